@@ -1,0 +1,1 @@
+//! Value encodings: values to sortable bytes and back.

@@ -1,0 +1,7 @@
+//! An object database over any ordered key/value store.
+#![deny(missing_docs)]
+
+pub use permazen_kv as kv;
+
+pub mod encoding;
+pub mod schema;

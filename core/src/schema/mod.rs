@@ -1,0 +1,1 @@
+//! Schemas: their model, XML form, identity, and the tables that record them.

@@ -1,0 +1,1 @@
+//! Consistency checker of Permazen databases.
