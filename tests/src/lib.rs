@@ -1,1 +1,6 @@
-//! Shared pieces of the whole-system tests.
+//! Pieces shared by the whole-system tests.
+
+pub mod digest;
+pub mod files;
+pub mod hex;
+pub mod scratch;

@@ -1,0 +1,53 @@
+//! Digests that stand for whole stores and results.
+
+use permazen::kv::{Direction, KeySpan, KvRead, Result};
+use sha2::{Digest, Sha256};
+
+use crate::hex;
+
+/// Keys that start like this are the schema table, whose compressed values depend on the
+/// compressor; digests leave them out.
+pub const SCHEMA_TABLE: [u8; 2] = [0x00, 0x01];
+
+/// What a store holds, in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDigest {
+    /// Number of pairs, the schema table included.
+    pub pairs: u64,
+    /// Number of pairs outside the schema table.
+    pub pairs_in_digest: u64,
+    /// SHA-256 in hex over a line `hex(key)=hex(value)` for each pair outside the schema table.
+    pub sha256: String,
+}
+
+/// The state digest of `store`. One full scan.
+pub fn state_digest(store: &dyn KvRead) -> Result<StateDigest> {
+    let mut lines = Lines::default();
+    let (mut pairs, mut pairs_in_digest) = (0, 0);
+    for pair in store.scan(KeySpan::FULL, Direction::Forward)? {
+        let (key, value) = pair?;
+        pairs += 1;
+        if !key.starts_with(&SCHEMA_TABLE) {
+            pairs_in_digest += 1;
+            lines.add(&format!("{}={}", hex::encode(&key), hex::encode(&value)));
+        }
+    }
+    Ok(StateDigest { pairs, pairs_in_digest, sha256: lines.finish() })
+}
+
+/// SHA-256 over lines of text, each ended by a line feed.
+#[derive(Debug, Clone, Default)]
+pub struct Lines(Sha256);
+
+impl Lines {
+    /// Adds `line` and a line feed.
+    pub fn add(&mut self, line: &str) {
+        self.0.update(line.as_bytes());
+        self.0.update(b"\n");
+    }
+
+    /// The digest of all lines in hex.
+    pub fn finish(self) -> String {
+        hex::encode(&self.0.finalize())
+    }
+}
