@@ -1,24 +1,99 @@
 //! Errors of the key/value layer, by family.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{Hex, KeySpan};
+
 /// Result of a key/value operation.
 pub type Result<T> = std::result::Result<T, KvError>;
 
 /// What can go wrong below the object layer.
+///
+/// Three questions decide what to do with one: may the transaction be run again
+/// ([`is_retryable`](KvError::is_retryable)), has it ended ([`is_stale`](KvError::is_stale)), and
+/// may it have been committed all the same
+/// ([`is_outcome_unknown`](KvError::is_outcome_unknown))? (kv §5)
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {
-    /// The transaction lost against another one, or met a transient condition: run it again.
+    /// A transient condition, such as a lock that others hold: run the transaction again.
     #[error("transaction must be retried: {0}")]
     Retry(String),
+    /// Another transaction changed what this one has read: run it again.
+    #[error("transaction must be retried: {0}")]
+    Conflict(Conflict),
+    /// The commit failed in a way that leaves open whether it took effect.
+    ///
+    /// The data is either wholly as before or wholly as committed. Look before running the
+    /// transaction again, unless running it twice does no harm.
+    #[error("outcome of the commit is unknown: {0}")]
+    OutcomeUnknown(String),
     /// The transaction has ended or failed and can only be dropped.
     #[error("transaction is no longer usable: {0}")]
     Stale(String),
+    /// The transaction was open for longer than its time-out and was rolled back.
+    #[error("transaction cannot be accessed because it has timed out: {0}")]
+    Timeout(String),
     /// An argument breaks the contract; nothing was changed.
     #[error("invalid argument: {0}")]
     InvalidArgument(String),
+    /// The operation is not possible in the present state; nothing was changed.
+    #[error("illegal state: {0}")]
+    IllegalState(String),
     /// The backend does not offer this operation.
     #[error("{0} is not supported by this store")]
     Unsupported(&'static str),
+    /// The key is longer than the store can hold; nothing was changed.
+    #[error("key of {len} bytes is too long for this store, which takes at most {max}: {start}…")]
+    KeyTooLong {
+        /// Length of the key in bytes.
+        len: usize,
+        /// The longest key the store can hold.
+        max: usize,
+        /// The first bytes of the key in hexadecimal.
+        start: String,
+    },
+    /// Every slot for readers is taken; nothing was changed.
+    #[error(
+        "{path}: all {max} reader slots are in use: end read-only transactions and snapshots, or \
+         open the store with more slots"
+    )]
+    ReadersFull {
+        /// The store.
+        path: PathBuf,
+        /// How many readers it was opened for.
+        max: u32,
+    },
+    /// There is no room for the change: the disk, a file-size limit or the store's map is full.
+    /// The transaction was rolled back, what was committed before is intact.
+    #[error("{path}: store is full: {reason}")]
+    Full {
+        /// The store.
+        path: PathBuf,
+        /// Which limit was met.
+        reason: String,
+    },
+    /// The store cannot be opened as asked.
+    #[error("{path}: {reason}")]
+    Open {
+        /// The store.
+        path: PathBuf,
+        /// Why, and what to do about it.
+        reason: Cow<'static, str>,
+        /// The underlying failure, if there is one.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// What is stored breaks the rules of the store's format.
+    #[error("{path}: store is damaged: {reason}")]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
     /// A failure of the store itself.
     #[error("{context}: {source}")]
     Store {
@@ -27,4 +102,97 @@ pub enum KvError {
         /// The backend's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl KvError {
+    /// Whether the transaction surely did not take effect and may succeed if it is run again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, KvError::Retry(_) | KvError::Conflict(_))
+    }
+
+    /// Whether the transaction had ended before the operation; a time-out is one way to end.
+    pub fn is_stale(&self) -> bool {
+        matches!(self, KvError::Stale(_) | KvError::Timeout(_))
+    }
+
+    /// Whether the failed commit may have taken effect.
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, KvError::OutcomeUnknown(_))
+    }
+
+    /// Whether the caller is at fault and the transaction is still usable.
+    pub fn is_caller_error(&self) -> bool {
+        matches!(
+            self,
+            KvError::InvalidArgument(_)
+                | KvError::IllegalState(_)
+                | KvError::Unsupported(_)
+                | KvError::KeyTooLong { .. }
+        )
+    }
+
+    /// The conflict that made this transaction fail, if the store says which.
+    pub fn conflict(&self) -> Option<&Conflict> {
+        match self {
+            KvError::Conflict(conflict) => Some(conflict),
+            _ => None,
+        }
+    }
+
+    /// The error for a key that is longer than a store's `max`.
+    pub fn key_too_long(key: &[u8], max: usize) -> KvError {
+        let start = Hex(key.get(..16).unwrap_or(key)).to_string();
+        KvError::KeyTooLong { len: key.len(), max, start }
+    }
+}
+
+/// How what one transaction read was changed by another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// A key that was read has been written.
+    ReadWrite(bytes::Bytes),
+    /// A counter that was read has been adjusted.
+    ReadAdjust(bytes::Bytes),
+    /// Keys that were read have been removed.
+    ReadRemove {
+        /// The first key of the removed range.
+        min: bytes::Bytes,
+        /// The first key after it, if it has an end.
+        max: Option<bytes::Bytes>,
+    },
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conflict::ReadWrite(key) => write!(f, "read/write conflict at {}", Hex(key)),
+            Conflict::ReadAdjust(key) => write!(f, "read/adjust conflict at {}", Hex(key)),
+            Conflict::ReadRemove { min, max } => {
+                write!(f, "read/remove conflict at {}", KeySpan::new(min, max.as_deref()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_disjoint() {
+        let retry = KvError::Conflict(Conflict::ReadWrite(vec![1, 0xab].into()));
+        assert!(retry.is_retryable() && !retry.is_stale());
+        assert_eq!(retry.to_string(), "transaction must be retried: read/write conflict at 01ab");
+        assert!(KvError::Timeout(String::new()).is_stale());
+        let unknown = KvError::OutcomeUnknown("the disk is gone".to_owned());
+        assert!(unknown.is_outcome_unknown() && !unknown.is_retryable());
+        assert!(KvError::key_too_long(&[7; 600], 510).is_caller_error());
+    }
+
+    #[test]
+    fn a_removed_range_shows_its_shape() {
+        let range = Conflict::ReadRemove { min: vec![0x10].into(), max: Some(vec![0x12].into()) };
+        assert_eq!(range.to_string(), "read/remove conflict at [10,12)");
+    }
 }

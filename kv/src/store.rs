@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KvError, Result};
+use crate::{KeySpan, KvError, Result, write_lock};
 
 /// Bytes borrowed from the store where it can, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
 /// A key and its value.
 pub type Pair<'a> = (Blob<'a>, Blob<'a>);
-/// A running scan; it borrows the transaction.
+/// A running scan; it borrows the transaction. After its end or an error it stays at its end.
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
 /// A consistent read-only view that outlives the transaction it came from.
 pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
@@ -25,17 +25,23 @@ pub enum Direction {
 }
 
 /// Reading a sorted byte map. Object safe.
+///
+/// Keys sort as unsigned bytes, a prefix before what it is a prefix of. Keys and values may be
+/// empty. Every method can fail with [`KvError::Stale`] or [`KvError::Timeout`] once the
+/// transaction has failed, with a retryable error where the store finds conflicts while reading, and
+/// with [`KvError::Store`] if the store itself fails. (kv §2)
 pub trait KvRead {
-    /// The value of `key`; an empty value differs from an absent one.
+    /// The value of `key`; an empty value differs from an absent one. Costs one descent.
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>>;
 
-    /// The pairs of `span` in order of `direction`.
+    /// The pairs of `span` in order of `direction`. Costs one descent and then a step a pair;
+    /// nothing is read ahead that is not asked for, except by stores that fetch in pages.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` is an empty scan.
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>>;
 
-    /// The first pair of `[min, max)`; none if `min >= max`.
+    /// The first pair of `[min, max)`; none if `min >= max`. Costs one descent.
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         if max.is_some_and(|max| min >= max) {
             return Ok(None);
@@ -43,7 +49,7 @@ pub trait KvRead {
         self.scan(KeySpan::new(min, max), Direction::Forward)?.next().transpose()
     }
 
-    /// The last pair of `[min, max)`; none if `min >= max`.
+    /// The last pair of `[min, max)`; none if `min >= max`. Costs one descent.
     ///
     /// The bounds stand in the same order as everywhere else (Java takes `max` first).
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -57,26 +63,52 @@ pub trait KvRead {
     fn max_key_len(&self) -> usize {
         usize::MAX
     }
+
+    /// The value that stands for the counter `count` in this store. (kv §3)
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        count.to_be_bytes()
+    }
+
+    /// The counter that `value` stands for in this store.
+    ///
+    /// # Errors
+    /// [`KvError::InvalidArgument`] unless `value` has eight bytes.
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        match <[u8; 8]>::try_from(value) {
+            Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
+            Err(_) => Err(KvError::InvalidArgument(format!(
+                "a counter has 8 bytes, this value {}",
+                value.len()
+            ))),
+        }
+    }
 }
 
 /// Changing a sorted byte map. Object safe.
+///
+/// Changes are visible at once to reads through the same object. Beside the errors of [`KvRead`]
+/// a store can be full ([`KvError::Full`]) or refuse a key that is too long
+/// ([`KvError::KeyTooLong`]).
 pub trait KvWrite: KvRead {
-    /// Sets the value of `key`.
+    /// Sets the value of `key`. Costs one descent.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Removes `key`, if there.
+    /// Removes `key`, if there. Costs one descent.
     fn remove(&mut self, key: &[u8]) -> Result<()>;
 
-    /// Removes every pair of `span`.
+    /// Removes every pair of `span`. Costs a descent and at most a step for each removed pair.
+    ///
+    /// # Errors
+    /// `min > max` is [`KvError::InvalidArgument`]; `min == max` removes nothing.
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()>;
 
-    /// Adds `by`, wrapping, to the 8-byte big-endian counter at `key`. An absent key or a value of
-    /// another length stays as it is.
+    /// Adds `by`, wrapping, to the counter at `key`. An absent key or a value that is no counter
+    /// stays as it is. Costs a get and a put, or less where the store can adjust without reading.
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        let Some(old) = self.get(key)?.and_then(|v| <[u8; 8]>::try_from(&v[..]).ok()) else {
-            return Ok(());
-        };
-        self.put(key, &i64::from_be_bytes(old).wrapping_add(by).to_be_bytes())
+        let Some(old) = self.get(key)? else { return Ok(()) };
+        let Ok(old) = self.decode_counter(&old) else { return Ok(()) };
+        let new = self.encode_counter(old.wrapping_add(by));
+        self.put(key, &new)
     }
 }
 
@@ -87,27 +119,77 @@ pub struct TxOptions {
     /// Ask for a snapshot that takes no writer lock; what is written in it is visible inside and
     /// discarded by `commit`.
     pub read_only: bool,
+    /// How long to wait for the right to write where only one transaction can have it; zero is a
+    /// try. Unless given, 30 seconds. Waiting in vain is a retryable error.
+    pub wait: Option<Duration>,
+    /// How long the transaction may be used, see [`KvTransaction::set_timeout`]; unless given,
+    /// without limit.
+    pub timeout: Option<Duration>,
+}
+
+impl TxOptions {
+    /// A transaction that reads and writes.
+    pub fn writing() -> Self {
+        TxOptions::default()
+    }
+
+    /// A read-only transaction.
+    pub fn reading() -> Self {
+        TxOptions { read_only: true, ..TxOptions::default() }
+    }
+
+    /// Sets how long to wait for the right to write.
+    #[must_use]
+    pub fn with_wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Sets how long the transaction may be used.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long to wait for the right to write.
+    pub(crate) fn writer_wait(&self) -> Duration {
+        self.wait.unwrap_or(write_lock::DEFAULT_WAIT)
+    }
 }
 
 /// A transaction. Dropping it rolls back.
+///
+/// Transactions are strictly serializable unless the store says otherwise in its
+/// [`Capabilities`]. What was read may be relied on only after `commit` has succeeded. (kv §6.2)
 pub trait KvTransaction: KvWrite {
     /// Whether writes are discarded by `commit`.
     fn is_read_only(&self) -> bool;
 
-    /// Makes this a read-only transaction from now on.
+    /// Makes this a read-only transaction from now on: `commit` will discard what it has written
+    /// and will write.
+    ///
+    /// # Errors
+    /// [`KvError::IllegalState`] where the store cannot switch after the first access; the
+    /// transaction stays usable.
     fn set_read_only(&mut self) -> Result<()>;
 
-    /// Limits how long operations may take or wait; `None` is unlimited.
+    /// Limits how long the transaction may be used, counted from its beginning; `None` and zero
+    /// are unlimited. Later accesses fail with [`KvError::Timeout`].
     fn set_timeout(&mut self, _timeout: Option<Duration>) -> Result<()> {
         Err(KvError::Unsupported("a transaction time-out"))
     }
 
-    /// A consistent view of what this transaction sees now, own writes included.
+    /// A consistent view of what this transaction sees now, own writes included. Nothing that
+    /// happens later changes it, and it outlives the transaction.
     fn snapshot(&self) -> Result<SharedRead> {
         Err(KvError::Unsupported("a snapshot of a transaction"))
     }
 
-    /// Makes the changes durable and visible to others.
+    /// Makes the changes durable and visible to others; a read-only transaction just ends.
+    ///
+    /// # Errors
+    /// The transaction is rolled back on any error but [`KvError::OutcomeUnknown`].
     fn commit(self: Box<Self>) -> Result<()>;
 
     /// Discards the changes.
@@ -117,5 +199,86 @@ pub trait KvTransaction: KvWrite {
 /// A database: something transactions can be begun on.
 pub trait KvDatabase: Send + Sync {
     /// Begins a transaction.
+    ///
+    /// # Errors
+    /// Retryable if the right to write could not be had in time, [`KvError::ReadersFull`] if there
+    /// are too many readers.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>>;
+
+    /// What this store offers beyond the basic operations.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::none()
+    }
+
+    /// Figures about the store as it stands.
+    fn statistics(&self) -> Result<Statistics> {
+        Err(KvError::Unsupported("statistics"))
+    }
+}
+
+/// What a store offers. What it does not is an error value, never a silent difference. (kv §6.3)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Transactions are strictly serializable: no dirty or repeated-read surprises, no phantoms, no
+    /// lost updates, no write skew.
+    pub serializable: bool,
+    /// Several transactions can write at the same time; otherwise they take turns.
+    pub concurrent_writers: bool,
+    /// [`KvTransaction::snapshot`] works.
+    pub snapshots: bool,
+    /// Keys can be watched for changes.
+    pub watches: bool,
+    /// [`KvTransaction::set_timeout`] works.
+    pub timeouts: bool,
+    /// Two transactions that only adjust the same counter do not conflict.
+    pub conflict_free_counters: bool,
+    /// [`KvTransaction::set_read_only`] works after the first access.
+    pub read_only_switch: bool,
+    /// Reads can be exempted from conflict detection.
+    pub untracked_reads: bool,
+    /// Committed data survives the process.
+    pub persistent: bool,
+}
+
+impl Capabilities {
+    /// None of them.
+    pub const fn none() -> Self {
+        Capabilities {
+            serializable: false,
+            concurrent_writers: false,
+            snapshots: false,
+            watches: false,
+            timeouts: false,
+            conflict_free_counters: false,
+            read_only_switch: false,
+            untracked_reads: false,
+            persistent: false,
+        }
+    }
+}
+
+/// Figures about a store; those it does not know are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Number of pairs.
+    pub entries: Option<u64>,
+    /// Bytes in use for pairs and the structure that holds them.
+    pub used_bytes: Option<u64>,
+    /// Bytes inside the file that can be used again.
+    pub free_bytes: Option<u64>,
+    /// Size of the file.
+    pub file_bytes: Option<u64>,
+    /// The size the file can grow to.
+    pub limit_bytes: Option<u64>,
+    /// Size of a page of the file.
+    pub page_bytes: Option<u64>,
+    /// Read-only transactions and snapshots that are open, in all processes.
+    pub readers: Option<u64>,
+    /// How many such there can be.
+    pub max_readers: Option<u64>,
+    /// How many commits the oldest open reader lies behind. Space that was freed since cannot be
+    /// used again before that reader ends, so the file grows.
+    pub oldest_reader_lag: Option<u64>,
 }

@@ -1,0 +1,36 @@
+//! The end of a transaction's time.
+
+use std::time::{Duration, Instant};
+
+use crate::{KvError, Result};
+
+/// How long a transaction may be used, counted from its beginning. Free unless there is a limit.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    begun: Instant,
+    limit: Option<Duration>,
+}
+
+impl Deadline {
+    /// Starts to count; no limit or one of zero means unlimited.
+    pub(crate) fn new(limit: Option<Duration>) -> Self {
+        let mut deadline = Deadline { begun: Instant::now(), limit: None };
+        deadline.set(limit);
+        deadline
+    }
+
+    /// Changes the limit.
+    pub(crate) fn set(&mut self, limit: Option<Duration>) {
+        self.limit = limit.filter(|limit| !limit.is_zero());
+    }
+
+    /// Fails once the time is over.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(limit) = self.limit else { return Ok(()) };
+        let open = self.begun.elapsed();
+        if open <= limit {
+            return Ok(());
+        }
+        Err(KvError::Timeout(format!("open for {open:?}, limit {limit:?}")))
+    }
+}

@@ -1,0 +1,263 @@
+//! An in-memory store.
+//!
+//! The content is one persistent B+tree. Transactions and snapshots hold the version they began
+//! with, which costs one reference count, and readers never wait for anybody. One transaction at a
+//! time may write; it has that right from [`begin`](KvDatabase::begin) to its end, so what it read
+//! cannot change, and all transactions are strictly serializable without conflicts. For concurrent
+//! writers put the optimistic engine on top.
+//!
+//! Nothing is kept on disk.
+
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use self::tree::{Entry, Tree};
+use crate::deadline::Deadline;
+use crate::store::{Capabilities, Statistics};
+use crate::write_lock::{WriteLock, WritePermit};
+use crate::{
+    Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
+    SharedRead, TxOptions,
+};
+
+/// A sorted byte map in memory. Clones share their content.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// assert_eq!(store.begin(&TxOptions::reading())?.get(b"key")?.as_deref(), Some(&b"value"[..]));
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    current: RwLock<Tree>,
+    writer: Arc<WriteLock>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        MemoryStore::default()
+    }
+
+    /// The content as it stands, unaffected by later changes. Costs one reference count.
+    pub fn snapshot(&self) -> MemorySnapshot {
+        MemorySnapshot { tree: self.current() }
+    }
+
+    fn current(&self) -> Tree {
+        // A tree is replaced in one assignment, so it is whole even after a panic elsewhere.
+        self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn publish(&self, tree: Tree) {
+        let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, tree);
+        drop(current);
+        // Freeing what nobody needs any more can take long: not under the lock.
+        drop(old);
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("entries", &self.current().len()).finish()
+    }
+}
+
+impl KvDatabase for MemoryStore {
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        let permit = if options.read_only {
+            None
+        } else {
+            Some(self.shared.writer.acquire(options.writer_wait())?)
+        };
+        let base = self.current();
+        let tree = base.clone();
+        let deadline = Deadline::new(options.timeout);
+        Ok(Box::new(MemoryTransaction { store: self, base, tree, permit, deadline }))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = Capabilities::none();
+        offered.serializable = true;
+        offered.snapshots = true;
+        offered.timeouts = true;
+        offered.read_only_switch = true;
+        offered
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        let tree = self.current();
+        let mut statistics = Statistics::default();
+        statistics.entries = Some(tree.len() as u64);
+        statistics.used_bytes = Some(tree.bytes() as u64);
+        Ok(statistics)
+    }
+}
+
+/// A fixed state of a [`MemoryStore`].
+#[derive(Clone)]
+pub struct MemorySnapshot {
+    tree: Tree,
+}
+
+impl fmt::Debug for MemorySnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemorySnapshot").field("entries", &self.tree.len()).finish()
+    }
+}
+
+impl KvRead for MemorySnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        Ok(self.tree.get(key).map(value))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        scan(&self.tree, span, direction)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        Ok(at_least(&self.tree, min, max))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        Ok(at_most(&self.tree, min, max))
+    }
+}
+
+/// A transaction: the version it began with, and its own one if it writes.
+struct MemoryTransaction<'db> {
+    store: &'db MemoryStore,
+    base: Tree,
+    tree: Tree,
+    /// The right to write; a read-only transaction has none.
+    permit: Option<WritePermit>,
+    deadline: Deadline,
+}
+
+impl KvRead for MemoryTransaction<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.deadline.check()?;
+        Ok(self.tree.get(key).map(value))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.deadline.check()?;
+        scan(&self.tree, span, direction)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.deadline.check()?;
+        Ok(at_least(&self.tree, min, max))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.deadline.check()?;
+        Ok(at_most(&self.tree, min, max))
+    }
+}
+
+impl KvWrite for MemoryTransaction<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.deadline.check()?;
+        self.tree.insert(key, value);
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.deadline.check()?;
+        self.tree.remove(key);
+        Ok(())
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.deadline.check()?;
+        span.check()?;
+        self.tree.remove_range(span.min, span.max);
+        Ok(())
+    }
+}
+
+impl KvTransaction for MemoryTransaction<'_> {
+    fn is_read_only(&self) -> bool {
+        self.permit.is_none()
+    }
+
+    /// Possible at any time; gives up the right to write, so that others can have it.
+    fn set_read_only(&mut self) -> Result<()> {
+        self.deadline.check()?;
+        self.permit = None;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        self.deadline.check()?;
+        Ok(Arc::new(MemorySnapshot { tree: self.tree.clone() }))
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.deadline.check()?;
+        let this = *self;
+        if this.permit.is_some() && !this.tree.same_as(&this.base) {
+            this.store.publish(this.tree);
+        }
+        Ok(())
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
+
+fn value(entry: &Entry) -> Blob<'_> {
+    Cow::Borrowed(&entry.value)
+}
+
+fn pair(entry: &Entry) -> Pair<'_> {
+    (Cow::Borrowed(&entry.key), Cow::Borrowed(&entry.value))
+}
+
+fn at_least<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
+    let entry = tree.at_least(min)?;
+    max.is_none_or(|max| *entry.key < *max).then(|| pair(entry))
+}
+
+fn at_most<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
+    let entry = tree.below(max)?;
+    (*entry.key >= *min).then(|| pair(entry))
+}
+
+fn scan<'a>(tree: &'a Tree, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+    span.check()?;
+    if span.is_empty() {
+        return Ok(Box::new(std::iter::empty()));
+    }
+    Ok(match direction {
+        Direction::Forward => {
+            Box::new(tree.ascend(span.min, span.max).map(|entry| Ok(pair(entry))))
+        }
+        Direction::Reverse => {
+            Box::new(tree.descend(span.min, span.max).map(|entry| Ok(pair(entry))))
+        }
+    })
+}

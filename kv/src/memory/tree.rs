@@ -1,0 +1,570 @@
+//! A persistent B+tree: cloning is one reference count, changing copies only the shared path.
+//!
+//! All leaves have the same depth and no node but an empty root is empty. A node that a snapshot
+//! still holds is copied before it is changed; one that nobody else holds is changed in place, so
+//! a transaction pays for the copy of a path once.
+
+#[cfg(test)]
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Most entries of a leaf and most children of a branch.
+const MAX: usize = 48;
+/// A node with fewer entries or children than this is merged with a neighbour.
+const MIN: usize = MAX / 4;
+
+/// A shared immutable byte string.
+pub(super) type Bytes = Arc<[u8]>;
+
+/// One key with its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: Bytes,
+    pub(super) value: Bytes,
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    Leaf(Vec<Entry>),
+    Branch(Branch),
+}
+
+/// Children in key order; `seps[i]` is greater than every key below `kids[i]` and not greater than
+/// any below `kids[i + 1]`.
+#[derive(Debug, Clone)]
+struct Branch {
+    seps: Vec<Bytes>,
+    kids: Vec<Arc<Node>>,
+}
+
+/// An ordered map of byte strings with cheap clones.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    root: Arc<Node>,
+    len: usize,
+    bytes: usize,
+}
+
+/// What a changed node hands up: the right half it had to split off.
+type Split = Option<(Bytes, Arc<Node>)>;
+
+impl Default for Tree {
+    fn default() -> Self {
+        Tree { root: Arc::new(Node::Leaf(Vec::new())), len: 0, bytes: 0 }
+    }
+}
+
+impl Tree {
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of all keys and values together.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether both are the very same version of the map.
+    pub(super) fn same_as(&self, other: &Tree) -> bool {
+        Arc::ptr_eq(&self.root, &other.root)
+    }
+
+    /// The entry of `key`.
+    pub(super) fn get(&self, key: &[u8]) -> Option<&Entry> {
+        let mut node = &*self.root;
+        loop {
+            match node {
+                Node::Leaf(entries) => {
+                    return find(entries, key).ok().and_then(|at| entries.get(at));
+                }
+                Node::Branch(branch) => node = branch.kids.get(branch.child_of(key))?,
+            }
+        }
+    }
+
+    /// The first entry whose key is `min` or greater.
+    pub(super) fn at_least(&self, min: &[u8]) -> Option<&Entry> {
+        at_least(&self.root, min)
+    }
+
+    /// The last entry whose key is less than `max`; without `max` the last of all.
+    pub(super) fn below(&self, max: Option<&[u8]>) -> Option<&Entry> {
+        match max {
+            Some(max) => below(&self.root, max),
+            None => last(&self.root),
+        }
+    }
+
+    /// Sets the value of `key`.
+    pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) {
+        let (split, old) = insert(Arc::make_mut(&mut self.root), key, value);
+        match old {
+            Some(old) => self.bytes -= old.value.len(),
+            None => {
+                self.len += 1;
+                self.bytes += key.len();
+            }
+        }
+        self.bytes += value.len();
+        if let Some((sep, right)) = split {
+            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
+            self.root = Arc::new(Node::Branch(Branch { seps: vec![sep], kids: vec![left, right] }));
+        }
+    }
+
+    /// Removes `key`, if there.
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        if self.get(key).is_some() {
+            let mut removed = Removed::default();
+            remove_one(Arc::make_mut(&mut self.root), key, &mut removed);
+            self.settle(removed);
+        }
+    }
+
+    /// Removes the keys of `[min, max)`.
+    pub(super) fn remove_range(&mut self, min: &[u8], max: Option<&[u8]>) {
+        match self.at_least(min) {
+            Some(first) if max.is_none_or(|max| &*first.key < max) => {}
+            _ => return,
+        }
+        let mut removed = Removed::default();
+        remove_range(Arc::make_mut(&mut self.root), min, max, &mut removed);
+        self.settle(removed);
+    }
+
+    /// Takes account of what was removed and drops levels that have become a single path.
+    fn settle(&mut self, removed: Removed) {
+        self.len -= removed.len;
+        self.bytes -= removed.bytes;
+        loop {
+            let below = match &*self.root {
+                Node::Branch(branch) if branch.kids.len() <= 1 => branch.kids.first().cloned(),
+                _ => return,
+            };
+            self.root = below.unwrap_or_else(|| Arc::new(Node::Leaf(Vec::new())));
+        }
+    }
+
+    /// The entries of `[min, max)`, ascending.
+    pub(super) fn ascend(&self, min: &[u8], max: Option<&[u8]>) -> Ascend<'_> {
+        let end = max.and_then(|max| self.at_least(max));
+        Ascend { path: Path::seek(&self.root, min), end }
+    }
+
+    /// The entries of `[min, max)`, descending.
+    pub(super) fn descend(&self, min: &[u8], max: Option<&[u8]>) -> Descend<'_> {
+        let end = if min.is_empty() { None } else { self.below(Some(min)) };
+        let path = match max {
+            Some(max) => Path::seek(&self.root, max),
+            None => Path::end(&self.root),
+        };
+        Descend { path, end }
+    }
+}
+
+#[derive(Default)]
+struct Removed {
+    len: usize,
+    bytes: usize,
+}
+
+impl Removed {
+    fn count(&mut self, entries: &[Entry]) {
+        self.len += entries.len();
+        self.bytes += entries.iter().map(|e| e.key.len() + e.value.len()).sum::<usize>();
+    }
+
+    fn count_all(&mut self, node: &Node) {
+        match node {
+            Node::Leaf(entries) => self.count(entries),
+            Node::Branch(branch) => branch.kids.iter().for_each(|kid| self.count_all(kid)),
+        }
+    }
+}
+
+fn find(entries: &[Entry], key: &[u8]) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| (*entry.key).cmp(key))
+}
+
+impl Branch {
+    /// Index of the child `key` belongs to.
+    fn child_of(&self, key: &[u8]) -> usize {
+        self.seps.partition_point(|sep| **sep <= *key)
+    }
+}
+
+impl Node {
+    fn size(&self) -> usize {
+        match self {
+            Node::Leaf(entries) => entries.len(),
+            Node::Branch(branch) => branch.kids.len(),
+        }
+    }
+
+    /// Splits off the right half if this node has grown too large.
+    ///
+    /// A leaf that grew at its very end keeps most of its entries, so that keys arriving in order
+    /// leave full leaves behind.
+    fn split(&mut self, grew_at_end: bool) -> Split {
+        if self.size() <= MAX {
+            return None;
+        }
+        let at = if grew_at_end { MAX - MAX / 8 } else { self.size() / 2 };
+        self.split_at(at)
+    }
+
+    fn split_at(&mut self, at: usize) -> Split {
+        match self {
+            Node::Leaf(entries) => {
+                let right = entries.split_off(at);
+                let sep = right.first()?.key.clone();
+                Some((sep, Arc::new(Node::Leaf(right))))
+            }
+            Node::Branch(branch) => {
+                let kids = branch.kids.split_off(at);
+                let seps = branch.seps.split_off(at);
+                let sep = branch.seps.pop()?;
+                Some((sep, Arc::new(Node::Branch(Branch { seps, kids }))))
+            }
+        }
+    }
+
+    /// Appends the content of the neighbour to the right, which `sep` divides from this node.
+    fn append(&mut self, sep: Bytes, right: Arc<Node>) {
+        match (self, Arc::unwrap_or_clone(right)) {
+            (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
+            (Node::Branch(left), Node::Branch(mut right)) => {
+                left.seps.push(sep);
+                left.seps.append(&mut right.seps);
+                left.kids.append(&mut right.kids);
+            }
+            // Neighbours have the same depth, hence the same kind.
+            (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
+        }
+    }
+}
+
+fn insert(node: &mut Node, key: &[u8], value: &[u8]) -> (Split, Option<Entry>) {
+    match node {
+        Node::Leaf(entries) => match find(entries, key) {
+            Ok(at) => {
+                let old = entries.get_mut(at).map(|entry| {
+                    let new = Entry { key: entry.key.clone(), value: value.into() };
+                    std::mem::replace(entry, new)
+                });
+                (None, old)
+            }
+            Err(at) => {
+                let at_end = at == entries.len();
+                entries.insert(at, Entry { key: key.into(), value: value.into() });
+                (node.split(at_end), None)
+            }
+        },
+        Node::Branch(branch) => {
+            let at = branch.child_of(key);
+            let Some(kid) = branch.kids.get_mut(at) else { return (None, None) };
+            let (split, old) = insert(Arc::make_mut(kid), key, value);
+            let Some((sep, right)) = split else { return (None, old) };
+            let at_end = at + 1 == branch.kids.len();
+            branch.seps.insert(at, sep);
+            branch.kids.insert(at + 1, right);
+            (node.split(at_end), old)
+        }
+    }
+}
+
+fn remove_one(node: &mut Node, key: &[u8], removed: &mut Removed) {
+    match node {
+        Node::Leaf(entries) => {
+            if let Ok(at) = find(entries, key) {
+                removed.count(&[entries.remove(at)]);
+            }
+        }
+        Node::Branch(branch) => {
+            let at = branch.child_of(key);
+            if let Some(kid) = branch.kids.get_mut(at) {
+                remove_one(Arc::make_mut(kid), key, removed);
+                mend(branch, at);
+            }
+        }
+    }
+}
+
+fn remove_range(node: &mut Node, min: &[u8], max: Option<&[u8]>, removed: &mut Removed) {
+    match node {
+        Node::Leaf(entries) => {
+            let from = entries.partition_point(|entry| *entry.key < *min);
+            let to = match max {
+                Some(max) => entries.partition_point(|entry| *entry.key < *max),
+                None => entries.len(),
+            };
+            removed.count(&entries.drain(from..to.max(from)).collect::<Vec<_>>());
+        }
+        Node::Branch(branch) => {
+            let first = branch.child_of(min);
+            let last = match max {
+                Some(max) => branch.child_of(max),
+                None => branch.kids.len() - 1,
+            };
+            if let Some(kid) = branch.kids.get_mut(first) {
+                remove_range(Arc::make_mut(kid), min, max, removed);
+            }
+            if last > first {
+                if let Some(kid) = branch.kids.get_mut(last) {
+                    remove_range(Arc::make_mut(kid), min, max, removed);
+                }
+                for kid in branch.kids.drain(first + 1..last) {
+                    removed.count_all(&kid);
+                }
+                branch.seps.drain(first + 1..last);
+                mend(branch, first + 1);
+            }
+            mend(branch, first);
+        }
+    }
+}
+
+/// Restores the size of child `at` after removals, with the help of a neighbour.
+fn mend(branch: &mut Branch, at: usize) {
+    let Some(kid) = branch.kids.get(at) else { return };
+    if kid.size() >= MIN {
+        return;
+    }
+    if kid.size() == 0 {
+        branch.kids.remove(at);
+        if !branch.seps.is_empty() {
+            branch.seps.remove(at.saturating_sub(1));
+        }
+        return;
+    }
+    if branch.kids.len() < 2 {
+        return;
+    }
+    let left = at.min(branch.kids.len() - 2);
+    let right = branch.kids.remove(left + 1);
+    let sep = branch.seps.remove(left);
+    if let Some(kid) = branch.kids.get_mut(left) {
+        let node = Arc::make_mut(kid);
+        node.append(sep, right);
+        if node.size() > MAX
+            && let Some((sep, right)) = node.split_at(node.size() / 2)
+        {
+            branch.seps.insert(left, sep);
+            branch.kids.insert(left + 1, right);
+        }
+    }
+}
+
+fn first(node: &Node) -> Option<&Entry> {
+    match node {
+        Node::Leaf(entries) => entries.first(),
+        Node::Branch(branch) => first(branch.kids.first()?),
+    }
+}
+
+fn last(node: &Node) -> Option<&Entry> {
+    match node {
+        Node::Leaf(entries) => entries.last(),
+        Node::Branch(branch) => last(branch.kids.last()?),
+    }
+}
+
+fn at_least<'a>(node: &'a Node, min: &[u8]) -> Option<&'a Entry> {
+    match node {
+        Node::Leaf(entries) => entries.get(find(entries, min).unwrap_or_else(|at| at)),
+        Node::Branch(branch) => {
+            let at = branch.child_of(min);
+            at_least(branch.kids.get(at)?, min).or_else(|| first(branch.kids.get(at + 1)?))
+        }
+    }
+}
+
+fn below<'a>(node: &'a Node, max: &[u8]) -> Option<&'a Entry> {
+    match node {
+        Node::Leaf(entries) => {
+            entries.get(find(entries, max).unwrap_or_else(|at| at).checked_sub(1)?)
+        }
+        Node::Branch(branch) => {
+            let at = branch.child_of(max);
+            below(branch.kids.get(at)?, max).or_else(|| last(branch.kids.get(at.checked_sub(1)?)?))
+        }
+    }
+}
+
+/// A place between two entries, with the way down to it.
+#[derive(Debug)]
+struct Path<'a> {
+    above: Vec<(&'a [Arc<Node>], usize)>,
+    leaf: &'a [Entry],
+    /// Entries of the leaf that lie before this place.
+    at: usize,
+}
+
+impl<'a> Path<'a> {
+    /// The place before the first key that is `key` or greater.
+    fn seek(root: &'a Node, key: &[u8]) -> Self {
+        let mut above = Vec::new();
+        let mut node = root;
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let at = find(leaf, key).unwrap_or_else(|at| at);
+                    return Path { above, leaf, at };
+                }
+                Node::Branch(branch) => {
+                    let at = branch.child_of(key);
+                    let Some(kid) = branch.kids.get(at) else {
+                        return Path { above, leaf: &[], at: 0 };
+                    };
+                    above.push((&branch.kids[..], at));
+                    node = kid;
+                }
+            }
+        }
+    }
+
+    /// The place after the last key.
+    fn end(root: &'a Node) -> Self {
+        let mut path = Path { above: Vec::new(), leaf: &[], at: 0 };
+        path.down(root, false);
+        path
+    }
+
+    /// Goes on downwards to the first or last place below `node`.
+    fn down(&mut self, mut node: &'a Node, to_first: bool) {
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    self.leaf = leaf;
+                    self.at = if to_first { 0 } else { leaf.len() };
+                    return;
+                }
+                Node::Branch(branch) => {
+                    let at = if to_first { 0 } else { branch.kids.len().saturating_sub(1) };
+                    let Some(kid) = branch.kids.get(at) else { return };
+                    self.above.push((&branch.kids[..], at));
+                    node = kid;
+                }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        loop {
+            if let Some(entry) = self.leaf.get(self.at) {
+                self.at += 1;
+                return Some(entry);
+            }
+            let kid = loop {
+                let (kids, at) = self.above.last_mut()?;
+                *at += 1;
+                match kids.get(*at) {
+                    Some(kid) => break kid,
+                    None => self.above.pop(),
+                };
+            };
+            self.down(kid, true);
+        }
+    }
+
+    fn prev(&mut self) -> Option<&'a Entry> {
+        loop {
+            if let Some(at) = self.at.checked_sub(1) {
+                self.at = at;
+                return self.leaf.get(at);
+            }
+            let kid = loop {
+                let (kids, at) = self.above.last_mut()?;
+                match at.checked_sub(1) {
+                    Some(left) => {
+                        *at = left;
+                        break kids.get(left)?;
+                    }
+                    None => self.above.pop(),
+                };
+            };
+            self.down(kid, false);
+        }
+    }
+}
+
+/// Ascending entries up to one that is known, or to the last.
+#[derive(Debug)]
+pub(super) struct Ascend<'a> {
+    path: Path<'a>,
+    end: Option<&'a Entry>,
+}
+
+impl<'a> Iterator for Ascend<'a> {
+    type Item = &'a Entry;
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        let entry = self.path.next().filter(|entry| !is(self.end, entry));
+        if entry.is_none() {
+            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
+        }
+        entry
+    }
+}
+
+/// Descending entries down to one that is known, or to the first.
+#[derive(Debug)]
+pub(super) struct Descend<'a> {
+    path: Path<'a>,
+    end: Option<&'a Entry>,
+}
+
+impl<'a> Iterator for Descend<'a> {
+    type Item = &'a Entry;
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        let entry = self.path.prev().filter(|entry| !is(self.end, entry));
+        if entry.is_none() {
+            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
+        }
+        entry
+    }
+}
+
+fn is(end: Option<&Entry>, entry: &Entry) -> bool {
+    end.is_some_and(|end| std::ptr::eq(end, entry))
+}
+
+/// Whether the map satisfies its own rules; for tests.
+#[cfg(test)]
+impl Tree {
+    pub(super) fn check(&self) {
+        fn walk(node: &Node, min: Option<&[u8]>, max: Option<&[u8]>, root: bool) -> (usize, usize) {
+            assert!(root || node.size() > 0, "empty node");
+            assert!(node.size() <= MAX, "oversized node");
+            match node {
+                Node::Leaf(entries) => {
+                    for pair in entries.windows(2) {
+                        assert_eq!(pair[0].key.cmp(&pair[1].key), Ordering::Less);
+                    }
+                    for entry in entries {
+                        assert!(min.is_none_or(|min| *entry.key >= *min));
+                        assert!(max.is_none_or(|max| *entry.key < *max));
+                    }
+                    (1, entries.len())
+                }
+                Node::Branch(branch) => {
+                    assert_eq!(branch.seps.len() + 1, branch.kids.len());
+                    let (mut depth, mut len) = (0, 0);
+                    for (i, kid) in branch.kids.iter().enumerate() {
+                        let min = if i == 0 { min } else { Some(&*branch.seps[i - 1]) };
+                        let max = branch.seps.get(i).map(|sep| &**sep).or(max);
+                        let (d, n) = walk(kid, min, max, false);
+                        assert!(depth == 0 || depth == d, "uneven depth");
+                        depth = d;
+                        len += n;
+                    }
+                    (depth + 1, len)
+                }
+            }
+        }
+        let (_, len) = walk(&self.root, None, None, true);
+        assert_eq!(len, self.len);
+    }
+}
