@@ -4,4 +4,5 @@
 pub use permazen_kv as kv;
 
 pub mod encoding;
+pub mod object;
 pub mod schema;
