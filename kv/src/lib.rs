@@ -4,17 +4,30 @@
 //! can be done in it. All of them are object safe: a program chooses its store at run time.
 #![deny(missing_docs)]
 
+mod atomic;
+mod codec;
 mod deadline;
 mod error;
+mod range;
+mod ranges;
 mod span;
 mod store;
+mod walker;
 mod write_lock;
+mod writes;
 
+pub mod filter;
+pub mod key;
 pub mod memory;
 
+pub use atomic::AtomicKvStore;
 pub use error::{Conflict, KvError, Result};
+pub use range::KeyRange;
+pub use ranges::KeyRanges;
 pub use span::{Hex, KeySpan};
 pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
     SharedRead, Statistics, TxOptions,
 };
+pub use walker::Walker;
+pub use writes::Writes;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KvError, Result, write_lock};
+use crate::{KeySpan, KvError, Result, Writes, write_lock};
 
 /// Bytes borrowed from the store where it can, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
@@ -110,7 +110,65 @@ pub trait KvWrite: KvRead {
         let new = self.encode_counter(old.wrapping_add(by));
         self.put(key, &new)
     }
+
+    /// Makes the changes of `writes` one by one: removes, then puts, then adjusts. (kv §4)
+    ///
+    /// # Errors
+    /// After an error a part of them may have been made; roll back.
+    fn apply(&mut self, writes: &Writes) -> Result<()> {
+        for span in writes.removes.iter() {
+            if span.is_single_key() {
+                self.remove(span.min)?;
+            } else {
+                self.remove_span(span)?;
+            }
+        }
+        for (key, value) in &writes.puts {
+            self.put(key, value)?;
+        }
+        for (key, by) in &writes.adjusts {
+            self.adjust_counter(key, *by)?;
+        }
+        Ok(())
+    }
 }
+
+/// What can be read can be read through a pointer to it.
+macro_rules! read_through {
+    ($($pointer:ty),*) => {$(
+        impl<T: KvRead + ?Sized> KvRead for $pointer {
+            fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+                (**self).get(key)
+            }
+
+            fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+                (**self).scan(span, direction)
+            }
+
+            fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+                (**self).at_least(min, max)
+            }
+
+            fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+                (**self).at_most(min, max)
+            }
+
+            fn max_key_len(&self) -> usize {
+                (**self).max_key_len()
+            }
+
+            fn encode_counter(&self, count: i64) -> [u8; 8] {
+                (**self).encode_counter(count)
+            }
+
+            fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+                (**self).decode_counter(value)
+            }
+        }
+    )*};
+}
+
+read_through!(&T, Box<T>, Arc<T>);
 
 /// Options of a new transaction.
 #[derive(Debug, Clone, Default)]

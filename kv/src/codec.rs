@@ -1,0 +1,262 @@
+//! The integers and byte-string lists that serialized changes are made of (kv §1).
+
+use crate::{KvError, Result};
+
+/// Longest byte string and largest count the format can hold.
+const LIMIT: usize = i32::MAX as usize;
+
+/// Values below this one take a single byte.
+const UINT_MULTI: u32 = 251;
+const LONG_MIN: i64 = -118;
+const LONG_MAX: i64 = 119;
+
+/// Appends a number of things.
+pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<()> {
+    put_uint(out, checked(count)? as u32);
+    Ok(())
+}
+
+fn checked(length: usize) -> Result<i64> {
+    if length > LIMIT {
+        return Err(KvError::InvalidArgument(format!(
+            "length {length} is over {LIMIT}, the longest that can be serialized"
+        )));
+    }
+    Ok(length as i64)
+}
+
+fn put_uint(out: &mut Vec<u8>, value: u32) {
+    if value < UINT_MULTI {
+        out.push(value as u8);
+        return;
+    }
+    let bytes = (value - UINT_MULTI).to_be_bytes();
+    let skip = bytes.iter().take(3).take_while(|&&byte| byte == 0).count();
+    out.push(0xfa + (4 - skip) as u8);
+    out.extend(bytes.iter().skip(skip));
+}
+
+/// Appends a signed integer.
+pub(crate) fn put_long(out: &mut Vec<u8>, value: i64) {
+    let (bytes, sign) = if value < LONG_MIN {
+        ((value - LONG_MIN).to_be_bytes(), 0xff)
+    } else if value > LONG_MAX {
+        ((value - LONG_MAX - 1).to_be_bytes(), 0x00)
+    } else {
+        out.push((value + 127) as u8);
+        return;
+    };
+    let skip = bytes.iter().take(7).take_while(|&&byte| byte == sign).count();
+    let length = (8 - skip) as u8;
+    out.push(if sign == 0 { 0xf6 + length } else { 0x09 - length });
+    out.extend(bytes.iter().skip(skip));
+}
+
+/// Appends an item of a list, relative to the `previous` one if there is one.
+pub(crate) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) -> Result<()> {
+    let length = checked(item.len())?;
+    let previous = previous.unwrap_or_default();
+    let common = item.iter().zip(previous).take_while(|(a, b)| a == b).count();
+    if common > 1 {
+        put_long(out, !(common as i64 - 2));
+        put_uint(out, (item.len() - common) as u32);
+    } else {
+        put_long(out, length);
+    }
+    out.extend(item.iter().skip(if common > 1 { common } else { 0 }));
+    Ok(())
+}
+
+/// Bytes being read, with what they are for the errors.
+pub(crate) struct Input<'a> {
+    rest: &'a [u8],
+    total: usize,
+    what: &'static str,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
+        Input { rest: bytes, total: bytes.len(), what }
+    }
+
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// An error at the present offset.
+    pub(crate) fn error(&self, why: &str) -> KvError {
+        KvError::InvalidArgument(format!(
+            "{} cannot be read at offset {}: {why}",
+            self.what,
+            self.total - self.rest.len()
+        ))
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
+            return Err(
+                self.error(&format!("{length} bytes are needed and {} left", self.rest.len()))
+            );
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        self.take(1).map(|taken| taken.first().copied().unwrap_or_default())
+    }
+
+    fn big_endian(&mut self, length: u8, start: i64) -> Result<i64> {
+        let bytes = self.take(usize::from(length))?;
+        Ok(bytes.iter().fold(start, |value, &byte| value << 8 | i64::from(byte)))
+    }
+
+    /// A number of things.
+    pub(crate) fn count(&mut self) -> Result<usize> {
+        match self.byte()? {
+            0xff => Err(self.error("ff does not start an unsigned integer")),
+            first @ ..0xfb => Ok(usize::from(first)),
+            first => {
+                let value = self.big_endian(first - 0xfa, 0)? + i64::from(UINT_MULTI);
+                if value > LIMIT as i64 {
+                    return Err(self.error("an unsigned integer is over 31 bits"));
+                }
+                Ok(value as usize)
+            }
+        }
+    }
+
+    /// A signed integer.
+    pub(crate) fn long(&mut self) -> Result<i64> {
+        let (value, offset) = match self.byte()? {
+            first @ (0x00 | 0xff) => {
+                return Err(self.error(&format!("{first:02x} does not start a signed integer")));
+            }
+            first @ 0x01..=0x08 => (self.big_endian(0x09 - first, -1)?, LONG_MIN),
+            first @ 0xf7..=0xfe => (self.big_endian(first - 0xf6, 0)?, LONG_MAX + 1),
+            first => return Ok(i64::from(first) - 127),
+        };
+        value.checked_add(offset).ok_or_else(|| self.error("a signed integer is over 64 bits"))
+    }
+
+    /// An item of a list.
+    pub(crate) fn item(&mut self, previous: Option<&[u8]>) -> Result<Vec<u8>> {
+        let length = self.long()?;
+        if let Ok(length) = usize::try_from(length) {
+            return Ok(self.take(length)?.to_vec());
+        }
+        let common = usize::try_from(!length).ok().and_then(|common| common.checked_add(2));
+        let shared = common.and_then(|common| previous?.get(..common)).ok_or_else(|| {
+            self.error("an item shares more bytes with the one before it than that has")
+        })?;
+        let length = self.count()?;
+        Ok([shared, self.take(length)?].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        crate::key::parse_hex(text).unwrap()
+    }
+
+    #[test]
+    fn counts_have_the_bytes_of_the_format() {
+        let rows = [
+            (0, "00"),
+            (250, "fa"),
+            (251, "fb00"),
+            (506, "fbff"),
+            (507, "fc0100"),
+            (66042, "fd0100ff"),
+            (66043, "fd010100"),
+            (LIMIT, "fe7fffff04"),
+        ];
+        for (value, text) in rows {
+            let mut out = Vec::new();
+            put_count(&mut out, value).unwrap();
+            assert_eq!(out, hex(text), "{value}");
+            assert_eq!(Input::new(&out, "").count().unwrap(), value);
+        }
+        for text in ["", "ff", "fb", "fc01", "fe7fffff05", "feffffffff"] {
+            assert!(Input::new(&hex(text), "").count().is_err(), "{text}");
+        }
+        assert!(put_count(&mut Vec::new(), LIMIT + 1).is_err());
+    }
+
+    #[test]
+    fn signed_integers_have_the_bytes_of_the_format() {
+        let rows = [
+            (0, "7f"),
+            (1, "80"),
+            (119, "f6"),
+            (120, "f700"),
+            (375, "f7ff"),
+            (376, "f80100"),
+            (-1, "7e"),
+            (-118, "09"),
+            (-119, "08ff"),
+            (1_234_567_890, "fa4996025a"),
+            (i64::MIN, "018000000000000076"),
+            (i64::MAX, "fe7fffffffffffff87"),
+        ];
+        for (value, text) in rows {
+            let mut out = Vec::new();
+            put_long(&mut out, value);
+            assert_eq!(out, hex(text), "{value}");
+            assert_eq!(Input::new(&out, "").long().unwrap(), value);
+        }
+        for shift in 0..64 {
+            for value in [1_i64 << shift, !(1_i64 << shift), (1_i64 << shift).wrapping_sub(1)] {
+                let mut out = Vec::new();
+                put_long(&mut out, value);
+                assert_eq!(Input::new(&out, "").long().unwrap(), value);
+            }
+        }
+        for text in ["", "00", "ff", "f7", "08", "018000000000000075", "fe7fffffffffffff88"] {
+            assert!(Input::new(&hex(text), "").long().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn items_have_the_bytes_of_the_format() {
+        let rows = [
+            ("", None, "7f"),
+            ("01", None, "8001"),
+            ("0123", Some("0124"), "810123"),
+            ("012345", Some("0123"), "7e0145"),
+            ("0123", Some("0123"), "7e00"),
+            ("01234567", Some("012389"), "7e024567"),
+        ];
+        for (item, previous, text) in rows {
+            let previous = previous.map(hex);
+            let mut out = Vec::new();
+            put_item(&mut out, &hex(item), previous.as_deref()).unwrap();
+            assert_eq!(out, hex(text), "{item} after {previous:?}");
+            assert_eq!(Input::new(&out, "").item(previous.as_deref()).unwrap(), hex(item));
+        }
+        let mut out = Vec::new();
+        put_item(&mut out, &[5; 119], None).unwrap();
+        assert_eq!((out[0], out[1], out.len()), (0xf6, 5, 120));
+        out.clear();
+        put_item(&mut out, &[5; 120], None).unwrap();
+        assert_eq!((out[0], out[1], out[2], out.len()), (0xf7, 0, 5, 122));
+        out.clear();
+        put_item(&mut out, &[7; 300], Some(&[7; 300])).unwrap();
+        assert_eq!(out, hex("084b00"));
+    }
+
+    #[test]
+    fn items_that_cannot_be_are_errors() {
+        let previous = hex("0123");
+        for text in
+            ["", "80", "8101", "7e", "7e01", "7d00", "018000000000000076", "fe7fffffffffffff87"]
+        {
+            assert!(Input::new(&hex(text), "").item(Some(&previous)).is_err(), "{text}");
+        }
+        assert!(Input::new(&hex("7e00"), "").item(None).is_err());
+    }
+}
