@@ -1,0 +1,189 @@
+//! The grammar of `#[permazen(...)]`: a list of `key`, `key = value` and `key(...)`.
+
+use proc_macro2::TokenStream;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, Ident, Lit, LitStr, Token, Type};
+
+use crate::errors::Errors;
+
+/// One item of an attribute.
+pub(crate) struct Item {
+    pub(crate) key: Ident,
+    pub(crate) argument: Argument,
+}
+
+/// What stands behind the key of an item.
+pub(crate) enum Argument {
+    /// `key`
+    None,
+    /// `key = tokens`
+    Value(TokenStream),
+    /// `key(tokens)`
+    List(TokenStream),
+}
+
+impl Parse for Item {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let key = input.call(Ident::parse_any)?;
+        let argument = if input.peek(syn::token::Paren) {
+            let content;
+            syn::parenthesized!(content in input);
+            Argument::List(content.parse()?)
+        } else if input.peek(Token![=]) {
+            input.parse::<Token![=]>()?;
+            Argument::Value(value_tokens(input)?)
+        } else {
+            Argument::None
+        };
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("expected `,`, `= value` or `(...)`"));
+        }
+        Ok(Item { key, argument })
+    }
+}
+
+/// The tokens up to the next comma outside of angle brackets, so that types can be values.
+fn value_tokens(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let mut tokens = TokenStream::new();
+    let mut depth = 0usize;
+    while !input.is_empty() && (depth > 0 || !input.peek(Token![,])) {
+        if input.peek(Token![<]) {
+            depth += 1;
+        } else if input.peek(Token![>]) {
+            depth = depth.saturating_sub(1);
+        }
+        let token: proc_macro2::TokenTree = input.parse()?;
+        tokens.extend([token]);
+    }
+    if tokens.is_empty() { Err(input.error("expected a value")) } else { Ok(tokens) }
+}
+
+impl Item {
+    pub(crate) fn is(&self, key: &str) -> bool {
+        self.key == key
+    }
+
+    /// Notes a mistake unless this is a bare key; true either way, so that the flag counts as set.
+    pub(crate) fn flag(&self, errors: &mut Errors) -> bool {
+        if !matches!(self.argument, Argument::None) {
+            errors.at(&self.key, format!("`{}` takes no value", self.key));
+        }
+        true
+    }
+
+    pub(crate) fn string(&self) -> syn::Result<LitStr> {
+        match &self.argument {
+            Argument::Value(tokens) => match syn::parse2::<Lit>(tokens.clone()) {
+                Ok(Lit::Str(text)) => Ok(text),
+                _ => Err(syn::Error::new_spanned(tokens, "expected a string literal")),
+            },
+            _ => Err(self.expected(&format!("`{} = \"...\"`", self.key))),
+        }
+    }
+
+    /// A storage id: a positive integer.
+    pub(crate) fn storage_id(&self) -> syn::Result<u32> {
+        let Argument::Value(tokens) = &self.argument else {
+            return Err(self.expected("`storage_id = number`"));
+        };
+        let number = match syn::parse2::<Lit>(tokens.clone()) {
+            Ok(Lit::Int(number)) => number.base10_parse::<u32>().ok(),
+            _ => None,
+        };
+        number.filter(|&id| id > 0 && i32::try_from(id).is_ok()).ok_or_else(|| {
+            syn::Error::new_spanned(tokens, "a storage id is a positive 32-bit number")
+        })
+    }
+
+    pub(crate) fn ty(&self) -> syn::Result<Type> {
+        match &self.argument {
+            Argument::Value(tokens) => syn::parse2(tokens.clone()),
+            _ => Err(self.expected(&format!("`{} = Type`", self.key))),
+        }
+    }
+
+    pub(crate) fn list(&self) -> syn::Result<&TokenStream> {
+        match &self.argument {
+            Argument::List(tokens) => Ok(tokens),
+            _ => Err(self.expected(&format!("`{}(...)`", self.key))),
+        }
+    }
+
+    /// `key = ["a", "b"]` or `key = "a"`.
+    pub(crate) fn strings(&self) -> syn::Result<Vec<LitStr>> {
+        let Argument::Value(tokens) = &self.argument else {
+            return Err(self.expected(&format!("`{} = [\"...\"]`", self.key)));
+        };
+        let literal = |expr: &Expr| match expr {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Str(text) => Ok(text.clone()),
+                other => Err(syn::Error::new_spanned(other, "expected a string literal")),
+            },
+            other => Err(syn::Error::new_spanned(other, "expected a string literal")),
+        };
+        match syn::parse2::<Expr>(tokens.clone())? {
+            Expr::Array(array) => array.elems.iter().map(literal).collect(),
+            other => Ok(vec![literal(&other)?]),
+        }
+    }
+
+    fn expected(&self, form: &str) -> syn::Error {
+        syn::Error::new_spanned(&self.key, format!("expected {form}"))
+    }
+
+    /// The error of a key nobody knows, with those that are known in this place.
+    pub(crate) fn unknown(&self, place: &str, known: &[&str]) -> syn::Error {
+        let message = format!(
+            "unknown attribute `{}` on {place}; known are {}",
+            self.key,
+            known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+        );
+        syn::Error::new_spanned(&self.key, message)
+    }
+}
+
+/// The items in `tokens`; a key given twice is noted as a mistake unless it is `repeatable`.
+pub(crate) fn items(tokens: &TokenStream, repeatable: &[&str], errors: &mut Errors) -> Vec<Item> {
+    let parser = Punctuated::<Item, Token![,]>::parse_terminated;
+    let items: Vec<Item> = errors
+        .note(parser.parse2(tokens.clone()))
+        .map(|list| list.into_iter().collect())
+        .unwrap_or_default();
+    unique_keys(items, repeatable, errors)
+}
+
+/// The items of all `#[permazen(...)]` attributes among `attributes`.
+pub(crate) fn permazen_items(
+    attributes: &[Attribute],
+    repeatable: &[&str],
+    errors: &mut Errors,
+) -> Vec<Item> {
+    let mut all = Vec::new();
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("permazen")) {
+        let parsed = attribute.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated);
+        all.extend(errors.note(parsed).into_iter().flatten());
+    }
+    unique_keys(all, repeatable, errors)
+}
+
+fn unique_keys(items: Vec<Item>, repeatable: &[&str], errors: &mut Errors) -> Vec<Item> {
+    let mut kept: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items {
+        let twice = kept.iter().any(|other| other.key == item.key);
+        if twice && !repeatable.iter().any(|key| item.is(key)) {
+            errors.at(&item.key, format!("`{}` is given twice", item.key));
+        } else {
+            kept.push(item);
+        }
+    }
+    kept
+}
+
+/// The path of the `permazen` crate: `crate = "path"`, or `::permazen`.
+pub(crate) fn crate_path(item: &Item) -> syn::Result<TokenStream> {
+    let text = item.string()?;
+    let path: syn::Path = text.parse()?;
+    Ok(quote::quote!(#path))
+}

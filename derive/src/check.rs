@@ -1,0 +1,115 @@
+//! Rules between the parts of a model.
+
+use std::collections::HashMap;
+
+use quote::ToTokens;
+use syn::ext::IdentExt;
+
+use crate::declared::{CompositeModel, FieldModel, ObjectModel, Shape};
+use crate::errors::Errors;
+use crate::names;
+
+/// Notes a name that no type, field or index can have.
+pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
+    if !names::is_valid(name) {
+        let message = format!(
+            "`{name}` cannot be a name: a letter, `_` or `$`, then letters, digits, `_` and `$`"
+        );
+        errors.at(at, message);
+    }
+}
+
+/// Field names are distinct, on disk and as generated constants and accessors.
+pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
+    let mut on_disk: HashMap<&str, &FieldModel> = HashMap::new();
+    let mut constants: HashMap<String, &FieldModel> = HashMap::new();
+    for field in fields {
+        if let Some(other) = on_disk.insert(&field.name, field) {
+            let message = format!(
+                "fields `{}` and `{}` are both named `{}`",
+                other.ident, field.ident, field.name
+            );
+            errors.at_span(field.name_span, message);
+        }
+        let constant = names::constant(&field.ident.unraw().to_string(), field.ident.span());
+        if let Some(other) = constants.insert(constant.to_string(), field) {
+            let message = format!(
+                "fields `{}` and `{}` give the same constant `{constant}`",
+                other.ident, field.ident
+            );
+            errors.at(&field.ident, message);
+        }
+    }
+    for field in fields.iter().filter(|field| matches!(field.shape, Shape::Simple(_))) {
+        let setter = format!("set_{}", field.ident.unraw());
+        if let Some(other) = fields.iter().find(|other| other.ident.unraw() == setter) {
+            let message = format!(
+                "`{setter}` is also the setter of field `{}`: rename one of them",
+                field.ident
+            );
+            errors.at(&other.ident, message);
+        }
+    }
+}
+
+/// Composite indexes are on simple fields that exist, under names of their own, and not redundant.
+pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
+    let mut names_seen: HashMap<&str, ()> = HashMap::new();
+    for (at, composite) in model.composites.iter().enumerate() {
+        columns(model, composite, errors);
+        if names_seen.insert(&composite.name, ()).is_some() {
+            let message = format!("there are two composite indexes named `{}`", composite.name);
+            errors.at_span(composite.span, message);
+        }
+        if let Some(field) = model.fields.iter().find(|field| field.name == composite.name) {
+            let message = format!("`{}` is also the name of a field", field.name);
+            errors.at_span(composite.span, message);
+        } else if let Some(field) = model.fields.iter().find(|field| {
+            let constant = names::constant(&composite.name, composite.span);
+            names::constant(&field.ident.unraw().to_string(), composite.span) == constant
+        }) {
+            let message =
+                format!("the constant of this index is also that of field `{}`", field.ident);
+            errors.at_span(composite.span, message);
+        }
+        let earlier = model.composites.iter().take(at);
+        for other in
+            earlier.filter(|other| !other.fields.is_empty() && !composite.fields.is_empty())
+        {
+            if other.fields.starts_with(&composite.fields)
+                || composite.fields.starts_with(&other.fields)
+            {
+                let message = format!(
+                    "composite indexes `{}` and `{}` are redundant: the fields of one begin with those of the other",
+                    other.name, composite.name
+                );
+                errors.at_span(composite.span, message);
+            }
+        }
+    }
+}
+
+fn columns(model: &ObjectModel, composite: &CompositeModel, errors: &mut Errors) {
+    for (at, column) in composite.fields.iter().enumerate() {
+        if composite.fields.iter().take(at).any(|other| other == column) {
+            errors.at(column, format!("field `{column}` appears twice in this index"));
+            continue;
+        }
+        match model.fields.iter().find(|field| field.ident == *column) {
+            None if model.skipped.contains(column) => {
+                errors.at(column, format!("field `{column}` is skipped, so it cannot be indexed"));
+            }
+            None if model.refused.contains(column) => {}
+            None => {
+                let message = format!("struct `{}` has no field `{column}`", model.ident);
+                errors.at(column, message);
+            }
+            Some(field) if field.simple().is_none() => {
+                let message =
+                    format!("`{column}` is no simple field, so it cannot be in a composite index");
+                errors.at(column, message);
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The checked model of a struct: what the attributes and types of the source mean.
+
+use proc_macro2::{Span, TokenStream};
+use syn::{Attribute, Ident, LitStr, Type, Visibility};
+
+use crate::exclude::Exclude;
+
+/// An object type.
+pub(crate) struct ObjectModel {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    /// Path of the `permazen` crate.
+    pub(crate) krate: TokenStream,
+    pub(crate) name: String,
+    pub(crate) storage_id: Option<u32>,
+    pub(crate) singleton: bool,
+    pub(crate) fields: Vec<FieldModel>,
+    pub(crate) skipped: Vec<Ident>,
+    /// Fields with a mistake in their type.
+    pub(crate) refused: Vec<Ident>,
+    pub(crate) composites: Vec<CompositeModel>,
+}
+
+/// A field of an object type.
+pub(crate) struct FieldModel {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    pub(crate) docs: Vec<Attribute>,
+    /// The type as written.
+    pub(crate) ty: Type,
+    pub(crate) name: String,
+    /// Where the name comes from.
+    pub(crate) name_span: Span,
+    pub(crate) storage_id: Option<u32>,
+    pub(crate) shape: Shape,
+    pub(crate) unique: bool,
+    pub(crate) excludes: Vec<Exclude>,
+    pub(crate) upgrade: Upgrade,
+}
+
+/// The kind of a field with its values.
+pub(crate) enum Shape {
+    Simple(ValueModel),
+    Counter,
+    Set(ValueModel),
+    List(ValueModel),
+    Map(ValueModel, ValueModel),
+}
+
+/// A simple field or a sub-field of a collection.
+pub(crate) struct ValueModel {
+    /// The type that is encoded.
+    pub(crate) ty: Type,
+    /// Whether the struct holds another type, converted to and from `ty`.
+    pub(crate) converted: bool,
+    pub(crate) reference: Option<ReferenceModel>,
+    pub(crate) storage_id: Option<u32>,
+    pub(crate) encoding: Option<LitStr>,
+    pub(crate) indexed: bool,
+    pub(crate) inverse_delete: Option<DeleteAction>,
+    pub(crate) forward_delete: bool,
+    pub(crate) allow_deleted: bool,
+    pub(crate) forward_cascades: Vec<String>,
+    pub(crate) inverse_cascades: Vec<String>,
+}
+
+/// What is known of a reference from its type.
+pub(crate) struct ReferenceModel {
+    /// The type referred to; unknown behind a type alias.
+    pub(crate) target: Option<Type>,
+    pub(crate) optional: bool,
+}
+
+/// What happens to the reference when its target is deleted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeleteAction {
+    Ignore,
+    Exception,
+    Nullify,
+    Remove,
+    Delete,
+}
+
+impl DeleteAction {
+    pub(crate) fn variant(self) -> &'static str {
+        match self {
+            DeleteAction::Ignore => "Ignore",
+            DeleteAction::Exception => "Exception",
+            DeleteAction::Nullify => "Nullify",
+            DeleteAction::Remove => "Remove",
+            DeleteAction::Delete => "Delete",
+        }
+    }
+}
+
+/// What happens to a value when the type of its field changes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Upgrade {
+    Reset,
+    #[default]
+    Attempt,
+    Require,
+}
+
+/// A composite index.
+pub(crate) struct CompositeModel {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) storage_id: Option<u32>,
+    /// Rust names of the fields.
+    pub(crate) fields: Vec<Ident>,
+    pub(crate) unique: bool,
+    pub(crate) excludes: Vec<Vec<Vec<Exclude>>>,
+}
+
+impl ValueModel {
+    /// A value of type `ty` without attributes.
+    pub(crate) fn plain(ty: Type, reference: Option<ReferenceModel>) -> Self {
+        ValueModel {
+            ty,
+            converted: false,
+            indexed: reference.is_some(),
+            reference,
+            storage_id: None,
+            encoding: None,
+            inverse_delete: None,
+            forward_delete: false,
+            allow_deleted: false,
+            forward_cascades: Vec::new(),
+            inverse_cascades: Vec::new(),
+        }
+    }
+}
+
+impl FieldModel {
+    /// The simple value of the field, if it is a simple field.
+    pub(crate) fn simple(&self) -> Option<&ValueModel> {
+        match &self.shape {
+            Shape::Simple(value) => Some(value),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Names on disk: case rules and the name pattern.
+
+use proc_macro2::Span;
+use syn::Ident;
+use syn::ext::IdentExt;
+
+/// How names on disk are made from Rust names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    Camel,
+    Pascal,
+    Snake,
+    ScreamingSnake,
+    AsWritten,
+}
+
+impl Case {
+    const CHOICES: &'static str =
+        "`camelCase`, `PascalCase`, `snake_case`, `SCREAMING_SNAKE_CASE` or `none`";
+
+    pub(crate) fn parse(text: &str, span: Span) -> syn::Result<Self> {
+        Ok(match text {
+            "camelCase" => Case::Camel,
+            "PascalCase" => Case::Pascal,
+            "snake_case" => Case::Snake,
+            "SCREAMING_SNAKE_CASE" => Case::ScreamingSnake,
+            "none" => Case::AsWritten,
+            _ => {
+                let message = format!("unknown case rule `{text}`: expected {}", Self::CHOICES);
+                return Err(syn::Error::new(span, message));
+            }
+        })
+    }
+
+    /// The name on disk of the Rust name `ident`.
+    pub(crate) fn apply(self, ident: &Ident) -> String {
+        let name = ident.unraw().to_string();
+        match self {
+            Case::AsWritten => name,
+            Case::Snake => words(&name).join("_"),
+            Case::ScreamingSnake => words(&name).join("_").to_uppercase(),
+            Case::Pascal => words(&name).iter().map(|word| capitalized(word)).collect(),
+            Case::Camel => {
+                let words = words(&name);
+                let mut rest = words.iter();
+                let first = rest.next().cloned().unwrap_or_default();
+                first + &rest.map(|word| capitalized(word)).collect::<String>()
+            }
+        }
+    }
+}
+
+/// `name` in upper case with underscores between its words: the name of a constant.
+pub(crate) fn constant(name: &str, span: Span) -> Ident {
+    let mut text = words(name).join("_").to_uppercase().replace('$', "_");
+    if !text.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        text.insert(0, '_');
+    }
+    Ident::new(&text, span)
+}
+
+/// The words of a name in any case, in lower case. `HTTPServer2` has the words `http`, `server2`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for part in name.split('_').filter(|part| !part.is_empty()) {
+        let chars: Vec<char> = part.chars().collect();
+        let mut word = String::new();
+        for (at, &c) in chars.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| chars.get(at));
+            let starts_word = c.is_uppercase()
+                && before.is_some_and(|before| {
+                    !before.is_uppercase()
+                        || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
+                });
+            if starts_word {
+                words.push(std::mem::take(&mut word));
+            }
+            word.extend(c.to_lowercase());
+        }
+        words.push(word);
+    }
+    words
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Whether `name` can name a type, field, index or enum identifier.
+pub(crate) fn is_valid(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_' || c == '$')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(case: Case, name: &str) -> String {
+        case.apply(&Ident::new(name, Span::call_site()))
+    }
+
+    #[test]
+    fn fields_become_camel_case() {
+        for (rust, disk) in
+            [("name", "name"), ("last_seen", "lastSeen"), ("by_x_2", "byX2"), ("_hidden", "hidden")]
+        {
+            assert_eq!(apply(Case::Camel, rust), disk);
+        }
+    }
+
+    #[test]
+    fn enum_identifiers_become_screaming_snake_case() {
+        for (rust, disk) in [("HipHop", "HIP_HOP"), ("Usa", "USA"), ("HTTPServer2", "HTTP_SERVER2")]
+        {
+            assert_eq!(apply(Case::ScreamingSnake, rust), disk);
+        }
+        assert_eq!(apply(Case::AsWritten, "HipHop"), "HipHop");
+    }
+
+    #[test]
+    fn index_names_become_constants() {
+        assert_eq!(constant("byArtistYear", Span::call_site()), "BY_ARTIST_YEAR");
+        assert_eq!(constant("$1", Span::call_site()), "_1");
+    }
+
+    #[test]
+    fn names_are_java_identifiers() {
+        for good in ["name", "_x", "$", "élan", "a1"] {
+            assert!(is_valid(good), "{good}");
+        }
+        for bad in ["", "1a", "a b", "a-b", "a.b", "a#1"] {
+            assert!(!is_valid(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! From the source of a struct to its checked model.
+
+use quote::{ToTokens, quote};
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Token, Type};
+
+use crate::attributes::{self, Argument, Item};
+use crate::check;
+use crate::declared::{
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, Upgrade,
+    ValueModel,
+};
+use crate::errors::Errors;
+use crate::exclude;
+use crate::names::Case;
+use crate::types;
+
+const STRUCT_KEYS: &[&str] = &[
+    "name",
+    "storage_id",
+    "singleton",
+    "rename_all",
+    "composite",
+    "default_allow_deleted",
+    "default_upgrade",
+    "crate",
+];
+const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
+const FIELD_KEYS: &[&str] = &[
+    "rename",
+    "skip",
+    "storage_id",
+    "indexed",
+    "unique",
+    "exclude",
+    "encoding",
+    "with",
+    "upgrade",
+    "inverse_delete",
+    "forward_delete",
+    "allow_deleted",
+    "cascade",
+    "element",
+    "key",
+    "value",
+    "list",
+    "set",
+    "map",
+    "array",
+    "reference",
+];
+const SUB_FIELD_KEYS: &[&str] = &[
+    "storage_id",
+    "indexed",
+    "encoding",
+    "inverse_delete",
+    "forward_delete",
+    "allow_deleted",
+    "cascade",
+    "reference",
+];
+
+/// What the struct's attributes say about all of its fields.
+struct Defaults {
+    case: Case,
+    allow_deleted: bool,
+    upgrade: Upgrade,
+}
+
+/// The model of a struct, or everything that is wrong with it.
+pub(crate) fn parse(input: &DeriveInput) -> syn::Result<ObjectModel> {
+    let mut errors = Errors::default();
+    let mut model = ObjectModel {
+        ident: input.ident.clone(),
+        visibility: input.vis.clone(),
+        krate: quote!(::permazen),
+        name: Case::AsWritten.apply(&input.ident),
+        storage_id: None,
+        singleton: false,
+        fields: Vec::new(),
+        skipped: Vec::new(),
+        refused: Vec::new(),
+        composites: Vec::new(),
+    };
+    let mut defaults =
+        Defaults { case: Case::Camel, allow_deleted: false, upgrade: Upgrade::default() };
+    let mut name_tokens = input.ident.to_token_stream();
+    for item in attributes::permazen_items(&input.attrs, &["composite"], &mut errors) {
+        match item.key.to_string().as_str() {
+            "name" => {
+                if let Some(text) = errors.note(item.string()) {
+                    model.name = text.value();
+                    name_tokens = text.to_token_stream();
+                }
+            }
+            "storage_id" => model.storage_id = errors.note(item.storage_id()),
+            "singleton" => model.singleton = item.flag(&mut errors),
+            "rename_all" => {
+                let case = item.string().and_then(|text| Case::parse(&text.value(), text.span()));
+                defaults.case = errors.note(case).unwrap_or(defaults.case);
+            }
+            "composite" => model.composites.extend(composite(&item, &mut errors)),
+            "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
+            "default_upgrade" => {
+                defaults.upgrade = errors.note(upgrade(&item)).unwrap_or_default();
+            }
+            "crate" => {
+                model.krate = errors.note(attributes::crate_path(&item)).unwrap_or(model.krate);
+            }
+            _ => errors.push(item.unknown("a struct", STRUCT_KEYS)),
+        }
+    }
+    check::name(&model.name, &name_tokens, &mut errors);
+    if !input.generics.params.is_empty() {
+        errors
+            .at(&input.generics, "a generic struct cannot be an object type: write out each type");
+    }
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => {
+                for field in &fields.named {
+                    parse_field(field, &defaults, &mut model, &mut errors);
+                }
+            }
+            Fields::Unit => {}
+            Fields::Unnamed(fields) => errors.at(fields, "the fields of an object type have names"),
+        },
+        Data::Enum(data) => errors.at_span(
+            data.enum_token.span,
+            "an object type is a struct; for an enum use `#[derive(PermazenEnum)]`",
+        ),
+        Data::Union(data) => errors.at_span(data.union_token.span, "an object type is a struct"),
+    }
+    check::fields(&model.fields, &mut errors);
+    check::composites(&model, &mut errors);
+    errors.finish(model)
+}
+
+fn composite(item: &Item, errors: &mut Errors) -> Option<CompositeModel> {
+    let tokens = errors.note(item.list().cloned())?;
+    let mut composite = CompositeModel {
+        name: String::new(),
+        span: item.key.span(),
+        storage_id: None,
+        fields: Vec::new(),
+        unique: false,
+        excludes: Vec::new(),
+    };
+    let items = attributes::items(&tokens, &["exclude"], errors);
+    for item in &items {
+        match item.key.to_string().as_str() {
+            "name" => {
+                if let Some(text) = errors.note(item.string()) {
+                    check::name(&text.value(), &text, errors);
+                    composite.span = text.span();
+                    composite.name = text.value();
+                }
+            }
+            "storage_id" => composite.storage_id = errors.note(item.storage_id()),
+            "fields" => {
+                let list = errors.note(item.list().cloned()).unwrap_or_default();
+                let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
+                composite.fields = errors.note(parser.parse2(list)).into_iter().flatten().collect();
+                if !matches!(composite.fields.len(), 2..=4) {
+                    let message = "a composite index is on 2 to 4 fields: `fields(a, b)`";
+                    errors.at(&item.key, message);
+                }
+            }
+            "unique" => composite.unique = item.flag(errors),
+            "exclude" => {}
+            _ => errors.push(item.unknown("a composite index", COMPOSITE_KEYS)),
+        }
+    }
+    for item in items.iter().filter(|item| item.is("exclude")) {
+        if !composite.unique {
+            errors.at(&item.key, "`exclude` exempts values from uniqueness: it needs `unique`");
+        }
+        composite.excludes.extend(exclude::parse_columns(item, &composite.fields, errors));
+    }
+    for required in ["name", "fields"] {
+        if !items.iter().any(|item| item.is(required)) {
+            errors.at(&item.key, format!("a composite index needs `{required}`"));
+        }
+    }
+    Some(composite)
+}
+
+fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, errors: &mut Errors) {
+    let Some(ident) = field.ident.clone() else { return };
+    let items = attributes::permazen_items(&field.attrs, &[], errors);
+    for item in &items {
+        if !FIELD_KEYS.iter().any(|key| item.is(key)) {
+            errors.push(item.unknown("a field", FIELD_KEYS));
+        }
+    }
+    if let Some(skip) = items.iter().find(|item| item.is("skip")) {
+        skip.flag(errors);
+        for other in items.iter().filter(|item| !item.is("skip")) {
+            errors.at(&other.key, "a field that is skipped has no other attributes");
+        }
+        model.skipped.push(ident);
+        return;
+    }
+    let mut name = defaults.case.apply(&ident);
+    let mut name_span = ident.span();
+    let mut name_tokens = ident.to_token_stream();
+    let mut unique = None;
+    let mut excludes = None;
+    let mut policy = defaults.upgrade;
+    for item in &items {
+        match item.key.to_string().as_str() {
+            "rename" => {
+                if let Some(text) = errors.note(item.string()) {
+                    name = text.value();
+                    name_span = text.span();
+                    name_tokens = text.to_token_stream();
+                }
+            }
+            "unique" => unique = item.flag(errors).then_some(&item.key),
+            "exclude" => excludes = Some((&item.key, exclude::parse(item, errors))),
+            "upgrade" => policy = errors.note(upgrade(item)).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    check::name(&name, &name_tokens, errors);
+    let Some(mut shape) = shape(&field.ty, &items, errors) else {
+        model.refused.push(ident);
+        return;
+    };
+    value_attributes(&mut shape, &items, defaults, errors);
+    let storage_id = items.iter().find(|item| item.is("storage_id"));
+    let storage_id = storage_id.and_then(|item| errors.note(item.storage_id()));
+    let indexed = matches!(&shape, Shape::Simple(value) if value.indexed);
+    if let Some(key) = unique {
+        if !matches!(shape, Shape::Simple(_)) {
+            errors.at(key, "only a simple field can be unique");
+        } else if !indexed {
+            errors.at(key, "a unique field is looked up by value: `unique` needs `indexed`");
+        }
+    }
+    if let (Some((key, _)), None) = (&excludes, unique) {
+        errors.at(key, "`exclude` exempts values from uniqueness: it needs `unique`");
+    }
+    model.fields.push(FieldModel {
+        docs: field
+            .attrs
+            .iter()
+            .filter(|attribute| attribute.path().is_ident("doc"))
+            .cloned()
+            .collect(),
+        visibility: field.vis.clone(),
+        ty: field.ty.clone(),
+        ident,
+        name,
+        name_span,
+        storage_id,
+        shape,
+        unique: unique.is_some(),
+        excludes: excludes.map(|(_, list)| list).unwrap_or_default(),
+        upgrade: policy,
+    });
+}
+
+/// The kind of a field from its type and the attributes that override it; notes a mistake if it has none.
+fn shape(ty: &Type, items: &[Item], errors: &mut Errors) -> Option<Shape> {
+    let given = |key: &str| items.iter().find(|item| item.is(key));
+    let overrides: Vec<&Item> =
+        ["list", "set", "map", "array", "with"].into_iter().filter_map(given).collect();
+    if let [_, second, ..] = overrides[..] {
+        errors.at(&second.key, "a field is of one kind: `list`, `set`, `map`, `array` or `with`");
+        return None;
+    }
+    if let Some(item) = overrides.first() {
+        if item.is("with") {
+            let target = errors.note(item.ty())?;
+            let mut value = sub_value(&target, None, errors)?;
+            value.converted = true;
+            return Some(Shape::Simple(value));
+        }
+        item.flag(errors);
+    }
+    let kind = overrides.first().map(|item| item.key.to_string()).unwrap_or_default();
+    let (name, arguments) = types::last_segment(ty).unwrap_or_default();
+    let is_sequence = matches!(name.as_str(), "Vec" | "BTreeSet");
+    let reference = given("reference");
+    match (kind.as_str(), name.as_str(), &arguments[..]) {
+        ("", "Counter", []) => Some(Shape::Counter),
+        ("list", _, [element]) | ("", "Vec", [element]) if is_sequence => {
+            Some(Shape::List(sub_value(element, sub_reference(given("element")), errors)?))
+        }
+        ("set", _, [element]) | ("", "BTreeSet", [element]) if is_sequence => {
+            Some(Shape::Set(sub_value(element, sub_reference(given("element")), errors)?))
+        }
+        ("map" | "", "BTreeMap", [key, value]) => Some(Shape::Map(
+            sub_value(key, sub_reference(given("key")), errors)?,
+            sub_value(value, sub_reference(given("value")), errors)?,
+        )),
+        ("map", "Vec", [Type::Tuple(pair)]) if pair.elems.len() == 2 => Some(Shape::Map(
+            sub_value(pair.elems.first()?, sub_reference(given("key")), errors)?,
+            sub_value(pair.elems.last()?, sub_reference(given("value")), errors)?,
+        )),
+        ("array", "Vec", [element]) => {
+            sub_value(element, None, errors)?;
+            let mut value = ValueModel::plain(syn::parse_quote!(Box<[#element]>), None);
+            value.converted = true;
+            Some(Shape::Simple(value))
+        }
+        ("array", "Box", _) | ("", _, _) => Some(Shape::Simple(sub_value(ty, reference, errors)?)),
+        ("list" | "set", _, _) => {
+            errors.at(ty, format!("a {kind} is held in a `Vec<T>` or `BTreeSet<T>`"));
+            None
+        }
+        ("map", _, _) => {
+            errors.at(ty, "a map is held in a `BTreeMap<K, V>` or `Vec<(K, V)>`");
+            None
+        }
+        _ => {
+            errors.at(ty, "an array is held in a `Box<[T]>` or `Vec<T>`");
+            None
+        }
+    }
+}
+
+/// The `reference` flag among the attributes of a sub-field.
+fn sub_reference(item: Option<&Item>) -> Option<&Item> {
+    let Argument::List(tokens) = &item?.argument else { return None };
+    // The flag alone matters here: the attributes of a sub-field are checked where they are read.
+    let found = attributes::items(tokens, &[], &mut Errors::default());
+    found.iter().any(|item| item.is("reference")).then_some(item?)
+}
+
+/// A simple value of type `ty`; notes a mistake if `ty` cannot be one.
+fn sub_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<ValueModel> {
+    if let Some(message) = types::refusal(ty) {
+        errors.at(ty, message);
+        return None;
+    }
+    let alias = marked.map(|_| ReferenceModel { target: None, optional: true });
+    Some(ValueModel::plain(ty.clone(), types::reference(ty).or(alias)))
+}
+
+/// Applies the attributes of the field, or of its sub-fields, to the values of `shape`.
+fn value_attributes(shape: &mut Shape, items: &[Item], defaults: &Defaults, errors: &mut Errors) {
+    let sub_keys = ["element", "key", "value"];
+    let (own, subs): (Vec<&Item>, Vec<&Item>) =
+        items.iter().partition(|item| !sub_keys.iter().any(|key| item.is(key)));
+    // Like an annotation in Java, an attribute on a sub-field switches the struct's default off.
+    let inherit = |value: &mut ValueModel| {
+        value.allow_deleted = defaults.allow_deleted && value.reference.is_some();
+    };
+    let mut slots: Vec<(&str, &mut ValueModel)> = match shape {
+        Shape::Simple(value) => {
+            inherit(value);
+            let own =
+                own.iter().copied().filter(|item| SUB_FIELD_KEYS.iter().any(|key| item.is(key)));
+            let own = own.filter(|item| !item.is("storage_id"));
+            simple_attributes(value, own, false, errors);
+            Vec::new()
+        }
+        Shape::Counter => {
+            refuse_value_attributes(&own, "a counter", "", errors);
+            Vec::new()
+        }
+        Shape::Set(element) | Shape::List(element) => vec![("element", element)],
+        Shape::Map(key, value) => vec![("key", key), ("value", value)],
+    };
+    if !slots.is_empty() {
+        let names: Vec<&str> = slots.iter().map(|(name, _)| *name).collect();
+        let hint = format!(": write it inside `{}(...)`", names.join("(...)` or `"));
+        refuse_value_attributes(&own, "a collection", &hint, errors);
+        slots.iter_mut().for_each(|(_, value)| inherit(value));
+    }
+    for item in subs {
+        let Some((_, value)) = slots.iter_mut().find(|(name, _)| item.is(name)) else {
+            errors.at(&item.key, format!("this field has no sub-field `{}`", item.key));
+            continue;
+        };
+        let Some(tokens) = errors.note(item.list().cloned()) else { continue };
+        value.allow_deleted = false;
+        let items = attributes::items(&tokens, &[], errors);
+        for item in &items {
+            if item.is("unique") {
+                errors.at(&item.key, "a sub-field cannot be unique");
+            } else if !SUB_FIELD_KEYS.iter().any(|key| item.is(key)) {
+                errors.push(item.unknown("a sub-field", SUB_FIELD_KEYS));
+            }
+        }
+        simple_attributes(value, items.iter(), true, errors);
+    }
+}
+
+fn refuse_value_attributes(items: &[&Item], what: &str, hint: &str, errors: &mut Errors) {
+    let keys = SUB_FIELD_KEYS.iter().filter(|key| **key != "storage_id");
+    for item in items.iter().filter(|item| keys.clone().any(|key| item.is(key))) {
+        errors.at(&item.key, format!("`{}` does not apply to {what}{hint}", item.key));
+    }
+}
+
+fn simple_attributes<'i>(
+    value: &mut ValueModel,
+    items: impl Iterator<Item = &'i Item>,
+    sub_field: bool,
+    errors: &mut Errors,
+) {
+    let mut inverse_delete: Option<&Ident> = None;
+    for item in items {
+        let key = item.key.to_string();
+        let for_references = matches!(
+            key.as_str(),
+            "inverse_delete" | "forward_delete" | "allow_deleted" | "cascade"
+        );
+        if for_references && value.reference.is_none() {
+            let message = format!(
+                "`{key}` applies to references: the type is not `Ref<…>` (mark an alias with `reference`)"
+            );
+            errors.at(&item.key, message);
+            continue;
+        }
+        match key.as_str() {
+            "storage_id" => value.storage_id = errors.note(item.storage_id()),
+            "indexed" => value.indexed = item.flag(errors),
+            "encoding" => {
+                value.encoding = errors.note(item.string());
+                if value.reference.is_some() {
+                    errors.at(&item.key, "a reference has one encoding only");
+                }
+            }
+            "inverse_delete" => {
+                value.inverse_delete = errors.note(delete_action(item));
+                inverse_delete = Some(&item.key);
+            }
+            "forward_delete" => value.forward_delete = item.flag(errors),
+            "allow_deleted" => value.allow_deleted = item.flag(errors),
+            "cascade" => cascades(value, item, errors),
+            "reference" => _ = item.flag(errors),
+            _ => {}
+        }
+    }
+    let Some(key) = inverse_delete else { return };
+    match value.inverse_delete {
+        Some(DeleteAction::Ignore) if !value.allow_deleted => errors.at(
+            key,
+            "`inverse_delete = \"ignore\"` leaves references to deleted objects: it needs `allow_deleted`",
+        ),
+        Some(DeleteAction::Remove) if !sub_field => errors.at(
+            key,
+            "only an element of a collection can be removed: use \"nullify\", or \"delete\" for the whole object",
+        ),
+        _ => {}
+    }
+}
+
+fn cascades(value: &mut ValueModel, item: &Item, errors: &mut Errors) {
+    let Some(tokens) = errors.note(item.list().cloned()) else { return };
+    for direction in attributes::items(&tokens, &[], errors) {
+        let names: Vec<LitStr> = errors.note(direction.strings()).unwrap_or_default();
+        for name in names.iter().filter(|name| name.value().is_empty()) {
+            errors.at(name, "a cascade has a name");
+        }
+        let names = names.iter().map(LitStr::value).collect();
+        match direction.key.to_string().as_str() {
+            "forward" => value.forward_cascades = names,
+            "inverse" => value.inverse_cascades = names,
+            _ => errors.push(direction.unknown("a cascade", &["forward", "inverse"])),
+        }
+    }
+}
+
+fn delete_action(item: &Item) -> syn::Result<DeleteAction> {
+    let text = item.string()?;
+    Ok(match text.value().as_str() {
+        "ignore" => DeleteAction::Ignore,
+        "exception" => DeleteAction::Exception,
+        "nullify" => DeleteAction::Nullify,
+        "remove" => DeleteAction::Remove,
+        "delete" => DeleteAction::Delete,
+        _ => {
+            let message =
+                "expected \"exception\", \"ignore\", \"nullify\", \"remove\" or \"delete\"";
+            return Err(syn::Error::new_spanned(text, message));
+        }
+    })
+}
+
+fn upgrade(item: &Item) -> syn::Result<Upgrade> {
+    let text = item.string()?;
+    Ok(match text.value().as_str() {
+        "reset" => Upgrade::Reset,
+        "attempt" => Upgrade::Attempt,
+        "require" => Upgrade::Require,
+        _ => {
+            let message = "expected \"attempt\", \"require\" or \"reset\"";
+            return Err(syn::Error::new_spanned(text, message));
+        }
+    })
+}

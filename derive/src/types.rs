@@ -1,0 +1,123 @@
+//! Which kind of field a Rust type is, as far as its tokens tell.
+
+use syn::{GenericArgument, PathArguments, Type};
+
+use crate::declared::ReferenceModel;
+
+/// The last segment of the path `ty` is, with its type arguments; none if it is no path.
+pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
+    let ty = unparenthesized(ty);
+    let Type::Path(path) = ty else { return None };
+    if path.qself.is_some() {
+        return None;
+    }
+    let segment = path.path.segments.last()?;
+    let arguments = match &segment.arguments {
+        PathArguments::AngleBracketed(list) => list
+            .args
+            .iter()
+            .filter_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    Some((segment.ident.to_string(), arguments))
+}
+
+fn unparenthesized(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Paren(inner) => &inner.elem,
+            Type::Group(inner) => &inner.elem,
+            other => return other,
+        };
+    }
+}
+
+/// The single type argument of `name<T>`.
+pub(crate) fn argument_of<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
+    match last_segment(ty) {
+        Some((found, arguments)) if found == name => match arguments[..] {
+            [argument] => Some(argument),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The reference `ty` is: `Ref<T>` or `Option<Ref<T>>`.
+pub(crate) fn reference(ty: &Type) -> Option<ReferenceModel> {
+    let (inner, optional) = match argument_of(ty, "Option") {
+        Some(inner) => (inner, true),
+        None => (ty, false),
+    };
+    let target = argument_of(inner, "Ref")?;
+    Some(ReferenceModel { target: Some(target.clone()), optional })
+}
+
+/// Why `ty` cannot be a simple value, if its tokens tell.
+pub(crate) fn refusal(ty: &Type) -> Option<String> {
+    match unparenthesized(ty) {
+        Type::Path(_) => {}
+        Type::Array(_) => {
+            return Some("arrays of fixed length are not supported; use `Box<[T]>`".into());
+        }
+        Type::Tuple(_) => {
+            return Some("tuples are not supported; use one field for each part".into());
+        }
+        Type::Reference(_) => {
+            return Some("a field owns its value: use `String`, `Box<[T]>`, …".into());
+        }
+        Type::Macro(_) => return None,
+        _ => return Some("this type cannot be a field".into()),
+    }
+    let (name, arguments) = last_segment(ty)?;
+    let message = match name.as_str() {
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "isize" | "i128" => format!(
+            "`{name}` has no encoding; use {}, or `with = Type` to convert",
+            match name.as_str() {
+                "u8" => "`i8` (a byte array is `Box<[i8]>`) or `i16`",
+                "u16" => "`i32` (a Java `char` is `JavaChar`)",
+                "u32" | "isize" | "usize" | "u64" => "`i64`",
+                _ => "a big integer",
+            }
+        ),
+        "char" => {
+            "`char` has no encoding; a Java `char` is `JavaChar`, a code point fits an `i32`".into()
+        }
+        "str" => "use `String`".into(),
+        "HashSet" => "a set has an order on disk: use `BTreeSet`".into(),
+        "HashMap" => "a map has an order on disk: use `BTreeMap`".into(),
+        "VecDeque" | "LinkedList" => "a list is a `Vec`".into(),
+        "Vec" => "a list cannot stand here; an array as one value is `Box<[T]>`".into(),
+        "BTreeSet" => "a set cannot stand here: only a whole field is a set".into(),
+        "BTreeMap" => "a map cannot stand here: only a whole field is a map".into(),
+        "Counter" => "a counter cannot stand here: only a whole field is a counter".into(),
+        "Rc" | "Arc" | "Cow" | "RefCell" | "Cell" | "Mutex" => {
+            format!("`{name}` is not supported; store the value itself")
+        }
+        "Obj" => "a handle lives as long as its transaction only; store a `Ref`".into(),
+        "Option" => match arguments[..] {
+            [inner] if argument_of(inner, "Option").is_some() => {
+                "there is only one kind of null".into()
+            }
+            [inner] if last_segment(inner).is_some_and(|(name, _)| is_collection(&name)) => {
+                "a collection is never null: leave out the `Option`".into()
+            }
+            [inner] => return refusal(inner),
+            _ => return None,
+        },
+        "Box" => match arguments[..] {
+            [Type::Slice(slice)] => return refusal(&slice.elem),
+            _ => "only `Box<[T]>`, an array, can be boxed".into(),
+        },
+        _ => return None,
+    };
+    Some(message)
+}
+
+fn is_collection(name: &str) -> bool {
+    matches!(name, "Vec" | "BTreeSet" | "BTreeMap" | "Counter" | "HashSet" | "HashMap")
+}
