@@ -28,7 +28,7 @@ pub struct Union<'f>(pub Vec<&'f dyn KeyFilter>);
 pub struct Intersection<'f>(pub Vec<&'f dyn KeyFilter>);
 
 /// Orders bounds of which the empty one is the greatest.
-fn upper<'a>(bound: &'a Cow<'_, [u8]>) -> (bool, &'a [u8]) {
+fn upper(bound: &[u8]) -> (bool, &[u8]) {
     (bound.is_empty(), bound)
 }
 

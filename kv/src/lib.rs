@@ -19,6 +19,8 @@ mod writes;
 pub mod filter;
 pub mod key;
 pub mod memory;
+#[cfg(feature = "xml")]
+pub mod xml;
 
 pub use atomic::AtomicKvStore;
 pub use error::{Conflict, KvError, Result};

@@ -1,4 +1,5 @@
 //! Key arithmetic, ranges, sets of ranges, filters and serialized changes (kv §1, §4.1, §7).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::ops::Bound;

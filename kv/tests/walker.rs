@@ -1,4 +1,5 @@
 //! Stepping through a store that is written meanwhile (kv §7.4).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::{

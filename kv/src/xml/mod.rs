@@ -1,0 +1,52 @@
+//! A store's pairs as XML text, and back (kv §11).
+//!
+//! The document is that of Permazen for Java: [`dump`] writes the same bytes for the same pairs,
+//! and [`load`] reads what Java reads. Both stream: a document of any size takes memory for its
+//! longest pair only.
+//!
+//! ```
+//! use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore, xml};
+//!
+//! let text = "<entries><entry><key>0123</key><value>4567</value></entry></entries>";
+//! let store = MemoryStore::new();
+//! let mut tx = store.begin(&TxOptions::writing())?;
+//! assert_eq!(xml::load(&mut *tx, text.as_bytes())?, 1);
+//! assert_eq!(tx.get(&[0x01, 0x23])?.as_deref(), Some(&[0x45, 0x67][..]));
+//!
+//! let mut out = Vec::new();
+//! xml::dump(&tx, KeySpan::FULL, xml::Style::Indented, &mut out)?;
+//! assert!(String::from_utf8(out)?.contains("\n        <key>0123</key>\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod read;
+mod source;
+mod write;
+
+pub use read::{Entries, load};
+pub use source::Source;
+pub use write::{Style, dump};
+
+use crate::KvError;
+
+/// What can go wrong while pairs are written to XML or read from it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum XmlError {
+    /// The document is not well-formed, or not one of pairs.
+    #[error("XML line {line}, column {column}: {message}")]
+    Document {
+        /// Line in the text, starting with 1.
+        line: u64,
+        /// Column in that line in characters, starting with 1.
+        column: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The text could not be read or written.
+    #[error("XML could not be transferred: {0}")]
+    Io(#[from] std::io::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] KvError),
+}

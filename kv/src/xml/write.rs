@@ -1,0 +1,89 @@
+//! Writing pairs as XML.
+
+use std::io::{BufWriter, Write};
+
+use super::XmlError;
+use crate::{Direction, KeySpan, KvRead};
+
+/// How a dump is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// Everything in one line.
+    Plain,
+    /// As [`Plain`](Style::Plain), but the declaration names no encoding; what Permazen for Java
+    /// writes where it writes characters rather than bytes.
+    PlainCharacters,
+    /// Each tag in a line of its own, with four spaces a level. There is no new line at the end.
+    #[default]
+    Indented,
+}
+
+impl Style {
+    fn declaration(self) -> &'static [u8] {
+        match self {
+            Style::PlainCharacters => b"<?xml version=\"1.0\"?>",
+            Style::Plain | Style::Indented => b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
+        }
+    }
+}
+
+/// Writes the pairs of `span`, in ascending order, as an XML document; returns their number.
+///
+/// Costs one scan. The output is buffered here and flushed at the end.
+///
+/// # Errors
+/// Those of the scan, and of writing to `out`.
+pub fn dump(
+    store: &(impl KvRead + ?Sized),
+    span: KeySpan<'_>,
+    style: Style,
+    out: impl Write,
+) -> Result<u64, XmlError> {
+    let [line, line1, line2] = match style {
+        Style::Indented => [&b"\n"[..], b"\n    ", b"\n        "],
+        Style::Plain | Style::PlainCharacters => [&b""[..]; 3],
+    };
+    let mut out = BufWriter::with_capacity(64 * 1024, out);
+    out.write_all(style.declaration())?;
+    out.write_all(line)?;
+    out.write_all(b"<entries>")?;
+    let mut count = 0;
+    for pair in store.scan(span, Direction::Forward)? {
+        let (key, value) = pair?;
+        out.write_all(line1)?;
+        out.write_all(b"<entry>")?;
+        out.write_all(line2)?;
+        element(&mut out, b"key", &key)?;
+        if !value.is_empty() {
+            out.write_all(line2)?;
+            element(&mut out, b"value", &value)?;
+        }
+        out.write_all(line1)?;
+        out.write_all(b"</entry>")?;
+        count += 1;
+    }
+    if count > 0 {
+        out.write_all(line)?;
+    }
+    out.write_all(b"</entries>")?;
+    out.flush()?;
+    Ok(count)
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+fn element(out: &mut impl Write, name: &[u8], bytes: &[u8]) -> std::io::Result<()> {
+    out.write_all(b"<")?;
+    out.write_all(name)?;
+    out.write_all(b">")?;
+    let mut digits = [0; 256];
+    for chunk in bytes.chunks(digits.len() / 2) {
+        for (byte, pair) in chunk.iter().zip(digits.as_chunks_mut::<2>().0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        out.write_all(digits.get(..chunk.len() * 2).unwrap_or_default())?;
+    }
+    out.write_all(b"</")?;
+    out.write_all(name)?;
+    out.write_all(b">")
+}
