@@ -4,5 +4,8 @@
 pub use permazen_kv as kv;
 
 pub mod encoding;
+mod id;
 pub mod object;
 pub mod schema;
+
+pub use id::{ObjId, ObjIdGenerator, StorageId};

@@ -1,5 +1,7 @@
 //! Why bytes, text or a value were refused.
 
+use crate::id::{ObjId, StorageId};
+
 /// Result of an encoding operation.
 pub type Result<T> = std::result::Result<T, EncodingError>;
 
@@ -13,4 +15,33 @@ pub enum EncodingError {
     /// The input is no value of the encoding.
     #[error("{0}")]
     Invalid(String),
+    /// A null where a value is required: the encoding has no null, or the Rust type is not an `Option`.
+    #[error("null is no value of {0}")]
+    NullValue(String),
+    /// A value of another type than the encoding's.
+    #[error("{encoding} takes no value of type {found}")]
+    WrongType {
+        /// The encoding, as diagnostics name it.
+        encoding: String,
+        /// What was given.
+        found: String,
+    },
+    /// The encoding has no default value.
+    #[error("{0} has no default value")]
+    NoDefault(String),
+    /// A reference to an object of a type the field does not refer to.
+    #[error(
+        "reference to object {id} of the type with storage id {storage_id}, which is not among those allowed"
+    )]
+    InvalidReference {
+        /// The object referred to.
+        id: ObjId,
+        /// Storage id of its type.
+        storage_id: StorageId,
+    },
+}
+
+/// Shorthand for [`EncodingError::Invalid`].
+pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T> {
+    Err(EncodingError::Invalid(message.into()))
 }

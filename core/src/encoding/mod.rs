@@ -1,7 +1,112 @@
 //! Value encodings: values to sortable bytes and back.
+//!
+//! Every value a database stores, in keys as well as in values, is written by an *encoding*. Encoded values delimit
+//! themselves, and their unsigned order is the order of the values. The bytes are those of Permazen for Java.
+//!
+//! * [`Encodable`] is what a type implements to be stored, [`FieldType`] what the typed layer asks of a field's type:
+//!   an `Encodable` or an `Option` of one.
+//! * [`Encoding`] is an encoding chosen at run time, working on [`Value`]s; [`EncodingRegistry`] finds it by
+//!   [`EncodingId`].
+//! * [`uint`], [`long`] and [`string`] are the codes everything else is made of.
+//!
+//! # Writing an encoding
+//!
+//! Choose a URN for the encoding, write the value so that the bytes delimit themselves and sort as wanted, and say
+//! whether they may start with `00` or `ff`. Here a semantic version, which sorts by its three numbers:
+//!
+//! ```
+//! use permazen::encoding::{Encodable, EncodingError, EncodingId, EncodingRegistry, FieldType, Reader, Result, Value, uint};
+//!
+//! #[derive(Debug, Clone, PartialEq)]
+//! struct Version(u32, u32, u32);
+//!
+//! impl Encodable for Version {
+//!     const PREFIX_FF: bool = false; // unsigned numbers never start with ff
+//!
+//!     fn encoding_id() -> EncodingId {
+//!         EncodingId::new("urn:fdc:example.com:2026:version").expect("a valid URN")
+//!     }
+//!
+//!     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+//!         for part in [self.0, self.1, self.2] {
+//!             uint::write(uint::check(part.into())?, out);
+//!         }
+//!         Ok(())
+//!     }
+//!
+//!     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+//!         Ok(Version(uint::read(reader)?, uint::read(reader)?, uint::read(reader)?))
+//!     }
+//!
+//!     fn to_text(&self) -> String {
+//!         format!("{}.{}.{}", self.0, self.1, self.2)
+//!     }
+//!
+//!     fn from_text(text: &str) -> Result<Self> {
+//!         let parts: Option<Vec<u32>> = text.split('.').map(|part| part.parse().ok()).collect();
+//!         match parts.as_deref() {
+//!             Some(&[major, minor, patch]) => Ok(Version(major, minor, patch)),
+//!             _ => Err(EncodingError::Invalid(format!("invalid version {text:?}"))),
+//!         }
+//!     }
+//! }
+//!
+//! // Typed: in fields of type `Version` and `Option<Version>`, in collections and arrays.
+//! let mut bytes = Vec::new();
+//! Some(Version(1, 22, 300)).encode_to(&mut bytes)?;
+//! assert_eq!(bytes, [1, 22, 0xfb, 49]);
+//! assert_eq!(Version::decode_all(&bytes)?, Version(1, 22, 300));
+//!
+//! // Dynamic: found by its id, alone and in arrays.
+//! let registry = EncodingRegistry::new();
+//! registry.add::<Version>()?;
+//! let encoding = registry.find_alias("urn:fdc:example.com:2026:version[]")?.expect("just registered");
+//! let value = encoding.from_text(r#"[ "1.22.300", null ]"#)?;
+//! assert_eq!(encoding.encode_all(&value)?, [1, 1, 22, 0xfb, 49, 1, 0xff, 0]);
+//! assert_eq!(value.get::<Box<[Option<Version>]>>()?.as_ref(), [Some(Version(1, 22, 300)), None]);
+//! # Ok::<(), EncodingError>(())
+//! ```
 
+mod array;
+mod base64;
+mod builtin;
+mod convert;
+mod dynamic;
+mod encoding_id;
+mod enumeration;
 mod error;
+mod float;
+mod java_identifier;
+pub mod long;
+mod number_text;
+mod primitive;
+mod primitive_array;
 mod reader;
+mod reference;
+mod registry;
+pub mod string;
+mod string_encoding;
+mod text;
+mod typed;
+pub mod uint;
+mod unknown;
+mod value;
+mod wrap;
 
+pub use array::ArrayEncoding;
+#[doc(hidden)]
+pub use array::ArrayHooks;
+pub use builtin::{Void, ids};
+pub use dynamic::{Encoding, EncodingKind, Primitive};
+pub use encoding_id::EncodingId;
+pub use enumeration::{EnumArrayEncoding, EnumEncoding};
 pub use error::{EncodingError, Result};
 pub use reader::Reader;
+pub use reference::ReferenceEncoding;
+pub use registry::EncodingRegistry;
+pub use string::JavaString;
+pub use string_encoding::StringEncoding;
+pub use typed::{Encodable, FieldType, TypedEncoding};
+pub use unknown::UnknownEncoding;
+pub use value::{CustomValue, EnumValue, JavaChar, Value};
+pub use wrap::{NullSafe, TupleEncoding};

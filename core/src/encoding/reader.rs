@@ -1,5 +1,6 @@
 //! A cursor over encoded bytes.
 
+use super::error::invalid;
 use super::{EncodingError, Result};
 
 /// Reads encoded values one after the other from a byte slice, without allocation.
@@ -10,21 +11,25 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader at the start of `bytes`.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { rest: bytes }
     }
 
     /// What has not been read yet.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Whether everything has been read.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// The next byte without reading it.
+    #[inline]
     pub fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
@@ -33,6 +38,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`EncodingError::Truncated`] at the end of the input.
+    #[inline]
     pub fn byte(&mut self) -> Result<u8> {
         let (&first, rest) = self.rest.split_first().ok_or(EncodingError::Truncated)?;
         self.rest = rest;
@@ -43,9 +49,33 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`EncodingError::Truncated`] if fewer are left.
+    #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(EncodingError::Truncated)?;
         self.rest = rest;
         Ok(head)
+    }
+
+    /// Reads `N` bytes.
+    ///
+    /// # Errors
+    /// [`EncodingError::Truncated`] if fewer are left.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(EncodingError::Truncated)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    /// Checks that everything has been read.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if bytes are left over.
+    pub fn finish(&self) -> Result<()> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            invalid(format!("{} bytes left over after the value", self.rest.len()))
+        }
     }
 }

@@ -1,0 +1,241 @@
+//! Arrays (encodings §13).
+//!
+//! Arrays of primitive types have layouts of their own ([`primitive_array`](super::primitive_array)). All others are
+//! written element by element: `01` before each element if elements may start with `00`, and `00` at the end.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::error::invalid;
+use super::text;
+use super::typed::{NOT_NULL, NULL, starts_null};
+use super::{
+    Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader, Result, Value,
+};
+
+const END: u8 = 0x00;
+const MARKER: u8 = 0x01;
+
+/// How arrays of a primitive type are written.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ArrayHooks<T: Clone + 'static> {
+    pub(crate) element: Primitive,
+    pub(crate) prefix_ff: bool,
+    pub(crate) write: fn(&[T], &mut Vec<u8>),
+    pub(crate) read: fn(&mut Reader<'_>) -> Result<Box<[T]>>,
+    pub(crate) skip: fn(&mut Reader<'_>) -> Result<()>,
+    pub(crate) to_text: fn(&[T]) -> String,
+    pub(crate) from_text: fn(&str) -> Result<Box<[T]>>,
+    pub(crate) into_value: fn(Box<[T]>) -> Value,
+    pub(crate) borrow_value: fn(&Value) -> Option<Cow<'_, Box<[T]>>>,
+}
+
+pub(crate) const fn prefix_ff<T: FieldType>() -> bool {
+    match T::ARRAY {
+        Some(hooks) => hooks.prefix_ff,
+        None => !T::HAS_PREFIX_00 && T::HAS_PREFIX_FF,
+    }
+}
+
+pub(crate) fn write_objects<T: FieldType>(items: &[T], out: &mut Vec<u8>) -> Result<()> {
+    for item in items {
+        if T::HAS_PREFIX_00 {
+            out.push(MARKER);
+        }
+        item.encode_to(out)?;
+    }
+    out.push(END);
+    Ok(())
+}
+
+/// Whether another element follows; reads the marker or the end.
+fn next_object(marked: bool, reader: &mut Reader<'_>) -> Result<bool> {
+    match reader.peek().ok_or(EncodingError::Truncated)? {
+        END => reader.byte().map(|_| false),
+        MARKER if marked => reader.byte().map(|_| true),
+        other if marked => invalid(format!(
+            "0x{other:02x} where 0x00 or 0x01 must stand before an array's element"
+        )),
+        _ => Ok(true),
+    }
+}
+
+/// Calls `read` for each element up to the end of the array.
+fn for_objects(
+    marked: bool,
+    reader: &mut Reader<'_>,
+    mut read: impl FnMut(&mut Reader<'_>) -> Result<()>,
+) -> Result<()> {
+    while next_object(marked, reader)? {
+        let before = reader.rest().len();
+        read(reader)?;
+        if reader.rest().len() == before {
+            return invalid("the encoding of the array's elements reads no bytes");
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn read_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<Box<[T]>> {
+    let mut items = Vec::new();
+    for_objects(T::HAS_PREFIX_00, reader, |reader| {
+        items.push(T::decode_from(reader)?);
+        Ok(())
+    })?;
+    Ok(items.into())
+}
+
+pub(crate) fn skip_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<()> {
+    for_objects(T::HAS_PREFIX_00, reader, T::skip_encoded)
+}
+
+pub(crate) fn objects_to_text<T: FieldType>(items: &[T]) -> String {
+    let encoding = T::encoding();
+    text::join_items(items.iter().map(|item| encoding.to_text(&item.to_value()).ok()))
+}
+
+pub(crate) fn objects_from_text<T: FieldType>(text: &str) -> Result<Box<[T]>> {
+    let encoding = T::encoding();
+    let parse = |item: Option<String>| match item {
+        Some(item) => T::from_value(&encoding.from_text(&item)?),
+        None => T::from_value(&Value::Null),
+    };
+    text::split_items(text)?.into_iter().map(parse).collect()
+}
+
+/// The encoding of arrays of another encoding's values, and null (encodings §13.2).
+#[derive(Debug)]
+pub struct ArrayEncoding {
+    id: Option<EncodingId>,
+    element: Arc<dyn Encoding>,
+}
+
+impl ArrayEncoding {
+    /// Arrays of the values of `element`, under its id with `[]` appended, if it has one.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if `element` is of a primitive type, with or without null, whose arrays are built in
+    /// or do not exist, or if there are too many dimensions.
+    pub fn new(element: Arc<dyn Encoding>) -> Result<Self> {
+        if let EncodingKind::Primitive(_) | EncodingKind::Wrapper(_) = element.kind() {
+            return invalid(format!(
+                "there are no arrays of {}: its values are primitive",
+                element.name()
+            ));
+        }
+        if element
+            .id()
+            .is_some_and(|id| id.as_str() == concat!("urn:fdc:permazen.io:2020:", "Void"))
+        {
+            return invalid("there are no arrays of Void");
+        }
+        let id = element.id().map(EncodingId::array).transpose()?;
+        Ok(ArrayEncoding { id, element })
+    }
+
+    /// The encoding of the elements.
+    pub fn element(&self) -> &Arc<dyn Encoding> {
+        &self.element
+    }
+
+    fn prefixed(&self) -> bool {
+        !self.element.has_prefix_00() && self.element.has_prefix_ff()
+    }
+}
+
+impl Encoding for ArrayEncoding {
+    fn id(&self) -> Option<&EncodingId> {
+        self.id.as_ref()
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        match &self.id {
+            Some(id) => Cow::Borrowed(id.alias()),
+            None => Cow::Owned(format!("{}[]", self.element.name())),
+        }
+    }
+
+    fn kind(&self) -> EncodingKind<'_> {
+        EncodingKind::Array(&self.element)
+    }
+
+    fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        let items = match value {
+            Value::Null => {
+                out.push(NULL);
+                return Ok(());
+            }
+            Value::Array(items) => items,
+            // Arrays of primitives are values of other encodings.
+            other => return Err((self as &dyn Encoding).refuse(other)),
+        };
+        let start = out.len();
+        if self.prefixed() {
+            out.push(NOT_NULL);
+        }
+        for item in items {
+            if self.element.has_prefix_00() {
+                out.push(MARKER);
+            }
+            self.element.encode(item, out).inspect_err(|_| out.truncate(start))?;
+        }
+        out.push(END);
+        Ok(())
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
+        if starts_null(self.prefixed(), reader)? {
+            return Ok(Value::Null);
+        }
+        let mut items = Vec::new();
+        for_objects(self.element.has_prefix_00(), reader, |reader| {
+            items.push(self.element.decode(reader)?);
+            Ok(())
+        })?;
+        Ok(Value::Array(items.into()))
+    }
+
+    fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
+        if starts_null(self.prefixed(), reader)? {
+            return Ok(());
+        }
+        for_objects(self.element.has_prefix_00(), reader, |reader| self.element.skip(reader))
+    }
+
+    fn to_text(&self, value: &Value) -> Result<String> {
+        let Value::Array(items) = value else { return Err((self as &dyn Encoding).refuse(value)) };
+        let texts: Vec<Option<String>> = items
+            .iter()
+            .map(
+                |item| if item.is_null() { Ok(None) } else { self.element.to_text(item).map(Some) },
+            )
+            .collect::<Result<_>>()?;
+        Ok(text::join_items(texts))
+    }
+
+    fn from_text(&self, text: &str) -> Result<Value> {
+        let parse = |item: Option<String>| match item {
+            Some(item) => self.element.from_text(&item),
+            None if self.element.supports_null() => Ok(Value::Null),
+            None => Err((self.element.as_ref()).refuse(&Value::Null)),
+        };
+        text::split_items(text)?.into_iter().map(parse).collect::<Result<_>>().map(Value::Array)
+    }
+
+    fn supports_null(&self) -> bool {
+        true
+    }
+
+    fn default_bytes(&self) -> Option<&[u8]> {
+        Some(&[NULL])
+    }
+
+    fn has_prefix_00(&self) -> bool {
+        !self.prefixed()
+    }
+
+    fn has_prefix_ff(&self) -> bool {
+        true
+    }
+}

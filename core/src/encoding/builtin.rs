@@ -1,0 +1,99 @@
+//! The catalogue of built-in encodings (encodings §8).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::error::invalid;
+use super::{
+    Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding, Value,
+};
+
+/// Ids of built-in encodings.
+pub mod ids {
+    use super::super::{Encodable, EncodingId};
+
+    /// `boolean`
+    pub fn boolean() -> EncodingId {
+        <bool as Encodable>::encoding_id()
+    }
+
+    /// `int`
+    pub fn int() -> EncodingId {
+        <i32 as Encodable>::encoding_id()
+    }
+
+    /// `long`
+    pub fn long() -> EncodingId {
+        <i64 as Encodable>::encoding_id()
+    }
+
+    /// `String`
+    pub fn string() -> EncodingId {
+        <String as Encodable>::encoding_id()
+    }
+}
+
+/// A primitive type's encodings: without null, with null, and of arrays.
+fn primitive<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {
+    encodings.push(Arc::new(TypedEncoding::<T>::not_null()));
+    encodings.push(Arc::new(TypedEncoding::<T>::nullable()));
+    encodings.push(Arc::new(TypedEncoding::<Box<[T]>>::nullable()));
+}
+
+fn nullable<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {
+    encodings.push(Arc::new(TypedEncoding::<T>::nullable()));
+}
+
+pub(crate) fn all() -> Vec<Arc<dyn Encoding>> {
+    let mut encodings = Vec::with_capacity(64);
+    let list = &mut encodings;
+    primitive::<bool>(list);
+    primitive::<i8>(list);
+    primitive::<i16>(list);
+    primitive::<i32>(list);
+    primitive::<i64>(list);
+    primitive::<JavaChar>(list);
+    primitive::<f32>(list);
+    primitive::<f64>(list);
+    nullable::<Void>(list);
+    list.push(Arc::new(StringEncoding::nullable()));
+    encodings
+}
+
+/// The type of Java's `Void`, which has no value but null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Void {}
+
+impl Encodable for Void {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("Void")
+    }
+
+    fn write_to(&self, _out: &mut Vec<u8>) -> Result<()> {
+        match *self {}
+    }
+
+    fn read_from(_reader: &mut Reader<'_>) -> Result<Self> {
+        invalid("Void has no value but null")
+    }
+
+    fn to_text(&self) -> String {
+        match *self {}
+    }
+
+    fn from_text(_text: &str) -> Result<Self> {
+        invalid("Void has no value but null")
+    }
+
+    fn into_value(self) -> Value {
+        match self {}
+    }
+
+    fn borrow_value(_value: &Value) -> Option<Cow<'_, Self>> {
+        None
+    }
+}

@@ -1,0 +1,226 @@
+//! Values of one encoding as values of another, when a field's encoding changes (encodings §21.2).
+
+use super::error::{Result, invalid};
+use super::{
+    Encodable, Encoding, EncodingKind, JavaChar, JavaString, Primitive, TypedEncoding, Value,
+};
+
+/// The value of `to` that corresponds to `value`, a value of `from`.
+pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
+    if to.supports_null() && value.is_null() {
+        return Ok(Value::Null);
+    }
+    match to.kind() {
+        EncodingKind::NullSafe(inner) => convert(inner.as_ref(), from, value),
+        EncodingKind::Primitive(target) | EncodingKind::Wrapper(target) => {
+            to_primitive(target, to, from, value)
+        }
+        EncodingKind::String => match value {
+            Value::Char(char) => Ok(JavaString::from_units(&[char.0]).into()),
+            Value::Chars(chars) => {
+                let units: Vec<u16> = chars.iter().map(|char| char.0).collect();
+                Ok(JavaString::from_units(&units).into())
+            }
+            _ => by_text(to, from, value),
+        },
+        EncodingKind::PrimitiveArray(target) => to_primitive_array(target, to, from, value),
+        EncodingKind::Array(element) => {
+            let Some((from_element, items)) = array_items(from, value)? else {
+                return by_text(to, from, value);
+            };
+            let convert_item = |item: &Value| convert(element.as_ref(), from_element.get(), item);
+            items.iter().map(convert_item).collect::<Result<_>>().map(Value::Array)
+        }
+        EncodingKind::Reference(_) => {
+            to.encode(value, &mut Vec::new())?;
+            Ok(value.clone())
+        }
+        _ => by_text(to, from, value),
+    }
+}
+
+/// The value itself if it is one of `to`, or else by way of its text.
+fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
+    if to.encode(value, &mut Vec::new()).is_ok() {
+        return Ok(value.clone());
+    }
+    if value.is_null() {
+        return Err(to.refuse(value));
+    }
+    to.from_text(&from.to_text(value)?)
+}
+
+/// Without the wrapper that adds null.
+fn unwrap<'e>(encoding: &'e dyn Encoding) -> EncodingKind<'e> {
+    match encoding.kind() {
+        EncodingKind::NullSafe(inner) => inner.kind(),
+        EncodingKind::Wrapper(primitive) => EncodingKind::Primitive(primitive),
+        kind => kind,
+    }
+}
+
+fn to_primitive(
+    target: Primitive,
+    to: &dyn Encoding,
+    from: &dyn Encoding,
+    value: &Value,
+) -> Result<Value> {
+    if let (Primitive::Char, Some(units)) = (target, value.string_units())
+        && let [unit] = units[..]
+    {
+        return Ok(Value::Char(JavaChar(unit)));
+    }
+    if let EncodingKind::Primitive(_) = unwrap(from) {
+        if value.is_null() {
+            return invalid(format!(
+                "null cannot be converted into the primitive type {}",
+                target.name()
+            ));
+        }
+        if let Some(number) = Number::of(value) {
+            return Ok(number.cast(target));
+        }
+    }
+    by_text(to, from, value)
+}
+
+/// A primitive value: an integer, or a floating-point number.
+enum Number {
+    Integer(i64),
+    Float(f64),
+}
+
+impl Number {
+    fn of(value: &Value) -> Option<Number> {
+        Some(match value {
+            Value::Bool(value) => Number::Integer(i64::from(*value)),
+            Value::Byte(value) => Number::Integer(i64::from(*value)),
+            Value::Short(value) => Number::Integer(i64::from(*value)),
+            Value::Int(value) => Number::Integer(i64::from(*value)),
+            Value::Long(value) => Number::Integer(*value),
+            Value::Char(value) => Number::Integer(i64::from(value.0)),
+            Value::Float(value) => Number::Float(f64::from(*value)),
+            Value::Double(value) => Number::Float(*value),
+            _ => return None,
+        })
+    }
+
+    /// Casts as Java does.
+    fn cast(&self, target: Primitive) -> Value {
+        let long = || match *self {
+            Number::Integer(number) => number,
+            // Rust's cast saturates, and makes 0 of NaN, as Java's does.
+            Number::Float(number) => number as i64,
+        };
+        let int = || match *self {
+            Number::Integer(number) => number as i32,
+            Number::Float(number) => number as i32,
+        };
+        match target {
+            Primitive::Boolean => Value::Bool(match *self {
+                Number::Integer(number) => number != 0,
+                Number::Float(number) => number != 0.0,
+            }),
+            Primitive::Byte => Value::Byte(int() as i8),
+            Primitive::Short => Value::Short(int() as i16),
+            Primitive::Int => Value::Int(int()),
+            Primitive::Long => Value::Long(long()),
+            Primitive::Char => Value::Char(JavaChar(int() as u16)),
+            Primitive::Float => Value::Float(match *self {
+                Number::Integer(number) => number as f32,
+                Number::Float(number) => number as f32,
+            }),
+            Primitive::Double => Value::Double(match *self {
+                Number::Integer(number) => number as f64,
+                Number::Float(number) => number,
+            }),
+        }
+    }
+}
+
+/// The encoding of an array's elements.
+enum Element<'e> {
+    Dynamic(&'e dyn Encoding),
+    Primitive(Box<dyn Encoding>),
+}
+
+impl Element<'_> {
+    fn get(&self) -> &dyn Encoding {
+        match self {
+            Element::Dynamic(encoding) => *encoding,
+            Element::Primitive(encoding) => encoding.as_ref(),
+        }
+    }
+}
+
+/// The elements of an array and their encoding; `None` if `from` is no encoding of arrays.
+fn array_items<'e>(
+    from: &'e dyn Encoding,
+    value: &Value,
+) -> Result<Option<(Element<'e>, Vec<Value>)>> {
+    let element = match unwrap(from) {
+        EncodingKind::Array(element) => Element::Dynamic(element.as_ref()),
+        EncodingKind::PrimitiveArray(primitive) => {
+            Element::Primitive(primitive_encoding(primitive))
+        }
+        _ => return Ok(None),
+    };
+    let items = match value {
+        Value::Array(items) => items.to_vec(),
+        Value::Bools(items) => items.iter().map(|&item| Value::Bool(item)).collect(),
+        Value::Bytes(items) => items.iter().map(|&item| Value::Byte(item)).collect(),
+        Value::Shorts(items) => items.iter().map(|&item| Value::Short(item)).collect(),
+        Value::Ints(items) => items.iter().map(|&item| Value::Int(item)).collect(),
+        Value::Longs(items) => items.iter().map(|&item| Value::Long(item)).collect(),
+        Value::Chars(items) => items.iter().map(|&item| Value::Char(item)).collect(),
+        Value::Floats(items) => items.iter().map(|&item| Value::Float(item)).collect(),
+        Value::Doubles(items) => items.iter().map(|&item| Value::Double(item)).collect(),
+        _ => return Err(from.refuse(value)),
+    };
+    Ok(Some((element, items)))
+}
+
+fn primitive_encoding(primitive: Primitive) -> Box<dyn Encoding> {
+    match primitive {
+        Primitive::Boolean => Box::new(TypedEncoding::<bool>::not_null()),
+        Primitive::Byte => Box::new(TypedEncoding::<i8>::not_null()),
+        Primitive::Short => Box::new(TypedEncoding::<i16>::not_null()),
+        Primitive::Int => Box::new(TypedEncoding::<i32>::not_null()),
+        Primitive::Long => Box::new(TypedEncoding::<i64>::not_null()),
+        Primitive::Char => Box::new(TypedEncoding::<JavaChar>::not_null()),
+        Primitive::Float => Box::new(TypedEncoding::<f32>::not_null()),
+        Primitive::Double => Box::new(TypedEncoding::<f64>::not_null()),
+    }
+}
+
+fn to_primitive_array(
+    target: Primitive,
+    to: &dyn Encoding,
+    from: &dyn Encoding,
+    value: &Value,
+) -> Result<Value> {
+    if let (Primitive::Char, Some(units)) = (target, value.string_units()) {
+        return Ok(Value::Chars(units.into_iter().map(JavaChar).collect()));
+    }
+    let Some((from_element, items)) = array_items(from, value)? else {
+        return by_text(to, from, value);
+    };
+    let element = primitive_encoding(target);
+    let items: Vec<Value> = items
+        .iter()
+        .map(|item| convert(element.as_ref(), from_element.get(), item))
+        .collect::<Result<_>>()?;
+    fn collect<T: Encodable>(items: &[Value]) -> Result<Box<[T]>> {
+        items.iter().map(|item| item.get::<T>()).collect()
+    }
+    Ok(match target {
+        Primitive::Boolean => Value::Bools(collect(&items)?),
+        Primitive::Byte => Value::Bytes(collect(&items)?),
+        Primitive::Short => Value::Shorts(collect(&items)?),
+        Primitive::Int => Value::Ints(collect(&items)?),
+        Primitive::Long => Value::Longs(collect(&items)?),
+        Primitive::Char => Value::Chars(collect(&items)?),
+        Primitive::Float => Value::Floats(collect(&items)?),
+        Primitive::Double => Value::Doubles(collect(&items)?),
+    })
+}

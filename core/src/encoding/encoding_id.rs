@@ -1,0 +1,175 @@
+//! Names of encodings (encodings §6).
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::error::invalid;
+use super::{EncodingError, Result};
+
+/// The largest number of array dimensions.
+const MAX_DIMENSIONS: usize = 255;
+
+/// The URN that names an encoding, such as `urn:fdc:permazen.io:2020:int`.
+///
+/// Built-in encodings have short aliases (`int`, `String[]`), which people may write and read; stored schemas always
+/// hold the full id. Every id with a trailing `[]` names the arrays of the encoding without it.
+///
+/// ```
+/// use permazen::encoding::EncodingId;
+/// let id = EncodingId::from_alias("String[]")?;
+/// assert_eq!(id.as_str(), "urn:fdc:permazen.io:2020:String[]");
+/// assert_eq!(id.element(), EncodingId::from_alias("String").ok());
+/// assert_eq!(id.alias(), "String[]");
+/// # Ok::<(), permazen::encoding::EncodingError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncodingId(Arc<str>);
+
+impl EncodingId {
+    /// What the ids of built-in encodings start with.
+    pub const BUILTIN_PREFIX: &'static str = "urn:fdc:permazen.io:2020:";
+
+    /// A full id.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if the text is no encoding id.
+    pub fn new(id: &str) -> Result<Self> {
+        if is_id(id) {
+            Ok(EncodingId(id.into()))
+        } else {
+            invalid(format!("invalid encoding id {id:?}"))
+        }
+    }
+
+    /// The id of a built-in encoding.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if `suffix` does not have the form of a built-in encoding's name.
+    pub fn builtin(suffix: &str) -> Result<Self> {
+        if !is_builtin_suffix(suffix) {
+            return invalid(format!("invalid name of a built-in encoding: {suffix:?}"));
+        }
+        Ok(EncodingId(format!("{}{suffix}", Self::BUILTIN_PREFIX).into()))
+    }
+
+    /// The id meant by an alias or a full id. Nothing needs to be registered under it.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if the text is neither.
+    pub fn from_alias(alias: &str) -> Result<Self> {
+        if is_builtin_suffix(alias) { Self::builtin(alias) } else { Self::new(alias) }
+    }
+
+    /// The short form people write: without the prefix of built-in encodings, or else the full id.
+    pub fn alias(&self) -> &str {
+        match self.0.strip_prefix(Self::BUILTIN_PREFIX) {
+            Some(suffix) if is_builtin_suffix(suffix) => suffix,
+            _ => &self.0,
+        }
+    }
+
+    /// The full id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Number of trailing `[]`.
+    pub fn dimensions(&self) -> usize {
+        split_dimensions(&self.0).1
+    }
+
+    /// The id without any `[]`.
+    pub fn base(&self) -> EncodingId {
+        EncodingId(split_dimensions(&self.0).0.into())
+    }
+
+    /// The id of the elements of these arrays; `None` if the id names no arrays.
+    pub fn element(&self) -> Option<EncodingId> {
+        self.0.strip_suffix("[]").map(|element| EncodingId(element.into()))
+    }
+
+    /// The id of the arrays of these values.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if that would be more than 255 dimensions.
+    pub fn array(&self) -> Result<EncodingId> {
+        if self.dimensions() == MAX_DIMENSIONS {
+            return invalid(format!("too many array dimensions: {self}"));
+        }
+        Ok(EncodingId(format!("{}[]", self.0).into()))
+    }
+
+    /// An id known to be valid.
+    pub(crate) fn known(suffix: &'static str) -> Self {
+        EncodingId(format!("{}{suffix}", Self::BUILTIN_PREFIX).into())
+    }
+}
+
+impl fmt::Display for EncodingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for EncodingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncodingId({})", self.0)
+    }
+}
+
+impl FromStr for EncodingId {
+    type Err = EncodingError;
+
+    fn from_str(id: &str) -> Result<Self> {
+        Self::new(id)
+    }
+}
+
+/// The text before the trailing `[]`s, and their number.
+fn split_dimensions(id: &str) -> (&str, usize) {
+    let base = id.trim_end_matches("[]");
+    (base, (id.len() - base.len()) / 2)
+}
+
+fn is_id(id: &str) -> bool {
+    let (base, dimensions) = split_dimensions(id);
+    let Some((nid, nss)) = base.strip_prefix("urn:").and_then(|rest| rest.split_once(':')) else {
+        return false;
+    };
+    dimensions <= MAX_DIMENSIONS && is_nid(nid) && is_nss(nss.as_bytes())
+}
+
+fn is_nid(nid: &str) -> bool {
+    (2..=32).contains(&nid.len())
+        && nid.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !nid.starts_with('-')
+        && !nid.ends_with('-')
+}
+
+fn is_nss(nss: &[u8]) -> bool {
+    let mut rest = nss;
+    while let Some((&first, after)) = rest.split_first() {
+        rest = match first {
+            // Java tests for the range from 'A' to 'f' rather than for hex letters; ids so accepted must stay readable.
+            b'%' => match after {
+                [b'0'..=b'9' | b'A'..=b'f', b'0'..=b'9' | b'A'..=b'f', after @ ..] => after,
+                _ => return false,
+            },
+            b'/' if rest.len() == nss.len() => return false,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => after,
+            _ if b"-._~!$&'()*+,;=:@/".contains(&first) => after,
+            _ => return false,
+        };
+    }
+    !nss.is_empty()
+}
+
+fn is_builtin_suffix(suffix: &str) -> bool {
+    let (base, dimensions) = split_dimensions(suffix);
+    dimensions <= MAX_DIMENSIONS
+        && base.starts_with(|first: char| first.is_ascii_alphabetic())
+        && base.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && !base.contains("--")
+        && !base.ends_with('-')
+}

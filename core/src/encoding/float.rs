@@ -1,0 +1,39 @@
+//! Floating-point numbers as sortable bits (encodings §11.2).
+//!
+//! −∞ < … < −0.0 < 0.0 < … < +∞ < NaN; all NaNs are one.
+
+use std::cmp::Ordering;
+
+/// The bits whose unsigned order is the order of the numbers.
+#[inline]
+pub(crate) fn sort_bits_f32(value: f32) -> u32 {
+    let bits = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
+    if bits >> 31 == 0 { bits ^ (1 << 31) } else { !bits }
+}
+
+/// The number of some sortable bits; every pattern is one.
+#[inline]
+pub(crate) fn from_sort_bits_f32(bits: u32) -> f32 {
+    f32::from_bits(if bits >> 31 == 1 { bits ^ (1 << 31) } else { !bits })
+}
+
+/// As [`sort_bits_f32`].
+#[inline]
+pub(crate) fn sort_bits_f64(value: f64) -> u64 {
+    let bits = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
+    if bits >> 63 == 0 { bits ^ (1 << 63) } else { !bits }
+}
+
+/// As [`from_sort_bits_f32`].
+#[inline]
+pub(crate) fn from_sort_bits_f64(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits })
+}
+
+pub(crate) fn compare_f32(a: f32, b: f32) -> Ordering {
+    sort_bits_f32(a).cmp(&sort_bits_f32(b))
+}
+
+pub(crate) fn compare_f64(a: f64, b: f64) -> Ordering {
+    sort_bits_f64(a).cmp(&sort_bits_f64(b))
+}

@@ -1,0 +1,101 @@
+//! The variable-length code of signed 64-bit numbers (encodings §3).
+//!
+//! One to nine bytes, short near zero. The code delimits itself, sorts like the numbers and starts with neither `00` nor `ff`.
+
+use super::error::{Result, invalid};
+use super::{EncodingError, Reader};
+
+/// Smallest number of one byte.
+const MIN_SHORT: i64 = -118;
+/// Largest number of one byte.
+const MAX_SHORT: i64 = 119;
+
+/// Appends `value`.
+#[inline]
+pub fn write(value: i64, out: &mut Vec<u8>) {
+    if (MIN_SHORT..=MAX_SHORT).contains(&value) {
+        out.push((value + 127) as u8);
+    } else {
+        write_multi(value, out);
+    }
+}
+
+fn write_multi(value: i64, out: &mut Vec<u8>) {
+    let (first, rest) = if value < MIN_SHORT {
+        let rest = value - MIN_SHORT;
+        (9 - byte_count(!rest) as u8, rest)
+    } else {
+        let rest = value - MAX_SHORT - 1;
+        (0xf6 + byte_count(rest) as u8, rest)
+    };
+    let count = usize::from(if first < 9 { 9 - first } else { first - 0xf6 });
+    out.push(first);
+    out.extend_from_slice(&rest.to_be_bytes()[8 - count..]);
+}
+
+/// How many bytes [`write`] appends.
+pub fn len(value: i64) -> usize {
+    match value {
+        MIN_SHORT..=MAX_SHORT => 1,
+        ..MIN_SHORT => 1 + byte_count(!(value - MIN_SHORT)),
+        _ => 1 + byte_count(value - MAX_SHORT - 1),
+    }
+}
+
+/// Length of the code that starts with the byte `first`.
+///
+/// # Errors
+/// [`EncodingError::Invalid`] for `00` and `ff`, which start no code.
+pub fn len_from_first(first: u8) -> Result<usize> {
+    match first {
+        0x00 | 0xff => invalid(format!("invalid number starting with 0x{first:02x}")),
+        ..0x09 => Ok(10 - usize::from(first)),
+        0xf7.. => Ok(usize::from(first) - 0xf5),
+        _ => Ok(1),
+    }
+}
+
+/// Reads one number.
+///
+/// Over-long forms are accepted and eight-byte forms wrap around, as in Java Permazen.
+///
+/// # Errors
+/// [`EncodingError::Truncated`] at the end of the input, [`EncodingError::Invalid`] for a first byte `00` or `ff`.
+#[inline]
+pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
+    let first = reader.byte()?;
+    if (0x09..=0xf6).contains(&first) {
+        return Ok(i64::from(first) - 127);
+    }
+    let count = len_from_first(first)? - 1;
+    let (start, bias) = if first < 0x09 { (-1, MIN_SHORT) } else { (0, MAX_SHORT + 1) };
+    let rest =
+        reader.take(count)?.iter().fold(start, |number: i64, &byte| number << 8 | i64::from(byte));
+    Ok(rest.wrapping_add(bias))
+}
+
+/// Passes over one number.
+///
+/// # Errors
+/// As [`read`].
+#[inline]
+pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
+    let first = reader.peek().ok_or(EncodingError::Truncated)?;
+    reader.take(len_from_first(first)?).map(drop)
+}
+
+/// Reads a number that takes all of `bytes`.
+///
+/// # Errors
+/// As [`read`]; [`EncodingError::Invalid`] for bytes left over.
+pub fn decode(bytes: &[u8]) -> Result<i64> {
+    let mut reader = Reader::new(bytes);
+    let value = read(&mut reader)?;
+    reader.finish()?;
+    Ok(value)
+}
+
+/// Bytes needed for a number that is not negative; at least one.
+fn byte_count(rest: i64) -> usize {
+    (8 - rest.leading_zeros() as usize / 8).max(1)
+}

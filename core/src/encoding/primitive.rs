@@ -1,0 +1,277 @@
+//! Java's primitive types (encodings §11.1, §11.2), which in `Option`s are Java's wrapper types.
+
+use std::borrow::Cow;
+
+use super::array::ArrayHooks;
+use super::error::invalid;
+use super::text::{escape, unescape};
+use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value};
+use super::{float, long, number_text, primitive_array};
+
+impl Primitive {
+    /// All primitive types.
+    pub const ALL: [Primitive; 8] = [
+        Primitive::Boolean,
+        Primitive::Byte,
+        Primitive::Short,
+        Primitive::Int,
+        Primitive::Long,
+        Primitive::Char,
+        Primitive::Float,
+        Primitive::Double,
+    ];
+
+    /// Name of the encoding without null, which is Java's name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Primitive::Boolean => "boolean",
+            Primitive::Byte => "byte",
+            Primitive::Short => "short",
+            Primitive::Int => "int",
+            Primitive::Long => "long",
+            Primitive::Char => "char",
+            Primitive::Float => "float",
+            Primitive::Double => "double",
+        }
+    }
+
+    /// Name of the encoding with null, which is the name of Java's wrapper class.
+    pub fn wrapper_name(self) -> &'static str {
+        match self {
+            Primitive::Boolean => "Boolean",
+            Primitive::Byte => "Byte",
+            Primitive::Short => "Short",
+            Primitive::Int => "Integer",
+            Primitive::Long => "Long",
+            Primitive::Char => "Character",
+            Primitive::Float => "Float",
+            Primitive::Double => "Double",
+        }
+    }
+}
+
+/// What all primitive types have in common.
+macro_rules! primitive {
+    ($type:ty, $primitive:ident, $variant:ident, $default:expr) => {
+        const NULLABLE: bool = false;
+        const SORTS_NATURALLY: bool = true;
+        const KIND: EncodingKind<'static> = EncodingKind::Primitive(Primitive::$primitive);
+        const ARRAY: Option<ArrayHooks<Self>> = Some(primitive_array::hooks!($type, $primitive));
+
+        fn encoding_id() -> EncodingId {
+            EncodingId::known(Primitive::$primitive.name())
+        }
+
+        fn nullable_id() -> Option<EncodingId> {
+            Some(EncodingId::known(Primitive::$primitive.wrapper_name()))
+        }
+
+        fn default_value() -> Option<Self> {
+            Some($default)
+        }
+
+        fn into_value(self) -> Value {
+            Value::$variant(self)
+        }
+
+        fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+            match value {
+                Value::$variant(value) => Some(Cow::Owned(*value)),
+                _ => None,
+            }
+        }
+    };
+}
+
+/// The integer types, which differ only in their range and in what they widen.
+macro_rules! integer {
+    ($type:ty, $primitive:ident, $variant:ident, [$($narrower:ident),*]) => {
+        impl Encodable for $type {
+            const PREFIX_00: bool = false;
+            const PREFIX_FF: bool = false;
+            primitive!($type, $primitive, $variant, 0);
+
+            #[inline]
+            fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+                long::write(i64::from(*self), out);
+                Ok(())
+            }
+
+            /// Numbers that are too large lose their upper bits, as in Java Permazen.
+            #[inline]
+            fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+                Ok(long::read(reader)? as $type)
+            }
+
+            fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+                long::skip(reader)
+            }
+
+            fn to_text(&self) -> String {
+                self.to_string()
+            }
+
+            fn from_text(text: &str) -> Result<Self> {
+                number_text::parse_integer(text, i64::from(<$type>::MIN), i64::from(<$type>::MAX)).map(|number| number as $type)
+            }
+
+            fn widen(value: &Value) -> Option<Self> {
+                match value {
+                    $(Value::$narrower(number) => Some(<$type>::from(*number)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+integer!(i8, Byte, Byte, []);
+integer!(i16, Short, Short, [Byte]);
+integer!(i32, Int, Int, [Byte, Short, Char]);
+integer!(i64, Long, Long, [Byte, Short, Int, Char]);
+
+impl From<JavaChar> for i32 {
+    fn from(char: JavaChar) -> i32 {
+        i32::from(char.0)
+    }
+}
+
+impl From<JavaChar> for i64 {
+    fn from(char: JavaChar) -> i64 {
+        i64::from(char.0)
+    }
+}
+
+impl Encodable for bool {
+    const PREFIX_00: bool = true;
+    const PREFIX_FF: bool = false;
+    const FIXED_WIDTH: Option<usize> = Some(1);
+    primitive!(bool, Boolean, Bool, false);
+
+    #[inline]
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.push(u8::from(*self));
+        Ok(())
+    }
+
+    #[inline]
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        match reader.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => invalid(format!("invalid encoded boolean value 0x{other:02x}")),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match text {
+            _ if text.eq_ignore_ascii_case("true") => Ok(true),
+            _ if text.eq_ignore_ascii_case("false") => Ok(false),
+            _ => invalid(format!("invalid boolean {text:?}")),
+        }
+    }
+}
+
+impl Encodable for JavaChar {
+    const FIXED_WIDTH: Option<usize> = Some(2);
+    primitive!(JavaChar, Char, Char, JavaChar(0));
+
+    #[inline]
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&self.0.to_be_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.array().map(|bytes| JavaChar(u16::from_be_bytes(bytes)))
+    }
+
+    fn to_text(&self) -> String {
+        escape([self.0], true)
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        let string = unescape(text)?;
+        let mut units = string.units();
+        match (units.next(), units.next()) {
+            (Some(unit), None) => Ok(JavaChar(unit)),
+            _ => invalid(format!("not exactly one character: {text:?}")),
+        }
+    }
+}
+
+impl Encodable for f32 {
+    const FIXED_WIDTH: Option<usize> = Some(4);
+    primitive!(f32, Float, Float, 0.0);
+
+    #[inline]
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&float::sort_bits_f32(*self).to_be_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.array().map(|bytes| float::from_sort_bits_f32(u32::from_be_bytes(bytes)))
+    }
+
+    fn to_text(&self) -> String {
+        number_text::print_f32(*self)
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        number_text::parse_f32(text)
+    }
+
+    fn widen(value: &Value) -> Option<Self> {
+        match value {
+            Value::Byte(number) => Some(f32::from(*number)),
+            Value::Short(number) => Some(f32::from(*number)),
+            Value::Int(number) => Some(*number as f32),
+            Value::Long(number) => Some(*number as f32),
+            Value::Char(char) => Some(f32::from(char.0)),
+            _ => None,
+        }
+    }
+}
+
+impl Encodable for f64 {
+    const FIXED_WIDTH: Option<usize> = Some(8);
+    primitive!(f64, Double, Double, 0.0);
+
+    #[inline]
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&float::sort_bits_f64(*self).to_be_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.array().map(|bytes| float::from_sort_bits_f64(u64::from_be_bytes(bytes)))
+    }
+
+    fn to_text(&self) -> String {
+        number_text::print_f64(*self)
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        number_text::parse_f64(text)
+    }
+
+    fn widen(value: &Value) -> Option<Self> {
+        match value {
+            Value::Byte(number) => Some(f64::from(*number)),
+            Value::Short(number) => Some(f64::from(*number)),
+            Value::Int(number) => Some(f64::from(*number)),
+            Value::Long(number) => Some(*number as f64),
+            Value::Float(number) => Some(f64::from(*number)),
+            Value::Char(char) => Some(f64::from(char.0)),
+            _ => None,
+        }
+    }
+}

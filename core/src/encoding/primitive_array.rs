@@ -1,0 +1,283 @@
+//! Arrays of primitive types (encodings §13.1, §10.3).
+
+use std::borrow::Cow;
+
+use super::error::{Result, invalid};
+use super::{Encodable, EncodingError, JavaChar, Reader, base64, string, text};
+
+/// The [`ArrayHooks`](super::array::ArrayHooks) of a primitive type.
+macro_rules! hooks {
+    ($type:ty, $primitive:ident) => {
+        super::array::ArrayHooks {
+            element: Primitive::$primitive,
+            prefix_ff: <$type as super::primitive_array::PrimitiveElement>::ARRAY_PREFIX_FF,
+            write: <$type as super::primitive_array::PrimitiveElement>::write_array,
+            read: <$type as super::primitive_array::PrimitiveElement>::read_array,
+            skip: <$type as super::primitive_array::PrimitiveElement>::skip_array,
+            to_text: super::primitive_array::to_text::<$type>,
+            from_text: super::primitive_array::from_text::<$type>,
+            into_value: <$type as super::primitive_array::PrimitiveElement>::into_array_value,
+            borrow_value: <$type as super::primitive_array::PrimitiveElement>::borrow_array,
+        }
+    };
+}
+pub(crate) use hooks;
+
+/// How arrays of a primitive type are written.
+pub(crate) trait PrimitiveElement: Encodable + Copy {
+    /// Whether an array may start with `ff`.
+    const ARRAY_PREFIX_FF: bool = false;
+    /// Bytes of an element in the Base64 form; 0 if there is no such form.
+    const WIDTH: usize;
+
+    fn write_array(items: &[Self], out: &mut Vec<u8>);
+    fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>>;
+    fn skip_array(reader: &mut Reader<'_>) -> Result<()>;
+    fn into_array_value(items: Box<[Self]>) -> super::Value;
+    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>>;
+    /// Appends the big-endian bytes of the Base64 form.
+    fn push_bytes(self, _out: &mut Vec<u8>) {}
+    /// The element of [`WIDTH`](Self::WIDTH) big-endian bytes, given as a number.
+    fn from_bits(bits: u64) -> Self;
+}
+
+/// The largest array printed as a list where there is a Base64 form.
+const MAX_LIST: usize = 16;
+
+pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
+    if T::WIDTH == 0 || items.len() <= MAX_LIST {
+        return text::join_items(items.iter().map(|item| Some(item.to_text())));
+    }
+    let mut bytes = Vec::with_capacity(items.len() * T::WIDTH);
+    items.iter().for_each(|item| item.push_bytes(&mut bytes));
+    base64::encode_mime(&bytes)
+}
+
+/// Parses the list form, or the Base64 form where there is one.
+///
+/// Base64 without padding is accepted for arrays long enough to be printed so: Java Permazen prints it but does not
+/// read it back.
+pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
+    if T::WIDTH > 0
+        && let Some(bytes) = base64::decode(text)
+        && (text.ends_with('=') || bytes.len() > MAX_LIST * T::WIDTH)
+    {
+        if bytes.len() % T::WIDTH != 0 {
+            return invalid(format!(
+                "input has length {} which is not a multiple of {}",
+                bytes.len(),
+                T::WIDTH
+            ));
+        }
+        let to_item = |item: &[u8]| {
+            T::from_bits(item.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
+        };
+        return Ok(bytes.chunks_exact(T::WIDTH).map(to_item).collect());
+    }
+    let parse = |item: Option<String>| match item {
+        Some(item) => T::from_text(&item),
+        None => Err(EncodingError::NullValue(T::encoding_id().alias().to_owned())),
+    };
+    text::split_items(text)?.into_iter().map(parse).collect()
+}
+
+/// Arrays of integers: the elements as variable-length numbers, then `00`, which starts none.
+macro_rules! integers {
+    ($type:ty, $variant:ident) => {
+        impl PrimitiveElement for $type {
+            const WIDTH: usize = size_of::<$type>();
+
+            fn write_array(items: &[Self], out: &mut Vec<u8>) {
+                for &item in items {
+                    super::long::write(i64::from(item), out);
+                }
+                out.push(0);
+            }
+
+            fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
+                let mut items = Vec::new();
+                while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
+                    items.push(super::long::read(reader)? as $type);
+                }
+                reader.byte()?;
+                Ok(items.into())
+            }
+
+            fn skip_array(reader: &mut Reader<'_>) -> Result<()> {
+                while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
+                    super::long::skip(reader)?;
+                }
+                reader.byte().map(drop)
+            }
+
+            fn into_array_value(items: Box<[Self]>) -> super::Value {
+                super::Value::$variant(items)
+            }
+
+            fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
+                match value {
+                    super::Value::$variant(items) => Some(Cow::Borrowed(items)),
+                    _ => None,
+                }
+            }
+
+            fn push_bytes(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_be_bytes());
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                bits as $type
+            }
+        }
+    };
+}
+
+integers!(i8, Bytes);
+integers!(i16, Shorts);
+integers!(i32, Ints);
+integers!(i64, Longs);
+
+/// Arrays of floating-point numbers: the elements, then as many zero bytes as an element has, which no element is.
+macro_rules! floats {
+    ($type:ty, $bits:ty, $variant:ident) => {
+        impl PrimitiveElement for $type {
+            const ARRAY_PREFIX_FF: bool = true;
+            const WIDTH: usize = size_of::<$type>();
+
+            fn write_array(items: &[Self], out: &mut Vec<u8>) {
+                for item in items {
+                    // Writing a number of this type cannot fail.
+                    let _ = item.write_to(out);
+                }
+                out.extend_from_slice(&[0; size_of::<$type>()]);
+            }
+
+            fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
+                let mut items = Vec::new();
+                let mut ahead = reader.clone();
+                while ahead.array::<{ size_of::<$type>() }>()? != [0; size_of::<$type>()] {
+                    items.push(<$type>::read_from(reader)?);
+                }
+                *reader = ahead;
+                Ok(items.into())
+            }
+
+            fn skip_array(reader: &mut Reader<'_>) -> Result<()> {
+                while reader.array::<{ size_of::<$type>() }>()? != [0; size_of::<$type>()] {}
+                Ok(())
+            }
+
+            fn into_array_value(items: Box<[Self]>) -> super::Value {
+                super::Value::$variant(items)
+            }
+
+            fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
+                match value {
+                    super::Value::$variant(items) => Some(Cow::Borrowed(items)),
+                    _ => None,
+                }
+            }
+
+            fn push_bytes(self, out: &mut Vec<u8>) {
+                let value =
+                    if self.is_nan() { <$type>::from_bits((<$type>::NAN).to_bits()) } else { self };
+                out.extend_from_slice(&value.to_be_bytes());
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                <$type>::from_bits(bits as $bits)
+            }
+        }
+    };
+}
+
+floats!(f32, u32, Floats);
+floats!(f64, u64, Doubles);
+
+impl PrimitiveElement for JavaChar {
+    const WIDTH: usize = 0;
+
+    fn write_array(items: &[Self], out: &mut Vec<u8>) {
+        string::write_units(items.iter().map(|char| char.0), out);
+    }
+
+    fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
+        Ok(string::read_units(reader)?.into_iter().map(JavaChar).collect())
+    }
+
+    fn skip_array(reader: &mut Reader<'_>) -> Result<()> {
+        string::skip(reader)
+    }
+
+    fn into_array_value(items: Box<[Self]>) -> super::Value {
+        super::Value::Chars(items)
+    }
+
+    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
+        match value {
+            super::Value::Chars(items) => Some(Cow::Borrowed(items)),
+            _ => None,
+        }
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        JavaChar(bits as u16)
+    }
+}
+
+/// Two bits per element from the high end of each byte: `01` false, `10` true, `00` the end.
+impl PrimitiveElement for bool {
+    const WIDTH: usize = 0;
+
+    fn write_array(items: &[Self], out: &mut Vec<u8>) {
+        for group in items.chunks(4) {
+            let byte = group
+                .iter()
+                .zip([6, 4, 2, 0])
+                .fold(0, |byte, (&item, shift)| byte | (1 + u8::from(item)) << shift);
+            out.push(byte);
+        }
+        if items.len().is_multiple_of(4) {
+            out.push(0);
+        }
+    }
+
+    fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
+        let mut items = Vec::new();
+        for_bools(reader, |item| items.push(item))?;
+        Ok(items.into())
+    }
+
+    fn skip_array(reader: &mut Reader<'_>) -> Result<()> {
+        for_bools(reader, drop)
+    }
+
+    fn into_array_value(items: Box<[Self]>) -> super::Value {
+        super::Value::Bools(items)
+    }
+
+    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
+        match value {
+            super::Value::Bools(items) => Some(Cow::Borrowed(items)),
+            _ => None,
+        }
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits != 0
+    }
+}
+
+fn for_bools(reader: &mut Reader<'_>, mut found: impl FnMut(bool)) -> Result<()> {
+    loop {
+        let byte = reader.byte()?;
+        for shift in [6, 4, 2, 0] {
+            match byte >> shift & 3 {
+                0 => return Ok(()),
+                1 => found(false),
+                2 => found(true),
+                _ => return invalid(format!("invalid encoding of boolean[]: 0x{byte:02x}")),
+            }
+        }
+    }
+}

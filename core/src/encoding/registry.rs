@@ -1,0 +1,136 @@
+//! The encodings a database knows by id (encodings §7, §8).
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::error::invalid;
+use super::{ArrayEncoding, Encodable, Encoding, EncodingId, EncodingKind, Result, TypedEncoding};
+
+/// The encodings known by id: the built-in ones, those a program adds, and all arrays of them.
+///
+/// ```
+/// use permazen::encoding::{EncodingId, EncodingRegistry, Value};
+/// let registry = EncodingRegistry::new();
+/// let encoding = registry.get(&EncodingId::from_alias("String[]")?).expect("built in");
+/// let value = Value::Array([Value::from("a"), Value::Null].into());
+/// assert_eq!(encoding.encode_all(&value)?, b"\x01a\0\x01\xff\0");
+/// # Ok::<(), permazen::encoding::EncodingError>(())
+/// ```
+#[derive(Debug)]
+pub struct EncodingRegistry {
+    encodings: RwLock<HashMap<EncodingId, Arc<dyn Encoding>>>,
+}
+
+impl EncodingRegistry {
+    /// A registry of the built-in encodings.
+    pub fn new() -> Self {
+        let encodings = super::builtin::all();
+        let by_id = encodings
+            .into_iter()
+            .filter_map(|encoding| encoding.id().cloned().map(|id| (id, encoding)));
+        EncodingRegistry { encodings: RwLock::new(by_id.collect()) }
+    }
+
+    /// Adds the encoding of a type. Returns whether it is new.
+    ///
+    /// # Errors
+    /// As [`add_encoding`](Self::add_encoding).
+    pub fn add<T: Encodable>(&self) -> Result<bool> {
+        let encoding = if T::NULLABLE {
+            TypedEncoding::<T>::nullable()
+        } else {
+            TypedEncoding::<T>::not_null()
+        };
+        self.add_encoding(Arc::new(encoding))
+    }
+
+    /// Adds an encoding. Returns whether it is new: false if the same one is there already.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the encoding has no id, if its id names arrays, which
+    /// are made of the encodings of their elements, or if another encoding has the id.
+    pub fn add_encoding(&self, encoding: Arc<dyn Encoding>) -> Result<bool> {
+        let Some(id) = encoding.id().cloned() else {
+            return invalid(format!(
+                "{} has no encoding id to be registered under",
+                encoding.name()
+            ));
+        };
+        if id.dimensions() > 0 {
+            return invalid(format!("{id} names arrays: register the encoding of their elements"));
+        }
+        let mut encodings = self.encodings.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = encodings.get(&id) {
+            let same = Arc::ptr_eq(present, &encoding)
+                || format!("{present:?}") == format!("{encoding:?}");
+            return if same {
+                Ok(false)
+            } else {
+                invalid(format!("another encoding is registered as {id}"))
+            };
+        }
+        encodings.insert(id, encoding);
+        Ok(true)
+    }
+
+    /// The encoding of an id; `None` if neither it nor, for arrays, that of the elements is known.
+    ///
+    /// Arrays of primitive types with null, such as `Integer[]`, do not exist: nothing is found for them.
+    pub fn get(&self, id: &EncodingId) -> Option<Arc<dyn Encoding>> {
+        self.find(id).ok().flatten()
+    }
+
+    /// As [`get`](Self::get), but an error says why an array cannot exist.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) for arrays of primitive types with null.
+    pub fn find(&self, id: &EncodingId) -> Result<Option<Arc<dyn Encoding>>> {
+        let known = |id: &EncodingId| {
+            self.encodings.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        };
+        // Up to the innermost encoding known, then back outwards.
+        let mut wanted = Vec::new();
+        let mut current = id.clone();
+        let mut encoding = loop {
+            if let Some(encoding) = known(&current) {
+                break encoding;
+            }
+            let Some(element) = current.element() else { return Ok(None) };
+            wanted.push(current);
+            current = element;
+        };
+        for id in wanted.into_iter().rev() {
+            encoding = Arc::new(ArrayEncoding::new(encoding)?);
+            let mut encodings = self.encodings.write().unwrap_or_else(PoisonError::into_inner);
+            encodings.insert(id, encoding.clone());
+        }
+        Ok(Some(encoding))
+    }
+
+    /// The encoding an alias or id stands for.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the text is neither, or as [`find`](Self::find).
+    pub fn find_alias(&self, alias: &str) -> Result<Option<Arc<dyn Encoding>>> {
+        self.find(&EncodingId::from_alias(alias)?)
+    }
+
+    /// The ids known, in order; arrays only if they were asked for before.
+    pub fn ids(&self) -> Vec<EncodingId> {
+        let mut ids: Vec<_> =
+            self.encodings.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Whether the encoding is for arrays of some kind.
+    pub fn is_array(encoding: &dyn Encoding) -> bool {
+        matches!(encoding.kind(), EncodingKind::Array(_) | EncodingKind::PrimitiveArray(_))
+    }
+}
+
+impl Default for EncodingRegistry {
+    fn default() -> Self {
+        Self::new()
+    }
+}

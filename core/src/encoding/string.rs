@@ -1,0 +1,272 @@
+//! Strings (encodings §11.3): the UTF-16 units as unsigned numbers, ended by `00`.
+//!
+//! Unit 0 is written `01 00` and unit 1 `01 01`. Bytes `02` – `7f` are ASCII characters as they are, so a string of
+//! them can be borrowed from its encoded form ([`read_cow`]). This is the form without null; the registered encoding
+//! `String` adds `ff` for null.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::error::{Result, invalid};
+use super::{EncodingError, Reader, uint};
+
+/// A string of UTF-16 units, as Java has them: unlike a Rust string it may hold unpaired surrogates.
+///
+/// Sorts by units, which differs from the order of `str` where characters above U+FFFF meet U+E000 – U+FFFF.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct JavaString(Repr);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    Text(String),
+    /// Only strings that have an unpaired surrogate.
+    Units(Box<[u16]>),
+}
+
+impl JavaString {
+    /// A string of these units.
+    pub fn from_units(units: &[u16]) -> Self {
+        match String::from_utf16(units) {
+            Ok(text) => JavaString(Repr::Text(text)),
+            Err(_) => JavaString(Repr::Units(units.into())),
+        }
+    }
+
+    /// The string as Rust text; `None` if it has unpaired surrogates.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.0 {
+            Repr::Text(text) => Some(text),
+            Repr::Units(_) => None,
+        }
+    }
+
+    /// The UTF-16 units.
+    pub fn units(&self) -> impl Iterator<Item = u16> + '_ {
+        let (text, units): (&str, &[u16]) = match &self.0 {
+            Repr::Text(text) => (text, &[]),
+            Repr::Units(units) => ("", units),
+        };
+        text.encode_utf16().chain(units.iter().copied())
+    }
+
+    /// The string as Rust text, or the string itself if it has unpaired surrogates.
+    ///
+    /// # Errors
+    /// The string unchanged, if it has unpaired surrogates.
+    pub fn into_string(self) -> std::result::Result<String, JavaString> {
+        match self.0 {
+            Repr::Text(text) => Ok(text),
+            repr => Err(JavaString(repr)),
+        }
+    }
+
+    /// The text with U+FFFD for unpaired surrogates.
+    pub fn to_string_lossy(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Repr::Text(text) => Cow::Borrowed(text),
+            Repr::Units(units) => Cow::Owned(String::from_utf16_lossy(units)),
+        }
+    }
+
+    /// Whether there is no unit.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Repr::Text(text) if text.is_empty())
+    }
+}
+
+impl From<&str> for JavaString {
+    fn from(text: &str) -> Self {
+        JavaString(Repr::Text(text.to_owned()))
+    }
+}
+
+impl From<String> for JavaString {
+    fn from(text: String) -> Self {
+        JavaString(Repr::Text(text))
+    }
+}
+
+impl PartialOrd for JavaString {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for JavaString {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Repr::Text(a), Repr::Text(b)) => compare(a, b),
+            _ => self.units().cmp(other.units()),
+        }
+    }
+}
+
+impl fmt::Display for JavaString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_string_lossy())
+    }
+}
+
+impl fmt::Debug for JavaString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Text(text) => fmt::Debug::fmt(text, f),
+            Repr::Units(units) => write!(f, "utf16 {units:x?}"),
+        }
+    }
+}
+
+/// Compares two texts by UTF-16 units, the order of their encoded forms.
+pub fn compare(a: &str, b: &str) -> Ordering {
+    let differing = a.bytes().zip(b.bytes()).find(|(x, y)| x != y);
+    match differing {
+        None => a.len().cmp(&b.len()),
+        // Lead bytes ee and ef start U+E000 – U+FFFF, f0 and above start characters whose units are surrogates,
+        // which are smaller.
+        Some((x, y)) if x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0) => y.cmp(&x),
+        Some((x, y)) => x.cmp(&y),
+    }
+}
+
+/// Appends a text.
+pub fn write(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.bytes().take_while(|byte| (0x02..=0x7f).contains(byte)).count();
+        out.extend_from_slice(&rest.as_bytes()[..plain]);
+        rest = &rest[plain..];
+        let mut chars = rest.chars();
+        if let Some(next) = chars.next() {
+            for &mut unit in next.encode_utf16(&mut [0; 2]) {
+                write_unit(unit, out);
+            }
+            rest = chars.as_str();
+        }
+    }
+    out.push(0);
+}
+
+/// Appends the string of these UTF-16 units.
+pub fn write_units(units: impl IntoIterator<Item = u16>, out: &mut Vec<u8>) {
+    for unit in units {
+        write_unit(unit, out);
+    }
+    out.push(0);
+}
+
+fn write_unit(unit: u16, out: &mut Vec<u8>) {
+    match unit {
+        0 | 1 => out.extend_from_slice(&[1, unit as u8]),
+        _ => uint::write(u32::from(unit), out),
+    }
+}
+
+/// Reads a string as Rust text.
+///
+/// # Errors
+/// As [`read_units`]; [`EncodingError::Invalid`] if the string has unpaired surrogates (see [`read_java`]).
+pub fn read(reader: &mut Reader<'_>) -> Result<String> {
+    read_cow(reader).map(Cow::into_owned)
+}
+
+/// Reads a string as Rust text, borrowed from the input if all its characters are ASCII and none is U+0000 or U+0001.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
+    let bytes = reader.rest();
+    let plain = bytes.iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count();
+    if bytes.get(plain) == Some(&0)
+        && let Ok(text) = std::str::from_utf8(&bytes[..plain])
+    {
+        reader.take(plain + 1)?;
+        return Ok(Cow::Borrowed(text));
+    }
+    match read_java(reader)?.into_string() {
+        Ok(text) => Ok(Cow::Owned(text)),
+        Err(_) => invalid("the string has unpaired surrogates, which Rust text cannot hold"),
+    }
+}
+
+/// Reads any string.
+///
+/// # Errors
+/// As [`read_units`].
+pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
+    let start = reader.clone();
+    let mut text = String::new();
+    let mut high = None;
+    while let Some(unit) = next_unit(reader)? {
+        let decoded = match (high.take(), unit) {
+            (None, 0xd800..=0xdbff) => {
+                high = Some(unit);
+                continue;
+            }
+            (None, _) => char::from_u32(u32::from(unit)),
+            (Some(high), _) => {
+                char::decode_utf16([high, unit]).next().and_then(std::result::Result::ok)
+            }
+        };
+        match decoded {
+            Some(next) => text.push(next),
+            None => return units_from(start, reader),
+        }
+    }
+    if high.is_some() {
+        return units_from(start, reader);
+    }
+    Ok(text.into())
+}
+
+fn units_from<'a>(start: Reader<'a>, reader: &mut Reader<'a>) -> Result<JavaString> {
+    *reader = start;
+    read_units(reader).map(|units| JavaString::from_units(&units))
+}
+
+/// Reads a string as UTF-16 units.
+///
+/// # Errors
+/// [`EncodingError::Truncated`] if the end is missing, [`EncodingError::Invalid`] for a wrong escape or a unit above FFFF.
+pub fn read_units(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
+    let mut units = Vec::new();
+    while let Some(unit) = next_unit(reader)? {
+        units.push(unit);
+    }
+    Ok(units)
+}
+
+/// Passes over a string.
+///
+/// # Errors
+/// As [`read_units`].
+pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
+    while next_unit(reader)?.is_some() {}
+    Ok(())
+}
+
+/// Whether the bytes of a string are the ones [`write`] would give: no over-long numbers.
+pub(crate) fn is_canonical(reader: &mut Reader<'_>) -> Result<bool> {
+    loop {
+        let before = reader.rest().len();
+        let Some(unit) = next_unit(reader)? else { return Ok(before - reader.rest().len() == 1) };
+        let expected = if unit < 2 { 2 } else { uint::len(u32::from(unit)) };
+        if before - reader.rest().len() != expected {
+            return Ok(false);
+        }
+    }
+}
+
+#[inline]
+fn next_unit(reader: &mut Reader<'_>) -> Result<Option<u16>> {
+    match uint::read(reader)? {
+        0 => Ok(None),
+        1 => match reader.byte()? {
+            escaped @ (0 | 1) => Ok(Some(u16::from(escaped))),
+            other => invalid(format!("invalid string escape sequence 0x01 0x{other:02x}")),
+        },
+        unit => u16::try_from(unit).map(Some).map_err(|_| {
+            EncodingError::Invalid(format!("string character 0x{unit:08x} is out of range"))
+        }),
+    }
+}

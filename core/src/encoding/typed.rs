@@ -1,0 +1,575 @@
+//! Encodings of Rust types, chosen at compile time.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::array::{self, ArrayHooks};
+use super::dynamic::wrong_type;
+use super::error::invalid;
+use super::{
+    CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
+};
+
+/// The byte that stands for null.
+pub(crate) const NULL: u8 = 0xff;
+/// The byte before a value, where values may start with [`NULL`].
+pub(crate) const NOT_NULL: u8 = 0x01;
+
+/// A type with an encoding of its own: the one trait to implement to store a type of yours.
+///
+/// What is written here are values without null. Null is added around it, as [`NULLABLE`](Self::NULLABLE) tells: the
+/// byte `ff` for null, and `01` before other values if they may start with `ff` themselves. See the
+/// [module documentation](super) for an example.
+///
+/// Laws, on which the database relies:
+/// * [`read_from`](Self::read_from) gives back what [`write_to`](Self::write_to) wrote and reads exactly its bytes;
+/// * a value takes at least one byte, and no value's bytes are the beginning of another's;
+/// * equal values have equal bytes; the order of the values in indexes is the unsigned order of their bytes;
+/// * [`from_text`](Self::from_text) gives back what [`to_text`](Self::to_text) printed;
+/// * id, bytes and constants never change once there is data.
+pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
+    /// Whether a written value may start with the byte `00`. When in doubt, yes.
+    const PREFIX_00: bool = true;
+
+    /// Whether a written value may start with the byte `ff`. When in doubt, yes.
+    const PREFIX_FF: bool = true;
+
+    /// Number of bytes of every value, if they all have the same.
+    const FIXED_WIDTH: Option<usize> = None;
+
+    /// Whether the order of the bytes is the order users of the type expect.
+    const SORTS_NATURALLY: bool = false;
+
+    /// Whether the encoding of this type has null as a value.
+    ///
+    /// If so, a field of the type itself must have a value, and one of an `Option` of it may be null: same encoding,
+    /// same bytes. Otherwise there is no `Option` of it, and fields need a [`default_value`](Self::default_value).
+    const NULLABLE: bool = true;
+
+    /// The id of the encoding.
+    fn encoding_id() -> EncodingId;
+
+    /// Appends the value.
+    ///
+    /// # Errors
+    /// If the value is outside of what the format holds. Whoever calls this discards what was written before.
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// If the bytes are no value.
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self>;
+
+    /// Passes over a value.
+    ///
+    /// # Errors
+    /// If the end of the value cannot be found.
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        Self::read_from(reader).map(drop)
+    }
+
+    /// The value as text, of characters that XML allows.
+    fn to_text(&self) -> String;
+
+    /// The value a text stands for.
+    ///
+    /// # Errors
+    /// If it stands for none.
+    fn from_text(text: &str) -> Result<Self>;
+
+    /// The value of a field nothing is stored for, where null is none.
+    fn default_value() -> Option<Self> {
+        None
+    }
+
+    /// The dynamic form of the value.
+    #[doc(hidden)]
+    fn into_value(self) -> Value {
+        let mut bytes = Vec::new();
+        match self.encode_to(&mut bytes) {
+            Ok(()) => Value::Custom(CustomValue::new(Self::encoding_id(), bytes)),
+            Err(_) => Value::Null,
+        }
+    }
+
+    /// The value of a dynamic one of exactly this type.
+    #[doc(hidden)]
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match value {
+            Value::Custom(custom) if *custom.encoding() == Self::encoding_id() => {
+                let mut reader = Reader::new(custom.bytes());
+                let value = Self::decode_from(&mut reader).ok()?;
+                reader.is_empty().then_some(Cow::Owned(value))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a dynamic one of a narrower primitive type.
+    #[doc(hidden)]
+    fn widen(_value: &Value) -> Option<Self> {
+        None
+    }
+
+    /// Id of the encoding with null, where it is another one.
+    #[doc(hidden)]
+    fn nullable_id() -> Option<EncodingId> {
+        Self::NULLABLE.then(Self::encoding_id)
+    }
+
+    /// What the encoding without null is made of.
+    #[doc(hidden)]
+    const KIND: EncodingKind<'static> = EncodingKind::Plain;
+
+    /// How arrays of the type are written, if not as arrays of objects.
+    #[doc(hidden)]
+    const ARRAY: Option<ArrayHooks<Self>> = None;
+
+    /// Whether reading a value tells if its bytes are the ones writing gives.
+    #[doc(hidden)]
+    fn is_canonical(_reader: &mut Reader<'_>) -> Option<Result<bool>> {
+        None
+    }
+}
+
+/// A type a simple field, a collection's element or a map's key or value can have: [`Encodable`] types and `Option`s
+/// of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored in a field",
+    label = "no encoding for this type",
+    note = "Java has no unsigned integers: use the next larger signed type, or an own type",
+    note = "implement `permazen::encoding::Encodable` to store a type of your own"
+)]
+pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
+    /// Whether a value of the *type* may be null. The encoding may know null although the type does not.
+    const IS_OPTION: bool;
+
+    /// Whether an encoded value may start with `00`.
+    const HAS_PREFIX_00: bool;
+
+    /// Whether an encoded value may start with `ff`.
+    const HAS_PREFIX_FF: bool;
+
+    /// The id of the encoding.
+    fn encoding_id() -> EncodingId;
+
+    /// The encoding.
+    fn encoding() -> Arc<dyn Encoding>;
+
+    /// Appends the encoded form.
+    ///
+    /// # Errors
+    /// If the value is outside of what the format holds; `out` is then as it was before.
+    fn encode_to(&self, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Reads a value. Numbers are read without allocation.
+    ///
+    /// # Errors
+    /// If the bytes are no value; [`EncodingError::NullValue`] if they are null and the type is no `Option`.
+    fn decode_from(reader: &mut Reader<'_>) -> Result<Self>;
+
+    /// Passes over a value.
+    ///
+    /// # Errors
+    /// If the end of the value cannot be found.
+    fn skip_encoded(reader: &mut Reader<'_>) -> Result<()>;
+
+    /// The value of a field nothing is stored for; `None` if that is null and the type is no `Option`.
+    fn field_default() -> Option<Self>;
+
+    /// The dynamic form.
+    fn to_value(&self) -> Value;
+
+    /// The value of a dynamic one.
+    ///
+    /// # Errors
+    /// If that is of another type; [`EncodingError::NullValue`] if it is null and the type is no `Option`.
+    fn from_value(value: &Value) -> Result<Self>;
+
+    /// Reads a value that takes all of `bytes`.
+    ///
+    /// # Errors
+    /// As [`decode_from`](Self::decode_from); [`EncodingError::Invalid`] for bytes left over.
+    fn decode_all(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let value = Self::decode_from(&mut reader)?;
+        reader.finish()?;
+        Ok(value)
+    }
+
+    #[doc(hidden)]
+    const ARRAY: Option<ArrayHooks<Self>>;
+
+    #[doc(hidden)]
+    const HAS_ARRAYS: bool;
+}
+
+impl<T: Encodable> FieldType for T {
+    const IS_OPTION: bool = false;
+    const HAS_PREFIX_00: bool = T::PREFIX_00 && !(T::NULLABLE && T::PREFIX_FF);
+    const HAS_PREFIX_FF: bool = T::PREFIX_FF || T::NULLABLE;
+    const ARRAY: Option<ArrayHooks<Self>> = T::ARRAY;
+    const HAS_ARRAYS: bool = true;
+
+    fn encoding_id() -> EncodingId {
+        <T as Encodable>::encoding_id()
+    }
+
+    fn encoding() -> Arc<dyn Encoding> {
+        Arc::new(if T::NULLABLE {
+            TypedEncoding::<T>::nullable()
+        } else {
+            TypedEncoding::<T>::not_null()
+        })
+    }
+
+    #[inline]
+    fn encode_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        if T::NULLABLE && T::PREFIX_FF {
+            out.push(NOT_NULL);
+        }
+        self.write_to(out).inspect_err(|_| out.truncate(start))
+    }
+
+    #[inline]
+    fn decode_from(reader: &mut Reader<'_>) -> Result<Self> {
+        if T::NULLABLE && starts_null(T::PREFIX_FF, reader)? {
+            return Err(EncodingError::NullValue(format!(
+                "{}, which is required",
+                Self::encoding_id().alias()
+            )));
+        }
+        T::read_from(reader)
+    }
+
+    fn skip_encoded(reader: &mut Reader<'_>) -> Result<()> {
+        if T::NULLABLE && starts_null(T::PREFIX_FF, reader)? {
+            Ok(())
+        } else {
+            T::skip_over(reader)
+        }
+    }
+
+    fn field_default() -> Option<Self> {
+        T::default_value()
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().into_value()
+    }
+
+    fn from_value(value: &Value) -> Result<Self> {
+        match T::borrow_value(value) {
+            Some(value) => Ok(value.into_owned()),
+            None => T::widen(value).ok_or_else(|| wrong_type(Self::encoding_id().alias(), value)),
+        }
+    }
+}
+
+impl<T: Encodable> FieldType for Option<T> {
+    const IS_OPTION: bool = true;
+    const HAS_PREFIX_00: bool = T::PREFIX_00 && !T::PREFIX_FF;
+    const HAS_PREFIX_FF: bool = true;
+    const ARRAY: Option<ArrayHooks<Self>> = None;
+    const HAS_ARRAYS: bool = T::NULLABLE;
+
+    fn encoding_id() -> EncodingId {
+        T::nullable_id().unwrap_or_else(T::encoding_id)
+    }
+
+    fn encoding() -> Arc<dyn Encoding> {
+        Arc::new(TypedEncoding::<T>::nullable())
+    }
+
+    #[inline]
+    fn encode_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let Some(value) = self else {
+            out.push(NULL);
+            return Ok(());
+        };
+        let start = out.len();
+        if T::PREFIX_FF {
+            out.push(NOT_NULL);
+        }
+        value.write_to(out).inspect_err(|_| out.truncate(start))
+    }
+
+    #[inline]
+    fn decode_from(reader: &mut Reader<'_>) -> Result<Self> {
+        if starts_null(T::PREFIX_FF, reader)? { Ok(None) } else { T::read_from(reader).map(Some) }
+    }
+
+    fn skip_encoded(reader: &mut Reader<'_>) -> Result<()> {
+        if starts_null(T::PREFIX_FF, reader)? { Ok(()) } else { T::skip_over(reader) }
+    }
+
+    fn field_default() -> Option<Self> {
+        Some(None)
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().map_or(Value::Null, T::into_value)
+    }
+
+    fn from_value(value: &Value) -> Result<Self> {
+        match T::borrow_value(value) {
+            Some(value) => Ok(Some(value.into_owned())),
+            None if value.is_null() => Ok(None),
+            None => Err(wrong_type(Self::encoding_id().alias(), value)),
+        }
+    }
+}
+
+/// Reads what stands before a value that may be null: true if it is null, which then has been read.
+#[inline]
+pub(crate) fn starts_null(prefixed: bool, reader: &mut Reader<'_>) -> Result<bool> {
+    let first = reader.peek().ok_or(EncodingError::Truncated)?;
+    match first {
+        NULL => reader.byte().map(|_| true),
+        NOT_NULL if prefixed => reader.byte().map(|_| false),
+        _ if prefixed => {
+            invalid(format!("0x{first:02x} where 0x01 or 0xff must stand before a value"))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The [`Encoding`] of an [`Encodable`] type, for the registry.
+///
+/// ```
+/// use permazen::encoding::{Encoding, EncodingRegistry, TypedEncoding, Value};
+/// # use permazen::encoding::*;
+/// let encoding: &dyn Encoding = &TypedEncoding::<String>::nullable();
+/// assert_eq!(encoding.encode_all(&Value::from("abc"))?, b"abc\0");
+/// assert_eq!(encoding.encode_all(&Value::Null)?, b"\xff");
+/// # Ok::<(), EncodingError>(())
+/// ```
+pub struct TypedEncoding<T> {
+    id: Option<EncodingId>,
+    nullable: bool,
+    default: Option<Box<[u8]>>,
+    type_: PhantomData<fn() -> T>,
+}
+
+impl<T: Encodable> TypedEncoding<T> {
+    /// The encoding with null; null is the default value.
+    pub fn nullable() -> Self {
+        let default: Box<[u8]> = Box::new([NULL]);
+        TypedEncoding {
+            id: T::nullable_id(),
+            nullable: true,
+            default: Some(default),
+            type_: PhantomData,
+        }
+    }
+
+    /// The encoding without null.
+    pub fn not_null() -> Self {
+        let mut bytes = Vec::new();
+        let default = T::default_value()
+            .and_then(|value| value.write_to(&mut bytes).ok().map(|()| bytes.into()));
+        let id = (!T::NULLABLE).then(<T as Encodable>::encoding_id);
+        TypedEncoding { id, nullable: false, default, type_: PhantomData }
+    }
+
+    fn prefixed(&self) -> bool {
+        self.nullable && T::PREFIX_FF
+    }
+
+    fn take<'v>(&self, value: &'v Value) -> Result<Cow<'v, T>> {
+        T::borrow_value(value)
+            .or_else(|| if self.nullable { None } else { T::widen(value).map(Cow::Owned) })
+            .ok_or_else(|| wrong_type(&self.name(), value))
+    }
+}
+
+impl<T> fmt::Debug for TypedEncoding<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.id {
+            Some(id) => write!(f, "encoding {:?}", id.alias()),
+            None => write!(f, "encoding of {}", std::any::type_name::<T>()),
+        }
+    }
+}
+
+impl<T: Encodable> Encoding for TypedEncoding<T> {
+    fn id(&self) -> Option<&EncodingId> {
+        self.id.as_ref()
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        match &self.id {
+            Some(id) => Cow::Borrowed(id.alias()),
+            None => Cow::Owned(format!("{} (not null)", <T as Encodable>::encoding_id().alias())),
+        }
+    }
+
+    fn kind(&self) -> EncodingKind<'_> {
+        match T::KIND {
+            EncodingKind::Primitive(primitive) if self.nullable => EncodingKind::Wrapper(primitive),
+            kind => kind,
+        }
+    }
+
+    fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        if self.nullable && value.is_null() {
+            out.push(NULL);
+            return Ok(());
+        }
+        let value = self.take(value)?;
+        let start = out.len();
+        if self.prefixed() {
+            out.push(NOT_NULL);
+        }
+        value.write_to(out).inspect_err(|_| out.truncate(start))
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
+        if self.nullable && starts_null(T::PREFIX_FF, reader)? {
+            return Ok(Value::Null);
+        }
+        T::read_from(reader).map(T::into_value)
+    }
+
+    fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
+        if self.nullable && starts_null(T::PREFIX_FF, reader)? {
+            return Ok(());
+        }
+        T::skip_over(reader)
+    }
+
+    fn to_text(&self, value: &Value) -> Result<String> {
+        self.take(value).map(|value| value.to_text())
+    }
+
+    fn from_text(&self, text: &str) -> Result<Value> {
+        T::from_text(text).map(T::into_value)
+    }
+
+    fn supports_null(&self) -> bool {
+        self.nullable
+    }
+
+    fn default_bytes(&self) -> Option<&[u8]> {
+        self.default.as_deref()
+    }
+
+    fn has_prefix_00(&self) -> bool {
+        T::PREFIX_00 && !self.prefixed()
+    }
+
+    fn has_prefix_ff(&self) -> bool {
+        T::PREFIX_FF || self.nullable
+    }
+
+    fn fixed_width(&self) -> Option<usize> {
+        // With null added, only one-byte values keep their width.
+        T::FIXED_WIDTH.filter(|&width| !self.nullable || (width == 1 && !T::PREFIX_FF))
+    }
+
+    fn sorts_naturally(&self) -> bool {
+        T::SORTS_NATURALLY
+    }
+
+    fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        if self.nullable && starts_null(T::PREFIX_FF, &mut reader)? {
+            return reader.finish();
+        }
+        let body = reader.clone();
+        let canonical = match T::is_canonical(&mut reader) {
+            Some(canonical) => canonical?,
+            None => {
+                let value = T::read_from(&mut reader)?;
+                let mut again = Vec::with_capacity(body.rest().len());
+                value.write_to(&mut again)?;
+                body.rest().get(..again.len()) == Some(&again)
+                    && body.rest().len() - again.len() == reader.rest().len()
+            }
+        };
+        reader.finish()?;
+        if canonical { Ok(()) } else { invalid("not the canonical form of the value") }
+    }
+}
+
+impl<T: FieldType> Encodable for Box<[T]> {
+    const PREFIX_00: bool = true;
+    const PREFIX_FF: bool = array::prefix_ff::<T>();
+    const KIND: EncodingKind<'static> = match T::ARRAY {
+        Some(hooks) => EncodingKind::PrimitiveArray(hooks.element),
+        None => EncodingKind::Plain,
+    };
+
+    fn encoding_id() -> EncodingId {
+        const {
+            assert!(
+                T::HAS_ARRAYS,
+                "there are no arrays of nullable primitives: use arrays of the primitive type"
+            )
+        };
+        let element = T::encoding_id();
+        // 255 dimensions need 255 nested types.
+        element.array().unwrap_or(element)
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        match &T::ARRAY {
+            Some(hooks) => {
+                (hooks.write)(self, out);
+                Ok(())
+            }
+            None => array::write_objects(self, out),
+        }
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.read)(reader),
+            None => array::read_objects(reader),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.skip)(reader),
+            None => array::skip_objects::<T>(reader),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.to_text)(self),
+            None => array::objects_to_text(self),
+        }
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.from_text)(text),
+            None => array::objects_from_text(text),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.into_value)(self),
+            None => Value::Array(self.iter().map(T::to_value).collect()),
+        }
+    }
+
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match (&T::ARRAY, value) {
+            (Some(hooks), _) => (hooks.borrow_value)(value),
+            (None, Value::Array(items)) => items
+                .iter()
+                .map(|item| T::from_value(item).ok())
+                .collect::<Option<_>>()
+                .map(Cow::Owned),
+            _ => None,
+        }
+    }
+}

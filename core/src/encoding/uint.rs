@@ -1,0 +1,97 @@
+//! The variable-length code of unsigned numbers (encodings §2).
+//!
+//! Covers `0 ..= 2³¹−1` in one to five bytes. The code delimits itself, sorts like the numbers and never starts with `ff`.
+//! Storage ids, list indexes, enum ordinals and the UTF-16 units of strings are written with it.
+
+use super::error::{Result, invalid};
+use super::{EncodingError, Reader};
+
+/// The largest number the code is defined for.
+pub const MAX: u32 = i32::MAX as u32;
+
+const BIAS: u32 = 251;
+
+/// Checks that a number can be written.
+///
+/// # Errors
+/// [`EncodingError::Invalid`] if it is negative or above [`MAX`].
+pub fn check(value: i64) -> Result<u32> {
+    match u32::try_from(value) {
+        Ok(value) if value <= MAX => Ok(value),
+        _ if value < 0 => invalid(format!("negative value {value}")),
+        _ => invalid(format!("value {value} exceeds {MAX}")),
+    }
+}
+
+/// Appends `value`, which must not exceed [`MAX`]: larger numbers get bytes that readers refuse (see [`check`]).
+#[inline]
+pub fn write(value: u32, out: &mut Vec<u8>) {
+    if value < BIAS {
+        out.push(value as u8);
+        return;
+    }
+    let rest = value - BIAS;
+    let count = byte_count(rest);
+    out.push(0xfa + count as u8);
+    out.extend_from_slice(&rest.to_be_bytes()[4 - count..]);
+}
+
+/// How many bytes [`write`] appends.
+pub fn len(value: u32) -> usize {
+    if value < BIAS { 1 } else { 1 + byte_count(value - BIAS) }
+}
+
+/// Length of the code that starts with the byte `first`.
+///
+/// # Errors
+/// [`EncodingError::Invalid`] for `ff`, which starts no code.
+pub fn len_from_first(first: u8) -> Result<usize> {
+    match first {
+        0xff => invalid("invalid unsigned number starting with 0xff"),
+        0xfb.. => Ok(usize::from(first) - 249),
+        _ => Ok(1),
+    }
+}
+
+/// Reads one number.
+///
+/// Over-long forms are accepted, and so are the five-byte forms that wrap around to 0 – 250, as in Java Permazen.
+///
+/// # Errors
+/// [`EncodingError::Truncated`] at the end of the input, [`EncodingError::Invalid`] for `ff` and for numbers above [`MAX`].
+#[inline]
+pub fn read(reader: &mut Reader<'_>) -> Result<u32> {
+    let first = reader.byte()?;
+    if u32::from(first) < BIAS {
+        return Ok(u32::from(first));
+    }
+    let count = len_from_first(first)? - 1;
+    let rest = reader.take(count)?.iter().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
+    let value = rest.wrapping_add(BIAS);
+    if value > MAX { invalid("unsigned number above 2147483647") } else { Ok(value) }
+}
+
+/// Passes over one number.
+///
+/// # Errors
+/// As [`read`], but numbers above [`MAX`] pass.
+#[inline]
+pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
+    let first = reader.peek().ok_or(EncodingError::Truncated)?;
+    reader.take(len_from_first(first)?).map(drop)
+}
+
+/// Reads a number that takes all of `bytes`.
+///
+/// # Errors
+/// As [`read`]; [`EncodingError::Invalid`] for bytes left over.
+pub fn decode(bytes: &[u8]) -> Result<u32> {
+    let mut reader = Reader::new(bytes);
+    let value = read(&mut reader)?;
+    reader.finish()?;
+    Ok(value)
+}
+
+fn byte_count(rest: u32) -> usize {
+    (4 - rest.leading_zeros() as usize / 8).max(1)
+}

@@ -1,0 +1,104 @@
+//! Encodings that are not registered.
+
+use std::borrow::Cow;
+
+use super::error::invalid;
+use super::{CustomValue, Encoding, EncodingId, Reader, Result, Value};
+
+/// Stands for an encoding this program does not know, so that tools can carry its values unchanged.
+///
+/// Such a value cannot be delimited: it is taken to reach to the end of the input. That holds for the value of a simple
+/// field, a list element and a map value; whoever reads keys cuts the value out first. Texts are the hex digits of the
+/// encoded form.
+#[derive(Debug, Clone)]
+pub struct UnknownEncoding {
+    id: EncodingId,
+}
+
+impl UnknownEncoding {
+    /// A stand-in for the encoding of this id.
+    pub fn new(id: EncodingId) -> Self {
+        UnknownEncoding { id }
+    }
+}
+
+impl Encoding for UnknownEncoding {
+    fn id(&self) -> Option<&EncodingId> {
+        Some(&self.id)
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.id.alias())
+    }
+
+    fn kind(&self) -> super::EncodingKind<'_> {
+        super::EncodingKind::Unknown
+    }
+
+    fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        match value {
+            Value::Custom(custom) if *custom.encoding() == self.id => {
+                out.extend_from_slice(custom.bytes());
+                Ok(())
+            }
+            _ => Err((self as &dyn Encoding).refuse(value)),
+        }
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
+        if reader.is_empty() {
+            return Err(super::EncodingError::Truncated);
+        }
+        let bytes = reader.take(reader.rest().len())?;
+        Ok(Value::Custom(CustomValue::new(self.id.clone(), bytes)))
+    }
+
+    fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
+        self.decode(reader).map(drop)
+    }
+
+    fn to_text(&self, value: &Value) -> Result<String> {
+        match value {
+            Value::Custom(custom) if *custom.encoding() == self.id => {
+                Ok(custom.bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+            _ => Err((self as &dyn Encoding).refuse(value)),
+        }
+    }
+
+    fn from_text(&self, text: &str) -> Result<Value> {
+        let digits: Option<Vec<u8>> =
+            text.chars().map(|char| char.to_digit(16).map(|digit| digit as u8)).collect();
+        match digits {
+            Some(digits) if !digits.is_empty() && digits.len().is_multiple_of(2) => {
+                let bytes: Vec<u8> =
+                    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+                Ok(Value::Custom(CustomValue::new(self.id.clone(), bytes)))
+            }
+            _ => invalid(format!(
+                "values of the unknown encoding {} are given in hex digits",
+                self.id
+            )),
+        }
+    }
+
+    fn supports_null(&self) -> bool {
+        false
+    }
+
+    fn default_bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn has_prefix_00(&self) -> bool {
+        true
+    }
+
+    fn has_prefix_ff(&self) -> bool {
+        true
+    }
+
+    fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() { Err(super::EncodingError::Truncated) } else { Ok(()) }
+    }
+}

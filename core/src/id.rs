@@ -1,0 +1,233 @@
+//! Storage ids and object ids.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use rand::rngs::{StdRng, SysRng};
+use rand::{Rng, SeedableRng};
+
+use crate::encoding::{EncodingError, Reader, Result, uint};
+
+/// The number a schema item has in keys: 1 to 2³¹−1 (encodings §16).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StorageId(NonZeroU32);
+
+impl StorageId {
+    /// The largest storage id.
+    pub const MAX: u32 = uint::MAX;
+
+    /// A storage id of this number; `None` for 0 and for numbers above [`StorageId::MAX`].
+    pub fn new(number: u32) -> Option<Self> {
+        if number > Self::MAX { None } else { NonZeroU32::new(number).map(StorageId) }
+    }
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Appends the id as it stands in keys: one to five bytes.
+    pub fn write_to(self, out: &mut Vec<u8>) {
+        uint::write(self.get(), out);
+    }
+
+    /// Reads an id from a key.
+    ///
+    /// # Errors
+    /// [`EncodingError`] if the bytes are no unsigned number or the number is 0.
+    pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let number = uint::read(reader)?;
+        Self::new(number)
+            .ok_or_else(|| EncodingError::Invalid(format!("invalid storage id {number}")))
+    }
+
+    /// The bytes of the id in keys, which every key of the item starts with.
+    pub fn prefix(self) -> Vec<u8> {
+        let mut prefix = Vec::with_capacity(5);
+        self.write_to(&mut prefix);
+        prefix
+    }
+
+    /// The keys that start with this id: from the first bound, up to but without the second.
+    pub fn key_range(self) -> (Vec<u8>, Vec<u8>) {
+        let min = self.prefix();
+        let mut max = min.clone();
+        // The first byte is below ff, so the loop ends before the vector is empty.
+        while max.last() == Some(&0xff) {
+            max.pop();
+        }
+        if let Some(last) = max.last_mut() {
+            *last += 1;
+        }
+        (min, max)
+    }
+}
+
+impl fmt::Display for StorageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for StorageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StorageId({})", self.0)
+    }
+}
+
+impl TryFrom<u32> for StorageId {
+    type Error = EncodingError;
+
+    fn try_from(number: u32) -> Result<Self> {
+        Self::new(number)
+            .ok_or_else(|| EncodingError::Invalid(format!("invalid storage id {number}")))
+    }
+}
+
+/// Identity of an object: eight bytes, the storage id of its type followed by random bytes (encodings §16).
+///
+/// Sorts by bytes, so objects of one type are consecutive. Displayed and parsed as 16 hex digits.
+///
+/// ```
+/// use permazen::{ObjId, StorageId};
+/// let id: ObjId = "0a00000000000001".parse()?;
+/// assert_eq!(id.storage_id().get(), 10);
+/// assert!(ObjId::min(id.storage_id()) < id && id < ObjId::max(id.storage_id()));
+/// assert_eq!(id.to_string(), "0a00000000000001");
+/// # Ok::<(), permazen::encoding::EncodingError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjId([u8; 8]);
+
+impl ObjId {
+    /// Bytes of an object id.
+    pub const LEN: usize = 8;
+
+    /// An object id of these bytes.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`] if they do not start with a valid storage id.
+    pub fn from_bytes(bytes: [u8; 8]) -> Result<Self> {
+        match StorageId::read_from(&mut Reader::new(&bytes)) {
+            Ok(_) => Ok(ObjId(bytes)),
+            Err(_) => Err(EncodingError::Invalid(format!(
+                "invalid object id {:016x}",
+                u64::from_be_bytes(bytes)
+            ))),
+        }
+    }
+
+    /// Reads the eight bytes of an object id.
+    ///
+    /// # Errors
+    /// [`EncodingError::Truncated`] if there are fewer, [`EncodingError::Invalid`] as [`ObjId::from_bytes`].
+    pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        Self::from_bytes(reader.array()?)
+    }
+
+    /// An object id that is all of `bytes`.
+    ///
+    /// # Errors
+    /// As [`ObjId::read_from`]; [`EncodingError::Invalid`] for bytes left over.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let id = Self::read_from(&mut reader)?;
+        reader.finish()?;
+        Ok(id)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 8] {
+        &self.0
+    }
+
+    /// The bytes.
+    pub fn to_bytes(self) -> [u8; 8] {
+        self.0
+    }
+
+    /// Storage id of the object's type.
+    pub fn storage_id(self) -> StorageId {
+        // Checked when the id was made; the fallback is never taken.
+        StorageId::read_from(&mut Reader::new(&self.0)).unwrap_or(StorageId(NonZeroU32::MIN))
+    }
+
+    /// The smallest object id of a type.
+    pub fn min(storage_id: StorageId) -> Self {
+        Self::filled(storage_id, 0x00)
+    }
+
+    /// The largest object id of a type.
+    pub fn max(storage_id: StorageId) -> Self {
+        Self::filled(storage_id, 0xff)
+    }
+
+    fn filled(storage_id: StorageId, fill: u8) -> Self {
+        let mut bytes = [fill; 8];
+        let prefix = storage_id.prefix();
+        bytes[..prefix.len()].copy_from_slice(&prefix);
+        ObjId(bytes)
+    }
+}
+
+impl fmt::Display for ObjId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for ObjId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjId({self})")
+    }
+}
+
+impl FromStr for ObjId {
+    type Err = EncodingError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let number = match text.len() {
+            16 if text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                u64::from_str_radix(text, 16).ok()
+            }
+            _ => None,
+        };
+        number
+            .and_then(|number| Self::from_bytes(number.to_be_bytes()).ok())
+            .ok_or_else(|| EncodingError::Invalid(format!("invalid object id {text:?}")))
+    }
+}
+
+/// Makes ids for new objects: the storage id of the type, then bytes from a cryptographically secure generator, which
+/// is seeded by the operating system.
+///
+/// Ids are unlikely to be taken, not certainly free: who creates an object checks that its id is unused.
+#[derive(Debug)]
+pub struct ObjIdGenerator {
+    random: StdRng,
+}
+
+impl ObjIdGenerator {
+    /// A generator seeded by the operating system.
+    ///
+    /// # Errors
+    /// [`std::io::Error`] if the operating system gives no random bytes.
+    pub fn new() -> std::io::Result<Self> {
+        let random = StdRng::try_from_rng(&mut SysRng).map_err(std::io::Error::other)?;
+        Ok(ObjIdGenerator { random })
+    }
+
+    /// A generator that gives the same ids for the same seed, for tests.
+    pub fn from_seed(seed: u64) -> Self {
+        ObjIdGenerator { random: StdRng::seed_from_u64(seed) }
+    }
+
+    /// The next id of an object of a type.
+    pub fn next_id(&mut self, storage_id: StorageId) -> ObjId {
+        let mut bytes = ObjId::min(storage_id).0;
+        let used = uint::len(storage_id.get());
+        self.random.fill_bytes(&mut bytes[used..]);
+        ObjId(bytes)
+    }
+}
