@@ -1,0 +1,181 @@
+//! How to open an environment.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+
+use super::LmdbStore;
+use super::env::Shared;
+use super::error::{cannot_open, io_failed};
+use super::header::{self, DataFile};
+use crate::Result;
+
+/// The space of addresses reserved for an environment; the file itself grows as needed.
+const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
+
+/// What a commit has reached when it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Durability {
+    /// The disk: what was committed survives a crash of the system.
+    #[default]
+    Full,
+    /// The disk, but for the note that makes it valid: a crash of the system may undo the last
+    /// commit, never a part of it and never an older one. One flush a commit instead of two.
+    MayLoseLastCommit,
+    /// The operating system: a crash of the system, not of the process, may destroy the database.
+    /// For data that can be made again. [`LmdbStore::sync`] makes safe what was committed so far.
+    MayLoseEverything,
+}
+
+/// Options for opening an LMDB environment.
+///
+/// ```
+/// # let parent = tempfile::tempdir().map_err(|e| permazen_kv::KvError::IllegalState(e.to_string()))?;
+/// # let path = parent.path().join("db");
+/// use permazen_kv::lmdb::{Durability, LmdbStore};
+///
+/// let store = LmdbStore::builder()
+///     .create(true)
+///     .durability(Durability::MayLoseLastCommit)
+///     .open(&path)?;
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LmdbBuilder {
+    pub(super) create: bool,
+    pub(super) read_only: bool,
+    pub(super) map_size: usize,
+    pub(super) max_readers: u32,
+    pub(super) durability: Durability,
+    pub(super) name: String,
+}
+
+impl Default for LmdbBuilder {
+    fn default() -> Self {
+        LmdbBuilder {
+            create: false,
+            read_only: false,
+            map_size: MAP_SIZE,
+            max_readers: 1022,
+            durability: Durability::Full,
+            name: "permazen".to_owned(),
+        }
+    }
+}
+
+impl LmdbBuilder {
+    /// Whether to create the directory and the environment if there is none; off unless set.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Whether to open for reading only, which never changes `data.mdb`; off unless set.
+    ///
+    /// LMDB still needs to write `lock.mdb`, except on a read-only file system.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// The size in bytes the environment can grow to; one TiB unless set, less if the operating
+    /// system refuses that much. Only addresses are reserved, neither memory nor disk.
+    #[must_use]
+    pub fn map_size(mut self, bytes: usize) -> Self {
+        // A multiple of every page size in use.
+        self.map_size = bytes.max(1).div_ceil(1 << 16).saturating_mul(1 << 16);
+        self
+    }
+
+    /// How many read-only transactions and snapshots there can be at the same time, in all
+    /// processes; 1022 unless set. The first process to open the environment decides.
+    #[must_use]
+    pub fn max_readers(mut self, readers: u32) -> Self {
+        self.max_readers = readers.max(1);
+        self
+    }
+
+    /// What a commit has reached when it returns; the disk unless set.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The name of the database inside the environment; `permazen` unless set.
+    #[must_use]
+    pub fn database_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Opens the environment in the directory `path`.
+    ///
+    /// # Errors
+    /// [`KvError::Open`](crate::KvError::Open) and [`KvError::Damaged`](crate::KvError::Damaged),
+    /// which both name the path.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
+        let directory = path.as_ref();
+        if self.name.is_empty() || self.name.contains('\0') {
+            return Err(cannot_open(directory, format!("{:?} cannot name a database", self.name)));
+        }
+        self.prepare(directory)?;
+        Ok(LmdbStore { shared: Shared::open(self, directory)?, read_only: self.read_only })
+    }
+
+    /// Sees to it that there is an environment to open.
+    fn prepare(&self, directory: &Path) -> Result<()> {
+        let create = self.create && !self.read_only;
+        match std::fs::metadata(directory) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => {
+                return Err(cannot_open(
+                    directory,
+                    "a file, where the directory of an LMDB environment is expected",
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && create => {
+                std::fs::create_dir_all(directory)
+                    .map_err(|error| io_failed(directory, "cannot create the directory", error))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(cannot_open(directory, "no such directory"));
+            }
+            Err(error) => {
+                return Err(io_failed(directory, "cannot look at the directory", error));
+            }
+        }
+        match header::check(directory)? {
+            DataFile::Sound => Ok(()),
+            DataFile::Missing if create => {
+                // LMDB would make files that only their owner can read.
+                create_file(directory, "data.mdb")?;
+                create_file(directory, "lock.mdb")
+            }
+            DataFile::Missing => {
+                Err(cannot_open(directory, "no LMDB environment: it has no data.mdb"))
+            }
+            DataFile::Empty if create => Ok(()),
+            DataFile::Empty => {
+                Err(cannot_open(directory, "no LMDB environment: data.mdb is empty"))
+            }
+        }
+    }
+}
+
+/// Creates an empty file unless there is one.
+fn create_file(directory: &Path, name: &str) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o664);
+    match options.open(directory.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(io_failed(directory, &format!("cannot create {name}"), error))
+        }
+        _ => Ok(()),
+    }
+}

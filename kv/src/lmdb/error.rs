@@ -1,0 +1,72 @@
+//! What LMDB reports, told in the terms of this crate.
+
+use std::io;
+use std::path::Path;
+
+use heed::MdbError;
+
+use crate::KvError;
+
+/// Room on the device, within the quota, or within the file-size limit is used up.
+fn is_no_space(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// The error of a failed operation on the environment at `path`.
+pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvError {
+    let full = |reason: String| KvError::Full { path: path.to_owned(), reason };
+    let damaged = |reason: &str| KvError::Damaged { path: path.to_owned(), reason: reason.into() };
+    match error {
+        heed::Error::Io(error) if is_no_space(&error) => full(format!("{what}: {error}")),
+        heed::Error::Mdb(MdbError::MapFull) => full(
+            "its memory map is used up; open it with a larger map size".to_owned(),
+        ),
+        heed::Error::Mdb(MdbError::TxnFull) => {
+            full("the transaction changes too many pages; use several smaller ones".to_owned())
+        }
+        heed::Error::Mdb(MdbError::Corrupted) => damaged("a page contradicts itself"),
+        heed::Error::Mdb(MdbError::PageNotFound) => damaged("a page it refers to is missing"),
+        heed::Error::Mdb(MdbError::Invalid) => damaged("data.mdb is no LMDB data file"),
+        heed::Error::Mdb(MdbError::BadTxn) => {
+            KvError::Stale("an earlier operation has failed in it".to_owned())
+        }
+        heed::Error::Mdb(MdbError::BadValSize) => {
+            KvError::InvalidArgument("the value is too long for LMDB".to_owned())
+        }
+        heed::Error::Mdb(MdbError::MapResized) => KvError::Open {
+            path: path.to_owned(),
+            reason: "another process has made it larger than this one has room for; close it in \
+                     this process and open it with a larger map size"
+                .into(),
+            source: None,
+        },
+        heed::Error::Mdb(MdbError::Panic) => KvError::Open {
+            path: path.to_owned(),
+            reason: "writing has failed and left it unusable; close it in this process and open \
+                     it again"
+                .into(),
+            source: None,
+        },
+        other => KvError::Store {
+            context: format!("{}: {what}", path.display()),
+            source: Box::new(other),
+        },
+    }
+}
+
+/// An error that says why the environment at `path` cannot be opened.
+pub(super) fn cannot_open(path: &Path, reason: impl Into<std::borrow::Cow<'static, str>>) -> KvError {
+    KvError::Open { path: path.to_owned(), reason: reason.into(), source: None }
+}
+
+/// An error of the file system while opening the environment at `path`.
+pub(super) fn io_failed(path: &Path, what: &str, error: io::Error) -> KvError {
+    KvError::Open {
+        path: path.to_owned(),
+        reason: format!("{what}: {error}").into(),
+        source: Some(Box::new(error)),
+    }
+}

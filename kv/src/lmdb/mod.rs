@@ -1,0 +1,187 @@
+//! LMDB environments in the file format of Permazen for Java. (kv §12.1)
+//!
+//! The pairs lie in one named database of an environment, a directory with the files `data.mdb` and
+//! `lock.mdb`. Each key has a zero byte before it in the file, so that the empty key can be stored.
+//!
+//! One transaction writes at a time, on the whole machine; read-only transactions see the version
+//! that was current when they began, wait for nobody and nobody waits for them. All transactions
+//! are strictly serializable without conflicts. For concurrent writers put the optimistic engine
+//! on top.
+//!
+//! Permazen for Java can open the same environment, though not at the same time: the two use
+//! different lock files, and the second to come is turned away.
+//!
+//! An environment that several parts of a program open is shared between them, and it is closed
+//! when the last store, transaction and snapshot of it has gone. Long-lived read-only transactions
+//! and snapshots are a burden: space that is freed meanwhile cannot be used again, so the file
+//! grows; [`LmdbStore::statistics`](KvDatabase::statistics) shows how far the oldest lies behind.
+
+mod builder;
+mod env;
+mod error;
+mod header;
+mod key;
+mod read;
+mod transaction;
+mod writer;
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+
+use heed::CompactionOption;
+
+pub use self::builder::{Durability, LmdbBuilder};
+use self::env::Shared;
+use self::error::{cannot_open, failed, io_failed};
+use self::read::View;
+use self::transaction::{ReadTransaction, WriteTransaction};
+use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+
+/// An LMDB environment. Clones share it.
+///
+/// Keys have at most 510 bytes.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, lmdb::LmdbStore};
+///
+/// # let parent = tempfile::tempdir().map_err(|e| permazen_kv::KvError::IllegalState(e.to_string()))?;
+/// # let path = parent.path().join("db");
+/// let store = LmdbStore::open_or_create(&path)?;
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// assert_eq!(store.begin(&TxOptions::reading())?.get(b"key")?.as_deref(), Some(&b"value"[..]));
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Clone)]
+pub struct LmdbStore {
+    shared: Arc<Shared>,
+    read_only: bool,
+}
+
+impl LmdbStore {
+    /// Opens the environment in the directory `path`, which must exist.
+    ///
+    /// # Errors
+    /// See [`LmdbBuilder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        LmdbBuilder::default().open(path)
+    }
+
+    /// Opens the environment in the directory `path`, after creating both if need be.
+    ///
+    /// # Errors
+    /// See [`LmdbBuilder::open`].
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self> {
+        LmdbBuilder::default().create(true).open(path)
+    }
+
+    /// Options for opening an environment.
+    pub fn builder() -> LmdbBuilder {
+        LmdbBuilder::default()
+    }
+
+    /// The directory of the environment.
+    pub fn path(&self) -> &Path {
+        self.shared.path()
+    }
+
+    /// Makes sure that everything committed so far is on disk; needed only with a
+    /// [`Durability`] less than full.
+    pub fn sync(&self) -> Result<()> {
+        let synced = self.shared.env.heed().force_sync();
+        synced.map_err(|error| failed(self.path(), "cannot sync", error))
+    }
+
+    /// Writes a copy of the current version, without unused space, as a new environment in the
+    /// directory `target`, which is created if there is none. Neither readers nor writers wait.
+    ///
+    /// # Errors
+    /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already. A copy that
+    /// could not be finished is removed.
+    pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
+        let target = target.as_ref();
+        fs::create_dir_all(target)
+            .map_err(|error| io_failed(target, "cannot create the directory", error))?;
+        let path = target.join("data.mdb");
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let mut file = match file {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(cannot_open(target, "there is an environment already"));
+            }
+            Err(error) => return Err(io_failed(target, "cannot create data.mdb", error)),
+        };
+        self.copy_into(&mut file, target).inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = fs::remove_file(&path);
+        })
+    }
+
+    fn copy_into(&self, file: &mut File, target: &Path) -> Result<()> {
+        let copied = self.shared.env.heed().copy_to_file(file, CompactionOption::Enabled);
+        copied.map_err(|error| failed(target, "cannot copy into it", error))?;
+        file.sync_all().map_err(|error| io_failed(target, "cannot sync data.mdb", error))
+    }
+}
+
+impl fmt::Debug for LmdbStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LmdbStore")
+            .field("path", &self.path())
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KvDatabase for LmdbStore {
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        if options.read_only {
+            return Ok(Box::new(ReadTransaction::begin(&self.shared, options)?));
+        }
+        if self.read_only {
+            return Err(transaction::read_only(&self.shared));
+        }
+        Ok(Box::new(WriteTransaction::begin(&self.shared, options)?))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = Capabilities::none();
+        offered.serializable = true;
+        offered.timeouts = true;
+        offered.read_only_switch = true;
+        offered.persistent = true;
+        offered
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        let env = self.shared.env.heed();
+        let view = View::open(Arc::clone(&self.shared))?;
+        let (entries, pages, page_size) = view.sizes()?;
+        drop(view);
+        let info = env.info();
+        let (readers, oldest) = self.shared.readers();
+        let readers = (info.number_of_readers as u64).max(readers as u64);
+        // The two meta pages come first; page numbers count from zero.
+        let used = pages + 2;
+        let file_pages = info.last_page_number as u64 + 1;
+        let file_bytes = env.real_disk_size();
+        Ok(Statistics {
+            entries: Some(entries),
+            used_bytes: Some(used * page_size),
+            free_bytes: Some(file_pages.saturating_sub(used) * page_size),
+            file_bytes: Some(
+                file_bytes.map_err(|error| failed(self.path(), "cannot measure", error))?,
+            ),
+            limit_bytes: Some(info.map_size as u64),
+            page_bytes: Some(page_size),
+            readers: Some(readers),
+            max_readers: Some(u64::from(info.maximum_number_of_readers)),
+            oldest_reader_lag: Some(
+                oldest.map_or(0, |oldest| info.last_txn_id.saturating_sub(oldest) as u64),
+            ),
+        })
+    }
+}

@@ -1,0 +1,310 @@
+//! Transactions on an environment: one that writes, any number that read.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heed::RwTxn;
+
+use super::env::{Pairs, Shared};
+use super::error::failed;
+use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use super::read::{Reader, View};
+use super::writer::Writer;
+use crate::deadline::Deadline;
+use crate::scratch::Scratch;
+use crate::write_lock::WritePermit;
+use crate::{
+    Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
+    SharedRead, TxOptions,
+};
+
+/// A transaction that reads one version; what it writes stays in memory.
+pub(super) struct ReadTransaction {
+    view: Arc<View>,
+    /// What was written, once something was.
+    scratch: Option<Arc<Scratch>>,
+    deadline: Deadline,
+}
+
+impl ReadTransaction {
+    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
+        let view = Arc::new(View::open(Arc::clone(shared))?);
+        Ok(ReadTransaction { view, scratch: None, deadline: Deadline::new(options.timeout) })
+    }
+
+    fn scratch(&mut self) -> &mut Scratch {
+        Arc::make_mut(self.scratch.get_or_insert_default())
+    }
+}
+
+impl KvRead for ReadTransaction {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.deadline.check()?;
+        match self.scratch.as_ref().and_then(|scratch| scratch.get(key)) {
+            Some(written) => Ok(written),
+            None => self.view.get(key),
+        }
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.deadline.check()?;
+        match &self.scratch {
+            Some(scratch) => scratch.scan(&*self.view, span, direction),
+            None => self.view.scan(span, direction),
+        }
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.deadline.check()?;
+        match &self.scratch {
+            Some(scratch) => scratch.at_least(&*self.view, min, max),
+            None => self.view.at_least(min, max),
+        }
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.deadline.check()?;
+        match &self.scratch {
+            Some(scratch) => scratch.at_most(&*self.view, min, max),
+            None => self.view.at_most(min, max),
+        }
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
+    }
+}
+
+impl KvWrite for ReadTransaction {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.deadline.check()?;
+        if key.len() > MAX_KEY {
+            return Err(KvError::key_too_long(key, MAX_KEY));
+        }
+        self.scratch().put(key, value);
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.deadline.check()?;
+        self.scratch().remove(key);
+        Ok(())
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.deadline.check()?;
+        span.check()?;
+        let view = Arc::clone(&self.view);
+        self.scratch().remove_span(&*view, span)
+    }
+}
+
+impl KvTransaction for ReadTransaction {
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.deadline.check()
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        self.deadline.check()?;
+        self.view.share();
+        Ok(match &self.scratch {
+            Some(scratch) => {
+                let (base, scratch) = (Arc::clone(&self.view), Arc::clone(scratch));
+                Arc::new(Scratched { base, scratch })
+            }
+            None => Arc::clone(&self.view) as SharedRead,
+        })
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.deadline.check()
+    }
+
+    fn rollback(self: Box<Self>) {}
+}
+
+/// A snapshot of a read-only transaction that had written something.
+struct Scratched {
+    base: Arc<View>,
+    scratch: Arc<Scratch>,
+}
+
+impl KvRead for Scratched {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.scratch.get(key).map_or_else(|| self.base.get(key), Ok)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.scratch.scan(&*self.base, span, direction)
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
+    }
+}
+
+/// The error for a write transaction on an environment that is open for reading only.
+pub(super) fn read_only(shared: &Shared) -> KvError {
+    KvError::IllegalState(format!(
+        "{}: open for reading only, so only read-only transactions can begin",
+        shared.path().display()
+    ))
+}
+
+/// The one transaction that writes.
+pub(super) struct WriteTransaction {
+    /// Taken out only when the transaction ends.
+    txn: Option<RwTxn<'static>>,
+    pairs: Pairs,
+    /// Whether `commit` is to roll back.
+    discard: bool,
+    deadline: Deadline,
+    env: Arc<Shared>,
+    /// Given back last, when the end of the transaction is on its way.
+    _turn: WritePermit,
+}
+
+impl WriteTransaction {
+    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
+        let start = std::time::Instant::now();
+        let wait = options.writer_wait();
+        let writer = shared.writer.as_ref().ok_or_else(|| read_only(shared))?;
+        let turn = shared.turn.acquire(wait)?;
+        let txn = writer.begin(wait.saturating_sub(start.elapsed()))?;
+        Ok(WriteTransaction {
+            txn: Some(txn),
+            pairs: shared.pairs()?.ok_or_else(|| read_only(shared))?,
+            discard: false,
+            deadline: Deadline::new(options.timeout),
+            env: Arc::clone(shared),
+            _turn: turn,
+        })
+    }
+
+    fn ended() -> KvError {
+        KvError::Stale("it has ended".to_owned())
+    }
+
+    fn reader(&self) -> Result<Reader<'_>> {
+        self.deadline.check()?;
+        let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
+        Ok(Reader { pairs: self.pairs, txn, path: self.env.path() })
+    }
+
+    fn write(&mut self) -> Result<(Pairs, &mut RwTxn<'static>, &Shared)> {
+        self.deadline.check()?;
+        let txn = self.txn.as_mut().ok_or_else(Self::ended)?;
+        Ok((self.pairs, txn, &self.env))
+    }
+
+    fn writer(&self) -> Option<&Writer> {
+        self.env.writer.as_ref()
+    }
+}
+
+impl Drop for WriteTransaction {
+    fn drop(&mut self) {
+        if let (Some(txn), Some(writer)) = (self.txn.take(), self.env.writer.as_ref()) {
+            writer.abort(txn);
+        }
+    }
+}
+
+impl KvRead for WriteTransaction {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.reader()?.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.reader()?.steps(span, direction)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.reader()?.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.reader()?.at_most(min, max)
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
+    }
+}
+
+impl KvWrite for WriteTransaction {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (pairs, txn, env) = self.write()?;
+        let key = StoredKey::new(key)?;
+        pairs
+            .put(txn, key.bytes(), value)
+            .map_err(|error| failed(env.path(), "cannot put", error))
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        let (pairs, txn, env) = self.write()?;
+        let Some(key) = StoredKey::fitting(key) else { return Ok(()) };
+        match pairs.delete(txn, key.bytes()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(failed(env.path(), "cannot remove", error)),
+        }
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        let (pairs, txn, env) = self.write()?;
+        span.check()?;
+        let failed = |error| failed(env.path(), "cannot remove", error);
+        if span.is_full() {
+            return pairs.clear(txn).map_err(failed);
+        }
+        if span.is_empty() {
+            return Ok(());
+        }
+        let stored = StoredSpan::new(span);
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = stored.bounds();
+        pairs.delete_range(txn, &bounds).map(drop).map_err(failed)
+    }
+}
+
+impl KvTransaction for WriteTransaction {
+    fn is_read_only(&self) -> bool {
+        self.discard
+    }
+
+    /// Possible at any time. The transaction keeps the right to write to its end; one that is
+    /// begun read-only never takes it.
+    fn set_read_only(&mut self) -> Result<()> {
+        self.deadline.check()?;
+        self.discard = true;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.deadline.check()?;
+        if self.discard {
+            return Ok(());
+        }
+        let txn = self.txn.take().ok_or_else(Self::ended)?;
+        match self.writer() {
+            Some(writer) => writer.commit(txn),
+            None => Err(Self::ended()),
+        }
+    }
+
+    fn rollback(self: Box<Self>) {}
+}

@@ -1,0 +1,125 @@
+//! The thread that begins and ends write transactions.
+//!
+//! LMDB's write lock belongs to the thread that takes it and only that thread can give it back,
+//! and there is no limit to how long it waits. Transactions here may move between threads and are
+//! waited for with a limit. So one thread of each environment takes and gives back the lock;
+//! between the two a transaction is used by whoever holds it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use heed::RwTxn;
+
+use super::env::OpenEnv;
+use super::error::{failed, io_failed};
+use crate::{KvError, Result};
+
+enum Request {
+    Begin(SyncSender<heed::Result<RwTxn<'static>>>),
+    Commit(RwTxn<'static>, SyncSender<heed::Result<()>>),
+    Abort(RwTxn<'static>),
+}
+
+/// The handle of the thread.
+pub(super) struct Writer {
+    requests: Option<Sender<Request>>,
+    /// Whether the thread is waiting for a lock that another process holds.
+    blocked: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    env: Arc<OpenEnv>,
+}
+
+impl Writer {
+    pub(super) fn start(env: Arc<OpenEnv>) -> Result<Self> {
+        let (requests, inbox) = channel();
+        let blocked = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::Builder::new()
+            .name("permazen-lmdb".to_owned())
+            .spawn({
+                let (env, blocked) = (Arc::clone(&env), Arc::clone(&blocked));
+                move || serve(&env, &inbox, &blocked)
+            })
+            .map_err(|error| io_failed(env.path(), "cannot start the writer thread", error))?;
+        Ok(Writer { requests: Some(requests), blocked, thread: Some(thread), env })
+    }
+
+    fn send(&self, request: Request) -> Result<()> {
+        let sent = self.requests.as_ref().map(|requests| requests.send(request).is_ok());
+        if sent == Some(true) { Ok(()) } else { Err(self.gone()) }
+    }
+
+    fn gone(&self) -> KvError {
+        KvError::IllegalState(format!("{}: the writer thread has ended", self.env.path().display()))
+    }
+
+    /// Begins a write transaction, waiting for at most `wait`.
+    ///
+    /// The caller sees to it that there is no other one in this process, and keeps the environment
+    /// alive for as long as the transaction.
+    pub(super) fn begin(&self, wait: Duration) -> Result<RwTxn<'static>> {
+        let (reply, begun) = sync_channel(1);
+        self.send(Request::Begin(reply))?;
+        // The thread needs a moment even if nobody holds the lock.
+        match begun.recv_timeout(wait.max(Duration::from_millis(100))) {
+            Ok(begun) => {
+                begun.map_err(|error| failed(self.env.path(), "cannot begin to write", error))
+            }
+            Err(RecvTimeoutError::Timeout) => Err(KvError::Retry(format!(
+                "{}: waited {wait:?} for the right to write, which another process has",
+                self.env.path().display()
+            ))),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    pub(super) fn commit(&self, txn: RwTxn<'static>) -> Result<()> {
+        let (reply, done) = sync_channel(1);
+        self.send(Request::Commit(txn, reply))?;
+        let committed = done.recv().map_err(|_| {
+            KvError::OutcomeUnknown(format!(
+                "{}: the writer thread ended during the commit",
+                self.env.path().display()
+            ))
+        })?;
+        committed.map_err(|error| self.env.commit_failed(error))
+    }
+
+    /// Rolls back; a later `begin` waits until that is done.
+    pub(super) fn abort(&self, txn: RwTxn<'static>) {
+        // Should the thread have gone, the transaction ends here with the request.
+        let _ = self.send(Request::Abort(txn));
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.requests = None;
+        // A thread that waits for another process ends when it is through.
+        if !self.blocked.load(Ordering::Acquire)
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(env: &OpenEnv, inbox: &Receiver<Request>, blocked: &AtomicBool) {
+    while let Ok(request) = inbox.recv() {
+        match request {
+            Request::Begin(reply) => {
+                blocked.store(true, Ordering::Release);
+                let begun = env.begin_write();
+                blocked.store(false, Ordering::Release);
+                // If nobody waits any more the transaction comes back and is rolled back here.
+                let _ = reply.send(begun);
+            }
+            Request::Commit(txn, reply) => {
+                let _ = reply.send(txn.commit());
+            }
+            Request::Abort(txn) => txn.abort(),
+        }
+    }
+}
