@@ -67,7 +67,7 @@ pub enum KvError {
         max: u32,
     },
     /// There is no room for the change: the disk, a file-size limit or the store's map is full.
-    /// The transaction was rolled back, what was committed before is intact.
+    /// (LMDB cannot always tell a full disk from one that fails.) The transaction was rolled back, what was committed before is intact.
     #[error("{path}: store is full: {reason}")]
     Full {
         /// The store.

@@ -10,6 +10,8 @@ mod deadline;
 mod error;
 mod range;
 mod ranges;
+#[cfg(feature = "lmdb")]
+mod scratch;
 mod span;
 mod store;
 mod walker;
@@ -18,6 +20,8 @@ mod writes;
 
 pub mod filter;
 pub mod key;
+#[cfg(feature = "lmdb")]
+pub mod lmdb;
 pub mod memory;
 #[cfg(feature = "xml")]
 pub mod xml;

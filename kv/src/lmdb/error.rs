@@ -7,6 +7,9 @@ use heed::MdbError;
 
 use crate::KvError;
 
+/// What was attempted when nothing was being written.
+pub(super) const READING: &str = "cannot read";
+
 /// Room on the device, within the quota, or within the file-size limit is used up.
 fn is_no_space(error: &io::Error) -> bool {
     matches!(
@@ -15,15 +18,24 @@ fn is_no_space(error: &io::Error) -> bool {
     )
 }
 
+/// What LMDB makes of a write that was cut short, which is how a full device shows at first.
+fn is_cut_short(error: &io::Error) -> bool {
+    cfg!(unix) && error.raw_os_error() == Some(5)
+}
+
 /// The error of a failed operation on the environment at `path`.
 pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvError {
     let full = |reason: String| KvError::Full { path: path.to_owned(), reason };
     let damaged = |reason: &str| KvError::Damaged { path: path.to_owned(), reason: reason.into() };
     match error {
         heed::Error::Io(error) if is_no_space(&error) => full(format!("{what}: {error}")),
-        heed::Error::Mdb(MdbError::MapFull) => full(
-            "its memory map is used up; open it with a larger map size".to_owned(),
-        ),
+        heed::Error::Io(error) if is_cut_short(&error) && what != READING => full(format!(
+            "{what}, as not everything could be written: the disk is full, a limit to the size of \
+             files was met, or the disk fails"
+        )),
+        heed::Error::Mdb(MdbError::MapFull) => {
+            full("its memory map is used up; open it with a larger map size".to_owned())
+        }
         heed::Error::Mdb(MdbError::TxnFull) => {
             full("the transaction changes too many pages; use several smaller ones".to_owned())
         }
@@ -58,7 +70,10 @@ pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvE
 }
 
 /// An error that says why the environment at `path` cannot be opened.
-pub(super) fn cannot_open(path: &Path, reason: impl Into<std::borrow::Cow<'static, str>>) -> KvError {
+pub(super) fn cannot_open(
+    path: &Path,
+    reason: impl Into<std::borrow::Cow<'static, str>>,
+) -> KvError {
     KvError::Open { path: path.to_owned(), reason: reason.into(), source: None }
 }
 

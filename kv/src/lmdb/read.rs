@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heed::{AnyTls, RoTxn, WithoutTls};
 
 use super::env::{Pairs, Shared};
-use super::error::failed;
+use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan};
 
@@ -22,7 +22,7 @@ pub(super) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn failed(self, error: heed::Error) -> KvError {
-        failed(self.path, "cannot read", error)
+        failed(self.path, READING, error)
     }
 
     pub(super) fn get(self, key: &[u8]) -> Result<Option<Blob<'t>>> {
@@ -110,7 +110,7 @@ where
     fn next(&mut self) -> Option<Self::Item> {
         Some(match self.range.next()? {
             Ok(pair) => stripped(self.path, pair),
-            Err(error) => Err(failed(self.path, "cannot read", error)),
+            Err(error) => Err(failed(self.path, READING, error)),
         })
     }
 }

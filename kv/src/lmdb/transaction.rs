@@ -246,9 +246,7 @@ impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, txn, env) = self.write()?;
         let key = StoredKey::new(key)?;
-        pairs
-            .put(txn, key.bytes(), value)
-            .map_err(|error| failed(env.path(), "cannot put", error))
+        pairs.put(txn, key.bytes(), value).map_err(|error| failed(env.path(), "cannot put", error))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {

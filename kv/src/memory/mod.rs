@@ -105,10 +105,11 @@ impl KvDatabase for MemoryStore {
 
     fn statistics(&self) -> Result<Statistics> {
         let tree = self.current();
-        let mut statistics = Statistics::default();
-        statistics.entries = Some(tree.len() as u64);
-        statistics.used_bytes = Some(tree.bytes() as u64);
-        Ok(statistics)
+        Ok(Statistics {
+            entries: Some(tree.len() as u64),
+            used_bytes: Some(tree.bytes() as u64),
+            ..Statistics::default()
+        })
     }
 }
 

@@ -1,0 +1,66 @@
+//! What several of the tests need.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use permazen_kv::{Direction, KeySpan, KvRead};
+
+/// All pairs of a store.
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Everything in `store`, in order.
+pub(crate) fn dump(store: &dyn KvRead) -> Pairs {
+    let scan = store.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    scan.map(|pair| pair.unwrap()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+}
+
+/// This test program run again to play `role` on `path`, for what only another process can do.
+///
+/// The program must have a test named `child` that looks at these two variables.
+pub(crate) fn spawn(role: &str, path: &Path) -> (Child, BufReader<ChildStdout>) {
+    start(Command::new(std::env::current_exe().unwrap()), role, path)
+}
+
+/// The same under a limit to the size of files, in units of 1024 bytes.
+pub(crate) fn spawn_limited(role: &str, path: &Path, kib: u32) -> (Child, BufReader<ChildStdout>) {
+    let mut shell = Command::new("bash");
+    // Writing too much is to be an error and not to kill the process.
+    shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"")]);
+    shell.arg(std::env::current_exe().unwrap());
+    start(shell, role, path)
+}
+
+fn start(mut command: Command, role: &str, path: &Path) -> (Child, BufReader<ChildStdout>) {
+    let mut child = command
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env("PERMAZEN_CHILD_ROLE", role)
+        .env("PERMAZEN_CHILD_PATH", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (child, out)
+}
+
+/// The role this process is to play, with the path to play it on.
+pub(crate) fn role() -> Option<(String, std::path::PathBuf)> {
+    let role = std::env::var("PERMAZEN_CHILD_ROLE").ok()?;
+    Some((role, std::env::var_os("PERMAZEN_CHILD_PATH")?.into()))
+}
+
+/// Reads what a child says until a line begins with `word`; returns the rest of that line.
+pub(crate) fn wait_for(out: &mut BufReader<ChildStdout>, word: &str) -> String {
+    let mut seen = String::new();
+    loop {
+        let mut line = String::new();
+        assert!(out.read_line(&mut line).unwrap() > 0, "child ended without {word:?}: {seen}");
+        // The test harness writes its own words before the first line of a test.
+        if let Some(at) = line.find(word) {
+            return line[at + word.len()..].trim().to_owned();
+        }
+        seen.push_str(&line);
+    }
+}
