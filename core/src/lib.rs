@@ -5,6 +5,7 @@ pub use permazen_kv as kv;
 
 pub mod encoding;
 mod id;
+pub mod layout;
 pub mod object;
 pub mod schema;
 

@@ -1,1 +1,50 @@
 //! Schemas: their model, XML form, identity, and the tables that record them.
+//!
+//! A [`SchemaModel`] says what objects look like. [`open_schema`] prepares a transaction for work
+//! with one, which records it in the database; the result is a [`Schema`], the model with storage
+//! IDs and encodings, beside a [`SchemaBundle`] of all recorded schemas.
+
+mod bundle;
+mod compare;
+mod compress;
+mod differences;
+mod encodings;
+mod error;
+mod item;
+mod model;
+mod names;
+mod recorded;
+mod recording;
+mod resolved;
+mod schema_id;
+mod tables;
+mod validate;
+mod xml;
+
+pub use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
+pub use compare::{
+    FieldChange, FieldEffect, IndexChange, IndexEffect, Narrowed, SchemaComparison, TypeChange,
+    TypeEffect,
+};
+pub use compress::{InflateError, deflate, inflate};
+pub use differences::{Difference, Differences};
+pub use encodings::UnknownEncodings;
+pub use error::{Problem, Problems, Result, SchemaError};
+pub use item::{Item, Part};
+pub use model::{
+    CompositeIndex, DeleteAction, ELEMENT, Field, FieldKind, KEY, ObjectType, Reference,
+    SchemaModel, Simple, SimpleKind, SubField, VALUE,
+};
+pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
+pub use recorded::{RecordedSchema, RecordedSchemas};
+pub use recording::{
+    DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, open_schema,
+    read_schemas, remove_schema,
+};
+pub use resolved::{
+    Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
+    ResolvedType, Schema, SubFieldRole,
+};
+pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
+pub use tables::SchemaTables;
+pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -1,0 +1,260 @@
+//! Where everything lies in the store: keys of meta-data, objects and indexes (schema §1).
+//!
+//! | key | value |
+//! |---|---|
+//! | `00 00 "Permazen" 00` | format version |
+//! | `00 01` + schema index | compressed schema XML |
+//! | `00 02` + storage ID | schema id of the item |
+//! | `00 80` + schema index + object ID | empty: the object is of that schema |
+//! | `00 ff` … | the user's own |
+//! | object ID | schema index of the object |
+//! | object ID + field storage ID … | content of the field |
+//! | storage ID of an indexed field or composite index + … | empty: an index entry |
+//!
+//! Numbers are in the order-preserving code of [`encoding::uint`](crate::encoding::uint).
+
+use std::fmt;
+use std::ops::Deref;
+
+use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
+
+use crate::encoding::{Reader, uint};
+use crate::id::{ObjId, StorageId};
+
+/// The key that makes a store a Permazen database; its value is the format version.
+pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
+/// The only format version there is.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// First byte of all meta-data keys.
+pub const META_DATA: u8 = 0x00;
+/// Second byte of keys of the schema table.
+pub const SCHEMA_TABLE: u8 = 0x01;
+/// Second byte of keys of the storage ID table.
+pub const STORAGE_ID_TABLE: u8 = 0x02;
+/// Second byte of keys of the object schema index.
+pub const OBJECT_SCHEMA_INDEX: u8 = 0x80;
+/// Second byte of the user's own meta-data keys.
+pub const USER_META_DATA: u8 = 0xff;
+
+/// All meta-data.
+pub const META_DATA_SPAN: KeySpan<'static> = KeySpan { min: &[0], max: Some(&[1]) };
+/// Schema table and storage ID table.
+pub const TABLES_SPAN: KeySpan<'static> = KeySpan { min: &[0, 1], max: Some(&[0, 3]) };
+/// The object schema index.
+pub const OBJECT_SCHEMA_INDEX_SPAN: KeySpan<'static> =
+    KeySpan { min: &[0, 0x80], max: Some(&[0, 0x81]) };
+
+/// The number under which a schema is recorded: 1 to 2³¹−1, or 0 for the empty schema, which is
+/// never recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct SchemaIndex(u32);
+
+impl SchemaIndex {
+    /// The index of the empty schema.
+    pub const EMPTY: SchemaIndex = SchemaIndex(0);
+
+    /// The schema index of this number; `None` above 2³¹−1.
+    pub fn new(number: u32) -> Option<Self> {
+        (number <= uint::MAX).then_some(SchemaIndex(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether this is the empty schema.
+    pub fn is_empty_schema(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for SchemaIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A storage ID as it stands in keys, ready to be copied: one to five bytes, no allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageIdKey {
+    bytes: [u8; 5],
+    len: u8,
+}
+
+impl From<StorageId> for StorageIdKey {
+    fn from(id: StorageId) -> Self {
+        let prefix = id.prefix();
+        let mut bytes = [0; 5];
+        bytes[..prefix.len()].copy_from_slice(&prefix);
+        StorageIdKey { bytes, len: prefix.len() as u8 }
+    }
+}
+
+impl Deref for StorageIdKey {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Key of a schema in the schema table.
+pub fn schema_table_key(index: SchemaIndex) -> Vec<u8> {
+    meta_data_key(SCHEMA_TABLE, index.get())
+}
+
+/// Key of a storage ID in the storage ID table.
+pub fn storage_id_table_key(id: StorageId) -> Vec<u8> {
+    meta_data_key(STORAGE_ID_TABLE, id.get())
+}
+
+/// What all keys of the object schema index for one schema start with.
+pub fn object_schema_prefix(index: SchemaIndex) -> Vec<u8> {
+    meta_data_key(OBJECT_SCHEMA_INDEX, index.get())
+}
+
+/// Key that says that an object is of a schema.
+pub fn object_schema_key(index: SchemaIndex, id: ObjId) -> Vec<u8> {
+    let mut key = object_schema_prefix(index);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+fn meta_data_key(table: u8, number: u32) -> Vec<u8> {
+    let mut key = Vec::with_capacity(15);
+    key.extend([META_DATA, table]);
+    uint::write(number, &mut key);
+    key
+}
+
+/// Key of a field of an object: of its value, or what all keys of its content start with.
+pub fn field_key(id: ObjId, field: &StorageIdKey) -> Vec<u8> {
+    let mut key = Vec::with_capacity(ObjId::LEN + 16);
+    key.extend_from_slice(id.as_bytes());
+    key.extend_from_slice(field);
+    key
+}
+
+/// The smallest key above all keys that start with `prefix`; `None` if there is none.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    if let Some(byte) = end.last_mut() {
+        *byte += 1;
+    }
+    Some(end)
+}
+
+/// The value stored under an object's own key: the index of its schema.
+pub fn object_info(schema: SchemaIndex) -> Vec<u8> {
+    let mut value = Vec::with_capacity(5);
+    uint::write(schema.get(), &mut value);
+    value
+}
+
+/// Reads the value stored under an object's own key.
+///
+/// # Errors
+/// A text that says what is wrong: not a positive schema index, set flags, trailing bytes.
+pub fn parse_object_info(value: &[u8]) -> Result<SchemaIndex, String> {
+    let mut reader = Reader::new(value);
+    let number = uint::read(&mut reader).map_err(|e| format!("bad object meta-data: {e}"))?;
+    match reader.rest() {
+        [] | [0] => {}
+        [flags] => return Err(format!("bad object meta-data: unknown flags {flags:02x}")),
+        _ => return Err("bad object meta-data: trailing bytes".to_owned()),
+    }
+    match SchemaIndex::new(number) {
+        Some(index) if !index.is_empty_schema() => Ok(index),
+        _ => Err(format!("bad object meta-data: schema index {number}")),
+    }
+}
+
+/// What a key is, as far as it can be told without the schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind<'k> {
+    /// The key of the format version.
+    FormatVersion,
+    /// A schema in the schema table.
+    Schema(SchemaIndex),
+    /// An item in the storage ID table.
+    StorageId(StorageId),
+    /// An object in the object schema index.
+    ObjectSchema(SchemaIndex, ObjId),
+    /// The user's own meta-data.
+    UserMetaData,
+    /// Meta-data of no known kind, or malformed.
+    UnknownMetaData,
+    /// An object or index: the storage ID of the object type, indexed field or composite index
+    /// the key starts with, and what follows.
+    Data(StorageId, &'k [u8]),
+    /// The empty key, or one that starts with no storage ID.
+    Malformed,
+}
+
+/// Tells what a key is.
+pub fn parse_key(key: &[u8]) -> KeyKind<'_> {
+    let [META_DATA, rest @ ..] = key else {
+        let mut reader = Reader::new(key);
+        return match StorageId::read_from(&mut reader) {
+            Ok(id) => KeyKind::Data(id, reader.rest()),
+            Err(_) => KeyKind::Malformed,
+        };
+    };
+    if key == FORMAT_VERSION_KEY {
+        return KeyKind::FormatVersion;
+    }
+    let parsed = match rest {
+        [SCHEMA_TABLE, number @ ..] => whole_number(number)
+            .and_then(SchemaIndex::new)
+            .filter(|index| !index.is_empty_schema())
+            .map(KeyKind::Schema),
+        [STORAGE_ID_TABLE, number @ ..] => {
+            whole_number(number).and_then(StorageId::new).map(KeyKind::StorageId)
+        }
+        [OBJECT_SCHEMA_INDEX, rest @ ..] => parse_object_schema(rest),
+        [USER_META_DATA, ..] => Some(KeyKind::UserMetaData),
+        _ => None,
+    };
+    parsed.unwrap_or(KeyKind::UnknownMetaData)
+}
+
+pub(crate) fn whole_number(bytes: &[u8]) -> Option<u32> {
+    let mut reader = Reader::new(bytes);
+    uint::read(&mut reader).ok().filter(|_| reader.is_empty())
+}
+
+fn parse_object_schema(rest: &[u8]) -> Option<KeyKind<'static>> {
+    let mut reader = Reader::new(rest);
+    let index = uint::read(&mut reader).ok().and_then(SchemaIndex::new)?;
+    let id = ObjId::from_slice(reader.rest()).ok()?;
+    (!index.is_empty_schema()).then_some(KeyKind::ObjectSchema(index, id))
+}
+
+/// Copies all meta-data except the object schema index. Pairs of the destination that are not in
+/// the source stay.
+///
+/// # Errors
+/// Those of the two stores.
+pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+    for (min, max) in [([0x00].as_slice(), [0x00, 0x80]), (&[0x00, 0x81], [0x01, 0x00])] {
+        let max = if max[0] == 0x01 { &max[..1] } else { &max[..] };
+        for pair in from.scan(KeySpan::new(min, Some(max)), Direction::Forward)? {
+            let (key, value) = pair?;
+            to.put(&key, &value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes all objects, their indexes and the object schema index, and keeps all other meta-data.
+///
+/// # Errors
+/// Those of the store.
+pub fn delete_object_data(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+    kv.remove_span(KeySpan::new(&[], Some(&[META_DATA])))?;
+    kv.remove_span(OBJECT_SCHEMA_INDEX_SPAN)?;
+    kv.remove_span(KeySpan::new(&[1], None))
+}

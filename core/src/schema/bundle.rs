@@ -1,0 +1,487 @@
+//! All schemas of a database, ready to work with (schema §6.2 step 8, §9).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::encodings::{self, UnknownEncodings};
+use super::error::{Problem, Problems, Result, SchemaError};
+use super::item::{Item, Part};
+use super::model::{Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind, SubField};
+use super::recorded::{RecordedSchema, RecordedSchemas};
+use super::resolved::{
+    Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
+    ResolvedType, Schema, SubFieldRole,
+};
+use super::schema_id::{ItemKind, SchemaId};
+use super::tables::SchemaTables;
+use crate::encoding::{Encoding, EncodingKind, EncodingRegistry};
+use crate::id::StorageId;
+use crate::layout::SchemaIndex;
+
+/// All schemas of a database with their storage IDs and encodings. Immutable and shared by the
+/// transactions that saw the same recorded schemas.
+#[derive(Debug)]
+pub struct SchemaBundle {
+    recorded: RecordedSchemas,
+    schemas: Vec<Arc<Schema>>,
+    empty: Arc<Schema>,
+    by_id: HashMap<SchemaId, usize>,
+    items: Vec<BundleItem>,
+    type_storage_ids: HashMap<Arc<str>, StorageId>,
+}
+
+/// What a storage ID stands for: one item, wherever it occurs in the recorded schemas.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BundleItem {
+    /// The storage ID.
+    pub storage_id: StorageId,
+    /// The id of the item.
+    pub schema_id: SchemaId,
+    /// Every place where it occurs, by ascending schema index and then by type name; never empty.
+    pub occurrences: Vec<Occurrence>,
+}
+
+/// One place where an item occurs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Occurrence {
+    /// The object type it is or belongs to.
+    pub object_type: Arc<ResolvedType>,
+    /// What it is there.
+    pub part: ResolvedPart,
+}
+
+/// What an [`Occurrence`] is.
+#[derive(Debug, Clone)]
+pub enum ResolvedPart {
+    /// The object type itself.
+    ObjectType,
+    /// A field or sub-field.
+    Field(Arc<ResolvedField>),
+    /// A composite index.
+    Index(Arc<ResolvedIndex>),
+}
+
+impl BundleItem {
+    /// What kind of item it is.
+    pub fn kind(&self) -> ItemKind {
+        self.schema_id.kind()
+    }
+
+    /// The occurrence in the highest schema and, in that, the last type by name.
+    ///
+    /// Java looks at this one alone. Properties that are not part of the item's id, such as
+    /// whether a field is indexed, may differ in other occurrences.
+    pub fn representative(&self) -> Option<&Occurrence> {
+        self.occurrences.last()
+    }
+
+    /// The field or sub-field, if it is one, as it is where it is indexed; otherwise as it is
+    /// anywhere.
+    pub fn field(&self) -> Option<&Arc<ResolvedField>> {
+        let mut fields =
+            self.occurrences.iter().rev().filter_map(|occurrence| match &occurrence.part {
+                ResolvedPart::Field(field) => Some(field),
+                _ => None,
+            });
+        let first = fields.next()?;
+        if first.is_indexed() {
+            return Some(first);
+        }
+        Some(fields.find(|field| field.is_indexed()).unwrap_or(first))
+    }
+
+    /// The composite index, if it is one.
+    pub fn index(&self) -> Option<&Arc<ResolvedIndex>> {
+        match &self.representative()?.part {
+            ResolvedPart::Index(index) => Some(index),
+            _ => None,
+        }
+    }
+}
+
+impl SchemaBundle {
+    /// Decodes and checks the tables completely.
+    ///
+    /// # Errors
+    /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves;
+    /// [`SchemaError::Invalid`] if a schema needs an encoding that is not registered.
+    pub fn decode(
+        tables: impl Into<Arc<SchemaTables>>,
+        registry: &EncodingRegistry,
+        unknown: UnknownEncodings,
+    ) -> Result<SchemaBundle> {
+        SchemaBundle::resolve(RecordedSchemas::decode(tables)?, registry, unknown)
+    }
+
+    /// Looks up the encodings of recorded schemas.
+    ///
+    /// # Errors
+    /// [`SchemaError::Invalid`] if a schema needs an encoding that is not registered, or a field
+    /// one that has no default value.
+    pub fn resolve(
+        recorded: RecordedSchemas,
+        registry: &EncodingRegistry,
+        unknown: UnknownEncodings,
+    ) -> Result<SchemaBundle> {
+        let mut resolver = Resolver {
+            recorded: &recorded,
+            registry,
+            unknown,
+            encodings: HashMap::new(),
+            problems: Vec::new(),
+        };
+        let schemas: Vec<_> =
+            recorded.schemas().iter().filter_map(|schema| resolver.schema(schema)).collect();
+        if !resolver.problems.is_empty() {
+            return Err(SchemaError::Invalid(Problems(resolver.problems)));
+        }
+        let model = SchemaModel::new();
+        let empty = Arc::new(Schema {
+            index: SchemaIndex::EMPTY,
+            id: model.schema_id(),
+            model: Arc::new(model),
+            types: Vec::new(),
+            by_storage_id: Vec::new(),
+        });
+        let by_id = schemas.iter().enumerate().map(|(at, schema)| (schema.id, at)).collect();
+        let type_storage_ids = schemas
+            .iter()
+            .flat_map(|schema| &schema.types)
+            .map(|object_type| (Arc::clone(&object_type.name), object_type.storage_id))
+            .collect();
+        let items = collect_items(&schemas);
+        Ok(SchemaBundle { recorded, schemas, empty, by_id, items, type_storage_ids })
+    }
+
+    /// The schemas as recorded.
+    pub fn recorded(&self) -> &RecordedSchemas {
+        &self.recorded
+    }
+
+    /// The tables it was decoded from.
+    pub fn tables(&self) -> &Arc<SchemaTables> {
+        self.recorded.tables()
+    }
+
+    /// The recorded schemas by ascending index.
+    pub fn schemas(&self) -> &[Arc<Schema>] {
+        &self.schemas
+    }
+
+    /// The empty schema.
+    pub fn empty_schema(&self) -> &Arc<Schema> {
+        &self.empty
+    }
+
+    /// The schema recorded under that index; for [`SchemaIndex::EMPTY`] the empty schema.
+    pub fn schema(&self, index: SchemaIndex) -> Option<&Arc<Schema>> {
+        if index.is_empty_schema() {
+            return Some(&self.empty);
+        }
+        let at = self.schemas.binary_search_by_key(&index, |schema| schema.index).ok()?;
+        self.schemas.get(at)
+    }
+
+    /// The recorded schema of that id, or the empty schema.
+    pub fn schema_by_id(&self, id: SchemaId) -> Option<&Arc<Schema>> {
+        if id == self.empty.id {
+            return Some(&self.empty);
+        }
+        self.by_id.get(&id).and_then(|&at| self.schemas.get(at))
+    }
+
+    /// What a storage ID stands for.
+    pub fn item(&self, id: StorageId) -> Option<&BundleItem> {
+        let at = self.items.binary_search_by_key(&id, |item| item.storage_id).ok()?;
+        self.items.get(at)
+    }
+
+    /// All items by ascending storage ID.
+    pub fn items(&self) -> &[BundleItem] {
+        &self.items
+    }
+
+    /// The storage ID of the item of that id.
+    pub fn storage_id(&self, item: SchemaId) -> Option<StorageId> {
+        self.recorded.storage_id(item)
+    }
+
+    /// The storage ID of the object type of that name, in whatever schema.
+    pub fn type_storage_id(&self, name: &str) -> Option<StorageId> {
+        self.type_storage_ids.get(name).copied()
+    }
+
+    /// The name of the object type with that storage ID, in whatever schema.
+    pub fn type_name(&self, id: StorageId) -> Option<&Arc<str>> {
+        let item = self.item(id)?;
+        let is_type = item.kind() == ItemKind::ObjectType;
+        item.representative().filter(|_| is_type).map(|occurrence| &occurrence.object_type.name)
+    }
+
+    /// The storage IDs of all object types of all schemas, ascending.
+    pub fn type_ids(&self) -> impl Iterator<Item = StorageId> {
+        self.items
+            .iter()
+            .filter(|item| item.kind() == ItemKind::ObjectType)
+            .map(|item| item.storage_id)
+    }
+}
+
+/// Lists the items by storage ID. The order of occurrences is that in which Java registers them.
+fn collect_items(schemas: &[Arc<Schema>]) -> Vec<BundleItem> {
+    let mut places = Vec::new();
+    for object_type in schemas.iter().flat_map(|schema| &schema.types) {
+        let mut add = |storage_id, schema_id, part| {
+            let object_type = Arc::clone(object_type);
+            places.push((storage_id, schema_id, Occurrence { object_type, part }));
+        };
+        add(object_type.storage_id, object_type.schema_id, ResolvedPart::ObjectType);
+        for field in object_type.all_fields() {
+            add(field.storage_id, field.schema_id, ResolvedPart::Field(Arc::clone(field)));
+        }
+        for index in &object_type.indexes {
+            add(index.storage_id, index.schema_id, ResolvedPart::Index(Arc::clone(index)));
+        }
+    }
+    places.sort_by_key(|(storage_id, ..)| *storage_id);
+    let mut items: Vec<BundleItem> = Vec::new();
+    for (storage_id, schema_id, occurrence) in places {
+        match items.last_mut() {
+            Some(item) if item.storage_id == storage_id => item.occurrences.push(occurrence),
+            _ => items.push(BundleItem { storage_id, schema_id, occurrences: vec![occurrence] }),
+        }
+    }
+    items
+}
+
+struct Resolver<'b> {
+    recorded: &'b RecordedSchemas,
+    registry: &'b EncodingRegistry,
+    unknown: UnknownEncodings,
+    /// Encodings of items seen before; `None` if there is none.
+    encodings: HashMap<SchemaId, Option<Arc<dyn Encoding>>>,
+    problems: Vec<Problem>,
+}
+
+/// Ids of the items of a schema, to be taken in visit order.
+type Ids<'b> = std::slice::Iter<'b, (SchemaId, StorageId)>;
+
+/// `None` stands for a problem that was noted.
+impl<'b> Resolver<'b> {
+    fn schema(&mut self, schema: &'b RecordedSchema) -> Option<Arc<Schema>> {
+        let mut ids = schema.items.iter();
+        let types: Option<Vec<_>> = schema
+            .model
+            .object_types()
+            .iter()
+            .map(|object_type| self.object_type(schema, object_type, &mut ids).map(Arc::new))
+            .collect();
+        let types = types?;
+        Some(Arc::new(Schema {
+            index: schema.index,
+            id: schema.id,
+            model: Arc::clone(&schema.model),
+            by_storage_id: sorted_positions(types.iter().map(|t| t.storage_id)),
+            types,
+        }))
+    }
+
+    fn object_type(
+        &mut self,
+        schema: &RecordedSchema,
+        object_type: &ObjectType,
+        ids: &mut Ids<'b>,
+    ) -> Option<ResolvedType> {
+        let &(schema_id, storage_id) = ids.next()?;
+        let place = Place { schema, object_type };
+        let mut fields = Vec::with_capacity(object_type.fields().len());
+        for field in object_type.fields() {
+            fields.push(self.field(&place, field, ids).map(Arc::new));
+        }
+        let fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
+        let mut indexes = Vec::with_capacity(object_type.indexes().len());
+        for index in object_type.indexes() {
+            let &(schema_id, storage_id) = ids.next()?;
+            let position =
+                |name: &String| object_type.fields().iter().position(|field| field.name() == name);
+            let fields: Option<Vec<_>> = index
+                .fields()
+                .iter()
+                .map(|name| fields.get(position(name)?).map(Arc::clone))
+                .collect();
+            indexes.push(Arc::new(ResolvedIndex {
+                name: index.name().into(),
+                storage_id,
+                key: storage_id.into(),
+                schema_id,
+                fields: fields?,
+            }));
+        }
+        Some(ResolvedType {
+            name: object_type.name().into(),
+            storage_id,
+            key: storage_id.into(),
+            schema_id,
+            schema: schema.index,
+            by_storage_id: sorted_positions(fields.iter().map(|f| f.storage_id)),
+            fields,
+            indexes,
+        })
+    }
+
+    fn field(
+        &mut self,
+        place: &Place<'_>,
+        field: &Field,
+        ids: &mut Ids<'b>,
+    ) -> Option<ResolvedField> {
+        let &(schema_id, storage_id) = ids.next()?;
+        let name: Arc<str> = field.name().into();
+        let sub_field =
+            |resolver: &mut Self, ids: &mut Ids<'b>, role, sub_field_name, sub_field| {
+                let parent =
+                    Parent { name: Arc::clone(&name), storage_id, key: storage_id.into(), role };
+                let part = Part::SubField { parent: field, name: sub_field_name, sub_field };
+                resolver.sub_field(place, part, parent, sub_field, ids).map(Arc::new)
+            };
+        let mut indexes = Vec::new();
+        let kind = match field.kind() {
+            FieldKind::Counter => ResolvedKind::Counter,
+            FieldKind::Simple(simple) => {
+                let in_index = place.object_type.indexes().iter().enumerate();
+                indexes = in_index
+                    .filter(|(_, index)| index.fields().iter().any(|n| n == field.name()))
+                    .map(|(at, _)| at)
+                    .collect();
+                let simple = self.simple(place, Part::Field(field), schema_id, simple)?;
+                ResolvedKind::Simple(simple)
+            }
+            FieldKind::Set(element) => {
+                let role = SubFieldRole::SetElement;
+                let element = sub_field(self, ids, role, super::model::ELEMENT, element)?;
+                ResolvedKind::Set { element }
+            }
+            FieldKind::List(element) => {
+                let role = SubFieldRole::ListElement;
+                let element = sub_field(self, ids, role, super::model::ELEMENT, element)?;
+                ResolvedKind::List { element }
+            }
+            FieldKind::Map { key, value } => {
+                let key = sub_field(self, ids, SubFieldRole::MapKey, super::model::KEY, key);
+                let role = SubFieldRole::MapValue;
+                let value = sub_field(self, ids, role, super::model::VALUE, value);
+                ResolvedKind::Map { key: key?, value: value? }
+            }
+        };
+        Some(ResolvedField {
+            full_name: Arc::clone(&name),
+            name,
+            storage_id,
+            key: storage_id.into(),
+            schema_id,
+            parent: None,
+            indexes,
+            kind,
+        })
+    }
+
+    fn sub_field(
+        &mut self,
+        place: &Place<'_>,
+        part: Part<'_>,
+        parent: Parent,
+        sub_field: &SubField,
+        ids: &mut Ids<'b>,
+    ) -> Option<ResolvedField> {
+        let &(schema_id, storage_id) = ids.next()?;
+        let simple = self.simple(place, part, schema_id, sub_field.simple())?;
+        let name = Item { object_type: place.object_type, part }.name();
+        Some(ResolvedField {
+            name: name.into(),
+            full_name: format!("{}.{name}", parent.name).into(),
+            storage_id,
+            key: storage_id.into(),
+            schema_id,
+            parent: Some(parent),
+            indexes: Vec::new(),
+            kind: ResolvedKind::Simple(simple),
+        })
+    }
+
+    fn simple(
+        &mut self,
+        place: &Place<'_>,
+        part: Part<'_>,
+        schema_id: SchemaId,
+        simple: &Simple,
+    ) -> Option<ResolvedSimple> {
+        let encoding = match self.encodings.get(&schema_id) {
+            Some(known) => known.clone()?,
+            None => {
+                let found = encodings::find(simple.kind(), self.registry, self.unknown);
+                let kept = found.as_ref().ok().map(Arc::clone);
+                self.encodings.insert(schema_id, kept);
+                match found {
+                    Ok(encoding) => encoding,
+                    Err(message) => return self.problem(place, part, message),
+                }
+            }
+        };
+        let is_sub_field = matches!(part, Part::SubField { .. });
+        let is_unknown = matches!(encoding.kind(), EncodingKind::Unknown);
+        let default: Box<[u8]> = match encoding.default_bytes() {
+            Some(bytes) => bytes.into(),
+            None if is_sub_field || is_unknown => Box::default(),
+            None => {
+                let message = format!("encoding {} has no default value", encoding.name());
+                return self.problem(place, part, message);
+            }
+        };
+        let identifiers = match simple.kind() {
+            SimpleKind::Enum { identifiers } | SimpleKind::EnumArray { identifiers, .. } => {
+                Some(identifiers.as_slice().into())
+            }
+            SimpleKind::Plain(_) | SimpleKind::Reference(_) => None,
+        };
+        let reference = simple.as_reference().map(|reference| ReferenceInfo {
+            allowed: reference.object_types().map(|names| {
+                let mut ids: Vec<StorageId> = names
+                    .iter()
+                    .filter_map(|name| self.recorded.storage_id(SchemaId::of_type_name(name)))
+                    .collect();
+                ids.sort_unstable();
+                ids.into()
+            }),
+            inverse_delete: reference.inverse_delete(),
+            forward_delete: reference.forward_delete(),
+            allow_deleted: reference.allow_deleted(),
+        });
+        Some(ResolvedSimple {
+            encoding,
+            indexed: simple.is_indexed(),
+            default,
+            reference,
+            identifiers,
+        })
+    }
+
+    fn problem<T>(&mut self, place: &Place<'_>, part: Part<'_>, message: String) -> Option<T> {
+        let item = Item { object_type: place.object_type, part };
+        let location = format!("recorded schema {} / {}", place.schema.index, item.location());
+        self.problems.push(Problem { location, message });
+        None
+    }
+}
+
+struct Place<'p> {
+    schema: &'p RecordedSchema,
+    object_type: &'p ObjectType,
+}
+
+fn sorted_positions(ids: impl Iterator<Item = StorageId>) -> Vec<(StorageId, usize)> {
+    let mut positions: Vec<_> = ids.enumerate().map(|(at, id)| (id, at)).collect();
+    positions.sort_unstable();
+    positions
+}

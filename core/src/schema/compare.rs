@@ -1,0 +1,430 @@
+//! What a change of schema means for the objects already stored (schema §8.3, §8.4).
+
+use std::fmt;
+
+use super::differences::pair_up;
+use super::item::Item;
+use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
+use super::schema_id::SchemaId;
+
+/// What changes between two schemas, and what happens to an object of the old one when it is
+/// migrated to the new one. Displays as text for people; without changes as `no changes`.
+///
+/// ```
+/// use permazen::encoding::EncodingId;
+/// use permazen::schema::{Field, FieldEffect, ObjectType, SchemaComparison, SchemaModel, Simple};
+///
+/// let with = |alias| {
+///     let age = Simple::of(EncodingId::from_alias(alias)?);
+///     let person = ObjectType::new("Person").field(Field::new("age", age));
+///     Ok::<_, permazen::encoding::EncodingError>(SchemaModel::new().object_type(person))
+/// };
+/// let comparison = SchemaComparison::new(&with("int")?, &with("long")?);
+/// assert!(matches!(comparison.types[0].fields[0].effect, FieldEffect::Converted { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchemaComparison {
+    /// The object types that differ, by name.
+    pub types: Vec<TypeChange>,
+    /// Why the new schema cannot be recorded beside the old one, if so: storage IDs asked for
+    /// that contradict each other.
+    pub refusals: Vec<String>,
+}
+
+/// How an object type changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TypeChange {
+    /// Its name.
+    pub name: String,
+    /// What happens to it.
+    pub effect: TypeEffect,
+    /// Its fields that differ, by name; only for a changed type.
+    pub fields: Vec<FieldChange>,
+    /// Its composite indexes that differ, by name; only for a changed type.
+    pub indexes: Vec<IndexChange>,
+}
+
+/// What happens to an object type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TypeEffect {
+    /// It is new.
+    Added,
+    /// It is gone. Its objects stay as they are; migrating one is refused.
+    Removed,
+    /// It has other fields or indexes.
+    Changed,
+}
+
+/// How a field changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldChange {
+    /// Its name.
+    pub name: String,
+    /// What happens to its content.
+    pub effect: FieldEffect,
+}
+
+/// What happens to the content of a field when an object is migrated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldEffect {
+    /// The field is new and has its default value, or is empty.
+    Added,
+    /// The field is gone, and its content with it.
+    Removed,
+    /// The content is kept.
+    Kept {
+        /// Indexes that are built, by what is indexed: the field itself or a sub-field.
+        indexes_added: Vec<String>,
+        /// Indexes that are dropped.
+        indexes_removed: Vec<String>,
+        /// Types that may no longer be referred to: references to their objects are reset, or
+        /// removed from the collection. `None` within means all types the new schema does not
+        /// list.
+        narrowed: Vec<Narrowed>,
+        /// Whether only options for deleting objects change.
+        options_changed: bool,
+    },
+    /// Each value is converted; values that cannot be converted are reset to the default.
+    /// The conversion is done by models, unless they say otherwise; elsewhere, all are reset.
+    Converted {
+        /// What it was.
+        from: String,
+        /// What it becomes.
+        to: String,
+    },
+    /// The content is lost: the field has its default value, or is empty.
+    Reset {
+        /// What it was.
+        from: String,
+        /// What it becomes.
+        to: String,
+    },
+}
+
+/// A reference that may refer to fewer types than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Narrowed {
+    /// The field or sub-field.
+    pub field: String,
+    /// The types no longer allowed; `None` is every type not listed in `still_allowed`.
+    pub no_longer_allowed: Option<Vec<String>>,
+    /// The types allowed now.
+    pub still_allowed: Vec<String>,
+}
+
+/// How a composite index changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexChange {
+    /// Its name.
+    pub name: String,
+    /// What happens to it.
+    pub effect: IndexEffect,
+}
+
+/// What happens to a composite index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexEffect {
+    /// Migrated objects get an entry.
+    Added,
+    /// Migrated objects lose their entry.
+    Removed,
+    /// The entry of migrated objects is replaced, because the fields differ in name, kind or
+    /// order.
+    Rebuilt,
+}
+
+impl SchemaComparison {
+    /// Compares two schemas.
+    pub fn new(old: &SchemaModel, new: &SchemaModel) -> SchemaComparison {
+        let pairs = pair_up(old.object_types(), new.object_types(), ObjectType::name);
+        let types = pairs.into_iter().filter_map(|pair| match pair {
+            (Some(old), Some(new)) => changed_type(old, new),
+            (Some(old), None) => Some(whole_type(old, TypeEffect::Removed)),
+            (None, Some(new)) => Some(whole_type(new, TypeEffect::Added)),
+            (None, None) => None,
+        });
+        SchemaComparison { types: types.collect(), refusals: refusals(old, new) }
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty() && self.refusals.is_empty()
+    }
+
+    /// Whether migrating an object can lose content.
+    pub fn loses_content(&self) -> bool {
+        self.types.iter().flat_map(|t| &t.fields).any(|field| match &field.effect {
+            FieldEffect::Added => false,
+            FieldEffect::Kept { narrowed, .. } => !narrowed.is_empty(),
+            FieldEffect::Removed | FieldEffect::Converted { .. } | FieldEffect::Reset { .. } => {
+                true
+            }
+        })
+    }
+}
+
+fn whole_type(object_type: &ObjectType, effect: TypeEffect) -> TypeChange {
+    let name = object_type.name().to_owned();
+    TypeChange { name, effect, fields: Vec::new(), indexes: Vec::new() }
+}
+
+fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeChange> {
+    let mut change = whole_type(new, TypeEffect::Changed);
+    for pair in pair_up(old.fields(), new.fields(), Field::name) {
+        let (name, effect) = match pair {
+            (Some(a), Some(b)) => (b.name(), changed_field(old, a, new, b)),
+            (Some(a), None) => (a.name(), Some(FieldEffect::Removed)),
+            (None, Some(b)) => (b.name(), Some(FieldEffect::Added)),
+            (None, None) => continue,
+        };
+        let name = name.to_owned();
+        change.fields.extend(effect.map(|effect| FieldChange { name, effect }));
+    }
+    for pair in pair_up(old.indexes(), new.indexes(), CompositeIndex::name) {
+        let (name, effect) = match pair {
+            (Some(a), Some(b)) if index_id(old, a) == index_id(new, b) => continue,
+            (Some(_), Some(b)) => (b.name(), IndexEffect::Rebuilt),
+            (Some(a), None) => (a.name(), IndexEffect::Removed),
+            (None, Some(b)) => (b.name(), IndexEffect::Added),
+            (None, None) => continue,
+        };
+        change.indexes.push(IndexChange { name: name.to_owned(), effect });
+    }
+    let differs = !change.fields.is_empty() || !change.indexes.is_empty();
+    differs.then_some(change)
+}
+
+fn field_id(object_type: &ObjectType, field: &Field) -> SchemaId {
+    Item { object_type, part: super::Part::Field(field) }.schema_id()
+}
+
+fn index_id(object_type: &ObjectType, index: &CompositeIndex) -> SchemaId {
+    Item { object_type, part: super::Part::Index(index) }.schema_id()
+}
+
+fn changed_field(
+    old_type: &ObjectType,
+    old: &Field,
+    new_type: &ObjectType,
+    new: &Field,
+) -> Option<FieldEffect> {
+    if field_id(old_type, old) == field_id(new_type, new) {
+        return kept_field(old, new);
+    }
+    let (from, to) = (describe(old.kind()), describe(new.kind()));
+    Some(if is_convertible(old.kind(), new.kind()) {
+        FieldEffect::Converted { from, to }
+    } else {
+        FieldEffect::Reset { from, to }
+    })
+}
+
+fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
+    let mut indexes_added = Vec::new();
+    let mut indexes_removed = Vec::new();
+    let mut narrowed = Vec::new();
+    let mut options_changed = false;
+    let mut compare = |name: String, a: &Simple, b: &Simple| {
+        match (a.is_indexed(), b.is_indexed()) {
+            (false, true) => indexes_added.push(name.clone()),
+            (true, false) => indexes_removed.push(name.clone()),
+            _ => {}
+        }
+        let (Some(a), Some(b)) = (a.as_reference(), b.as_reference()) else { return };
+        if let Some(still_allowed) = b.object_types() {
+            let gone = a.object_types().map(|before| {
+                before.iter().filter(|t| !still_allowed.contains(t)).cloned().collect::<Vec<_>>()
+            });
+            if gone.as_ref().is_none_or(|gone| !gone.is_empty()) {
+                let still_allowed = still_allowed.to_vec();
+                narrowed.push(Narrowed { field: name, no_longer_allowed: gone, still_allowed });
+            }
+        }
+        options_changed |= a != b;
+    };
+    match (old.kind(), new.kind()) {
+        (FieldKind::Simple(a), FieldKind::Simple(b)) => compare(new.name().to_owned(), a, b),
+        _ => {
+            for ((name, a), (_, b)) in old.sub_fields().zip(new.sub_fields()) {
+                compare(format!("{}.{name}", new.name()), a.simple(), b.simple());
+            }
+        }
+    }
+    let differs = options_changed || !indexes_added.is_empty() || !indexes_removed.is_empty();
+    differs.then_some(FieldEffect::Kept {
+        indexes_added,
+        indexes_removed,
+        narrowed,
+        options_changed,
+    })
+}
+
+/// Whether models try to convert values between fields of these kinds.
+fn is_convertible(old: &FieldKind, new: &FieldKind) -> bool {
+    match (old, new) {
+        (FieldKind::Simple(a), FieldKind::Simple(b)) => {
+            a.as_reference().is_none() && b.as_reference().is_none()
+        }
+        (FieldKind::Counter, FieldKind::Simple(simple))
+        | (FieldKind::Simple(simple), FieldKind::Counter) => is_number(simple),
+        _ => false,
+    }
+}
+
+fn is_number(simple: &Simple) -> bool {
+    const NUMBERS: [&str; 14] = [
+        "byte",
+        "short",
+        "int",
+        "long",
+        "float",
+        "double",
+        "Byte",
+        "Short",
+        "Integer",
+        "Long",
+        "Float",
+        "Double",
+        "BigInteger",
+        "BigDecimal",
+    ];
+    matches!(simple.kind(), SimpleKind::Plain(id) if NUMBERS.contains(&id.alias()))
+}
+
+/// What a field holds, in a few words.
+fn describe(kind: &FieldKind) -> String {
+    let simple = |simple: &Simple| match simple.kind() {
+        SimpleKind::Plain(id) => id.alias().to_owned(),
+        SimpleKind::Reference(_) => "reference".to_owned(),
+        SimpleKind::Enum { identifiers } => format!("enum of {}", identifiers.join(", ")),
+        SimpleKind::EnumArray { identifiers, dimensions } => {
+            format!("{dimensions}-dimensional array of enum {}", identifiers.join(", "))
+        }
+    };
+    match kind {
+        FieldKind::Simple(s) => simple(s),
+        FieldKind::Counter => "counter".to_owned(),
+        FieldKind::Set(element) => format!("set of {}", simple(element.simple())),
+        FieldKind::List(element) => format!("list of {}", simple(element.simple())),
+        FieldKind::Map { key, value } => {
+            format!("map from {} to {}", simple(key.simple()), simple(value.simple()))
+        }
+    }
+}
+
+fn refusals(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {
+    let explicit = |model: &SchemaModel| -> Vec<_> {
+        let items = model
+            .items()
+            .filter_map(|item| Some((item.storage_id()?, item.schema_id(), item.to_string())));
+        items.collect()
+    };
+    let before = explicit(old);
+    let mut refusals = Vec::new();
+    for (id, schema_id, path) in explicit(new) {
+        for (old_id, old_schema_id, old_path) in &before {
+            if schema_id == *old_schema_id && id != *old_id {
+                refusals.push(format!("{path} asks for storage ID {id} but has {old_id}"));
+            } else if schema_id != *old_schema_id && id == *old_id {
+                refusals.push(format!("{path} asks for storage ID {id}, which {old_path} has"));
+            }
+        }
+    }
+    refusals.sort();
+    refusals.dedup();
+    refusals
+}
+
+impl fmt::Display for SchemaComparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("no changes");
+        }
+        let mut newline = "";
+        for refusal in &self.refusals {
+            write!(f, "{newline}refused: {refusal}")?;
+            newline = "\n";
+        }
+        for object_type in &self.types {
+            write!(f, "{newline}object type {:?}: {}", object_type.name, object_type.effect)?;
+            newline = "\n";
+            for field in &object_type.fields {
+                write!(f, "\n  field {:?}: {}", field.name, field.effect)?;
+            }
+            for index in &object_type.indexes {
+                write!(f, "\n  composite index {:?}: {}", index.name, index.effect)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TypeEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TypeEffect::Added => "added",
+            TypeEffect::Removed => {
+                "removed; its objects stay as they are, migrating them is refused"
+            }
+            TypeEffect::Changed => "changed",
+        })
+    }
+}
+
+impl fmt::Display for FieldEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FieldEffect::Added => f.write_str("added, with its default value"),
+            FieldEffect::Removed => f.write_str("removed with its content"),
+            FieldEffect::Kept { indexes_added, indexes_removed, narrowed, .. } => {
+                f.write_str("kept")?;
+                for name in indexes_added {
+                    write!(f, "; index on {name} added")?;
+                }
+                for name in indexes_removed {
+                    write!(f, "; index on {name} removed")?;
+                }
+                for Narrowed { field, no_longer_allowed, still_allowed } in narrowed {
+                    match no_longer_allowed {
+                        Some(gone) => {
+                            write!(
+                                f,
+                                "; references from {field} to {} are reset",
+                                gone.join(", ")
+                            )?;
+                        }
+                        None => {
+                            let allowed = still_allowed.join(", ");
+                            write!(
+                                f,
+                                "; references from {field} to types other than [{allowed}] are reset"
+                            )?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            FieldEffect::Converted { from, to } => {
+                write!(f, "converted from {from} to {to} where possible, otherwise reset")
+            }
+            FieldEffect::Reset { from, to } => write!(f, "reset, from {from} to {to}"),
+        }
+    }
+}
+
+impl fmt::Display for IndexEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IndexEffect::Added => "added",
+            IndexEffect::Removed => "removed",
+            IndexEffect::Rebuilt => "rebuilt",
+        })
+    }
+}

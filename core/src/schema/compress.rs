@@ -1,0 +1,96 @@
+//! The compressed form in which schemas are recorded (schema §4).
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::bufread::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use super::xml::MAX_XML_BYTES;
+
+/// Java fetches compressed input in blocks of this size, and fails when only the tail of the
+/// stream lies in a further block.
+const JAVA_BLOCK: usize = 512;
+/// Lengths at which that happens, beyond a multiple of the block (8 to be on the safe side).
+const UNREADABLE_TAILS: std::ops::RangeInclusive<usize> = 1..=8;
+/// An empty deflate block: it adds five bytes and nothing to the content.
+const EMPTY_BLOCK: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+const ZLIB_HEADER_LEN: usize = 2;
+
+/// Why a recorded schema could not be inflated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InflateError {
+    /// Not a complete zlib stream.
+    #[error("not a zlib stream, or a damaged one: {0}")]
+    Damaged(String),
+    /// Bytes follow the stream.
+    #[error("{0} bytes follow the zlib stream")]
+    TrailingBytes(usize),
+    /// More content than any schema has.
+    #[error("the content is longer than {MAX_XML_BYTES} bytes")]
+    TooLong,
+}
+
+/// Compresses a schema document so that Java, too, can read it back: some lengths it cannot.
+pub fn deflate(xml: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::with_capacity(xml.len() / 4 + 64), Compression::best());
+    // Writing to a vector does not fail.
+    let mut bytes = match encoder.write_all(xml).and_then(|()| encoder.finish()) {
+        Ok(bytes) => bytes,
+        Err(_) => stored(xml),
+    };
+    if !java_can_read_length(bytes.len()) {
+        let blocks = [EMPTY_BLOCK, EMPTY_BLOCK].concat();
+        bytes.splice(ZLIB_HEADER_LEN..ZLIB_HEADER_LEN, blocks);
+    }
+    bytes
+}
+
+/// Whether Java can read a compressed schema of this length.
+pub(super) fn java_can_read_length(len: usize) -> bool {
+    len <= JAVA_BLOCK || !UNREADABLE_TAILS.contains(&(len % JAVA_BLOCK))
+}
+
+/// Inflates a recorded schema.
+///
+/// # Errors
+/// Everything but exactly one complete stream of bounded content is refused. Memory used is
+/// bounded by what the input can inflate to and by the longest document allowed.
+pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
+    let mut decoder = ZlibDecoder::new(bytes);
+    let mut xml = Vec::new();
+    let limit = MAX_XML_BYTES as u64 + 1;
+    decoder
+        .by_ref()
+        .take(limit)
+        .read_to_end(&mut xml)
+        .map_err(|error| InflateError::Damaged(error.to_string()))?;
+    if xml.len() > MAX_XML_BYTES {
+        return Err(InflateError::TooLong);
+    }
+    match decoder.into_inner().len() {
+        0 => Ok(xml),
+        rest => Err(InflateError::TrailingBytes(rest)),
+    }
+}
+
+/// A zlib stream of stored blocks.
+fn stored(xml: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x78, 0x01];
+    for block in xml.chunks(0xffff) {
+        let len = block.len() as u16;
+        bytes.push(0);
+        bytes.extend(len.to_le_bytes());
+        bytes.extend((!len).to_le_bytes());
+        bytes.extend_from_slice(block);
+    }
+    bytes.extend([1, 0, 0, 0xff, 0xff]);
+    let (mut a, mut b) = (1u32, 0u32);
+    for &byte in xml {
+        a = (a + u32::from(byte)) % 65_521;
+        b = (b + a) % 65_521;
+    }
+    bytes.extend((b << 16 | a).to_be_bytes());
+    bytes
+}

@@ -1,0 +1,148 @@
+//! What can be wrong with a schema, or with what a database says about its schemas.
+
+use std::fmt;
+
+use permazen_kv::KvError;
+
+use super::SchemaId;
+
+/// Result of a schema operation.
+pub type Result<T> = std::result::Result<T, SchemaError>;
+
+/// What can be wrong with a schema, or with what a database says about its schemas.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// A schema model breaks the rules.
+    #[error("invalid schema: {0}")]
+    Invalid(Problems),
+    /// A schema XML document cannot be read.
+    #[error("schema XML, line {line}, column {column}: {message}")]
+    Xml {
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The schema is not recorded in the database, and recording new schemas was not allowed.
+    #[error(
+        "the schema {schema_id} is not recorded in this database, and recording it is not allowed; \
+         allow new schemas, or use the recorded one"
+    )]
+    NotAllowed {
+        /// The schema.
+        schema_id: SchemaId,
+    },
+    /// A schema asks for a storage ID that contradicts the database.
+    #[error("{item} asks for storage ID {wanted}, but {reason}")]
+    StorageIdConflict {
+        /// Path of the item.
+        item: String,
+        /// The storage ID asked for.
+        wanted: u32,
+        /// What stands against it.
+        reason: String,
+    },
+    /// The meta-data of the database contradicts itself or is damaged.
+    #[error("inconsistent database: {what}{}", Key(.key))]
+    Inconsistent {
+        /// What was found.
+        what: String,
+        /// The key at fault.
+        key: Option<Vec<u8>>,
+    },
+    /// The database has a format version this program does not know.
+    #[error(
+        "the database has format version {version}, only version 1 is known; it was written by a \
+         newer or damaged program"
+    )]
+    UnknownFormatVersion {
+        /// The version found, or the value in hex if it is no number.
+        version: String,
+    },
+    /// The store holds data but is no Permazen database.
+    #[error(
+        "the store is not empty and is no Permazen database{}: choose another store, or empty it",
+        Key(&Some(.key.clone()))
+    )]
+    NotPermazen {
+        /// A key that does not belong.
+        key: Vec<u8>,
+    },
+    /// No such schema is recorded.
+    #[error("no schema {0} is recorded in this database")]
+    UnknownSchema(String),
+    /// Objects of the schema exist, so it cannot be removed.
+    #[error("schema {schema_id} is in use: objects of it exist; migrate or delete them first")]
+    InUse {
+        /// The schema.
+        schema_id: SchemaId,
+    },
+    /// The empty schema cannot be recorded.
+    #[error("the empty schema cannot be recorded")]
+    Empty,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] KvError),
+}
+
+impl SchemaError {
+    pub(crate) fn inconsistent(what: impl Into<String>, key: &[u8]) -> Self {
+        SchemaError::Inconsistent { what: what.into(), key: Some(key.to_vec()) }
+    }
+
+    /// Whether running the transaction again can help.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, SchemaError::Store(KvError::Retry(_)))
+    }
+}
+
+/// One way in which a schema model breaks the rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `ObjectType "Person" / field "name"`.
+    pub location: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}
+
+/// All the ways in which a schema model breaks the rules; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(pub(super) Vec<Problem>);
+
+impl Problems {
+    /// The problems, in the order of the schema.
+    pub fn list(&self) -> &[Problem] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            write!(f, "{}{problem}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Key<'a>(&'a Option<Vec<u8>>);
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(key) = self.0 else { return Ok(()) };
+        f.write_str(" (key ")?;
+        for byte in key {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str(")")
+    }
+}

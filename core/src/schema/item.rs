@@ -1,0 +1,102 @@
+//! Items: everything in a schema that has a storage ID.
+
+use std::fmt;
+
+use super::model::{CompositeIndex, Field, ObjectType, SchemaModel, SubField};
+use crate::id::StorageId;
+
+/// An object type, field, sub-field or composite index inside a schema model.
+///
+/// Displays as its path: `Person`, `Person.name`, `Person.friends.element`, `Person#byName`.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'m> {
+    /// The object type it is or belongs to.
+    pub object_type: &'m ObjectType,
+    /// What it is.
+    pub part: Part<'m>,
+}
+
+/// What an [`Item`] is.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'m> {
+    /// The object type itself.
+    ObjectType,
+    /// A field.
+    Field(&'m Field),
+    /// A sub-field of a set, list or map.
+    SubField {
+        /// The set, list or map.
+        parent: &'m Field,
+        /// `element`, `key` or `value`.
+        name: &'static str,
+        /// The sub-field.
+        sub_field: &'m SubField,
+    },
+    /// A composite index.
+    Index(&'m CompositeIndex),
+}
+
+impl<'m> Item<'m> {
+    /// The name of the item alone.
+    pub fn name(&self) -> &'m str {
+        match self.part {
+            Part::ObjectType => self.object_type.name(),
+            Part::Field(field) => field.name(),
+            Part::SubField { name, .. } => name,
+            Part::Index(index) => index.name(),
+        }
+    }
+
+    /// The storage ID asked for; none if it is to be assigned automatically.
+    pub fn storage_id(&self) -> Option<StorageId> {
+        match self.part {
+            Part::ObjectType => self.object_type.storage_id(),
+            Part::Field(field) => field.storage_id(),
+            Part::SubField { sub_field, .. } => sub_field.storage_id(),
+            Part::Index(index) => index.storage_id(),
+        }
+    }
+
+    /// Where it is, for people: `ObjectType "Person" / field "friends" / element`.
+    pub fn location(&self) -> String {
+        let object_type = format!("ObjectType {:?}", self.object_type.name());
+        match self.part {
+            Part::ObjectType => object_type,
+            Part::Field(field) => format!("{object_type} / field {:?}", field.name()),
+            Part::SubField { parent, name, .. } => {
+                format!("{object_type} / field {:?} / {name}", parent.name())
+            }
+            Part::Index(index) => format!("{object_type} / composite index {:?}", index.name()),
+        }
+    }
+}
+
+impl fmt::Display for Item<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.object_type.name())?;
+        match self.part {
+            Part::ObjectType => Ok(()),
+            Part::Field(field) => write!(f, ".{}", field.name()),
+            Part::SubField { parent, name, .. } => write!(f, ".{}.{name}", parent.name()),
+            Part::Index(index) => write!(f, "#{}", index.name()),
+        }
+    }
+}
+
+impl SchemaModel {
+    /// All items in visit order: each object type, then each of its fields followed by its
+    /// sub-fields, then its composite indexes; all by name.
+    pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        self.object_types().iter().flat_map(|object_type| {
+            let item = move |part| Item { object_type, part };
+            let fields = object_type.fields().iter().flat_map(move |field| {
+                let sub_fields = field.sub_fields().map(move |(name, sub_field)| {
+                    item(Part::SubField { parent: field, name, sub_field })
+                });
+                std::iter::once(item(Part::Field(field))).chain(sub_fields)
+            });
+            let indexes = object_type.indexes().iter().map(move |index| item(Part::Index(index)));
+            std::iter::once(item(Part::ObjectType)).chain(fields).chain(indexes)
+        })
+    }
+}

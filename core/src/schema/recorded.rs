@@ -1,0 +1,283 @@
+//! The schemas recorded in a database, decoded and checked as far as that goes without an encoding
+//! registry (schema §6.2 steps 1 to 7), and how one is added or removed (schema §6.3, §6.4).
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::compress::{deflate, inflate, java_can_read_length};
+use super::error::{Result, SchemaError};
+use super::model::SchemaModel;
+use super::schema_id::SchemaId;
+use super::tables::SchemaTables;
+use super::xml::XmlForm;
+use crate::encoding::{Reader, string, uint};
+use crate::id::StorageId;
+use crate::layout::{SchemaIndex, schema_table_key, storage_id_table_key};
+
+/// All schemas recorded in a database, without their encodings.
+#[derive(Debug, Clone)]
+pub struct RecordedSchemas {
+    tables: Arc<SchemaTables>,
+    schemas: Vec<RecordedSchema>,
+    storage_ids: HashMap<SchemaId, StorageId>,
+}
+
+/// A recorded schema.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RecordedSchema {
+    /// Under which it is recorded.
+    pub index: SchemaIndex,
+    /// Its id.
+    pub id: SchemaId,
+    /// Its model as recorded: with those storage IDs that were asked for explicitly.
+    pub model: Arc<SchemaModel>,
+    /// Id and storage ID of each of its items, in visit order.
+    pub items: Vec<(SchemaId, StorageId)>,
+}
+
+impl RecordedSchema {
+    /// The model with the storage ID of every item filled in.
+    pub fn model_with_storage_ids(&self) -> SchemaModel {
+        let mut ids = self.items.iter().map(|&(_, storage_id)| storage_id);
+        self.model.with_storage_ids(|_| ids.next())
+    }
+}
+
+impl RecordedSchemas {
+    /// Decodes and checks the tables.
+    ///
+    /// # Errors
+    /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves.
+    pub fn decode(tables: impl Into<Arc<SchemaTables>>) -> Result<RecordedSchemas> {
+        let tables = tables.into();
+        let storage_ids = decode_storage_ids(&tables)?;
+        let mut schemas = Vec::with_capacity(tables.schemas.len());
+        for (&index, compressed) in &tables.schemas {
+            schemas.push(decode_schema(index, compressed, &storage_ids)?);
+        }
+        let mut by_id = HashMap::new();
+        for RecordedSchema { index, id, .. } in &schemas {
+            if let Some(other) = by_id.insert(*id, *index) {
+                let what = format!("schemas {other} and {index} are the same");
+                return Err(SchemaError::inconsistent(what, &schema_table_key(*index)));
+            }
+        }
+        for schema in &mut schemas {
+            assign_storage_ids(schema, &storage_ids)?;
+        }
+        let recorded = RecordedSchemas { tables, schemas, storage_ids };
+        recorded.check_all_used()?;
+        Ok(recorded)
+    }
+
+    /// The tables they were decoded from.
+    pub fn tables(&self) -> &Arc<SchemaTables> {
+        &self.tables
+    }
+
+    /// The schemas by ascending index.
+    pub fn schemas(&self) -> &[RecordedSchema] {
+        &self.schemas
+    }
+
+    /// The schema of that id.
+    pub fn find(&self, id: SchemaId) -> Option<&RecordedSchema> {
+        self.schemas.iter().find(|schema| schema.id == id)
+    }
+
+    /// The storage ID of the item of that id, in whatever schema.
+    pub fn storage_id(&self, item: SchemaId) -> Option<StorageId> {
+        self.storage_ids.get(&item).copied()
+    }
+
+    /// The tables with a valid model added; `None` if that changes nothing.
+    ///
+    /// `reusable` are compressed documents to take over as they are if one is that of the model.
+    ///
+    /// # Errors
+    /// [`SchemaError::StorageIdConflict`] if an explicit storage ID contradicts the tables.
+    pub(super) fn with_added(
+        &self,
+        model: &SchemaModel,
+        id: SchemaId,
+        reusable: &[Vec<u8>],
+    ) -> Result<Option<SchemaTables>> {
+        let mut tables = SchemaTables::clone(&self.tables);
+        let mut changed = false;
+        if self.find(id).is_none() {
+            let index = tables.free_schema_index().ok_or_else(table_full)?;
+            tables.schemas.insert(index, compress(model, reusable));
+            changed = true;
+        }
+        let mut items: Vec<_> = model.items().map(|item| (item.schema_id(), item)).collect();
+        items.sort_by_key(|(_, item)| Reverse(item.storage_id()));
+        let mut ids = self.storage_ids.clone();
+        let mut free = 1;
+        for (schema_id, item) in items {
+            let wanted = item.storage_id();
+            let conflict = |wanted: StorageId, reason| {
+                Err(SchemaError::StorageIdConflict {
+                    item: item.to_string(),
+                    wanted: wanted.get(),
+                    reason,
+                })
+            };
+            let assigned = match (ids.get(&schema_id), wanted) {
+                (Some(&known), Some(wanted)) if known != wanted => {
+                    return conflict(wanted, format!("the database has {known} for it"));
+                }
+                (Some(_), _) => continue,
+                (None, Some(wanted)) => match tables.storage_ids.get(&wanted) {
+                    Some(taken) => {
+                        let owner = parse_storage_id_value(taken)
+                            .map_or_else(|_| "another item".to_owned(), |id| id.to_string());
+                        return conflict(wanted, format!("the database has it for {owner}"));
+                    }
+                    None => wanted,
+                },
+                (None, None) => free_storage_id(&tables, &mut free).ok_or_else(table_full)?,
+            };
+            let mut value = Vec::with_capacity(48);
+            string::write(&schema_id.to_string(), &mut value);
+            tables.storage_ids.insert(assigned, value);
+            ids.insert(schema_id, assigned);
+            changed = true;
+        }
+        Ok(changed.then_some(tables))
+    }
+
+    /// The tables without the schemas of these indexes, and without the storage IDs only they use.
+    pub(super) fn with_removed(&self, indexes: &[SchemaIndex]) -> SchemaTables {
+        let mut tables = SchemaTables::clone(&self.tables);
+        tables.schemas.retain(|index, _| !indexes.contains(index));
+        let used: HashSet<StorageId> = self
+            .schemas
+            .iter()
+            .filter(|schema| !indexes.contains(&schema.index))
+            .flat_map(|schema| schema.items.iter().map(|&(_, storage_id)| storage_id))
+            .collect();
+        tables.storage_ids.retain(|id, _| used.contains(id));
+        tables
+    }
+
+    fn check_all_used(&self) -> Result<()> {
+        let used: HashSet<StorageId> = self
+            .schemas
+            .iter()
+            .flat_map(|schema| schema.items.iter().map(|&(_, storage_id)| storage_id))
+            .collect();
+        match self.tables.storage_ids.keys().find(|id| !used.contains(id)) {
+            None => Ok(()),
+            Some(&id) => {
+                let what = format!("no recorded schema uses storage ID {id}");
+                Err(SchemaError::inconsistent(what, &storage_id_table_key(id)))
+            }
+        }
+    }
+}
+
+fn decode_storage_ids(tables: &SchemaTables) -> Result<HashMap<SchemaId, StorageId>> {
+    let mut ids = HashMap::with_capacity(tables.storage_ids.len());
+    for (&storage_id, value) in &tables.storage_ids {
+        let wrong = |what| SchemaError::inconsistent(what, &storage_id_table_key(storage_id));
+        let schema_id = parse_storage_id_value(value)
+            .map_err(|error| wrong(format!("bad entry of storage ID {storage_id}: {error}")))?;
+        if let Some(other) = ids.insert(schema_id, storage_id) {
+            return Err(wrong(format!("{schema_id} has storage IDs {other} and {storage_id}")));
+        }
+    }
+    Ok(ids)
+}
+
+fn parse_storage_id_value(value: &[u8]) -> std::result::Result<SchemaId, String> {
+    let mut reader = Reader::new(value);
+    let text = string::read(&mut reader).map_err(|error| error.to_string())?;
+    if !reader.is_empty() {
+        return Err("trailing bytes".to_owned());
+    }
+    text.parse().map_err(|error: super::ParseSchemaIdError| error.to_string())
+}
+
+fn decode_schema(
+    index: SchemaIndex,
+    compressed: &[u8],
+    storage_ids: &HashMap<SchemaId, StorageId>,
+) -> Result<RecordedSchema> {
+    let wrong = |what: &dyn std::fmt::Display| {
+        let what = format!("recorded schema {index}: {what}");
+        SchemaError::inconsistent(what, &schema_table_key(index))
+    };
+    let xml = inflate(compressed).map_err(|error| wrong(&error))?;
+    let model = SchemaModel::from_xml(&xml).map_err(|error| wrong(&error))?;
+    model.validate().map_err(|error| wrong(&error))?;
+    if model.is_empty() {
+        return Err(wrong(&"has no object types"));
+    }
+    for object_type in model.object_types() {
+        let name = object_type.name();
+        if !storage_ids.contains_key(&SchemaId::of_type_name(name)) {
+            return Err(wrong(&format!("object type {name:?} has no storage ID")));
+        }
+    }
+    let id = model.schema_id();
+    Ok(RecordedSchema { index, id, model: Arc::new(model), items: Vec::new() })
+}
+
+fn assign_storage_ids(
+    schema: &mut RecordedSchema,
+    storage_ids: &HashMap<SchemaId, StorageId>,
+) -> Result<()> {
+    let model = Arc::clone(&schema.model);
+    for item in model.items() {
+        let wrong = |what: String| {
+            let what = format!("recorded schema {}: {}: {what}", schema.index, item.location());
+            SchemaError::inconsistent(what, &schema_table_key(schema.index))
+        };
+        let id = item.schema_id();
+        let Some(&storage_id) = storage_ids.get(&id) else {
+            return Err(wrong("has no storage ID".to_owned()));
+        };
+        if let Some(explicit) = item.storage_id()
+            && explicit != storage_id
+        {
+            let what = format!("asks for storage ID {explicit} but has {storage_id}");
+            return Err(wrong(what));
+        }
+        schema.items.push((id, storage_id));
+    }
+    Ok(())
+}
+
+/// The compressed document of a model. A reusable one with the same content is preferred, so that
+/// recording a schema again leaves the store as it was.
+fn compress(model: &SchemaModel, reusable: &[Vec<u8>]) -> Vec<u8> {
+    let xml = model.to_xml(XmlForm::STORED).into_bytes();
+    reusable
+        .iter()
+        .find(|bytes| {
+            java_can_read_length(bytes.len()) && inflate(bytes).is_ok_and(|other| other == xml)
+        })
+        .cloned()
+        .unwrap_or_else(|| deflate(&xml))
+}
+
+/// The lowest storage ID from `free` on that is not taken; moves `free` past it.
+fn free_storage_id(tables: &SchemaTables, free: &mut u32) -> Option<StorageId> {
+    while *free <= uint::MAX {
+        let id = StorageId::new(*free)?;
+        *free += 1;
+        if !tables.storage_ids.contains_key(&id) {
+            return Some(id);
+        }
+    }
+    None
+}
+
+fn table_full() -> SchemaError {
+    SchemaError::Inconsistent {
+        what: "no free number is left in a schema table".to_owned(),
+        key: None,
+    }
+}

@@ -1,0 +1,288 @@
+//! Recorded schemas with everything looked up: storage IDs, encodings, what belongs to what.
+//!
+//! These are what transactions work with. They are immutable and shared, and finding something by
+//! name or storage ID takes a binary search and no allocation.
+
+use std::sync::Arc;
+
+use super::model::{DeleteAction, SchemaModel};
+use super::schema_id::{ItemKind, SchemaId};
+use crate::encoding::Encoding;
+use crate::encoding::string::compare as utf16_cmp;
+use crate::id::StorageId;
+use crate::layout::{SchemaIndex, StorageIdKey};
+
+/// A recorded schema, or the empty one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Schema {
+    /// Under which it is recorded; [`SchemaIndex::EMPTY`] for the empty schema.
+    pub index: SchemaIndex,
+    /// Its id.
+    pub id: SchemaId,
+    /// Its model as recorded: with those storage IDs that were asked for explicitly.
+    pub model: Arc<SchemaModel>,
+    /// The object types in name order.
+    pub types: Vec<Arc<ResolvedType>>,
+    pub(super) by_storage_id: Vec<(StorageId, usize)>,
+}
+
+impl Schema {
+    /// The object type of that name.
+    pub fn object_type(&self, name: &str) -> Option<&Arc<ResolvedType>> {
+        find_by_name(&self.types, name, |t| &t.name)
+    }
+
+    /// The object type with that storage ID.
+    pub fn type_by_storage_id(&self, id: StorageId) -> Option<&Arc<ResolvedType>> {
+        find_by_storage_id(&self.types, &self.by_storage_id, id)
+    }
+}
+
+/// An object type of a recorded schema.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ResolvedType {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its storage ID.
+    pub storage_id: StorageId,
+    /// The storage ID as object IDs of the type start with it.
+    pub key: StorageIdKey,
+    /// Its id.
+    pub schema_id: SchemaId,
+    /// The index of the schema it belongs to.
+    pub schema: SchemaIndex,
+    /// The fields in name order.
+    pub fields: Vec<Arc<ResolvedField>>,
+    /// The composite indexes in name order.
+    pub indexes: Vec<Arc<ResolvedIndex>>,
+    pub(super) by_storage_id: Vec<(StorageId, usize)>,
+}
+
+impl ResolvedType {
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&Arc<ResolvedField>> {
+        find_by_name(&self.fields, name, |f| &f.name)
+    }
+
+    /// The field with that storage ID; sub-fields are not found.
+    pub fn field_by_storage_id(&self, id: StorageId) -> Option<&Arc<ResolvedField>> {
+        find_by_storage_id(&self.fields, &self.by_storage_id, id)
+    }
+
+    /// The fields in the order of their storage IDs, which is the order of their keys.
+    pub fn fields_by_storage_id(&self) -> impl Iterator<Item = &Arc<ResolvedField>> {
+        self.by_storage_id.iter().filter_map(|&(_, at)| self.fields.get(at))
+    }
+
+    /// The field of that name, or the sub-field if it is `field.key` or the like.
+    pub fn field_or_sub_field(&self, full_name: &str) -> Option<&Arc<ResolvedField>> {
+        match full_name.split_once('.') {
+            None => self.field(full_name),
+            Some((field, sub_field)) => self.field(field)?.sub_field(sub_field),
+        }
+    }
+
+    /// The composite index of that name.
+    pub fn index(&self, name: &str) -> Option<&Arc<ResolvedIndex>> {
+        find_by_name(&self.indexes, name, |i| &i.name)
+    }
+
+    /// The composite indexes a field takes part in.
+    pub fn indexes_of(&self, field: &ResolvedField) -> impl Iterator<Item = &Arc<ResolvedIndex>> {
+        field.indexes.iter().filter_map(|&at| self.indexes.get(at))
+    }
+
+    /// All fields and sub-fields, each complex field after its sub-fields.
+    pub fn all_fields(&self) -> impl Iterator<Item = &Arc<ResolvedField>> {
+        self.fields.iter().flat_map(|field| field.sub_fields().chain(std::iter::once(field)))
+    }
+}
+
+/// A field or sub-field of a recorded schema.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ResolvedField {
+    /// Its name; `element`, `key` or `value` for a sub-field.
+    pub name: Arc<str>,
+    /// Its name, for a sub-field with the parent's and a dot before it.
+    pub full_name: Arc<str>,
+    /// Its storage ID.
+    pub storage_id: StorageId,
+    /// The storage ID as it stands in keys: after the object ID in the field's keys, at the
+    /// beginning of the keys of its index.
+    pub key: StorageIdKey,
+    /// Its id. Fields with the same id have the same storage ID, kind and encoding.
+    pub schema_id: SchemaId,
+    /// The field it is part of, for a sub-field.
+    pub parent: Option<Parent>,
+    /// Positions, in the type's list, of the composite indexes it takes part in.
+    pub indexes: Vec<usize>,
+    /// What it holds.
+    pub kind: ResolvedKind,
+}
+
+impl ResolvedField {
+    /// What a field or sub-field of a simple kind holds.
+    pub fn simple(&self) -> Option<&ResolvedSimple> {
+        match &self.kind {
+            ResolvedKind::Simple(simple) => Some(simple),
+            _ => None,
+        }
+    }
+
+    /// The sub-fields in name order.
+    pub fn sub_fields(&self) -> impl Iterator<Item = &Arc<ResolvedField>> {
+        let (first, second) = match &self.kind {
+            ResolvedKind::Set { element } | ResolvedKind::List { element } => (Some(element), None),
+            ResolvedKind::Map { key, value } => (Some(key), Some(value)),
+            ResolvedKind::Simple(_) | ResolvedKind::Counter => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// The sub-field of that name.
+    pub fn sub_field(&self, name: &str) -> Option<&Arc<ResolvedField>> {
+        self.sub_fields().find(|sub_field| &*sub_field.name == name)
+    }
+
+    /// Whether it is of a simple kind and has an index.
+    pub fn is_indexed(&self) -> bool {
+        self.simple().is_some_and(|simple| simple.indexed)
+    }
+
+    /// Which kind of field it is.
+    pub fn item_kind(&self) -> ItemKind {
+        self.schema_id.kind()
+    }
+}
+
+/// The field a sub-field is part of.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Parent {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its storage ID.
+    pub storage_id: StorageId,
+    /// The storage ID as it stands in keys.
+    pub key: StorageIdKey,
+    /// What the sub-field is to it.
+    pub role: SubFieldRole,
+}
+
+/// What a sub-field is to its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SubFieldRole {
+    /// The elements of a set.
+    SetElement,
+    /// The elements of a list.
+    ListElement,
+    /// The keys of a map.
+    MapKey,
+    /// The values of a map.
+    MapValue,
+}
+
+/// What a field holds.
+#[derive(Debug)]
+pub enum ResolvedKind {
+    /// One value.
+    Simple(ResolvedSimple),
+    /// A counter.
+    Counter,
+    /// A set.
+    Set {
+        /// Its elements.
+        element: Arc<ResolvedField>,
+    },
+    /// A list.
+    List {
+        /// Its elements.
+        element: Arc<ResolvedField>,
+    },
+    /// A map.
+    Map {
+        /// Its keys.
+        key: Arc<ResolvedField>,
+        /// Its values.
+        value: Arc<ResolvedField>,
+    },
+}
+
+/// What a field or sub-field of a simple kind holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ResolvedSimple {
+    /// The encoding of its values. For references it allows objects of any type; who sets a value
+    /// checks it against [`ReferenceInfo::allows`].
+    pub encoding: Arc<dyn Encoding>,
+    /// Whether it has an index.
+    pub indexed: bool,
+    /// The encoded default value, which is not stored. Empty for a sub-field whose encoding has
+    /// none.
+    pub default: Box<[u8]>,
+    /// The options of a reference.
+    pub reference: Option<ReferenceInfo>,
+    /// The identifiers of an enum or enum array.
+    pub identifiers: Option<Arc<[String]>>,
+}
+
+/// The options of a reference.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReferenceInfo {
+    /// Storage IDs of the types it may refer to, ascending; `None` is every type.
+    pub allowed: Option<Box<[StorageId]>>,
+    /// What happens to the referring object when the one it refers to is deleted.
+    pub inverse_delete: DeleteAction,
+    /// Whether what is referred to is deleted along with the referring object.
+    pub forward_delete: bool,
+    /// Whether it may refer to objects that do not exist.
+    pub allow_deleted: bool,
+}
+
+impl ReferenceInfo {
+    /// Whether objects of this type may be referred to.
+    pub fn allows(&self, type_storage_id: StorageId) -> bool {
+        match &self.allowed {
+            None => true,
+            Some(allowed) => allowed.binary_search(&type_storage_id).is_ok(),
+        }
+    }
+}
+
+/// A composite index of a recorded schema.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ResolvedIndex {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its storage ID.
+    pub storage_id: StorageId,
+    /// The storage ID as the index's keys start with it.
+    pub key: StorageIdKey,
+    /// Its id.
+    pub schema_id: SchemaId,
+    /// The indexed fields in index order; all are of simple kinds.
+    pub fields: Vec<Arc<ResolvedField>>,
+}
+
+fn find_by_name<'a, T>(
+    items: &'a [Arc<T>],
+    name: &str,
+    name_of: impl Fn(&T) -> &str,
+) -> Option<&'a Arc<T>> {
+    let at = items.binary_search_by(|item| utf16_cmp(name_of(item), name)).ok()?;
+    items.get(at)
+}
+
+fn find_by_storage_id<'a, T>(
+    items: &'a [Arc<T>],
+    by_storage_id: &[(StorageId, usize)],
+    id: StorageId,
+) -> Option<&'a Arc<T>> {
+    let at = by_storage_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+    by_storage_id.get(at).and_then(|&(_, at)| items.get(at))
+}

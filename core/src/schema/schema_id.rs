@@ -1,0 +1,337 @@
+//! Schema ids: what identifies a schema, and each item of one, across databases (schema §5).
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+
+use super::item::{Item, Part};
+use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
+
+/// What kind of thing a [`SchemaId`] stands for; the names are those of the XML elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// A whole schema.
+    Schema,
+    /// An object type.
+    ObjectType,
+    /// A field of a registered encoding.
+    SimpleField,
+    /// A reference.
+    ReferenceField,
+    /// An enum field.
+    EnumField,
+    /// An enum array field.
+    EnumArrayField,
+    /// A counter.
+    CounterField,
+    /// A set.
+    SetField,
+    /// A list.
+    ListField,
+    /// A map.
+    MapField,
+    /// A composite index.
+    CompositeIndex,
+}
+
+impl ItemKind {
+    /// All kinds.
+    pub const ALL: [ItemKind; 11] = [
+        ItemKind::Schema,
+        ItemKind::ObjectType,
+        ItemKind::SimpleField,
+        ItemKind::ReferenceField,
+        ItemKind::EnumField,
+        ItemKind::EnumArrayField,
+        ItemKind::CounterField,
+        ItemKind::SetField,
+        ItemKind::ListField,
+        ItemKind::MapField,
+        ItemKind::CompositeIndex,
+    ];
+
+    /// The type code: `Schema`, `ObjectType`, `SimpleField`, …
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ItemKind::Schema => "Schema",
+            ItemKind::ObjectType => "ObjectType",
+            ItemKind::SimpleField => "SimpleField",
+            ItemKind::ReferenceField => "ReferenceField",
+            ItemKind::EnumField => "EnumField",
+            ItemKind::EnumArrayField => "EnumArrayField",
+            ItemKind::CounterField => "CounterField",
+            ItemKind::SetField => "SetField",
+            ItemKind::ListField => "ListField",
+            ItemKind::MapField => "MapField",
+            ItemKind::CompositeIndex => "CompositeIndex",
+        }
+    }
+}
+
+impl SimpleKind {
+    /// The kind of item a field of this kind is.
+    pub fn item_kind(&self) -> ItemKind {
+        match self {
+            SimpleKind::Plain(_) => ItemKind::SimpleField,
+            SimpleKind::Reference(_) => ItemKind::ReferenceField,
+            SimpleKind::Enum { .. } => ItemKind::EnumField,
+            SimpleKind::EnumArray { .. } => ItemKind::EnumArrayField,
+        }
+    }
+}
+
+impl FieldKind {
+    /// The kind of item a field of this kind is.
+    pub fn item_kind(&self) -> ItemKind {
+        match self {
+            FieldKind::Simple(simple) => simple.kind().item_kind(),
+            FieldKind::Counter => ItemKind::CounterField,
+            FieldKind::Set(_) => ItemKind::SetField,
+            FieldKind::List(_) => ItemKind::ListField,
+            FieldKind::Map { .. } => ItemKind::MapField,
+        }
+    }
+}
+
+/// The identity of a schema or of an item of one: a kind and 128 bits.
+///
+/// Two things have the same id if and only if they have the same structure; storage IDs play no
+/// part. Displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SchemaId {
+    kind: ItemKind,
+    hash: [u8; 16],
+}
+
+impl SchemaId {
+    /// The id with this kind and hash.
+    pub fn new(kind: ItemKind, hash: [u8; 16]) -> Self {
+        SchemaId { kind, hash }
+    }
+
+    /// The id of the object type of that name; an object type's id depends on nothing else.
+    pub fn of_type_name(name: &str) -> SchemaId {
+        let mut stream = Stream::default();
+        stream.type_head(name, false);
+        stream.finish(ItemKind::ObjectType)
+    }
+
+    /// What it identifies.
+    pub fn kind(&self) -> ItemKind {
+        self.kind
+    }
+
+    /// Its hash.
+    pub fn hash(&self) -> &[u8; 16] {
+        &self.hash
+    }
+}
+
+impl fmt::Display for SchemaId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{:032x}", self.kind.as_str(), u128::from_be_bytes(self.hash))
+    }
+}
+
+/// A text is not the form of a schema id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no schema id; one looks like \"ObjectType_\" and 32 lower-case hex digits")]
+pub struct ParseSchemaIdError(String);
+
+impl FromStr for SchemaId {
+    type Err = ParseSchemaIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (code, digits) = text.split_once('_')?;
+            let kind = ItemKind::ALL.into_iter().find(|kind| kind.as_str() == code)?;
+            let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+            if digits.len() != 32 || !digits.bytes().all(is_digit) {
+                return None;
+            }
+            let hash = u128::from_str_radix(digits, 16).ok()?.to_be_bytes();
+            Some(SchemaId { kind, hash })
+        };
+        parse().ok_or_else(|| ParseSchemaIdError(text.to_owned()))
+    }
+}
+
+impl SchemaModel {
+    /// The id of this schema. Meaningless if the model is invalid.
+    pub fn schema_id(&self) -> SchemaId {
+        let mut stream = Stream::default();
+        stream.string("Schema");
+        stream.count(self.object_types().len());
+        for object_type in self.object_types() {
+            stream.object_type(object_type);
+        }
+        stream.finish(ItemKind::Schema)
+    }
+}
+
+impl Item<'_> {
+    /// The id of this item. Meaningless if the model is invalid.
+    pub fn schema_id(&self) -> SchemaId {
+        let mut stream = Stream::default();
+        match self.part {
+            Part::ObjectType => {
+                stream.type_head(self.object_type.name(), false);
+                stream.finish(ItemKind::ObjectType)
+            }
+            Part::Field(field) => {
+                stream.field(field, false);
+                stream.finish(field.kind().item_kind())
+            }
+            Part::SubField { parent, name, sub_field } => {
+                stream.simple(name, sub_field.simple(), Some(parent), false);
+                stream.finish(sub_field.simple().kind().item_kind())
+            }
+            Part::Index(index) => {
+                stream.index(self.object_type, index);
+                stream.finish(ItemKind::CompositeIndex)
+            }
+        }
+    }
+}
+
+/// The bytes that are hashed. `whole` is true while a whole schema is hashed: then options that
+/// do not change an item's identity count as well.
+#[derive(Default)]
+struct Stream {
+    bytes: Vec<u8>,
+}
+
+impl Stream {
+    fn finish(self, kind: ItemKind) -> SchemaId {
+        let digest: [u8; 32] = Sha256::digest(&self.bytes).into();
+        let mut hash = [0; 16];
+        for (i, byte) in hash.iter_mut().enumerate() {
+            *byte = digest[i] ^ digest[i + 16];
+        }
+        SchemaId { kind, hash }
+    }
+
+    /// Length in two bytes, then modified UTF-8: characters above U+FFFF as two surrogates of
+    /// three bytes each, U+0000 as two bytes.
+    fn string(&mut self, text: &str) {
+        let start = self.bytes.len();
+        self.bytes.extend([0, 0]);
+        if text.bytes().all(|b| (1..0x80).contains(&b)) {
+            self.bytes.extend_from_slice(text.as_bytes());
+        } else {
+            for unit in text.encode_utf16() {
+                match unit {
+                    1..=0x7f => self.bytes.push(unit as u8),
+                    0 | 0x80..=0x7ff => {
+                        self.bytes.extend([0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8]);
+                    }
+                    _ => self.bytes.extend([
+                        0xe0 | (unit >> 12) as u8,
+                        0x80 | (unit >> 6 & 0x3f) as u8,
+                        0x80 | (unit & 0x3f) as u8,
+                    ]),
+                }
+            }
+        }
+        // Validation refuses texts whose length does not fit.
+        let len = (self.bytes.len() - start - 2) as u16;
+        self.bytes[start..start + 2].copy_from_slice(&len.to_be_bytes());
+    }
+
+    fn count(&mut self, n: usize) {
+        self.bytes.extend((n as u32).to_be_bytes());
+    }
+
+    fn flag(&mut self, flag: bool) {
+        self.bytes.push(u8::from(flag));
+    }
+
+    fn strings(&mut self, texts: &[String]) {
+        self.count(texts.len());
+        for text in texts {
+            self.string(text);
+        }
+    }
+
+    fn type_head(&mut self, name: &str, whole: bool) {
+        self.string("ObjectType");
+        self.string(name);
+        self.flag(whole);
+    }
+
+    fn object_type(&mut self, object_type: &ObjectType) {
+        self.type_head(object_type.name(), true);
+        self.count(object_type.fields().len());
+        for field in object_type.fields() {
+            self.field(field, true);
+        }
+        self.count(object_type.indexes().len());
+        for index in object_type.indexes() {
+            self.index(object_type, index);
+        }
+    }
+
+    fn field(&mut self, field: &Field, whole: bool) {
+        if let FieldKind::Simple(simple) = field.kind() {
+            self.simple(field.name(), simple, None, whole);
+        } else {
+            self.string(field.kind().item_kind().as_str());
+            self.string(field.name());
+            for (name, sub_field) in field.sub_fields() {
+                self.simple(name, sub_field.simple(), Some(field), whole);
+            }
+        }
+    }
+
+    fn simple(&mut self, name: &str, simple: &Simple, parent: Option<&Field>, whole: bool) {
+        self.string(simple.kind().item_kind().as_str());
+        self.string(name);
+        self.flag(parent.is_some());
+        if let Some(parent) = parent {
+            self.string(parent.kind().item_kind().as_str());
+            self.string(parent.name());
+        }
+        if let SimpleKind::Plain(encoding) = simple.kind() {
+            self.string(encoding.as_str());
+        }
+        self.flag(whole);
+        if whole {
+            self.flag(simple.is_indexed());
+        }
+        match simple.kind() {
+            SimpleKind::Plain(_) => {}
+            SimpleKind::Reference(reference) => {
+                self.flag(whole);
+                if whole {
+                    self.string(reference.inverse_delete().as_str());
+                    self.flag(reference.forward_delete());
+                    self.flag(reference.allow_deleted());
+                    self.flag(reference.object_types().is_some());
+                    if let Some(types) = reference.object_types() {
+                        self.strings(types);
+                    }
+                }
+            }
+            SimpleKind::Enum { identifiers } => self.strings(identifiers),
+            SimpleKind::EnumArray { identifiers, dimensions } => {
+                self.strings(identifiers);
+                self.count(usize::from(*dimensions));
+            }
+        }
+    }
+
+    fn index(&mut self, object_type: &ObjectType, index: &CompositeIndex) {
+        self.string("CompositeIndex");
+        self.string(index.name());
+        self.count(index.fields().len());
+        self.flag(true);
+        for name in index.fields() {
+            let field = object_type.find_field(name);
+            self.flag(field.is_some());
+            if let Some(field) = field {
+                self.field(field, false);
+            }
+        }
+    }
+}

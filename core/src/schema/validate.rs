@@ -1,0 +1,230 @@
+//! The rules a schema model must keep (schema §2.5).
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::error::{Problem, Problems, SchemaError};
+use super::item::{Item, Part};
+use super::model::{
+    CompositeIndex, DeleteAction, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind,
+};
+use super::names::{identifier_can_be_stored, is_enum_identifier, is_name};
+
+/// Texts that enter a schema id are limited to this many bytes of modified UTF-8.
+const MAX_TEXT_BYTES: usize = 65_535;
+const INDEX_FIELDS: std::ops::RangeInclusive<usize> = 2..=4;
+
+impl SchemaModel {
+    /// Checks all rules that can be checked without a database and an encoding registry.
+    ///
+    /// # Errors
+    /// [`SchemaError::Invalid`] with every problem and its place.
+    pub fn validate(&self) -> Result<(), SchemaError> {
+        let mut problems = Vec::new();
+        let mut previous: Option<&ObjectType> = None;
+        for object_type in self.object_types() {
+            let mut report = Report {
+                problems: &mut problems,
+                location: item(object_type, Part::ObjectType).location(),
+            };
+            if previous.is_some_and(|p| p.name() == object_type.name()) {
+                report.add("there is another object type of this name");
+            }
+            previous = Some(object_type);
+            report.check_name(object_type.name());
+            check_type(self, object_type, &mut problems);
+        }
+        check_storage_ids(self, &mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(SchemaError::Invalid(Problems(problems))) }
+    }
+}
+
+fn item<'m>(object_type: &'m ObjectType, part: Part<'m>) -> Item<'m> {
+    Item { object_type, part }
+}
+
+/// Collects the problems of one place.
+struct Report<'p> {
+    problems: &'p mut Vec<Problem>,
+    location: String,
+}
+
+impl Report<'_> {
+    fn add(&mut self, message: impl Into<String>) {
+        self.problems.push(Problem { location: self.location.clone(), message: message.into() });
+    }
+
+    fn check_name(&mut self, name: &str) {
+        if !is_name(name) {
+            self.add(format!("{name:?} is not a valid name"));
+        }
+        self.check_length("name", name);
+    }
+
+    fn check_length(&mut self, what: &str, text: &str) {
+        let len: usize = text
+            .encode_utf16()
+            .map(|unit| match unit {
+                1..=0x7f => 1,
+                0 | 0x80..=0x7ff => 2,
+                _ => 3,
+            })
+            .sum();
+        if len > MAX_TEXT_BYTES {
+            self.add(format!("the {what} is too long: {len} bytes, at most {MAX_TEXT_BYTES}"));
+        }
+    }
+}
+
+fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<Problem>) {
+    let mut previous: Option<&Field> = None;
+    for field in object_type.fields() {
+        let location = item(object_type, Part::Field(field)).location();
+        let mut report = Report { problems, location };
+        if previous.is_some_and(|p| p.name() == field.name()) {
+            report.add("there is another field of this name");
+        }
+        previous = Some(field);
+        report.check_name(field.name());
+        if let FieldKind::Simple(simple) = field.kind() {
+            check_simple(model, simple, false, &mut report);
+        }
+        for (name, sub_field) in field.sub_fields() {
+            let part = Part::SubField { parent: field, name, sub_field };
+            let location = item(object_type, part).location();
+            let mut report = Report { problems, location };
+            check_simple(model, sub_field.simple(), true, &mut report);
+        }
+    }
+    let mut previous: Option<&CompositeIndex> = None;
+    for index in object_type.indexes() {
+        let location = item(object_type, Part::Index(index)).location();
+        let mut report = Report { problems, location };
+        if previous.is_some_and(|p| p.name() == index.name()) {
+            report.add("there is another composite index of this name");
+        }
+        previous = Some(index);
+        report.check_name(index.name());
+        check_index(object_type, index, &mut report);
+    }
+    check_index_prefixes(object_type, problems);
+}
+
+fn check_simple(model: &SchemaModel, simple: &Simple, is_sub_field: bool, report: &mut Report<'_>) {
+    match simple.kind() {
+        SimpleKind::Plain(encoding) => report.check_length("encoding ID", encoding.as_str()),
+        SimpleKind::Reference(reference) => {
+            let action = reference.inverse_delete();
+            if action == DeleteAction::Ignore && !reference.allow_deleted() {
+                report.add(
+                    "delete action IGNORE requires that references to deleted objects are allowed",
+                );
+            }
+            if action == DeleteAction::Remove && !is_sub_field {
+                report.add("delete action REMOVE is only possible inside a collection");
+            }
+            for name in reference.object_types().unwrap_or_default() {
+                if model.find_type(name).is_none() {
+                    report.add(format!("refers to object type {name:?}, which does not exist"));
+                }
+            }
+        }
+        SimpleKind::Enum { identifiers } => check_identifiers(identifiers, report),
+        SimpleKind::EnumArray { identifiers, dimensions } => {
+            check_identifiers(identifiers, report);
+            if *dimensions == 0 {
+                report.add("an enum array has 1 to 255 dimensions, not 0");
+            }
+        }
+    }
+}
+
+fn check_identifiers(identifiers: &[String], report: &mut Report<'_>) {
+    let mut seen = HashMap::with_capacity(identifiers.len());
+    for (i, identifier) in identifiers.iter().enumerate() {
+        if !is_enum_identifier(identifier) {
+            report.add(format!("{identifier:?} is not a valid enum identifier"));
+        } else if !identifier_can_be_stored(identifier) {
+            report.add(format!(
+                "enum identifier {identifier:?} cannot be stored: it has control characters or \
+                 characters above U+FFFF"
+            ));
+        }
+        report.check_length("enum identifier", identifier);
+        if let Some(first) = seen.insert(identifier.as_str(), i) {
+            report.add(format!(
+                "enum identifier {identifier:?} occurs twice, at positions {first} and {i}"
+            ));
+        }
+    }
+}
+
+fn check_index(object_type: &ObjectType, index: &CompositeIndex, report: &mut Report<'_>) {
+    let count = index.fields().len();
+    if !INDEX_FIELDS.contains(&count) {
+        report.add(format!("a composite index is on 2 to 4 fields, not {count}"));
+    }
+    for (i, name) in index.fields().iter().enumerate() {
+        if index.fields().iter().take(i).any(|other| other == name) {
+            report.add(format!("field {name:?} is indexed twice"));
+        }
+        match object_type.find_field(name) {
+            None => report.add(format!("indexes field {name:?}, which does not exist")),
+            Some(field) if field.simple().is_none() => {
+                report.add(format!("indexes field {name:?}, which is no simple field"));
+            }
+            Some(_) => {}
+        }
+    }
+    if object_type.find_field(index.name()).is_some_and(|field| field.simple().is_some()) {
+        report.add("has the name of a simple field");
+    }
+}
+
+fn check_index_prefixes(object_type: &ObjectType, problems: &mut Vec<Problem>) {
+    let mut by_fields: Vec<&CompositeIndex> = object_type.indexes().iter().collect();
+    by_fields.sort_by_key(|index| index.fields());
+    for (index, next) in by_fields.iter().zip(by_fields.iter().skip(1)) {
+        if next.fields().starts_with(index.fields()) {
+            let location = item(object_type, Part::Index(index)).location();
+            let message = format!(
+                "its fields are those of composite index {:?} or the first of them",
+                next.name()
+            );
+            problems.push(Problem { location, message });
+        }
+    }
+}
+
+fn check_storage_ids(model: &SchemaModel, problems: &mut Vec<Problem>) {
+    let mut by_storage_id = HashMap::new();
+    let mut by_schema_id = HashMap::new();
+    for item in model.items() {
+        let Some(storage_id) = item.storage_id() else { continue };
+        let schema_id = item.schema_id();
+        let mut report = Report { problems, location: item.location() };
+        match by_storage_id.entry(storage_id) {
+            Entry::Vacant(free) => {
+                free.insert((schema_id, item));
+            }
+            Entry::Occupied(taken) if taken.get().0 != schema_id => {
+                let other = taken.get().1.location();
+                report.add(format!("has the storage ID {storage_id} of {other}"));
+            }
+            Entry::Occupied(_) => {}
+        }
+        match by_schema_id.entry(schema_id) {
+            Entry::Vacant(free) => {
+                free.insert((storage_id, item));
+            }
+            Entry::Occupied(known) if known.get().0 != storage_id => {
+                let (other_id, other) = known.get();
+                let other = other.location();
+                report.add(format!(
+                    "has storage ID {storage_id}, but its equal {other} has {other_id}"
+                ));
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Schemas as XML documents (schema §3).
+
+mod document;
+mod read;
+mod write;
+
+pub use write::XmlForm;
+
+/// The longest schema document that is read, in bytes.
+pub const MAX_XML_BYTES: usize = 64 << 20;
