@@ -11,6 +11,7 @@
 //! what they hold.
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub)]
 
+mod databases;
 mod options;
 mod report;
 mod vectors;
@@ -24,7 +25,7 @@ use report::Report;
 type Run = fn(&Path, &mut Report);
 
 /// The kinds of cases, each in the folder of its name.
-const KINDS: &[(&str, Run)] = &[("vectors", vectors::run)];
+const KINDS: &[(&str, Run)] = &[("vectors", vectors::run), ("databases", databases::run)];
 
 fn main() -> ExitCode {
     let dir = match golden_dir() {

@@ -1,0 +1,30 @@
+//! Complete databases in several forms, and what they must answer.
+
+mod answers;
+mod forms;
+mod pairs;
+
+use std::path::Path;
+
+use permazen_tests::files;
+
+use crate::report::Report;
+use answers::Answers;
+
+/// Checks every database below `dir`.
+pub fn run(dir: &Path, report: &mut Report) {
+    for name in files::folders_with(dir, "answers.json") {
+        let folder = dir.join(&name);
+        let group = format!("databases/{name}");
+        let answers: Answers = match files::json(&folder, "answers.json") {
+            Ok(answers) => answers,
+            Err(error) => {
+                report.case(&group, "answers.json", || Err(error.into()));
+                continue;
+            }
+        };
+        for form in forms::of(&folder) {
+            pairs::check(&group, &folder, &form, &answers, report);
+        }
+    }
+}
