@@ -18,6 +18,8 @@ mod walker;
 mod write_lock;
 mod writes;
 
+pub mod counting;
+pub mod fault;
 pub mod filter;
 pub mod key;
 #[cfg(feature = "lmdb")]

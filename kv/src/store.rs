@@ -244,6 +244,14 @@ pub trait KvTransaction: KvWrite {
         Err(KvError::Unsupported("a snapshot of a transaction"))
     }
 
+    /// What this transaction sees, read without the risk of a conflict: should another one change
+    /// it meanwhile, this one does not fail for it.
+    ///
+    /// None where the store does not track reads, so that there is no difference.
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        None
+    }
+
     /// Makes the changes durable and visible to others; a read-only transaction just ends.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{dump, role, spawn, spawn_limited, wait_for};
 use permazen_kv::lmdb::{Durability, LmdbStore};
 use permazen_kv::{
-    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, SharedRead, TxOptions,
+    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, SharedRead, TxOptions,
 };
 use tempfile::TempDir;
 

@@ -1,0 +1,304 @@
+//! A wrapper that counts what is done to a store, for tests of what operations cost.
+
+use std::ops::Sub;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::{
+    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
+    Result, Scan, SharedRead, Statistics, TxOptions,
+};
+
+/// How many operations there were, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Operations {
+    /// Transactions begun.
+    pub begins: u64,
+    /// Values asked for by their key.
+    pub gets: u64,
+    /// Places looked for in key order: scans begun, and first and last pairs asked for.
+    pub seeks: u64,
+    /// Pairs that scans delivered.
+    pub steps: u64,
+    /// Values set.
+    pub puts: u64,
+    /// Keys removed singly.
+    pub removes: u64,
+    /// Spans removed.
+    pub span_removes: u64,
+    /// Counters adjusted.
+    pub adjusts: u64,
+    /// Snapshots taken.
+    pub snapshots: u64,
+    /// Transactions committed.
+    pub commits: u64,
+}
+
+impl Operations {
+    /// All operations that read.
+    pub fn reads(&self) -> u64 {
+        self.gets + self.seeks + self.steps
+    }
+
+    /// All operations that write.
+    pub fn writes(&self) -> u64 {
+        self.puts + self.removes + self.span_removes + self.adjusts
+    }
+}
+
+/// What was done between two readings of a [`Counter`].
+impl Sub for Operations {
+    type Output = Operations;
+
+    fn sub(self, earlier: Operations) -> Operations {
+        Operations {
+            begins: self.begins - earlier.begins,
+            gets: self.gets - earlier.gets,
+            seeks: self.seeks - earlier.seeks,
+            steps: self.steps - earlier.steps,
+            puts: self.puts - earlier.puts,
+            removes: self.removes - earlier.removes,
+            span_removes: self.span_removes - earlier.span_removes,
+            adjusts: self.adjusts - earlier.adjusts,
+            snapshots: self.snapshots - earlier.snapshots,
+            commits: self.commits - earlier.commits,
+        }
+    }
+}
+
+/// The running counts of a [`CountingStore`]. Clones share them, so they can be read while a
+/// transaction is open.
+#[derive(Debug, Clone, Default)]
+pub struct Counter {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    begins: AtomicU64,
+    gets: AtomicU64,
+    seeks: AtomicU64,
+    steps: AtomicU64,
+    puts: AtomicU64,
+    removes: AtomicU64,
+    span_removes: AtomicU64,
+    adjusts: AtomicU64,
+    snapshots: AtomicU64,
+    commits: AtomicU64,
+}
+
+impl Counter {
+    /// The operations so far.
+    pub fn read(&self) -> Operations {
+        self.with(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// The operations since the last call, or since the beginning.
+    pub fn take(&self) -> Operations {
+        self.with(|count| count.swap(0, Ordering::Relaxed))
+    }
+
+    fn with(&self, read: impl Fn(&AtomicU64) -> u64) -> Operations {
+        let counts = &*self.counts;
+        Operations {
+            begins: read(&counts.begins),
+            gets: read(&counts.gets),
+            seeks: read(&counts.seeks),
+            steps: read(&counts.steps),
+            puts: read(&counts.puts),
+            removes: read(&counts.removes),
+            span_removes: read(&counts.span_removes),
+            adjusts: read(&counts.adjusts),
+            snapshots: read(&counts.snapshots),
+            commits: read(&counts.commits),
+        }
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A store whose operations are counted.
+///
+/// ```
+/// use permazen_kv::counting::CountingStore;
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = CountingStore::new(MemoryStore::new());
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.get(b"key")?;
+/// let done = store.counter().read();
+/// assert_eq!((done.puts, done.gets), (1, 1));
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CountingStore<D> {
+    inner: D,
+    counter: Counter,
+}
+
+impl<D> CountingStore<D> {
+    /// Counts what is done to `inner` through this.
+    pub fn new(inner: D) -> Self {
+        CountingStore { inner, counter: Counter::default() }
+    }
+
+    /// The running counts.
+    pub fn counter(&self) -> Counter {
+        self.counter.clone()
+    }
+
+    /// The store below, where nothing is counted.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+}
+
+impl<D: KvDatabase> KvDatabase for CountingStore<D> {
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        let inner = self.inner.begin(options)?;
+        let counts = Arc::clone(&self.counter.counts);
+        count(&counts.begins);
+        Ok(Box::new(Counted { inner, counts }))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        self.inner.statistics()
+    }
+}
+
+/// A transaction or snapshot whose operations are counted.
+struct Counted<T> {
+    inner: T,
+    counts: Arc<Counts>,
+}
+
+impl<T: KvRead> KvRead for Counted<T> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        count(&self.counts.gets);
+        self.inner.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        count(&self.counts.seeks);
+        let scan = self.inner.scan(span, direction)?;
+        Ok(Box::new(scan.inspect(|_| count(&self.counts.steps))))
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        count(&self.counts.seeks);
+        self.inner.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        count(&self.counts.seeks);
+        self.inner.at_most(min, max)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.inner.max_key_len()
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.inner.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.inner.decode_counter(value)
+    }
+}
+
+impl KvWrite for Counted<Box<dyn KvTransaction + Send + '_>> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        count(&self.counts.puts);
+        self.inner.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        count(&self.counts.removes);
+        self.inner.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        count(&self.counts.span_removes);
+        self.inner.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        count(&self.counts.adjusts);
+        self.inner.adjust_counter(key, by)
+    }
+}
+
+impl KvTransaction for Counted<Box<dyn KvTransaction + Send + '_>> {
+    fn is_read_only(&self) -> bool {
+        self.inner.is_read_only()
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.inner.set_read_only()
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.inner.set_timeout(timeout)
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        count(&self.counts.snapshots);
+        let inner = self.inner.snapshot()?;
+        Ok(Arc::new(Counted { inner, counts: Arc::clone(&self.counts) }))
+    }
+
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        self.inner.untracked()
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        count(&self.counts.commits);
+        self.inner.commit()
+    }
+
+    fn rollback(self: Box<Self>) {
+        self.inner.rollback();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    #[test]
+    fn every_kind_is_counted_and_nothing_else() {
+        let store = CountingStore::new(MemoryStore::new());
+        let counter = store.counter();
+        let mut tx = store.begin(&TxOptions::writing()).unwrap();
+        for key in 0..5 {
+            tx.put(&[key], &[0; 8]).unwrap();
+        }
+        tx.get(&[1]).unwrap();
+        tx.adjust_counter(&[1], 5).unwrap();
+        tx.remove(&[2]).unwrap();
+        tx.remove_span(KeySpan::new(&[3], Some(&[4]))).unwrap();
+        tx.at_least(&[0], None).unwrap();
+        tx.at_most(&[0], None).unwrap();
+        assert_eq!(tx.scan(KeySpan::FULL, Direction::Forward).unwrap().take(2).count(), 2);
+        let seen = counter.read();
+        assert_eq!((seen.seeks, seen.steps, seen.gets, seen.puts), (3, 2, 1, 5));
+        assert_eq!((seen.reads(), seen.writes()), (6, 8));
+        let snapshot = tx.snapshot().unwrap();
+        tx.commit().unwrap();
+        snapshot.get(&[1]).unwrap();
+        let after = counter.take() - seen;
+        assert_eq!((after.snapshots, after.commits, after.gets), (1, 1, 1));
+        assert_eq!(counter.read(), Operations::default());
+    }
+}
