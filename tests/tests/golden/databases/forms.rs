@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
-use permazen_tests::files;
+use permazen_tests::files::{self, FileError};
+use permazen_tests::scratch::Scratch;
 
 use crate::report::{Outcome, Stop};
 
@@ -15,7 +17,7 @@ pub struct Form {
     /// The opened copy, or why it could not be opened.
     pub store: Outcome<Box<dyn KvDatabase>>,
     /// What must outlive the store.
-    _scratch: Option<permazen_tests::scratch::Scratch>,
+    _scratch: Option<Scratch>,
 }
 
 impl Form {
@@ -32,11 +34,28 @@ impl Form {
 /// All forms found in the folder of a database.
 pub fn of(folder: &Path) -> Vec<Form> {
     let mut forms = Vec::new();
+    if files::find(&folder.join("lmdb"), "data.mdb").is_some() {
+        forms.push(opened("lmdb", Scratch::lmdb(folder), |path| Ok(LmdbStore::open(path)?)));
+    }
     if files::find(folder, "kv.xml").is_some() {
         let store = in_memory(folder).map(|store| Box::new(store) as Box<dyn KvDatabase>);
         forms.push(Form { name: "xml", store, _scratch: None });
     }
     forms
+}
+
+fn opened<S: KvDatabase + 'static>(
+    name: &'static str,
+    scratch: Result<Scratch, FileError>,
+    open: impl FnOnce(&Path) -> Outcome<S>,
+) -> Form {
+    match scratch {
+        Ok(scratch) => {
+            let store = open(scratch.path()).map(|store| Box::new(store) as Box<dyn KvDatabase>);
+            Form { name, store, _scratch: Some(scratch) }
+        }
+        Err(error) => Form { name, store: Err(error.into()), _scratch: None },
+    }
 }
 
 /// The pairs of `kv.xml` in memory.

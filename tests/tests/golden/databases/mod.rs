@@ -3,6 +3,7 @@
 mod answers;
 mod forms;
 mod pairs;
+mod schemas;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub fn run(dir: &Path, report: &mut Report) {
         };
         for form in forms::of(&folder) {
             pairs::check(&group, &folder, &form, &answers, report);
+            schemas::check(&group, &folder, &form, report);
         }
     }
 }
