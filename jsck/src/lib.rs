@@ -1,1 +1,151 @@
-//! Consistency checker of Permazen databases.
+//! Consistency checker and repairer of Permazen databases.
+//!
+//! [`check`] reads every pair of a database and reports whatever contradicts the format: damaged
+//! meta-data, fields that cannot be read, references to nothing, index entries missing or left
+//! over. [`repair`] does the same and mends what it finds, by one rule: *an object is what its
+//! own pairs say, everything derived follows*. Index entries and the object schema index are put
+//! right, a field pair that cannot be used is removed, and what cannot be mended safely is
+//! reported and left alone.
+//!
+//! What is found is complete without repairing: everything is judged as it will be after repair,
+//! so one pass sees it all. Follows sections 1 and 2 of the specification of the tools.
+//!
+//! ```
+//! use permazen::kv::{KvDatabase, TxOptions, memory::MemoryStore};
+//! use permazen_jsck::{Options, check};
+//!
+//! let store = MemoryStore::new();
+//! let kv = store.begin(&TxOptions::reading())?;
+//! let report = check(&*kv, &Options::default(), &mut |finding| println!("{finding}"))?;
+//! assert_eq!(report.findings, 1); // an empty store is no database yet
+//! # Ok::<(), permazen_jsck::Error>(())
+//! ```
+#![deny(missing_docs)]
+
+mod check;
+mod content;
+mod finding;
+mod indexes;
+mod joint;
+mod known;
+mod metadata;
+mod objects;
+mod output;
+mod ranges;
+mod repair;
+mod sort;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use permazen::StorageId;
+use permazen::encoding::EncodingRegistry;
+use permazen::layout::SchemaIndex;
+use permazen::schema::{SchemaId, SchemaModel};
+
+pub use check::{check, check_with};
+pub use finding::{Class, Finding, Fix};
+pub use repair::{RepairReport, repair};
+
+/// How to check.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The encodings the recorded schemas may use.
+    pub encodings: Arc<EncodingRegistry>,
+    /// Stop after this many findings.
+    pub max_findings: u64,
+    /// Report schemas no object uses, and remove them when repairing.
+    pub collect_schemas: bool,
+    /// Take the database to be of this format version, whatever it says; only 1 is known.
+    pub format_version: Option<u32>,
+    /// Schemas to record (`Some`) or to remove (`None`) whatever is recorded.
+    pub schemas: BTreeMap<SchemaIndex, Option<SchemaModel>>,
+    /// Storage IDs to assign (`Some`) or to remove (`None`) whatever is recorded.
+    pub storage_ids: BTreeMap<StorageId, Option<SchemaId>>,
+    /// About how many bytes to keep in memory before sorting on disk.
+    pub sort_memory: usize,
+    /// Set from elsewhere to end the check early.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            encodings: Arc::new(EncodingRegistry::new()),
+            max_findings: u64::MAX,
+            collect_schemas: false,
+            format_version: None,
+            schemas: BTreeMap::new(),
+            storage_ids: BTreeMap::new(),
+            sort_memory: 64 << 20,
+            stop: None,
+        }
+    }
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What is being looked at.
+    pub phase: &'static str,
+    /// How many pairs were read so far; objects are read twice.
+    pub entries: u64,
+}
+
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// How many findings there were, warnings not counted.
+    pub findings: u64,
+    /// Findings that are advice only.
+    pub warnings: u64,
+    /// Findings about which repair could do nothing.
+    pub unrepairable: u64,
+    /// How many pairs were read; objects are read twice.
+    pub entries: u64,
+    /// How many objects there are, as far as the check came.
+    pub objects: u64,
+    /// Whether everything was looked at: neither stopped nor at the limit, and the meta-data was
+    /// good enough to go on to the objects.
+    pub complete: bool,
+}
+
+impl Report {
+    /// Whether all of the database was looked at and nothing is wrong with it.
+    pub fn is_clean(&self) -> bool {
+        self.complete && self.findings == 0
+    }
+}
+
+/// Why a database could not be checked or repaired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] permazen::kv::KvError),
+    /// A temporary or undo file failed.
+    #[error("file: {0}")]
+    File(#[from] std::io::Error),
+    /// Something was decoded differently the second time.
+    #[error("decoding: {0}")]
+    Encoding(#[from] permazen::encoding::EncodingError),
+    /// A setting is impossible.
+    #[error("{0}")]
+    Option(String),
+    /// Repairing again and again did not come to an end.
+    #[error("still {findings} findings after {passes} repair passes; nothing was changed")]
+    NotConverged {
+        /// How often it was tried.
+        passes: u32,
+        /// What was left.
+        findings: u64,
+    },
+}
+
+/// Result of a check.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -66,6 +66,12 @@ impl ResolvedType {
         find_by_name(&self.fields, name, |f| &f.name)
     }
 
+    /// Position, in the list of fields, of the one with that storage ID; sub-fields are not found.
+    pub fn field_position(&self, id: StorageId) -> Option<usize> {
+        let at = self.by_storage_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        self.by_storage_id.get(at).map(|&(_, position)| position)
+    }
+
     /// The field with that storage ID; sub-fields are not found.
     pub fn field_by_storage_id(&self, id: StorageId) -> Option<&Arc<ResolvedField>> {
         find_by_storage_id(&self.fields, &self.by_storage_id, id)

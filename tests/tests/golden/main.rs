@@ -11,6 +11,7 @@
 //! what they hold.
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub)]
 
+mod corruptions;
 mod databases;
 mod options;
 mod report;
@@ -25,7 +26,8 @@ use report::Report;
 type Run = fn(&Path, &mut Report);
 
 /// The kinds of cases, each in the folder of its name.
-const KINDS: &[(&str, Run)] = &[("vectors", vectors::run), ("databases", databases::run)];
+const KINDS: &[(&str, Run)] =
+    &[("vectors", vectors::run), ("databases", databases::run), ("corruptions", corruptions::run)];
 
 fn main() -> ExitCode {
     let dir = match golden_dir() {

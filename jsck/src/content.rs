@@ -1,0 +1,353 @@
+//! The content of objects: values, counters, elements, entries.
+
+use std::borrow::Cow;
+
+use permazen::ObjId;
+use permazen::encoding::{EncodingKind, Reader, uint};
+use permazen::kv::KvRead;
+use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
+
+use crate::finding::{Class, Finding};
+use crate::known::Known;
+use crate::objects::list_index;
+use crate::output::{Checked, Output};
+use crate::sort::Sorter;
+
+/// One pair of an object's content.
+pub(crate) struct Place<'p> {
+    pub(crate) id: ObjId,
+    pub(crate) object_type: &'p ResolvedType,
+    pub(crate) field: &'p ResolvedField,
+    /// The whole key.
+    pub(crate) key: &'p [u8],
+    /// What follows object ID and field storage ID in the key.
+    pub(crate) tail: &'p [u8],
+    pub(crate) value: &'p [u8],
+}
+
+impl Place<'_> {
+    fn finding(&self, class: Class, detail: impl Into<String>) -> Finding {
+        self.finding_in(self.field, class, detail)
+    }
+
+    fn finding_in(
+        &self,
+        field: &ResolvedField,
+        class: Class,
+        detail: impl Into<String>,
+    ) -> Finding {
+        Finding::new(class, self.key, detail)
+            .value(self.value)
+            .object(self.id)
+            .item(format!("{}.{}", self.object_type.name, field.full_name))
+    }
+
+    /// The part of the key before the tail.
+    fn prefix(&self) -> &[u8] {
+        self.key.get(..self.key.len() - self.tail.len()).unwrap_or_default()
+    }
+}
+
+/// Checks content and collects the index entries it calls for.
+pub(crate) struct Content<'a, 'o> {
+    pub(crate) kv: &'a dyn KvRead,
+    pub(crate) bundle: &'a SchemaBundle,
+    pub(crate) known: &'a Known,
+    pub(crate) expected: &'a mut Sorter,
+    pub(crate) out: &'a mut Output<'o>,
+}
+
+/// Encoded bytes that can be used, or why not.
+enum Judged<'v> {
+    Good,
+    /// A value, but to be written like this.
+    Rewrite(Vec<u8>),
+    Bad(Class, Cow<'v, str>),
+}
+
+impl Content<'_, '_> {
+    /// The bytes to be used as the value of a simple field, or none for its default.
+    pub(crate) fn simple<'v>(
+        &mut self,
+        place: &Place<'v>,
+        simple: &ResolvedSimple,
+    ) -> Checked<Option<Cow<'v, [u8]>>> {
+        if !place.tail.is_empty() {
+            self.out
+                .report(place.finding(Class::TrailingGarbage, "bytes follow the field's key"))?;
+            return Ok(None);
+        }
+        if place.value == &*simple.default {
+            self.out.report(
+                place.finding(Class::DefaultValueStored, "the default value is never stored"),
+            )?;
+            return Ok(None);
+        }
+        match self.judge(place, place.field, simple, place.value, Class::UndecodableValue)? {
+            Judged::Good => Ok(Some(Cow::Borrowed(place.value))),
+            Judged::Bad(class, detail) => {
+                self.out.report(place.finding(class, detail))?;
+                Ok(None)
+            }
+            Judged::Rewrite(canonical) => {
+                let finding =
+                    place.finding(Class::NonCanonicalValue, "not the encoder's form of the value");
+                if canonical == *simple.default {
+                    self.out.report(finding)?;
+                    return Ok(None);
+                }
+                self.out.report(finding.put(&canonical))?;
+                Ok(Some(Cow::Owned(canonical)))
+            }
+        }
+    }
+
+    pub(crate) fn counter(&mut self, place: &Place<'_>) -> Checked {
+        if !place.tail.is_empty() {
+            return self
+                .out
+                .report(place.finding(Class::TrailingGarbage, "bytes follow the counter's key"));
+        }
+        if let Err(e) = self.kv.decode_counter(place.value) {
+            return self.out.report(place.finding(
+                Class::BadCounterValue,
+                format!("{e}; without the pair the counter reads zero"),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_element(&mut self, place: &Place<'_>, element: &ResolvedField) -> Checked {
+        let Some(simple) = element.simple() else { return Ok(()) };
+        match self.judge(place, element, simple, place.tail, Class::UndecodableElement)? {
+            Judged::Bad(class, detail) => self.out.report(place.finding_in(element, class, detail)),
+            Judged::Rewrite(canonical) => {
+                let key = [place.prefix(), &canonical].concat();
+                if !self.rewrite_key(place, element, key, &[])? {
+                    return Ok(());
+                }
+                self.call_for(element, &[&canonical, place.id.as_bytes()])
+            }
+            Judged::Good => {
+                if !place.value.is_empty() {
+                    let finding = place.finding_in(
+                        element,
+                        Class::NonEmptyElementValue,
+                        "the value of a set element's pair is always empty",
+                    );
+                    self.out.report(finding.put(&[]))?;
+                }
+                self.call_for(element, &[place.tail, place.id.as_bytes()])
+            }
+        }
+    }
+
+    pub(crate) fn list_element(
+        &mut self,
+        place: &Place<'_>,
+        element: &ResolvedField,
+        count: &mut u32,
+    ) -> Checked {
+        let Some(simple) = element.simple() else { return Ok(()) };
+        let mut reader = Reader::new(place.tail);
+        let found =
+            match uint::read(&mut reader) {
+                Err(e) => {
+                    return self.out.report(place.finding(
+                        Class::BadListIndex,
+                        format!("the list index cannot be read: {e}"),
+                    ));
+                }
+                Ok(_) if !reader.is_empty() => {
+                    return self.out.report(
+                        place.finding(Class::TrailingGarbage, "bytes follow the list index"),
+                    );
+                }
+                Ok(found) => found,
+            };
+        let value =
+            match self.judge(place, element, simple, place.value, Class::UndecodableElement)? {
+                Judged::Bad(class, detail) => {
+                    return self.out.report(place.finding_in(element, class, detail));
+                }
+                Judged::Rewrite(canonical) => {
+                    let finding = place.finding_in(
+                        element,
+                        Class::NonCanonicalValue,
+                        "not the encoder's form of the value",
+                    );
+                    self.out.report(finding.put(&canonical))?;
+                    Cow::Owned(canonical)
+                }
+                Judged::Good => Cow::Borrowed(place.value),
+            };
+        let index = list_index(*count);
+        if place.tail != index {
+            self.renumber(place, *count, found, &index, &value)?;
+        }
+        self.call_for(element, &[&value, place.id.as_bytes(), &index])?;
+        *count += 1;
+        Ok(())
+    }
+
+    /// Reports that an element has to move to another position, and moves it.
+    fn renumber(
+        &mut self,
+        place: &Place<'_>,
+        count: u32,
+        found: u32,
+        index: &[u8],
+        value: &[u8],
+    ) -> Checked {
+        let class = if count.abs_diff(found) > 1 && found > count {
+            Class::BadListIndex
+        } else {
+            Class::ListGap
+        };
+        let finding = place.finding(class, format!("list index {found} where {count} is next"));
+        let new_key = [place.prefix(), index].concat();
+        // The old key may already have been given to an earlier element; then it stays.
+        if found < count && place.tail == list_index(found) {
+            self.out.change(new_key, Some(value.to_vec()));
+            return Ok(());
+        }
+        self.out.report(finding)?;
+        self.out.change(new_key, Some(value.to_vec()));
+        Ok(())
+    }
+
+    pub(crate) fn map_entry(
+        &mut self,
+        place: &Place<'_>,
+        key: &ResolvedField,
+        value: &ResolvedField,
+    ) -> Checked {
+        let (Some(simple_key), Some(simple_value)) = (key.simple(), value.simple()) else {
+            return Ok(());
+        };
+        let new_key =
+            match self.judge(place, key, simple_key, place.tail, Class::UndecodableElement)? {
+                Judged::Bad(class, detail) => {
+                    return self.out.report(place.finding_in(key, class, detail));
+                }
+                Judged::Rewrite(canonical) => Some(canonical),
+                Judged::Good => None,
+            };
+        let new_value =
+            match self.judge(place, value, simple_value, place.value, Class::UndecodableElement)? {
+                Judged::Bad(class, detail) => {
+                    return self.out.report(place.finding_in(value, class, detail));
+                }
+                Judged::Rewrite(canonical) => Some(canonical),
+                Judged::Good => None,
+            };
+        let entry_value = new_value.as_deref().unwrap_or(place.value);
+        let entry_key = match &new_key {
+            Some(canonical) => {
+                let moved = [place.prefix(), canonical].concat();
+                if !self.rewrite_key(place, key, moved, entry_value)? {
+                    return Ok(());
+                }
+                &canonical[..]
+            }
+            None => {
+                if let Some(canonical) = &new_value {
+                    let finding = place.finding_in(
+                        value,
+                        Class::NonCanonicalValue,
+                        "not the encoder's form of the value",
+                    );
+                    self.out.report(finding.put(canonical))?;
+                }
+                place.tail
+            }
+        };
+        self.call_for(key, &[entry_key, place.id.as_bytes()])?;
+        self.call_for(value, &[entry_value, place.id.as_bytes(), entry_key])
+    }
+
+    /// A pair whose key is not as the encoder writes it moves to the right key, unless that is
+    /// taken: then the pair there is the one readers find, and this one goes. Tells whether it
+    /// moved.
+    fn rewrite_key(
+        &mut self,
+        place: &Place<'_>,
+        field: &ResolvedField,
+        key: Vec<u8>,
+        value: &[u8],
+    ) -> Checked<bool> {
+        self.out.report(place.finding_in(
+            field,
+            Class::NonCanonicalValue,
+            "not the encoder's form of the key",
+        ))?;
+        let free = self.kv.get(&key)?.is_none();
+        if free {
+            self.out.change(key, Some(value.to_vec()));
+        }
+        Ok(free)
+    }
+
+    fn call_for(&mut self, field: &ResolvedField, parts: &[&[u8]]) -> Checked {
+        if !field.is_indexed() {
+            return Ok(());
+        }
+        match parts {
+            [a, b] => self.expected.push(&[&field.key, a, b])?,
+            [a, b, c] => self.expected.push(&[&field.key, a, b, c])?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &mut self,
+        place: &Place<'_>,
+        field: &ResolvedField,
+        simple: &ResolvedSimple,
+        bytes: &[u8],
+        undecodable: Class,
+    ) -> Checked<Judged<'static>> {
+        let encoding = &*simple.encoding;
+        if encoding.check_canonical(bytes).is_err() {
+            let mut reader = Reader::new(bytes);
+            let value = match encoding.decode(&mut reader) {
+                Err(e) => {
+                    let detail = format!("no value of {}: {e}", encoding.name());
+                    return Ok(Judged::Bad(undecodable, detail.into()));
+                }
+                Ok(_) if !reader.is_empty() => {
+                    return Ok(Judged::Bad(
+                        Class::TrailingGarbage,
+                        format!("{} bytes follow the value", reader.rest().len()).into(),
+                    ));
+                }
+                Ok(value) => value,
+            };
+            let mut canonical = Vec::new();
+            return Ok(match encoding.encode(&value, &mut canonical) {
+                Ok(()) if canonical != bytes => Judged::Rewrite(canonical),
+                Ok(()) => Judged::Good,
+                Err(e) => Judged::Bad(
+                    undecodable,
+                    format!("a value {} cannot hold: {e}", encoding.name()).into(),
+                ),
+            });
+        }
+        let Some(reference) = &simple.reference else { return Ok(Judged::Good) };
+        debug_assert!(matches!(encoding.kind(), EncodingKind::Reference(_)));
+        let Ok(target) = ObjId::from_slice(bytes) else { return Ok(Judged::Good) };
+        if !reference.allow_deleted && !self.known.contains(self.kv, self.bundle, target)? {
+            return Ok(Judged::Bad(
+                Class::DanglingReference,
+                format!("refers to object {target}, which does not exist").into(),
+            ));
+        }
+        if !reference.allows(target.storage_id()) {
+            let detail = format!("refers to object {target}, whose type the field does not allow");
+            let finding = place.finding_in(field, Class::DisallowedReference, detail);
+            self.out.report(finding.unrepairable())?;
+        }
+        Ok(Judged::Good)
+    }
+}

@@ -1,0 +1,254 @@
+//! What the checker reports.
+
+use std::fmt;
+
+use permazen::ObjId;
+
+/// One thing that is wrong with a database. It concerns exactly one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The kind of damage.
+    pub class: Class,
+    /// The key it is about.
+    pub key: Vec<u8>,
+    /// The value stored under the key now, if it is there.
+    pub value: Option<Vec<u8>>,
+    /// What repair does.
+    pub fix: Fix,
+    /// The object concerned, if it is about one.
+    pub object: Option<ObjId>,
+    /// The schema item concerned: `Person`, `Person.name`, `Person.tags.element`, `Person#nameAge`.
+    pub item: Option<String>,
+    /// What is wrong, in words.
+    pub detail: String,
+}
+
+/// What repair does about a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fix {
+    /// The key is removed.
+    Remove,
+    /// The key gets this value.
+    Put(Vec<u8>),
+    /// There is nothing repair could do safely: the database is left as it is.
+    None,
+}
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// The kind of damage a finding reports.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Class {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Class {
+            /// Every class there is.
+            pub const ALL: &'static [Class] = &[$(Class::$name,)*];
+
+            /// The name used in reports: words with hyphens.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Class::$name => $text,)* }
+            }
+        }
+    };
+}
+
+classes! {
+    /// A pair in a range that must be empty.
+    ForeignKey = "foreign-key",
+    /// The format version pair is absent.
+    MissingFormatVersion = "missing-format-version",
+    /// The format version is not exactly 1.
+    BadFormatVersion = "bad-format-version",
+    /// A schema table key cannot be decoded, names index 0, or goes on after the index.
+    BadSchemaTableKey = "bad-schema-table-key",
+    /// A storage ID table key cannot be decoded, names ID 0, or goes on after the ID.
+    BadStorageIdKey = "bad-storage-id-key",
+    /// A schema table value cannot be inflated, parsed or accepted as a schema.
+    BadSchemaXml = "bad-schema-xml",
+    /// Bytes follow a compressed schema.
+    TrailingGarbageSchema = "trailing-garbage-schema",
+    /// Storage IDs or objects need a schema that is not recorded.
+    MissingSchema = "missing-schema",
+    /// One schema is recorded twice.
+    DuplicateSchema = "duplicate-schema",
+    /// A storage ID table value is not one schema ID.
+    BadStorageIdValue = "bad-storage-id-value",
+    /// An item of a schema has no storage ID.
+    MissingStorageId = "missing-storage-id",
+    /// A storage ID belongs to no item of a schema.
+    UnknownStorageId = "unknown-storage-id",
+    /// One schema ID has two storage IDs.
+    DuplicateStorageId = "duplicate-storage-id",
+    /// A schema demands another storage ID than the table gives.
+    ConflictingStorageId = "conflicting-storage-id",
+    /// A schema no object uses.
+    ObsoleteSchema = "obsolete-schema",
+    /// An override changes or repeats what is stored.
+    Override = "override",
+    /// A key shorter than an object ID in the range of an object type.
+    BadObjectKey = "bad-object-key",
+    /// Content of an object that does not exist.
+    OrphanField = "orphan-field",
+    /// The meta-data pair of an object is absent.
+    MissingObjectMeta = "missing-object-meta",
+    /// The meta-data of an object cannot be decoded or has schema index 0.
+    BadObjectMeta = "bad-object-meta",
+    /// The meta-data of an object names a schema that is not recorded.
+    UnknownSchemaIndex = "unknown-schema-index",
+    /// The meta-data of an object names a schema that lacks the type of the object.
+    TypeNotInSchema = "type-not-in-schema",
+    /// The flags byte of an object is not zero.
+    BadObjectFlags = "bad-object-flags",
+    /// Bytes follow the flags of an object.
+    ObjectMetaTrailingGarbage = "object-meta-trailing-garbage",
+    /// A field ID that the type of the object does not have, or that cannot be decoded.
+    UnknownField = "unknown-field",
+    /// Bytes follow a complete key or value of a field or collection.
+    TrailingGarbage = "trailing-garbage",
+    /// The value of a simple field cannot be decoded.
+    UndecodableValue = "undecodable-value",
+    /// An element, key or value of a collection cannot be decoded.
+    UndecodableElement = "undecodable-element",
+    /// A simple field holds its default value, which is never stored.
+    DefaultValueStored = "default-value-stored",
+    /// A value decodes, but is not written the way the encoding writes it.
+    NonCanonicalValue = "non-canonical-value",
+    /// A reference, not allowed to dangle, to an object that does not exist.
+    DanglingReference = "dangling-reference",
+    /// A counter is not eight bytes.
+    BadCounterValue = "bad-counter-value",
+    /// A set element pair has a value.
+    NonEmptyElementValue = "non-empty-element-value",
+    /// List indexes are not 0, 1, 2 …
+    ListGap = "list-gap",
+    /// A list key has no usable index.
+    BadListIndex = "bad-list-index",
+    /// An index entry that an object calls for is absent.
+    MissingIndexEntry = "missing-index-entry",
+    /// An object schema index entry that an object calls for is absent.
+    MissingSchemaIndexEntry = "missing-schema-index-entry",
+    /// An index entry with no object, or no such value in the object, behind it.
+    DanglingIndexEntry = "dangling-index-entry",
+    /// An object schema index entry with no object of that schema behind it.
+    DanglingSchemaIndexEntry = "dangling-schema-index-entry",
+    /// An index entry that cannot be decoded or is not canonical.
+    UndecodableIndexEntry = "undecodable-index-entry",
+    /// An index entry that goes on after its end.
+    TrailingGarbageIndexEntry = "trailing-garbage-index-entry",
+    /// An object schema index key that cannot be decoded or goes on after the object ID.
+    BadSchemaIndexKey = "bad-schema-index-key",
+    /// An index entry with a value.
+    NonEmptyIndexValue = "non-empty-index-value",
+    /// An object schema index entry with a value.
+    NonEmptySchemaIndexValue = "non-empty-schema-index-value",
+    /// A reference to an object of a type its field does not allow; Java's checker does not look
+    /// at it, and it is only a warning.
+    DisallowedReference = "disallowed-reference",
+    /// A key from `ff` up, which the key/value interface reserves; only a warning.
+    ReservedKey = "reserved-key",
+}
+
+impl Class {
+    /// Whether findings of this class are advice only: repair does nothing about them and they
+    /// do not make a database inconsistent.
+    pub fn is_warning(self) -> bool {
+        matches!(self, Class::DisallowedReference | Class::ReservedKey)
+    }
+
+    /// Whether Java's checker does not look at this at all.
+    pub fn is_beyond_reference(self) -> bool {
+        matches!(
+            self,
+            Class::DisallowedReference
+                | Class::ReservedKey
+                | Class::TypeNotInSchema
+                | Class::NonCanonicalValue
+        )
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Finding {
+    pub(crate) fn new(class: Class, key: &[u8], detail: impl Into<String>) -> Self {
+        Finding {
+            class,
+            key: key.to_vec(),
+            value: None,
+            fix: Fix::Remove,
+            object: None,
+            item: None,
+            detail: detail.into(),
+        }
+    }
+
+    pub(crate) fn value(mut self, value: &[u8]) -> Self {
+        self.value = Some(value.to_vec());
+        self
+    }
+
+    pub(crate) fn put(mut self, value: &[u8]) -> Self {
+        self.fix = Fix::Put(value.to_vec());
+        self
+    }
+
+    pub(crate) fn unrepairable(mut self) -> Self {
+        self.fix = Fix::None;
+        self
+    }
+
+    pub(crate) fn object(mut self, id: ObjId) -> Self {
+        self.object = Some(id);
+        self
+    }
+
+    pub(crate) fn item(mut self, item: impl Into<String>) -> Self {
+        self.item = Some(item.into());
+        self
+    }
+}
+
+/// `class: detail: key [hex] …` on one line; long keys and values are cut.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.class)?;
+        if let Some(object) = self.object {
+            write!(f, "object {object} ")?;
+        }
+        if let Some(item) = &self.item {
+            write!(f, "{item}: ")?;
+        }
+        write!(f, "{}; key [{}]", self.detail, Hex(&self.key))?;
+        if let Some(value) = &self.value {
+            write!(f, " value [{}]", Hex(value))?;
+        }
+        match &self.fix {
+            Fix::Remove => write!(f, "; repair removes it"),
+            Fix::Put(new) if new.is_empty() => write!(f, "; repair puts an empty value"),
+            Fix::Put(new) => write!(f, "; repair puts [{}]", Hex(new)),
+            Fix::None if self.class.is_warning() => Ok(()),
+            Fix::None => write!(f, "; cannot be repaired automatically"),
+        }
+    }
+}
+
+/// Bytes in hex, cut after 48 of them.
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 48;
+        for byte in self.0.iter().take(SHOWN) {
+            write!(f, "{byte:02x}")?;
+        }
+        if self.0.len() > SHOWN { write!(f, "...") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,266 @@
+//! The indexes: what is there against what the objects call for, merged in key order.
+
+use std::collections::BTreeMap;
+
+use permazen::encoding::{Reader, uint};
+use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::layout::{OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex};
+use permazen::schema::SchemaBundle;
+use permazen::{ObjId, StorageId};
+
+use crate::finding::{Class, Finding};
+use crate::known::Known;
+use crate::output::{Checked, Output};
+use crate::ranges::{IndexRange, Range, Tail};
+use crate::sort::Sorted;
+
+/// Compares index entries with what the objects call for.
+pub(crate) struct IndexMerge<'a, 'o> {
+    kv: &'a dyn KvRead,
+    bundle: &'a SchemaBundle,
+    known: &'a Known,
+    expected: Expected,
+    out: &'a mut Output<'o>,
+}
+
+impl<'a, 'o> IndexMerge<'a, 'o> {
+    pub(crate) fn new(
+        kv: &'a dyn KvRead,
+        bundle: &'a SchemaBundle,
+        known: &'a Known,
+        expected: Sorted,
+        out: &'a mut Output<'o>,
+    ) -> Checked<Self> {
+        Ok(IndexMerge { kv, bundle, known, expected: Expected::new(expected)?, out })
+    }
+
+    /// Checks the object schema index, then all others in the order of their keys.
+    pub(crate) fn run(&mut self, ranges: &BTreeMap<StorageId, Range>) -> Checked {
+        let KeySpan { min, max } = OBJECT_SCHEMA_INDEX_SPAN;
+        self.merge(&Kind::ObjectSchema, min, max.unwrap_or(&[0, 0x81]))?;
+        for (id, range) in ranges {
+            if let Range::Index(index) = range {
+                let (min, max) = id.key_range();
+                self.merge(&Kind::Index(index), &min, &max)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, kind: &Kind<'_>, min: &[u8], max: &[u8]) -> Checked {
+        for pair in self.kv.scan(KeySpan::new(min, Some(max)), Direction::Forward)? {
+            let (key, value) = pair?;
+            self.out.entry()?;
+            while self.expected.is_below(&key) {
+                self.missing(kind)?;
+            }
+            if self.expected.is(&key) {
+                self.expected.advance()?;
+                if !value.is_empty() {
+                    self.out.report(kind.non_empty(&key, &value))?;
+                }
+            } else {
+                let finding = match kind {
+                    Kind::ObjectSchema => self.surplus_schema_entry(&key),
+                    Kind::Index(index) => self.surplus_entry(index, &key),
+                };
+                self.out.report(finding?.value(&value))?;
+            }
+        }
+        while self.expected.is_below(max) {
+            self.missing(kind)?;
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, kind: &Kind<'_>) -> Checked {
+        let key = self.expected.head.clone();
+        self.expected.advance()?;
+        let finding = match kind {
+            Kind::ObjectSchema => Finding::new(
+                Class::MissingSchemaIndexEntry,
+                &key,
+                "the object schema index lacks the entry of an object",
+            ),
+            Kind::Index(index) => Finding::new(
+                Class::MissingIndexEntry,
+                &key,
+                "the index lacks an entry an object calls for",
+            )
+            .item(index.item.clone()),
+        };
+        let finding = match kind.object(&key) {
+            Some(id) => finding.object(id),
+            None => finding,
+        };
+        self.out.report(finding.put(&[]))
+    }
+
+    fn surplus_schema_entry(&self, key: &[u8]) -> Checked<Finding> {
+        let mut reader = Reader::new(key.get(2..).unwrap_or_default());
+        let bad = |detail: String| Ok(Finding::new(Class::BadSchemaIndexKey, key, detail));
+        let number = match uint::read(&mut reader) {
+            Ok(number) => number,
+            Err(e) => return bad(format!("the schema index cannot be read: {e}")),
+        };
+        if SchemaIndex::new(number).and_then(|index| self.bundle.schema(index)).is_none() {
+            return bad(format!("no schema is recorded under schema index {number}"));
+        }
+        let id = match ObjId::read_from(&mut reader) {
+            Ok(id) => id,
+            Err(e) => return bad(format!("the object ID cannot be read: {e}")),
+        };
+        if !reader.is_empty() {
+            return bad("bytes follow the object ID".to_owned());
+        }
+        let detail = if self.known.contains(self.kv, self.bundle, id)? {
+            format!("object {id} is not of schema {number}")
+        } else {
+            format!("object {id} does not exist")
+        };
+        Ok(Finding::new(Class::DanglingSchemaIndexEntry, key, detail).object(id))
+    }
+
+    fn surplus_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Finding> {
+        let finding = match index.parse(key) {
+            Err(detail) => Finding::new(Class::UndecodableIndexEntry, key, detail),
+            Ok((id, rest)) if !rest.is_empty() => Finding::new(
+                Class::TrailingGarbageIndexEntry,
+                key,
+                format!("{} bytes follow the index entry", rest.len()),
+            )
+            .object(id),
+            Ok((id, _)) => {
+                let detail = if self.known.contains(self.kv, self.bundle, id)? {
+                    format!("object {id} has no such value")
+                } else {
+                    format!("object {id} does not exist")
+                };
+                Finding::new(Class::DanglingIndexEntry, key, detail).object(id)
+            }
+        };
+        Ok(finding.item(index.item.clone()))
+    }
+}
+
+/// Which index is being merged.
+enum Kind<'i> {
+    ObjectSchema,
+    Index(&'i IndexRange),
+}
+
+impl Kind<'_> {
+    fn non_empty(&self, key: &[u8], value: &[u8]) -> Finding {
+        let class = match self {
+            Kind::ObjectSchema => Class::NonEmptySchemaIndexValue,
+            Kind::Index(_) => Class::NonEmptyIndexValue,
+        };
+        let finding = Finding::new(class, key, "the value of an index entry is always empty")
+            .value(value)
+            .put(&[]);
+        match self {
+            Kind::ObjectSchema => finding,
+            Kind::Index(index) => finding.item(index.item.clone()),
+        }
+    }
+
+    /// The object a well-formed entry is about.
+    fn object(&self, key: &[u8]) -> Option<ObjId> {
+        match self {
+            Kind::ObjectSchema => {
+                key.len().checked_sub(8).and_then(|at| ObjId::from_slice(key.get(at..)?).ok())
+            }
+            Kind::Index(index) => index.parse(key).ok().map(|(id, _)| id),
+        }
+    }
+}
+
+impl IndexRange {
+    /// The object ID of an entry and what is left over behind the entry's end.
+    fn parse<'k>(&self, key: &'k [u8]) -> Result<(ObjId, &'k [u8]), String> {
+        let mut reader = Reader::new(key.strip_prefix(&self.key[..]).unwrap_or_default());
+        for column in &self.columns {
+            canonical(
+                &mut reader,
+                |r| column.decode(r).map(drop),
+                |bytes| column.check_canonical(bytes),
+            )
+            .map_err(|e| format!("no value of {}: {e}", column.name()))?;
+        }
+        let id = ObjId::read_from(&mut reader).map_err(|e| format!("no object ID: {e}"))?;
+        match &self.tail {
+            Tail::Nothing => {}
+            Tail::ListPosition => {
+                uint::read(&mut reader).map_err(|e| format!("no list position: {e}"))?;
+            }
+            Tail::MapKey(encodings) => {
+                let start = reader.clone();
+                let fits = encodings.iter().any(|encoding| {
+                    reader = start.clone();
+                    encoding.decode(&mut reader).is_ok()
+                });
+                if !fits {
+                    return Err("no map key".to_owned());
+                }
+            }
+        }
+        Ok((id, reader.rest()))
+    }
+}
+
+fn canonical<E: ToString>(
+    reader: &mut Reader<'_>,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<(), E>,
+    check: impl FnOnce(&[u8]) -> Result<(), E>,
+) -> Result<(), String> {
+    let before = reader.rest();
+    read(reader).map_err(|e| e.to_string())?;
+    let used = before.len() - reader.rest().len();
+    check(before.get(..used).unwrap_or_default()).map_err(|e| e.to_string())
+}
+
+/// The entries objects call for, one ahead.
+struct Expected {
+    sorted: Sorted,
+    head: Vec<u8>,
+    previous: Vec<u8>,
+    ended: bool,
+}
+
+impl Expected {
+    fn new(sorted: Sorted) -> Checked<Self> {
+        let mut expected =
+            Expected { sorted, head: Vec::new(), previous: Vec::new(), ended: false };
+        expected.fill()?;
+        Ok(expected)
+    }
+
+    fn is_below(&self, key: &[u8]) -> bool {
+        !self.ended && &self.head[..] < key
+    }
+
+    fn is(&self, key: &[u8]) -> bool {
+        !self.ended && self.head == key
+    }
+
+    /// Goes on to the next entry; the same entry called for twice counts once.
+    fn advance(&mut self) -> Checked {
+        std::mem::swap(&mut self.head, &mut self.previous);
+        self.fill()?;
+        while !self.ended && self.head == self.previous {
+            self.fill()?;
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> Checked {
+        match self.sorted.next()? {
+            Some(item) => {
+                self.head.clear();
+                self.head.extend_from_slice(item);
+            }
+            None => self.ended = true,
+        }
+        Ok(())
+    }
+}

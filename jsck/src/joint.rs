@@ -1,0 +1,199 @@
+//! Schema table and storage ID table together: do they describe one set of schemas?
+
+use std::collections::{BTreeSet, HashMap};
+
+use permazen::encoding::{Reader, uint};
+use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::layout::{
+    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, prefix_end, schema_table_key, storage_id_table_key,
+};
+use permazen::schema::{SchemaBundle, SchemaId, UnknownEncodings};
+use permazen::{ObjId, StorageId};
+
+use crate::Options;
+use crate::finding::{Class, Finding};
+use crate::metadata::Tables;
+use crate::output::{Checked, Output};
+
+/// The recorded schemas, if the tables describe them without contradiction; otherwise the
+/// findings say why not, and objects and indexes cannot be checked.
+pub(crate) fn check(
+    kv: &dyn KvRead,
+    options: &Options,
+    mut tables: Tables,
+    out: &mut Output<'_>,
+) -> Checked<Option<SchemaBundle>> {
+    let mut usable = tables.usable;
+    usable &= no_schema_twice(&tables, out)?;
+    usable &= no_schema_id_twice(&tables, out)?;
+    usable &= every_item_has_its_storage_id(&tables, out)?;
+    if tables.usable {
+        usable &= every_storage_id_has_an_item(kv, &mut tables, out)?;
+        usable &= no_object_lacks_its_schema(kv, &tables, out)?;
+    }
+    if !usable {
+        return Ok(None);
+    }
+    match SchemaBundle::decode(tables.encoded, &options.encodings, UnknownEncodings::Refuse) {
+        Ok(bundle) => Ok(Some(bundle)),
+        Err(e) => {
+            let key = tables.models.keys().next().map(|&i| schema_table_key(i)).unwrap_or_default();
+            out.report(Finding::new(Class::BadSchemaXml, &key, e.to_string()).unrepairable())?;
+            Ok(None)
+        }
+    }
+}
+
+fn no_schema_twice(tables: &Tables, out: &mut Output<'_>) -> Checked<bool> {
+    let mut seen: HashMap<SchemaId, SchemaIndex> = HashMap::new();
+    let mut good = true;
+    for (&index, model) in &tables.models {
+        if let Some(first) = seen.insert(model.schema_id(), index) {
+            let detail = format!("schemas {first} and {index} are the same");
+            let finding = Finding::new(Class::DuplicateSchema, &schema_table_key(index), detail);
+            out.report(finding.unrepairable())?;
+            good = false;
+        }
+    }
+    Ok(good)
+}
+
+fn no_schema_id_twice(tables: &Tables, out: &mut Output<'_>) -> Checked<bool> {
+    let mut seen: HashMap<SchemaId, StorageId> = HashMap::new();
+    let mut good = true;
+    for (&id, &schema_id) in &tables.storage_ids {
+        if let Some(first) = seen.insert(schema_id, id) {
+            let detail = format!("storage IDs {first} and {id} both stand for {schema_id}");
+            let key = storage_id_table_key(id);
+            out.report(Finding::new(Class::DuplicateStorageId, &key, detail).unrepairable())?;
+            good = false;
+        }
+    }
+    Ok(good)
+}
+
+fn every_item_has_its_storage_id(tables: &Tables, out: &mut Output<'_>) -> Checked<bool> {
+    let assigned: HashMap<SchemaId, StorageId> =
+        tables.storage_ids.iter().map(|(&id, &schema_id)| (schema_id, id)).collect();
+    let mut reported = BTreeSet::new();
+    let mut good = true;
+    for (&index, model) in &tables.models {
+        for item in model.items() {
+            let (class, detail) = match (assigned.get(&item.schema_id()), item.storage_id()) {
+                (Some(&found), Some(wanted)) if found != wanted => (
+                    Class::ConflictingStorageId,
+                    format!(
+                        "schema {index} demands storage ID {wanted} for {item}, the table has {found}"
+                    ),
+                ),
+                (Some(_), _) => continue,
+                (None, _) => {
+                    (Class::MissingStorageId, format!("{item} of schema {index} has no storage ID"))
+                }
+            };
+            good = false;
+            if reported.insert(item.schema_id().to_string()) {
+                let key = item.storage_id().map(storage_id_table_key);
+                let key = key.unwrap_or_else(|| schema_table_key(index));
+                let finding = Finding::new(class, &key, detail).item(item.to_string());
+                out.report(finding.unrepairable())?;
+            }
+        }
+    }
+    Ok(good)
+}
+
+/// A storage ID of no item is left over, and goes; unless there is data under it: then a schema
+/// is missing.
+fn every_storage_id_has_an_item(
+    kv: &dyn KvRead,
+    tables: &mut Tables,
+    out: &mut Output<'_>,
+) -> Checked<bool> {
+    let items: BTreeSet<String> = tables
+        .models
+        .values()
+        .flat_map(|model| {
+            model.items().map(|item| item.schema_id().to_string()).collect::<Vec<_>>()
+        })
+        .collect();
+    let surplus: Vec<(StorageId, SchemaId)> = tables
+        .storage_ids
+        .iter()
+        .map(|(&id, &schema_id)| (id, schema_id))
+        .filter(|(_, schema_id)| !items.contains(&schema_id.to_string()))
+        .collect();
+    let mut in_use = None;
+    for (id, _) in &surplus {
+        let (min, max) = id.key_range();
+        if kv.at_least(&min, Some(&max))?.is_some() {
+            in_use = Some(*id);
+        }
+    }
+    if let Some(id) = in_use {
+        let detail =
+            format!("data is stored under storage ID {id}, but no recorded schema says what it is");
+        let finding = Finding::new(Class::MissingSchema, &storage_id_table_key(id), detail);
+        out.report(finding.unrepairable())?;
+        return Ok(false);
+    }
+    for (id, schema_id) in surplus {
+        let detail = format!("storage ID {id} stands for {schema_id}, which is in no schema");
+        out.report(Finding::new(Class::UnknownStorageId, &storage_id_table_key(id), detail))?;
+        tables.storage_ids.remove(&id);
+        tables.encoded.storage_ids.remove(&id);
+    }
+    Ok(true)
+}
+
+/// An object and the object schema index that agree on a schema that is not recorded say that the
+/// schema is lost, not that the object is damaged.
+fn no_object_lacks_its_schema(
+    kv: &dyn KvRead,
+    tables: &Tables,
+    out: &mut Output<'_>,
+) -> Checked<bool> {
+    let mut from = OBJECT_SCHEMA_INDEX_SPAN.min.to_vec();
+    loop {
+        let span = KeySpan::new(&from, OBJECT_SCHEMA_INDEX_SPAN.max);
+        let Some((key, _)) = kv.at_least(span.min, span.max)? else { return Ok(true) };
+        let mut reader = Reader::new(key.get(2..).unwrap_or_default());
+        let Some(index) = uint::read(&mut reader).ok().and_then(SchemaIndex::new) else {
+            from = [&key[..], &[0]].concat();
+            continue;
+        };
+        let prefix = key.get(..key.len() - reader.rest().len()).unwrap_or_default().to_vec();
+        let Some(end) = prefix_end(&prefix) else { return Ok(true) };
+        if !tables.models.contains_key(&index)
+            && let Some(id) = first_agreeing_object(kv, &prefix, &end, index)?
+        {
+            let detail = format!("object {id} is of schema {index}, which is not recorded");
+            let finding = Finding::new(Class::MissingSchema, &schema_table_key(index), detail);
+            out.report(finding.object(id).unrepairable())?;
+            return Ok(false);
+        }
+        from = end;
+    }
+}
+
+fn first_agreeing_object(
+    kv: &dyn KvRead,
+    prefix: &[u8],
+    end: &[u8],
+    index: SchemaIndex,
+) -> Checked<Option<ObjId>> {
+    const LOOKED_AT: usize = 1000;
+    for pair in kv.scan(KeySpan::new(prefix, Some(end)), Direction::Forward)?.take(LOOKED_AT) {
+        let (key, _) = pair?;
+        let Ok(id) = ObjId::from_slice(key.get(prefix.len()..).unwrap_or_default()) else {
+            continue;
+        };
+        let agrees = kv.get(id.as_bytes())?.is_some_and(|value| {
+            uint::read(&mut Reader::new(&value)).is_ok_and(|n| n == index.get())
+        });
+        if agrees {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}

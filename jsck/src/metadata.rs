@@ -1,0 +1,284 @@
+//! Format version, schema table and storage ID table: each entry by itself.
+
+use std::collections::BTreeMap;
+
+use permazen::StorageId;
+use permazen::encoding::{Reader, string, uint};
+use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::layout::{
+    FORMAT_VERSION, FORMAT_VERSION_KEY, SchemaIndex, schema_table_key, storage_id_table_key,
+};
+use permazen::schema::{
+    InflateError, SchemaId, SchemaModel, SchemaTables, XmlForm, deflate, inflate,
+};
+
+use crate::Options;
+use crate::finding::{Class, Finding};
+use crate::output::{Checked, Output};
+
+/// What the tables hold after every entry was looked at by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    /// The tables as they will be after repair.
+    pub(crate) encoded: SchemaTables,
+    pub(crate) models: BTreeMap<SchemaIndex, SchemaModel>,
+    pub(crate) storage_ids: BTreeMap<StorageId, SchemaId>,
+    /// Whether every entry could be used or repaired.
+    pub(crate) usable: bool,
+}
+
+/// Whether the store is a Permazen database of a format that is known, or will be after repair.
+pub(crate) fn check_format_version(
+    kv: &dyn KvRead,
+    options: &Options,
+    out: &mut Output<'_>,
+) -> Checked<bool> {
+    let stored = kv.get(FORMAT_VERSION_KEY)?.map(|value| value.into_owned());
+    let mut expected = Vec::new();
+    uint::write(FORMAT_VERSION, &mut expected);
+    let finding = match &stored {
+        Some(value) if *value == expected => return Ok(true),
+        Some(value) => {
+            let detail = format!("the format version is not {FORMAT_VERSION}");
+            Finding::new(Class::BadFormatVersion, FORMAT_VERSION_KEY, detail).value(value)
+        }
+        None if kv.at_least(&[], None)?.is_none() => Finding::new(
+            Class::MissingFormatVersion,
+            FORMAT_VERSION_KEY,
+            "the store is empty: it is no Permazen database yet",
+        ),
+        None => Finding::new(
+            Class::MissingFormatVersion,
+            FORMAT_VERSION_KEY,
+            "the format version is missing: this is no Permazen database, or its first pair is lost",
+        ),
+    };
+    if options.format_version.is_some() {
+        out.report(finding.put(&expected))?;
+        return Ok(true);
+    }
+    out.report(finding.unrepairable())?;
+    Ok(false)
+}
+
+/// Reads both tables, entry by entry.
+pub(crate) fn read_tables(
+    kv: &dyn KvRead,
+    options: &Options,
+    out: &mut Output<'_>,
+) -> Checked<Tables> {
+    let mut tables = Tables { usable: true, ..Tables::default() };
+    let mut overrides = options.schemas.clone();
+    for pair in kv.scan(KeySpan::new(&[0, 1], Some(&[0, 2])), Direction::Forward)? {
+        let (key, value) = pair?;
+        out.entry()?;
+        match number(&key).and_then(|n| {
+            SchemaIndex::new(n).filter(|i| !i.is_empty_schema()).ok_or_else(|| "index 0".to_owned())
+        }) {
+            Err(detail) => out.report(
+                Finding::new(Class::BadSchemaTableKey, &key, format!("schema table: {detail}"))
+                    .value(&value),
+            )?,
+            Ok(index) => {
+                let instead = overrides.remove(&index);
+                schema_entry(index, &key, &value, instead, &mut tables, out)?;
+            }
+        }
+    }
+    for (index, model) in overrides {
+        let key = schema_table_key(index);
+        if let Some(model) = model {
+            let value = compressed(&model);
+            out.report(
+                Finding::new(
+                    Class::Override,
+                    &key,
+                    format!("schema {index} is added as asked for"),
+                )
+                .put(&value),
+            )?;
+            tables.encoded.schemas.insert(index, value);
+            tables.models.insert(index, model);
+        }
+    }
+    let mut overrides = options.storage_ids.clone();
+    for pair in kv.scan(KeySpan::new(&[0, 2], Some(&[0, 3])), Direction::Forward)? {
+        let (key, value) = pair?;
+        out.entry()?;
+        match number(&key).and_then(|n| StorageId::new(n).ok_or_else(|| "ID 0".to_owned())) {
+            Err(detail) => out.report(
+                Finding::new(Class::BadStorageIdKey, &key, format!("storage ID table: {detail}"))
+                    .value(&value),
+            )?,
+            Ok(id) => {
+                let instead = overrides.remove(&id);
+                storage_id_entry(id, &key, &value, instead, &mut tables, out)?;
+            }
+        }
+    }
+    for (id, schema_id) in overrides {
+        if let Some(schema_id) = schema_id {
+            let key = storage_id_table_key(id);
+            let value = storage_id_value(schema_id);
+            out.report(
+                Finding::new(
+                    Class::Override,
+                    &key,
+                    format!("storage ID {id} is added as asked for"),
+                )
+                .put(&value),
+            )?;
+            tables.encoded.storage_ids.insert(id, value);
+            tables.storage_ids.insert(id, schema_id);
+        }
+    }
+    Ok(tables)
+}
+
+fn schema_entry(
+    index: SchemaIndex,
+    key: &[u8],
+    value: &[u8],
+    instead: Option<Option<SchemaModel>>,
+    tables: &mut Tables,
+    out: &mut Output<'_>,
+) -> Checked {
+    let decoded = decode_schema(value);
+    if let Some(instead) = instead {
+        let (class, detail) = match &decoded {
+            Ok(_) => (Class::Override, format!("schema {index} is replaced as asked for")),
+            Err((class, detail)) => (*class, format!("schema {index}: {detail}")),
+        };
+        let finding = Finding::new(class, key, detail).value(value);
+        let Some(model) = instead else { return out.report(finding) };
+        let stored = match decoded {
+            Ok(stored) if stored == model => value.to_vec(),
+            _ => compressed(&model),
+        };
+        out.report(finding.put(&stored))?;
+        tables.encoded.schemas.insert(index, stored);
+        tables.models.insert(index, model);
+        return Ok(());
+    }
+    match decoded {
+        Ok(model) => {
+            tables.encoded.schemas.insert(index, value.to_vec());
+            tables.models.insert(index, model);
+        }
+        Err((class, detail)) => {
+            let finding =
+                Finding::new(class, key, format!("schema {index}: {detail}")).value(value);
+            let without = value.get(..value.len() - garbage_len(value)).unwrap_or_default();
+            match (decode_schema(without), inflate(without)) {
+                (Ok(model), Ok(xml)) if class == Class::TrailingGarbageSchema => {
+                    let stored = deflate(&xml);
+                    out.report(finding.put(&stored))?;
+                    tables.encoded.schemas.insert(index, stored);
+                    tables.models.insert(index, model);
+                }
+                _ => {
+                    out.report(finding.unrepairable())?;
+                    tables.usable = false;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decode_schema(value: &[u8]) -> Result<SchemaModel, (Class, String)> {
+    let xml = inflate(value).map_err(|e| match e {
+        InflateError::TrailingBytes(_) => (Class::TrailingGarbageSchema, e.to_string()),
+        _ => (Class::BadSchemaXml, e.to_string()),
+    })?;
+    let bad = |e: permazen::schema::SchemaError| (Class::BadSchemaXml, e.to_string());
+    let model = SchemaModel::from_xml(&xml).map_err(bad)?;
+    model.validate().map_err(bad)?;
+    if model.is_empty() {
+        return Err((Class::BadSchemaXml, "the empty schema is never recorded".to_owned()));
+    }
+    Ok(model)
+}
+
+fn garbage_len(value: &[u8]) -> usize {
+    match inflate(value) {
+        Err(InflateError::TrailingBytes(count)) => count.min(value.len()),
+        _ => 0,
+    }
+}
+
+fn storage_id_entry(
+    id: StorageId,
+    key: &[u8],
+    value: &[u8],
+    instead: Option<Option<SchemaId>>,
+    tables: &mut Tables,
+    out: &mut Output<'_>,
+) -> Checked {
+    let decoded = decode_storage_id(value);
+    if let Some(instead) = instead {
+        let (class, detail) = match &decoded {
+            Ok(_) => (Class::Override, format!("storage ID {id} is replaced as asked for")),
+            Err(detail) => (Class::BadStorageIdValue, format!("storage ID {id}: {detail}")),
+        };
+        let finding = Finding::new(class, key, detail).value(value);
+        let Some(schema_id) = instead else { return out.report(finding) };
+        let stored = storage_id_value(schema_id);
+        out.report(finding.put(&stored))?;
+        tables.encoded.storage_ids.insert(id, stored);
+        tables.storage_ids.insert(id, schema_id);
+        return Ok(());
+    }
+    match decoded {
+        Ok(schema_id) => {
+            tables.encoded.storage_ids.insert(id, value.to_vec());
+            tables.storage_ids.insert(id, schema_id);
+        }
+        Err(detail) => {
+            out.report(
+                Finding::new(Class::BadStorageIdValue, key, format!("storage ID {id}: {detail}"))
+                    .value(value)
+                    .unrepairable(),
+            )?;
+            tables.usable = false;
+        }
+    }
+    Ok(())
+}
+
+fn decode_storage_id(value: &[u8]) -> Result<SchemaId, String> {
+    let mut reader = Reader::new(value);
+    let text = string::read(&mut reader).map_err(|e| format!("no schema ID: {e}"))?;
+    if !reader.is_empty() {
+        return Err("bytes follow the schema ID".to_owned());
+    }
+    let schema_id = text.parse().map_err(|_| format!("{text:?} is no schema ID"))?;
+    if storage_id_value(schema_id) != value {
+        return Err("not the encoder's form of the schema ID".to_owned());
+    }
+    Ok(schema_id)
+}
+
+fn storage_id_value(schema_id: SchemaId) -> Vec<u8> {
+    let mut value = Vec::new();
+    string::write(&schema_id.to_string(), &mut value);
+    value
+}
+
+fn compressed(model: &SchemaModel) -> Vec<u8> {
+    deflate(model.to_xml(XmlForm::STORED).as_bytes())
+}
+
+/// The number after the two-byte prefix of a table key.
+fn number(key: &[u8]) -> Result<u32, String> {
+    let digits = key.get(2..).unwrap_or_default();
+    let mut reader = Reader::new(digits);
+    let number = uint::read(&mut reader).map_err(|e| format!("the number cannot be read: {e}"))?;
+    if !reader.is_empty() {
+        return Err("bytes follow the number".to_owned());
+    }
+    if uint::len(number) != digits.len() {
+        return Err("the number is written longer than necessary".to_owned());
+    }
+    Ok(number)
+}

@@ -1,0 +1,92 @@
+//! Where findings go, and when to stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::finding::{Finding, Fix};
+use crate::{Error, Progress};
+
+/// Why a check ended before its end.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// As many findings as were asked for.
+    Limit,
+    /// Somebody asked to stop.
+    Interrupted,
+    /// The check cannot go on.
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Halt::Failed(error.into())
+    }
+}
+
+/// Result of a part of the check.
+pub(crate) type Checked<T = ()> = Result<T, Halt>;
+
+/// A change repair makes, in the order in which it has to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+/// Hands findings on, counts them, and collects what repair has to do.
+pub(crate) struct Output<'a> {
+    pub(crate) sink: &'a mut dyn FnMut(&Finding),
+    pub(crate) progress: &'a mut dyn FnMut(&Progress),
+    pub(crate) stop: Option<&'a AtomicBool>,
+    pub(crate) limit: u64,
+    pub(crate) position: Progress,
+    pub(crate) findings: u64,
+    pub(crate) warnings: u64,
+    pub(crate) unrepairable: u64,
+    /// Filled when repairing.
+    pub(crate) changes: Option<Vec<Change>>,
+}
+
+impl Output<'_> {
+    /// Reports a finding and notes its fix.
+    pub(crate) fn report(&mut self, finding: Finding) -> Checked {
+        (self.sink)(&finding);
+        if finding.class.is_warning() {
+            self.warnings += 1;
+            return Ok(());
+        }
+        self.findings += 1;
+        match finding.fix {
+            Fix::Remove => self.change(finding.key, None),
+            Fix::Put(value) => self.change(finding.key, Some(value)),
+            Fix::None => self.unrepairable += 1,
+        }
+        if self.findings >= self.limit { Err(Halt::Limit) } else { Ok(()) }
+    }
+
+    /// Notes a change that goes with a finding but is none of its own.
+    pub(crate) fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        if let Some(changes) = &mut self.changes {
+            changes.push(Change { key, value });
+        }
+    }
+
+    /// Counts an entry looked at; now and then shows progress and looks whether to stop.
+    pub(crate) fn entry(&mut self) -> Checked {
+        self.position.entries += 1;
+        if self.position.entries & 0xfff == 0 { self.pause() } else { Ok(()) }
+    }
+
+    /// Enters the next phase.
+    pub(crate) fn phase(&mut self, phase: &'static str) -> Checked {
+        self.position.phase = phase;
+        self.pause()
+    }
+
+    fn pause(&mut self) -> Checked {
+        (self.progress)(&self.position);
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Halt::Interrupted),
+            _ => Ok(()),
+        }
+    }
+}
