@@ -1,29 +1,113 @@
 //! Why an object operation was refused.
 
+use std::fmt;
+
 use permazen_kv::KvError;
+
+use crate::encoding::EncodingError;
+use crate::id::ObjId;
+use crate::schema::{SchemaError, SchemaId};
 
 /// Result of an object operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an object operation was refused. A refused operation has changed nothing.
+/// Why an object operation was refused. A refused operation has changed nothing, except where an
+/// error of a listener says so ([`Error::Listener`]).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The key/value store failed.
     #[error(transparent)]
     Kv(#[from] KvError),
-    /// The transaction has ended.
-    #[error("the transaction has ended; begin a new one")]
-    Ended,
-    /// A write failed and could not be undone, so the transaction's content is unknown.
-    #[error("an earlier failure could not be undone; roll back and run the transaction again")]
-    Broken,
-    /// A write was attempted while borrowed bytes of the same transaction are being read.
-    #[error("the transaction cannot be changed while bytes borrowed from it are in use")]
-    Busy,
-    /// A key would be longer than the store takes.
-    #[error("key {key} of {len} bytes is longer than the {limit} bytes this store takes")]
+    /// A schema is invalid, not allowed, unknown or in use, or the recorded schemas are damaged.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The object does not exist, or a reference may not be set to it because it does not exist.
+    #[error("{}object {id} does not exist", Prefix(.attempted))]
+    DeletedObject {
+        /// The object.
+        id: ObjId,
+        /// What was attempted; empty if that is plain.
+        attempted: String,
+    },
+    /// The object cannot be deleted because another one refers to it.
+    #[error(
+        "object {id} cannot be deleted: object {referrer} refers to it through {full_name:?}, which \
+         forbids it; delete that object or change the reference first"
+    )]
+    ReferencedObject {
+        /// The object to delete.
+        id: ObjId,
+        /// An object that refers to it.
+        referrer: ObjId,
+        /// The field's own name: `element`, `key` or `value` for a sub-field.
+        field: String,
+        /// The field's full name, `friends.element`.
+        full_name: String,
+    },
+    /// There is no such object type, in the schema concerned or in any.
+    #[error("object type {name} is not known{}", InSchema(.schema))]
+    UnknownType {
+        /// Its name, or `#n` for storage id n.
+        name: String,
+        /// The schema it was looked for in; `None` for all recorded ones.
+        schema: Option<SchemaId>,
+    },
+    /// The object cannot be moved to the transaction's schema, which lacks its type.
+    #[error(
+        "object {id} cannot be moved to the transaction's schema {schema}, which has no object type \
+         {type_name:?}"
+    )]
+    TypeNotInSchema {
+        /// The object.
+        id: ObjId,
+        /// Its type.
+        type_name: String,
+        /// The transaction's schema.
+        schema: SchemaId,
+    },
+    /// There is no such field, or it is of another kind than the operation needs.
+    #[error("{}field {field} is not known, or is of another kind", OfType(.type_name))]
+    UnknownField {
+        /// The object type it was looked for in, if it was one.
+        type_name: Option<String>,
+        /// The field's name, or `#n` for storage id n.
+        field: String,
+    },
+    /// There is no such index, or it has another shape than the operation needs.
+    #[error("index {name} is not known, or has another shape")]
+    UnknownIndex {
+        /// Its name, or `#n` for storage id n.
+        name: String,
+    },
+    /// Stored bytes contradict the schema, or each other.
+    #[error("inconsistent database: {what}")]
+    Inconsistent {
+        /// What was found, on which object, field and key.
+        what: String,
+    },
+    /// An object says it is of a schema that is not recorded.
+    #[error("inconsistent database: object {id} is of schema {index}, which is not recorded")]
+    InvalidObjectVersion {
+        /// The object.
+        id: ObjId,
+        /// The schema index it has.
+        index: u32,
+    },
+    /// The value is none the field can hold.
+    #[error("invalid value for {field}: {source}")]
+    InvalidValue {
+        /// The field, and the object if there is one.
+        field: String,
+        /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an object
+        /// of a type the field does not allow.
+        source: EncodingError,
+    },
+    /// A key of the field or its index would be longer than the store takes.
+    #[error("{}key {key} of {len} bytes is longer than the {limit} bytes this store takes", Prefix(.of))]
     KeyTooLong {
+        /// Object and field; empty if unknown.
+        of: String,
         /// The first bytes of the key, in hex.
         key: String,
         /// Its length.
@@ -31,12 +115,128 @@ pub enum Error {
         /// The longest key the store takes.
         limit: usize,
     },
+    /// A position outside of a list.
+    #[error("{}position {index} is outside of the list of size {size}", Prefix(.of))]
+    OutOfRange {
+        /// Object and field.
+        of: String,
+        /// The position.
+        index: i64,
+        /// The size of the list.
+        size: u32,
+    },
+    /// Source and destination of a copy do not fit.
+    #[error("{what}")]
+    SchemaMismatch {
+        /// What does not fit.
+        what: String,
+    },
+    /// Another bad argument.
+    #[error("{what}")]
+    InvalidArgument {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Listeners were given as a set, to which none can be added and from which none can be removed.
+    #[error("the listeners of this transaction were installed as a set; change that set instead")]
+    ListenersInstalled,
+    /// No free object id was found.
+    #[error("no free id for a new object of type {type_name:?} after {attempts} attempts")]
+    NoFreeId {
+        /// The type.
+        type_name: String,
+        /// How many were tried.
+        attempts: u32,
+    },
+    /// A listener or callback failed. What was changed before a listener was told stays changed, except
+    /// by a deletion.
+    #[error("a listener failed: {0}")]
+    Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The operating system gave no random bytes.
+    #[error("no random bytes from the operating system: {0}")]
+    Random(#[source] std::io::Error),
+    /// This transaction cannot do that.
+    #[error("{0} is not possible")]
+    Unsupported(&'static str),
+    /// The transaction has ended, or is ending.
+    #[error("the transaction has ended; begin a new one")]
+    Ended,
+    /// The transaction was marked to be rolled back only, and was rolled back.
+    #[error("the transaction was marked to be rolled back, and was")]
+    RollbackOnly,
+    /// A write failed and could not be undone, so the transaction's content is unknown.
+    #[error("an earlier failure could not be undone; roll back and run the transaction again")]
+    Broken,
+    /// A write was attempted while borrowed bytes of the same transaction are being read.
+    #[error("the transaction cannot be changed while bytes borrowed from it are in use")]
+    Busy,
+}
+
+struct Prefix<'a>(&'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+struct InSchema<'a>(&'a Option<SchemaId>);
+
+impl fmt::Display for InSchema<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(schema) => write!(f, " in schema {schema}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct OfType<'a>(&'a Option<String>);
+
+impl fmt::Display for OfType<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(f, "object type {name:?}: "),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Error {
     /// Whether running the whole transaction again may succeed.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Error::Kv(KvError::Retry(_)))
+        match self {
+            Error::Kv(error) => matches!(error, KvError::Retry(_)),
+            Error::Schema(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+
+    /// An error raised by a listener or callback.
+    pub fn listener(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Error::Listener(error.into())
+    }
+
+    pub(crate) fn deleted(id: ObjId) -> Self {
+        Error::DeletedObject { id, attempted: String::new() }
+    }
+
+    pub(crate) fn inconsistent(what: impl Into<String>) -> Self {
+        Error::Inconsistent { what: what.into() }
+    }
+
+    pub(crate) fn invalid_argument(what: impl Into<String>) -> Self {
+        Error::InvalidArgument { what: what.into() }
+    }
+
+    /// Says of what a key that is too long is.
+    pub(crate) fn with_key_of(self, describe: impl FnOnce() -> String) -> Self {
+        match self {
+            Error::KeyTooLong { of, key, len, limit } if of.is_empty() => {
+                Error::KeyTooLong { of: describe(), key, len, limit }
+            }
+            other => other,
+        }
     }
 }
 

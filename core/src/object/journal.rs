@@ -7,6 +7,9 @@ pub(crate) enum Inverse {
     Remove,
     /// The key had a value: put it back.
     Restore,
+    /// A span, from the key to the value (to the end if that is empty), was rewritten: remove what is
+    /// in it. What was there before has been recorded before this.
+    RemoveSpan,
     /// A counter was adjusted by this much: adjust it back.
     Adjust(i64),
 }
@@ -60,6 +63,11 @@ impl Journal {
     /// Records that the counter at `key` was adjusted by `by`.
     pub(crate) fn adjusted(&mut self, key: &[u8], by: i64) {
         self.record(Inverse::Adjust(by), key, &[]);
+    }
+
+    /// Records that the span from `min` to `max` (to the end if that is empty) is rewritten.
+    pub(crate) fn rewritten(&mut self, min: &[u8], max: &[u8]) {
+        self.record(Inverse::RemoveSpan, min, max);
     }
 
     fn record(&mut self, inverse: Inverse, key: &[u8], value: &[u8]) {

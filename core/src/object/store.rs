@@ -265,6 +265,24 @@ impl<'db> Store<'db> {
         if found { self.write(|kv| Ok(kv.remove_span(span)?)) } else { Ok(()) }
     }
 
+    /// Lets `body` write within `span` (and nowhere else) without telling about each write. One scan of
+    /// the span for the journal.
+    pub(crate) fn rewrite_span<R>(
+        &self,
+        span: KeySpan<'_>,
+        body: impl FnOnce(&mut dyn KvWrite) -> Result<R>,
+    ) -> Result<R> {
+        if self.depth.get() > 0 {
+            let mut journal = self.journal.borrow_mut();
+            self.each(span, |key, value| {
+                journal.present(key, value);
+                Ok(())
+            })?;
+            journal.rewritten(span.min, span.max.unwrap_or_default());
+        }
+        self.write(body)
+    }
+
     fn note(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         let depth = self.depth.get();
         if depth == 0 {

@@ -1,0 +1,1 @@
+//! Deleting objects (transactions §9).

@@ -1,0 +1,447 @@
+//! Simple fields, references and counters (transactions §6.1 to §6.5).
+
+use std::sync::Arc;
+
+use super::change::ChangeKind;
+use super::error::hex;
+use super::info::Migrate;
+use super::object_data::unknown_field;
+use super::references::describe;
+use super::store::Undo;
+use super::{Error, Result, Transaction};
+use crate::encoding::{Reader, Value};
+use crate::id::ObjId;
+use crate::layout;
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType};
+
+/// A key of a field: 8 bytes of the object and up to 5 of the field.
+struct FieldKey {
+    bytes: [u8; 13],
+    len: usize,
+}
+
+impl FieldKey {
+    fn new(id: ObjId, field: &ResolvedField) -> Self {
+        let mut bytes = [0; 13];
+        let (head, tail) = bytes.split_at_mut(ObjId::LEN);
+        head.copy_from_slice(id.as_bytes());
+        for (to, from) in tail.iter_mut().zip(field.key.iter()) {
+            *to = *from;
+        }
+        FieldKey { bytes, len: ObjId::LEN + field.key.len() }
+    }
+}
+
+impl std::ops::Deref for FieldKey {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+fn simple_field<'a>(
+    object_type: &'a ResolvedType,
+    name: &str,
+) -> Result<(&'a Arc<ResolvedField>, &'a ResolvedSimple)> {
+    object_type
+        .field(name)
+        .and_then(|field| Some((field, field.simple()?)))
+        .ok_or_else(|| unknown_field(object_type, name))
+}
+
+/// The object's own definition of a simple field that another schema may have defined.
+fn own_simple_field<'a>(
+    object_type: &'a ResolvedType,
+    field: &ResolvedField,
+) -> Result<(&'a Arc<ResolvedField>, &'a ResolvedSimple)> {
+    object_type
+        .field_by_storage_id(field.storage_id)
+        .and_then(|own| Some((own, own.simple()?)))
+        .ok_or_else(|| unknown_field(object_type, &field.full_name))
+}
+
+fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Arc<ResolvedField>> {
+    object_type
+        .field(name)
+        .filter(|field| matches!(field.kind, ResolvedKind::Counter))
+        .ok_or_else(|| unknown_field(object_type, name))
+}
+
+pub(crate) fn damaged(
+    id: ObjId,
+    field: &ResolvedField,
+    key: &[u8],
+    value: &[u8],
+    reason: &dyn std::fmt::Display,
+) -> Error {
+    Error::inconsistent(format!(
+        "{}: key {}, value {}: {reason}",
+        describe(id, field),
+        hex(key, 64),
+        hex(value, 64)
+    ))
+}
+
+/// Simple fields and references. Costs are for an object known in this transaction; otherwise one get
+/// more.
+impl Transaction<'_> {
+    /// The value of a simple field. One get.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::UnknownField`] (also if the field is
+    /// of another kind), [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::Inconsistent`] if
+    /// the stored bytes are no value of the field.
+    pub fn get(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<Value> {
+        let object_type = self.type_for_reading(id, migrate)?;
+        let (field, simple) = simple_field(&object_type, field)?;
+        self.read_value(id, field, simple, |value| {
+            simple.encoding.decode_all(value).map_err(|reason| {
+                damaged(id, field, &FieldKey::new(id, field), value, &reason)
+            })
+        })?
+    }
+
+    /// Lends the encoded value of a simple field, default or not, to `read`, which must not change
+    /// anything. One get.
+    ///
+    /// `field` may come from any schema; the object's own schema decides whether there is such a field.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], except that nothing is decoded.
+    pub fn read_encoded<R>(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        migrate: Migrate,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let object_type = self.type_for_reading(id, migrate)?;
+        let (field, simple) = own_simple_field(&object_type, field)?;
+        self.read_value(id, field, simple, read)
+    }
+
+    fn read_value<R>(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        simple: &ResolvedSimple,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let key = FieldKey::new(id, field);
+        self.store.get(&key, |value| read(value.unwrap_or(&simple.default)))
+    }
+
+    /// Sets a simple field.
+    ///
+    /// Cost of a field that is not indexed, nor part of a composite index, nor watched: one put (one
+    /// delete for the default value). Otherwise one get, and if the value differs: one put or delete;
+    /// one delete and one put for the index; for each composite index one get per other field, one
+    /// delete and one put.
+    ///
+    /// # Errors
+    /// In this order: [`Error::DeletedObject`] (also for an id of unknown type);
+    /// [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::UnknownField`];
+    /// [`Error::DeletedObject`] for a reference to a missing object; [`Error::InvalidValue`];
+    /// [`Error::KeyTooLong`]. Errors of listeners; the change stays then.
+    pub fn set(&self, id: ObjId, field: &str, value: &Value, migrate: Migrate) -> Result<()> {
+        self.mutate(|| {
+            let object_type = self.type_for_writing(id, migrate)?;
+            let (field, simple) = simple_field(&object_type, field)?;
+            if let Value::Ref(target) = value {
+                self.check_reference_exists(id, field, target.as_bytes())?;
+            }
+            let mut bytes = self.buffer();
+            simple
+                .encoding
+                .encode(value, &mut bytes)
+                .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
+            self.check_reference_type(id, field, &bytes)?;
+            self.write_simple(id, &object_type, field, simple, &bytes)
+        })
+    }
+
+    /// Sets a simple field to an encoded value. Cost and errors as [`Transaction::set`].
+    ///
+    /// `field` may come from any schema; the object's own schema decides how the field is indexed.
+    pub fn write_encoded(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        value: &[u8],
+        migrate: Migrate,
+    ) -> Result<()> {
+        self.mutate(|| {
+            let object_type = self.type_for_writing(id, migrate)?;
+            let (field, simple) = own_simple_field(&object_type, field)?;
+            if simple.reference.is_some() {
+                self.check_reference_exists(id, field, value)?;
+                self.check_reference_type(id, field, value)?;
+            }
+            let mut reader = Reader::new(value);
+            simple
+                .encoding
+                .skip(&mut reader)
+                .and_then(|()| reader.finish())
+                .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
+            self.write_simple(id, &object_type, field, simple, value)
+        })
+    }
+
+    /// Sets a simple field to a checked encoded value, inside of [`Transaction::mutate`].
+    pub(crate) fn write_simple(
+        &self,
+        id: ObjId,
+        object_type: &Arc<ResolvedType>,
+        field: &Arc<ResolvedField>,
+        simple: &ResolvedSimple,
+        new: &[u8],
+    ) -> Result<()> {
+        let key = FieldKey::new(id, field);
+        let monitored = self.is_monitored(object_type, field);
+        if !simple.indexed && field.indexes.is_empty() && !monitored {
+            return self.store_simple(&key, simple, new, Undo::Unread);
+        }
+        let mut old = self.buffer();
+        let stored = self.store.get(&key, |value| {
+            old.extend_from_slice(value.unwrap_or(&simple.default));
+            value.is_some()
+        })?;
+        if old[..] == *new {
+            return Ok(());
+        }
+        let mut entries = self.buffer();
+        let mut ends = Vec::new();
+        if !field.indexes.is_empty() {
+            self.composite_entries(id, object_type, field, &old, new, &mut entries, &mut ends)?;
+        }
+        let mut old_entry = self.buffer();
+        let mut new_entry = self.buffer();
+        if simple.indexed {
+            for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
+                entry.extend_from_slice(&field.key);
+                entry.extend_from_slice(value);
+                entry.extend_from_slice(id.as_bytes());
+            }
+            self.store
+                .check_key(&new_entry)
+                .map_err(|error| error.with_key_of(|| describe(id, field)))?;
+        }
+        self.store_simple(&key, simple, new, if stored { Undo::Old(&old) } else { Undo::Absent })?;
+        if simple.indexed {
+            self.store.remove_entry(&old_entry)?;
+            self.store.put_entry(&new_entry)?;
+        }
+        let mut start = 0;
+        for (number, &end) in ends.iter().enumerate() {
+            let entry = entries.get(start..end).unwrap_or_default();
+            if number % 2 == 0 {
+                self.store.remove_entry(entry)?;
+            } else {
+                self.store.put_entry(entry)?;
+            }
+            start = end;
+        }
+        if monitored {
+            let kind = ChangeKind::Simple { old: old[..].into(), new: new.into() };
+            self.queue_change(id, object_type, field, kind);
+        }
+        Ok(())
+    }
+
+    fn store_simple(
+        &self,
+        key: &[u8],
+        simple: &ResolvedSimple,
+        new: &[u8],
+        undo: Undo<'_>,
+    ) -> Result<()> {
+        if *new == *simple.default {
+            self.store.remove(key, undo)
+        } else {
+            self.store.put(key, new, undo)
+        }
+    }
+
+    /// Appends, for each composite index that `field` is part of, the entry with its old value and the
+    /// one with its new value.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one computation")]
+    fn composite_entries(
+        &self,
+        id: ObjId,
+        object_type: &ResolvedType,
+        field: &ResolvedField,
+        old: &[u8],
+        new: &[u8],
+        entries: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) -> Result<()> {
+        for index in object_type.indexes_of(field) {
+            let start = entries.len();
+            entries.extend_from_slice(&index.key);
+            let mut own = start..start;
+            for member in &index.fields {
+                if member.storage_id == field.storage_id {
+                    own = entries.len()..entries.len() + old.len();
+                    entries.extend_from_slice(old);
+                } else {
+                    self.append_value(id, member, entries)?;
+                }
+            }
+            entries.extend_from_slice(id.as_bytes());
+            let end = entries.len();
+            ends.push(end);
+            entries.extend_from_within(start..own.start);
+            entries.extend_from_slice(new);
+            entries.extend_from_within(own.end..end);
+            self.store
+                .check_key(entries.get(end..).unwrap_or_default())
+                .map_err(|error| {
+                    error.with_key_of(|| format!("index {} of object {id}", index.name))
+                })?;
+            ends.push(entries.len());
+        }
+        Ok(())
+    }
+
+    /// Appends the encoded value, default or not, of a simple field. One get.
+    fn append_value(&self, id: ObjId, field: &ResolvedField, out: &mut Vec<u8>) -> Result<()> {
+        let default = field.simple().map(|simple| &*simple.default).unwrap_or_default();
+        self.store.get(&FieldKey::new(id, field), |value| {
+            out.extend_from_slice(value.unwrap_or(default));
+        })
+    }
+
+    /// Whether a field has its default value: a simple field its default, a counter 0, a collection no
+    /// element. One get or seek.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], for fields of all kinds. Sub-fields are unknown fields.
+    pub fn is_default(&self, id: ObjId, field: &str) -> Result<bool> {
+        let object_type = self.type_for_reading(id, Migrate::No)?;
+        let field = object_type.field(field).ok_or_else(|| unknown_field(&object_type, field))?;
+        let key = FieldKey::new(id, field);
+        match &field.kind {
+            ResolvedKind::Simple(simple) => {
+                self.store.get(&key, |value| value.is_none_or(|value| *value == *simple.default))
+            }
+            ResolvedKind::Counter => Ok(self.read_counter(id, field)? == 0),
+            _ => {
+                let end = layout::prefix_end(&key);
+                Ok(!self.store.any(permazen_kv::KeySpan::new(&key, end.as_deref()))?)
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ counters
+
+    /// The value of a counter. One get.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], for counters.
+    pub fn counter(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<i64> {
+        let object_type = self.type_for_reading(id, migrate)?;
+        self.read_counter(id, counter_field(&object_type, field)?)
+    }
+
+    fn read_counter(&self, id: ObjId, field: &ResolvedField) -> Result<i64> {
+        let key = FieldKey::new(id, field);
+        self.store.get(&key, |value| match value {
+            None => Ok(0),
+            Some(value) => <[u8; 8]>::try_from(value)
+                .map(i64::from_be_bytes)
+                .map_err(|_| damaged(id, field, &key, value, &"a counter has 8 bytes")),
+        })?
+    }
+
+    /// Sets a counter. One put. Nothing is told to listeners.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], for counters.
+    pub fn set_counter(&self, id: ObjId, field: &str, value: i64, migrate: Migrate) -> Result<()> {
+        self.mutate(|| {
+            let object_type = self.type_for_reading(id, migrate)?;
+            let field = counter_field(&object_type, field)?;
+            self.store.put(&FieldKey::new(id, field), &value.to_be_bytes(), Undo::Unread)
+        })
+    }
+
+    /// Adds to a counter, wrapping in 64 bits. One counter adjustment of the store. Nothing is told to
+    /// listeners. Adding 0 does nothing, whether or not there is such an object.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], for counters.
+    pub fn adjust_counter(&self, id: ObjId, field: &str, by: i64, migrate: Migrate) -> Result<()> {
+        self.mutate(|| {
+            if by == 0 {
+                return Ok(());
+            }
+            let object_type = self.type_for_reading(id, migrate)?;
+            let field = counter_field(&object_type, field)?;
+            self.store.adjust_counter(&FieldKey::new(id, field), by)
+        })
+    }
+
+    /// As [`Transaction::counter`], by the resolved field.
+    ///
+    /// # Errors
+    /// As [`Transaction::counter`].
+    pub fn read_counter_field(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        migrate: Migrate,
+    ) -> Result<i64> {
+        let object_type = self.type_for_reading(id, migrate)?;
+        self.read_counter(id, own_counter_field(&object_type, field)?)
+    }
+
+    /// As [`Transaction::set_counter`], by the resolved field.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_counter`].
+    pub fn write_counter_field(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        value: i64,
+        migrate: Migrate,
+    ) -> Result<()> {
+        self.mutate(|| {
+            let object_type = self.type_for_reading(id, migrate)?;
+            let field = own_counter_field(&object_type, field)?;
+            self.store.put(&FieldKey::new(id, field), &value.to_be_bytes(), Undo::Unread)
+        })
+    }
+
+    /// As [`Transaction::adjust_counter`], by the resolved field.
+    ///
+    /// # Errors
+    /// As [`Transaction::adjust_counter`].
+    pub fn adjust_counter_field(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        by: i64,
+        migrate: Migrate,
+    ) -> Result<()> {
+        self.mutate(|| {
+            if by == 0 {
+                return Ok(());
+            }
+            let object_type = self.type_for_reading(id, migrate)?;
+            let field = own_counter_field(&object_type, field)?;
+            self.store.adjust_counter(&FieldKey::new(id, field), by)
+        })
+    }
+}
+
+fn own_counter_field<'a>(
+    object_type: &'a ResolvedType,
+    field: &ResolvedField,
+) -> Result<&'a Arc<ResolvedField>> {
+    object_type
+        .field_by_storage_id(field.storage_id)
+        .filter(|own| matches!(own.kind, ResolvedKind::Counter))
+        .ok_or_else(|| unknown_field(object_type, &field.full_name))
+}

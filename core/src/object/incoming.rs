@@ -1,0 +1,110 @@
+//! Which reference fields can refer to objects of a type, and what they ask for when such an object is
+//! deleted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Result, Transaction};
+use crate::id::{ObjId, StorageId};
+use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
+
+use super::references::field_or_part;
+
+/// A reference field or sub-field, in all the types and schemas that have it.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Its storage id.
+    pub(crate) field: StorageId,
+    places: Vec<ReferenceInfo>,
+}
+
+impl Incoming {
+    /// Whether any holder of such a field may ask for this action when an object of that type goes.
+    fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
+        self.places.iter().any(|place| asks(place, action, target))
+    }
+
+    /// Whether every holder asks for this action.
+    fn always_asks(&self, action: DeleteAction, target: StorageId) -> bool {
+        self.places.iter().all(|place| asks(place, action, target))
+    }
+}
+
+fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool {
+    place.inverse_delete == action && place.allows(target)
+}
+
+/// The reference fields of a database by ascending storage id, for the schemas recorded last.
+#[derive(Debug, Default)]
+pub(super) struct IncomingCache(Mutex<Option<(Arc<SchemaBundle>, Arc<[Incoming]>)>>);
+
+impl IncomingCache {
+    fn get(&self, bundle: &Arc<SchemaBundle>) -> Arc<[Incoming]> {
+        // The content is replaced as a whole, so a panic elsewhere does not harm it.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, incoming)) = &*cached
+            && Arc::ptr_eq(known, bundle)
+        {
+            return Arc::clone(incoming);
+        }
+        let incoming: Arc<[Incoming]> = collect(bundle).into();
+        *cached = Some((Arc::clone(bundle), Arc::clone(&incoming)));
+        incoming
+    }
+}
+
+fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
+    let references = bundle.items().iter().filter(|item| item.kind() == ItemKind::ReferenceField);
+    references
+        .map(|item| Incoming {
+            field: item.storage_id,
+            places: item
+                .occurrences
+                .iter()
+                .filter_map(|occurrence| match &occurrence.part {
+                    ResolvedPart::Field(field) => field.simple()?.reference.clone(),
+                    _ => None,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+impl Transaction<'_> {
+    /// The reference fields of all recorded schemas, by ascending storage id.
+    pub(super) fn incoming(&self) -> Arc<[Incoming]> {
+        self.shared.incoming.get(&self.bundle())
+    }
+
+    /// The objects that refer to `target` through this field and, by their own schema and type, ask for
+    /// this action when it is deleted; ascending. One seek and one step per holder. Where holders may
+    /// ask for different actions, one get for each that is not known yet.
+    pub(super) fn holders(
+        &self,
+        incoming: &Incoming,
+        target: ObjId,
+        action: DeleteAction,
+    ) -> Result<Vec<ObjId>> {
+        let mut holders = Vec::new();
+        let target_type = target.storage_id();
+        if !incoming.may_ask(action, target_type) {
+            return Ok(holders);
+        }
+        self.each_holder(incoming.field, target, |holder| holders.push(holder))?;
+        if !holders.is_empty() && !incoming.always_asks(action, target_type) {
+            let mut asking = Vec::with_capacity(holders.len());
+            for holder in holders {
+                let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
+                let place = object_type.as_deref().and_then(|object_type| {
+                    let (_, part) = field_or_part(object_type, incoming.field)?;
+                    part.simple()?.reference.as_ref()
+                });
+                if place.is_some_and(|place| asks(place, action, target_type)) {
+                    asking.push(holder);
+                }
+            }
+            holders = asking;
+        }
+        Ok(holders)
+    }
+}

@@ -1,0 +1,268 @@
+//! What is known about an object: its schema and type (transactions §2.2).
+
+use std::sync::Arc;
+
+use super::error::hex;
+use super::{Error, Result, Transaction};
+use crate::id::ObjId;
+use crate::layout::{self, SchemaIndex};
+use crate::schema::{ItemKind, ResolvedType, Schema};
+
+/// Whether an operation first moves the object to the schema of the transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Migrate {
+    /// The object stays in its schema, whose definition of the field counts.
+    #[default]
+    No,
+    /// The object is moved to the transaction's schema if it is in another one.
+    Yes,
+}
+
+/// Schema and type of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct ObjectInfo {
+    pub(crate) schema: SchemaIndex,
+    /// None if the schema is not recorded or has no such type.
+    pub(crate) object_type: Option<Arc<ResolvedType>>,
+}
+
+/// Remembers the infos of up to 1024 objects. An object that falls on the place of another one drives
+/// it out.
+#[derive(Debug, Default)]
+pub(crate) struct InfoCache {
+    slots: Vec<Option<(ObjId, ObjectInfo)>>,
+    used: usize,
+}
+
+const FIRST_SLOTS: usize = 16;
+const MOST_SLOTS: usize = 1024;
+
+fn slot(id: ObjId, slots: usize) -> usize {
+    let number = u64::from_be_bytes(id.to_bytes());
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (slots - 1)
+}
+
+impl InfoCache {
+    pub(crate) fn peek(&self, id: ObjId) -> Option<&ObjectInfo> {
+        let slots = self.slots.len();
+        if slots == 0 {
+            return None;
+        }
+        match self.slots.get(slot(id, slots)) {
+            Some(Some((known, info))) if *known == id => Some(info),
+            _ => None,
+        }
+    }
+
+    fn insert(&mut self, id: ObjId, info: ObjectInfo) {
+        let slots = self.slots.len();
+        if 2 * self.used >= slots && slots < MOST_SLOTS {
+            let old = std::mem::take(&mut self.slots);
+            self.slots.resize_with((4 * slots).clamp(FIRST_SLOTS, MOST_SLOTS), || None);
+            self.used = 0;
+            for (id, info) in old.into_iter().flatten() {
+                self.put(id, info);
+            }
+        }
+        self.put(id, info);
+    }
+
+    fn put(&mut self, id: ObjId, info: ObjectInfo) {
+        let at = slot(id, self.slots.len());
+        if let Some(slot) = self.slots.get_mut(at) {
+            self.used += usize::from(slot.is_none());
+            *slot = Some((id, info));
+        }
+    }
+
+    fn remove(&mut self, id: ObjId) {
+        let slots = self.slots.len();
+        if slots > 0
+            && let Some(slot) = self.slots.get_mut(slot(id, slots))
+            && slot.as_ref().is_some_and(|(known, _)| *known == id)
+        {
+            *slot = None;
+            self.used -= 1;
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot = None);
+        self.used = 0;
+    }
+}
+
+impl Transaction<'_> {
+    /// Schema and type of an object; none if there is no such object. No read if the object is known,
+    /// otherwise one get.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`] if no recorded schema has a type for the id; damaged meta-data.
+    pub(crate) fn find_info(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
+        self.check_open()?;
+        {
+            let mut infos = self.infos.borrow_mut();
+            let undone = self.store.undone();
+            if self.infos_as_of.replace(undone) != undone {
+                infos.clear();
+            }
+            if let Some(info) = infos.peek(id) {
+                return Ok(Some(info.clone()));
+            }
+        }
+        let storage_id = id.storage_id();
+        let bundle = self.bundle();
+        if bundle.item(storage_id).is_none_or(|item| item.kind() != ItemKind::ObjectType) {
+            return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
+        }
+        self.store
+            .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))?
+            .transpose()
+    }
+
+    /// Schema and type of an object from the value of its own pair; remembered from now on.
+    pub(super) fn info_from(&self, id: ObjId, value: &[u8]) -> Result<ObjectInfo> {
+        if value.first() == Some(&0) {
+            return Err(Error::InvalidObjectVersion { id, index: 0 });
+        }
+        let schema = layout::parse_object_info(value).map_err(|what| {
+            Error::inconsistent(format!("object {id} (value {}): {what}", hex(value, 16)))
+        })?;
+        let object_type = self
+            .bundle()
+            .schema(schema)
+            .and_then(|schema| schema.type_by_storage_id(id.storage_id()))
+            .map(Arc::clone);
+        let info = ObjectInfo { schema, object_type };
+        self.remember(id, info.clone());
+        Ok(info)
+    }
+
+    pub(crate) fn remember(&self, id: ObjId, info: ObjectInfo) {
+        self.infos.borrow_mut().insert(id, info);
+    }
+
+    pub(crate) fn forget(&self, id: ObjId) {
+        self.infos.borrow_mut().remove(id);
+    }
+
+    /// As [`Transaction::find_info`], for an object that must exist.
+    pub(crate) fn info(&self, id: ObjId) -> Result<ObjectInfo> {
+        self.find_info(id)?.ok_or_else(|| Error::deleted(id))
+    }
+
+    /// The type of an object in its own schema.
+    pub(crate) fn type_of_info(&self, id: ObjId, info: ObjectInfo) -> Result<Arc<ResolvedType>> {
+        if let Some(object_type) = info.object_type {
+            return Ok(object_type);
+        }
+        Err(match self.bundle().schema(info.schema) {
+            None => Error::InvalidObjectVersion { id, index: info.schema.get() },
+            Some(schema) => Error::UnknownType {
+                name: format!("#{} of object {id}", id.storage_id()),
+                schema: Some(schema.id),
+            },
+        })
+    }
+
+    /// The type of an object that is read, in its own schema, after moving it to the transaction's if
+    /// asked.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`], damaged meta-data.
+    pub(crate) fn type_for_reading(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+    ) -> Result<Arc<ResolvedType>> {
+        let info = self.info(id)?;
+        if migrate == Migrate::Yes && info.schema != self.schema_index() {
+            self.migrate(id)?;
+            let info = self.info(id)?;
+            return self.type_of_info(id, info);
+        }
+        self.type_of_info(id, info)
+    }
+
+    /// The type of an object that is changed. An id of unknown type is one of no object.
+    ///
+    /// # Errors
+    /// [`Error::DeletedObject`], [`Error::TypeNotInSchema`], damaged meta-data.
+    pub(crate) fn type_for_writing(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+    ) -> Result<Arc<ResolvedType>> {
+        if !self.exists(id)? {
+            return Err(Error::deleted(id));
+        }
+        self.type_for_reading(id, migrate)
+    }
+
+    /// The type, in its own schema, of an object that is changed through a view.
+    pub(crate) fn require_object_type(&self, id: ObjId) -> Result<Arc<ResolvedType>> {
+        self.type_for_writing(id, Migrate::No)
+    }
+
+    /// Whether an object exists. An id of no known type is of no object. No read if the object is
+    /// known in this transaction, otherwise one get.
+    ///
+    /// # Errors
+    /// Damaged meta-data; [`Error::Ended`]; those of the store.
+    pub fn exists(&self, id: ObjId) -> Result<bool> {
+        match self.find_info(id) {
+            Ok(info) => Ok(info.is_some()),
+            Err(Error::UnknownType { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The type of an object, as the object's own schema defines it. Cost: as
+    /// [`Transaction::exists`].
+    ///
+    /// # Errors
+    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::InvalidObjectVersion`] if its schema
+    /// is not recorded; damaged meta-data.
+    pub fn object_type(&self, id: ObjId) -> Result<Arc<ResolvedType>> {
+        let info = self.info(id)?;
+        self.type_of_info(id, info)
+    }
+
+    /// The schema of an object. Cost: as [`Transaction::exists`].
+    ///
+    /// # Errors
+    /// As [`Transaction::object_type`].
+    pub fn object_schema(&self, id: ObjId) -> Result<Arc<Schema>> {
+        let info = self.info(id)?;
+        self.bundle()
+            .schema(info.schema)
+            .map(Arc::clone)
+            .ok_or(Error::InvalidObjectVersion { id, index: info.schema.get() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_grows_and_forgets() {
+        let mut cache = InfoCache::default();
+        let id = |n: u64| ObjId::from_bytes((0x0a00_0000_0000_0000 | n).to_be_bytes()).unwrap();
+        let info = |n: u32| ObjectInfo {
+            schema: SchemaIndex::new(n).unwrap(),
+            object_type: None,
+        };
+        for n in 0..5000 {
+            cache.insert(id(n), info(n as u32));
+            assert_eq!(cache.peek(id(n)).unwrap().schema.get(), n as u32);
+        }
+        assert!(cache.slots.len() <= MOST_SLOTS);
+        assert!(cache.used <= MOST_SLOTS);
+        cache.remove(id(4999));
+        assert!(cache.peek(id(4999)).is_none());
+        cache.clear();
+        assert_eq!(cache.used, 0);
+        assert!((0..5000).all(|n| cache.peek(id(n)).is_none()));
+    }
+}

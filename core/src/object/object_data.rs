@@ -1,0 +1,533 @@
+//! The whole content of one object, outside of the store.
+
+use std::sync::Arc;
+
+use super::error::hex;
+use super::{Error, Result};
+use crate::encoding::{Encoding, EncodingError, Value, uint};
+use crate::id::{ObjId, StorageId};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// The values of all fields of an object, encoded, in one buffer.
+///
+/// Got by loading an object, or built to create one: then every field starts with its default value
+/// or empty. Nothing is decoded before it is asked for, so damage in one field does not hide the
+/// others.
+#[derive(Debug, Clone)]
+pub struct ObjectData {
+    object_type: Arc<ResolvedType>,
+    bytes: Vec<u8>,
+    pairs: Vec<PairAt>,
+}
+
+/// One stored pair: the field, what follows the field in the key, and the value.
+#[derive(Debug, Clone, Copy)]
+struct PairAt {
+    field: StorageId,
+    start: usize,
+    value: usize,
+    end: usize,
+}
+
+/// The value of a field of any kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldValue {
+    /// Of a simple field.
+    Simple(Value),
+    /// Of a counter.
+    Counter(i64),
+    /// The elements of a set, in order.
+    Set(Vec<Value>),
+    /// The elements of a list.
+    List(Vec<Value>),
+    /// The entries of a map, in order.
+    Map(Vec<(Value, Value)>),
+}
+
+impl ObjectData {
+    /// An object of this type with default values and empty collections.
+    pub fn new(object_type: Arc<ResolvedType>) -> Self {
+        ObjectData { object_type, bytes: Vec::new(), pairs: Vec::new() }
+    }
+
+    /// Starts anew with another object, keeping the memory.
+    pub fn reset(&mut self, object_type: Arc<ResolvedType>) {
+        self.object_type = object_type;
+        self.bytes.clear();
+        self.pairs.clear();
+    }
+
+    /// The type whose fields these are.
+    pub fn object_type(&self) -> &Arc<ResolvedType> {
+        &self.object_type
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// The field of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`].
+    pub fn field(&self, name: &str) -> Result<&Arc<ResolvedField>> {
+        self.object_type.field(name).ok_or_else(|| unknown_field(&self.object_type, name))
+    }
+
+    fn of(&self, field: StorageId) -> &[PairAt] {
+        let start = self.pairs.partition_point(|pair| pair.field < field);
+        let rest = self.pairs.get(start..).unwrap_or_default();
+        let len = rest.partition_point(|pair| pair.field == field);
+        rest.get(..len).unwrap_or_default()
+    }
+
+    fn key(&self, pair: &PairAt) -> &[u8] {
+        self.bytes.get(pair.start..pair.value).unwrap_or_default()
+    }
+
+    fn value(&self, pair: &PairAt) -> &[u8] {
+        self.bytes.get(pair.value..pair.end).unwrap_or_default()
+    }
+
+    /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
+    /// default.
+    pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
+        self.of(field.storage_id).first().map(|pair| self.value(pair))
+    }
+
+    /// The encoded value of a simple field, default or not.
+    pub fn simple<'a>(&'a self, field: &'a ResolvedField) -> &'a [u8] {
+        self.stored(field).or(field.simple().map(|simple| &*simple.default)).unwrap_or_default()
+    }
+
+    /// The stored pairs of a field, in key order: what follows the field in the key, and the value.
+    /// Of a set, the elements and nothing; of a list, the encoded positions and the elements; of a map,
+    /// the keys and the values.
+    pub fn pairs(
+        &self,
+        field: &ResolvedField,
+    ) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + DoubleEndedIterator {
+        self.of(field.storage_id).iter().map(|pair| (self.key(pair), self.value(pair)))
+    }
+
+    /// Every stored pair by field storage id and key.
+    pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (StorageId, &[u8], &[u8])> {
+        self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))
+    }
+
+    /// The value of a counter.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if what is stored is no counter.
+    pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
+        match self.stored(field) {
+            None => Ok(0),
+            Some(bytes) => <[u8; 8]>::try_from(bytes).map(i64::from_be_bytes).map_err(|_| {
+                self.damaged(field, bytes, &"a counter has 8 bytes")
+            }),
+        }
+    }
+
+    /// The decoded value of the field of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are no value of the field.
+    pub fn decode(&self, name: &str) -> Result<FieldValue> {
+        let field = Arc::clone(self.field(name)?);
+        self.decode_field(&field)
+    }
+
+    /// The decoded value of a field.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if stored bytes are no value of the field.
+    pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
+        Ok(match &field.kind {
+            ResolvedKind::Simple(simple) => {
+                FieldValue::Simple(self.part(field, &simple.encoding, self.simple(field))?)
+            }
+            ResolvedKind::Counter => FieldValue::Counter(self.counter(field)?),
+            ResolvedKind::Set { element } => FieldValue::Set(
+                self.pairs(field)
+                    .map(|(key, _)| self.element(field, element, key))
+                    .collect::<Result<_>>()?,
+            ),
+            ResolvedKind::List { element } => FieldValue::List(
+                self.pairs(field)
+                    .map(|(_, value)| self.element(field, element, value))
+                    .collect::<Result<_>>()?,
+            ),
+            ResolvedKind::Map { key: keys, value: values } => FieldValue::Map(
+                self.pairs(field)
+                    .map(|(key, value)| {
+                        Ok((self.element(field, keys, key)?, self.element(field, values, value)?))
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+        })
+    }
+
+    fn element(&self, field: &ResolvedField, part: &ResolvedField, bytes: &[u8]) -> Result<Value> {
+        match part.simple() {
+            Some(simple) => self.part(field, &simple.encoding, bytes),
+            None => Err(self.damaged(field, bytes, &"a part of no simple kind")),
+        }
+    }
+
+    fn part(
+        &self,
+        field: &ResolvedField,
+        encoding: &Arc<dyn Encoding>,
+        bytes: &[u8],
+    ) -> Result<Value> {
+        encoding.decode_all(bytes).map_err(|reason| self.damaged(field, bytes, &reason))
+    }
+
+    fn damaged(
+        &self,
+        field: &ResolvedField,
+        bytes: &[u8],
+        reason: &dyn std::fmt::Display,
+    ) -> Error {
+        Error::inconsistent(format!(
+            "field {:?} of an object of type {:?}: {}: {reason}",
+            &*field.full_name,
+            &*self.object_type.name,
+            hex(bytes, 64)
+        ))
+    }
+
+    // ------------------------------------------------------------------ building
+
+    /// Sets a simple field to the encoded value that `write` appends.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_simple(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.bytes.len();
+        self.append(field, start, write)
+    }
+
+    /// Sets a counter.
+    pub fn write_counter(&mut self, field: &ResolvedField, value: i64) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        self.push(field.storage_id, start, start);
+    }
+
+    /// Adds an element, which `write` appends, to a set. Elements can be added in any order; equal
+    /// ones are one.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_set_element(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.bytes.len();
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        let end = self.bytes.len();
+        self.push(field.storage_id, start, end);
+        Ok(())
+    }
+
+    /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
+    /// be given.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_list_element(
+        &mut self,
+        field: &ResolvedField,
+        position: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.bytes.len();
+        uint::write(position, &mut self.bytes);
+        self.append(field, start, write)
+    }
+
+    /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
+    /// of those with equal keys the last one counts.
+    ///
+    /// # Errors
+    /// Those of `key` and `value`; nothing is added then.
+    pub fn write_map_entry(
+        &mut self,
+        field: &ResolvedField,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.bytes.len();
+        if let Err(error) = key(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        self.append(field, start, value)
+    }
+
+    fn append(
+        &mut self,
+        field: &ResolvedField,
+        start: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let value = self.bytes.len();
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        self.push(field.storage_id, start, value);
+        Ok(())
+    }
+
+    /// Adds a pair as it stands in the store.
+    pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.push(field, start, at);
+    }
+
+    fn push(&mut self, field: StorageId, start: usize, value: usize) {
+        let pair = PairAt { field, start, value, end: self.bytes.len() };
+        let key = self.bytes.get(start..value).unwrap_or_default();
+        let in_order = match self.pairs.last() {
+            None => true,
+            Some(last) if last.field != field => last.field < field,
+            Some(last) => self.key(last) < key,
+        };
+        if in_order {
+            self.pairs.push(pair);
+            return;
+        }
+        let at = self.pairs.binary_search_by(|other| {
+            other.field.cmp(&field).then_with(|| self.key(other).cmp(key))
+        });
+        match at {
+            Ok(at) => {
+                if let Some(old) = self.pairs.get_mut(at) {
+                    *old = pair;
+                }
+            }
+            Err(at) => self.pairs.insert(at, pair),
+        }
+    }
+
+    /// Removes everything that equals a default and brings the data into the form that is stored.
+    pub(crate) fn normalize(&mut self) {
+        let ObjectData { object_type, bytes, pairs } = self;
+        pairs.retain(|pair| {
+            object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    bytes.get(pair.value..pair.end) != Some(&*simple.default)
+                }
+                _ => true,
+            })
+        });
+        let missing: Vec<_> = object_type
+            .fields
+            .iter()
+            .filter(|field| matches!(field.kind, ResolvedKind::Counter))
+            .filter(|field| self.of(field.storage_id).is_empty())
+            .map(Arc::clone)
+            .collect();
+        for field in missing {
+            self.write_counter(&field, 0);
+        }
+    }
+
+    // ------------------------------------------------------------------ index entries
+
+    /// Visits the keys of all index entries an object with this content has.
+    pub(crate) fn each_entry(&self, id: ObjId, mut visit: impl FnMut(&[u8])) {
+        let mut key = Vec::with_capacity(64);
+        for field in &self.object_type.fields {
+            match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    if simple.indexed {
+                        entry(&mut key, field, self.simple(field), id, &[]);
+                        visit(&key);
+                    }
+                }
+                ResolvedKind::Counter => {}
+                ResolvedKind::Set { element } => {
+                    if element.is_indexed() {
+                        for (value, _) in self.pairs(field) {
+                            entry(&mut key, element, value, id, &[]);
+                            visit(&key);
+                        }
+                    }
+                }
+                ResolvedKind::List { element } => {
+                    if element.is_indexed() {
+                        for (position, value) in self.pairs(field) {
+                            entry(&mut key, element, value, id, position);
+                            visit(&key);
+                        }
+                    }
+                }
+                ResolvedKind::Map { key: keys, value: values } => {
+                    if keys.is_indexed() || values.is_indexed() {
+                        for (map_key, value) in self.pairs(field) {
+                            if keys.is_indexed() {
+                                entry(&mut key, keys, map_key, id, &[]);
+                                visit(&key);
+                            }
+                            if values.is_indexed() {
+                                entry(&mut key, values, value, id, map_key);
+                                visit(&key);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for index in &self.object_type.indexes {
+            key.clear();
+            key.extend_from_slice(&index.key);
+            for field in &index.fields {
+                key.extend_from_slice(self.simple(field));
+            }
+            key.extend_from_slice(id.as_bytes());
+            visit(&key);
+        }
+    }
+
+    /// As [`ObjectData::each_entry`], stopping at the first error.
+    pub(crate) fn each_entry_checked(
+        &self,
+        id: ObjId,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut result = Ok(());
+        self.each_entry(id, |key| {
+            if result.is_ok() {
+                result = visit(key);
+            }
+        });
+        result
+    }
+
+    /// Visits every encoded reference of the content with the field or sub-field it stands in.
+    pub(crate) fn each_reference(
+        &self,
+        mut visit: impl FnMut(&Arc<ResolvedField>, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let is_reference = |field: &ResolvedField| {
+            field.simple().is_some_and(|simple| simple.reference.is_some())
+        };
+        for field in &self.object_type.fields {
+            match &field.kind {
+                ResolvedKind::Simple(_) if is_reference(field) => {
+                    visit(field, self.simple(field))?;
+                }
+                ResolvedKind::Simple(_) | ResolvedKind::Counter => {}
+                ResolvedKind::Set { element } => {
+                    if is_reference(element) {
+                        self.pairs(field).try_for_each(|(value, _)| visit(element, value))?;
+                    }
+                }
+                ResolvedKind::List { element } => {
+                    if is_reference(element) {
+                        self.pairs(field).try_for_each(|(_, value)| visit(element, value))?;
+                    }
+                }
+                ResolvedKind::Map { key: keys, value: values } => {
+                    let (keys_refer, values_refer) = (is_reference(keys), is_reference(values));
+                    if keys_refer || values_refer {
+                        for (key, value) in self.pairs(field) {
+                            if keys_refer {
+                                visit(keys, key)?;
+                            }
+                            if values_refer {
+                                visit(values, value)?;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the key of an index entry: `sid value id suffix`.
+fn entry(key: &mut Vec<u8>, part: &ResolvedField, value: &[u8], id: ObjId, suffix: &[u8]) {
+    key.clear();
+    key.extend_from_slice(&part.key);
+    key.extend_from_slice(value);
+    key.extend_from_slice(id.as_bytes());
+    key.extend_from_slice(suffix);
+}
+
+pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
+    Error::UnknownField {
+        type_name: Some(object_type.name.to_string()),
+        field: format!("{field:?}"),
+    }
+}
+
+/// Keys in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct KeyList {
+    bytes: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl KeyList {
+    /// The keys of all index entries of an object with this content, sorted.
+    pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Self {
+        let mut list = KeyList::default();
+        data.each_entry(id, |key| list.push(key));
+        list.sort();
+        list
+    }
+
+    pub(crate) fn push(&mut self, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    pub(crate) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().map(|&(start, end)| self.bytes.get(start..end).unwrap_or_default())
+    }
+}
+
+/// Visits what is only in the first and what is only in the second of two sorted sequences.
+pub(crate) fn differences<T>(
+    old: impl Iterator<Item = T>,
+    new: impl Iterator<Item = T>,
+    compare: impl Fn(&T, &T) -> std::cmp::Ordering,
+    mut visit: impl FnMut(Option<T>, Option<T>) -> Result<()>,
+) -> Result<()> {
+    use std::cmp::Ordering;
+    let (mut old, mut new) = (old.peekable(), new.peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => compare(old, new),
+        };
+        match order {
+            Ordering::Less => visit(old.next(), None)?,
+            Ordering::Greater => visit(None, new.next())?,
+            Ordering::Equal => visit(old.next(), new.next())?,
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Creating objects and loading them whole (transactions §4).
+
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::change::ChangeKind;
+use super::error::hex;
+use super::info::{Migrate, ObjectInfo};
+use super::object_data::ObjectData;
+use super::references::describe;
+use super::store::Undo;
+use super::{Error, Result, Transaction};
+use crate::encoding::Reader;
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
+
+/// How many random ids are tried.
+const ATTEMPTS: u32 = 64;
+
+/// Creating and loading objects.
+impl Transaction<'_> {
+    // ------------------------------------------------------------------ ids
+
+    /// An id no object has, for an object of the type of that name in any recorded schema. Nothing is
+    /// reserved. One get.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]; [`Error::NoFreeId`] after 64 attempts.
+    pub fn generate_id(&self, type_name: &str) -> Result<ObjId> {
+        let storage_id = self.type_storage_id(type_name)?;
+        self.free_id(storage_id, type_name)
+    }
+
+    /// The storage id of the type of that name in any recorded schema.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`].
+    pub fn type_storage_id(&self, type_name: &str) -> Result<StorageId> {
+        self.check_open()?;
+        self.bundle()
+            .type_storage_id(type_name)
+            .ok_or_else(|| Error::UnknownType { name: format!("{type_name:?}"), schema: None })
+    }
+
+    /// The name of the type with this storage id in any recorded schema.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`].
+    pub fn type_name(&self, storage_id: StorageId) -> Result<Arc<str>> {
+        self.bundle()
+            .type_name(storage_id)
+            .map(Arc::clone)
+            .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
+    }
+
+    /// The key under which an object's own pair is stored, and with which all its keys begin. Says
+    /// nothing about whether there is such an object.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`].
+    pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
+        self.type_name(id.storage_id())?;
+        Ok(id.to_bytes())
+    }
+
+    pub(super) fn free_id(&self, storage_id: StorageId, type_name: &str) -> Result<ObjId> {
+        for _ in 0..ATTEMPTS {
+            let id = self.shared.random_id(storage_id)?;
+            if !self.store.contains(id.as_bytes())? {
+                return Ok(id);
+            }
+        }
+        Err(Error::NoFreeId { type_name: type_name.to_owned(), attempts: ATTEMPTS })
+    }
+
+    // ------------------------------------------------------------------ creating
+
+    /// Creates an object of the transaction's schema with a random id and default values.
+    ///
+    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each composite
+    /// index.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]; [`Error::NoFreeId`]. An error of a create listener, after which the
+    /// object is there.
+    pub fn create(&self, type_name: &str) -> Result<ObjId> {
+        self.create_in(type_name, &self.schema())
+    }
+
+    /// As [`Transaction::create`], in another recorded schema.
+    ///
+    /// # Errors
+    /// As [`Transaction::create`]; [`Error::InvalidArgument`] if the schema is not recorded.
+    pub fn create_in(&self, type_name: &str, schema: &Schema) -> Result<ObjId> {
+        self.check_open()?;
+        let schema = self.recorded_schema(schema.id)?;
+        let object_type = schema.object_type(type_name).ok_or_else(|| Error::UnknownType {
+            name: format!("{type_name:?}"),
+            schema: Some(schema.id),
+        })?;
+        let id = self.free_id(object_type.storage_id, type_name)?;
+        self.create_new(id, &ObjectData::new(Arc::clone(object_type)))?;
+        Ok(id)
+    }
+
+    /// Creates an object of the transaction's schema with this id and default values. False if there
+    /// is one already, whatever its schema; nothing happens then. Cost as [`Transaction::create`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]. An error of a create listener, after which the object is there.
+    pub fn create_with_id(&self, id: ObjId) -> Result<bool> {
+        self.create_with_id_in(id, self.schema().id)
+    }
+
+    /// As [`Transaction::create_with_id`], in another recorded schema.
+    ///
+    /// # Errors
+    /// As [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is not recorded.
+    pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
+        self.check_open()?;
+        let schema = self.recorded_schema(schema)?;
+        let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
+            Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
+        })?;
+        if self.exists(id)? {
+            return Ok(false);
+        }
+        self.create_new(id, &ObjectData::new(Arc::clone(object_type)))?;
+        Ok(true)
+    }
+
+    /// Creates an object with all its values, with a random id unless one is given. None if there is
+    /// an object with that id already; nothing happens then.
+    ///
+    /// The type in `data` must be of a schema recorded in this database. Listeners are told as if the
+    /// object had been created with default values and then all others been set.
+    ///
+    /// Cost: one get for the id, one get for each reference that may not dangle, one put for each pair
+    /// that is stored, index entries included.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type;
+    /// [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
+    /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
+    pub fn create_with(&self, id: Option<ObjId>, mut data: ObjectData) -> Result<Option<ObjId>> {
+        self.check_open()?;
+        let object_type = Arc::clone(data.object_type());
+        self.check_recorded(&object_type)?;
+        let id = match id {
+            None => self.free_id(object_type.storage_id, &object_type.name)?,
+            Some(id) if id.storage_id() != object_type.storage_id => {
+                return Err(Error::invalid_argument(format!(
+                    "object id {id} is not of type {:?}, whose storage id is {}",
+                    object_type.name, object_type.storage_id
+                )));
+            }
+            Some(id) if self.exists(id)? => return Ok(None),
+            Some(id) => id,
+        };
+        data.normalize();
+        self.create_new(id, &data)?;
+        Ok(Some(id))
+    }
+
+    fn recorded_schema(&self, id: SchemaId) -> Result<Arc<Schema>> {
+        self.bundle()
+            .schema_by_id(id)
+            .map(Arc::clone)
+            .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
+    }
+
+    fn check_recorded(&self, object_type: &Arc<ResolvedType>) -> Result<()> {
+        let bundle = self.bundle();
+        let known = bundle
+            .schema(object_type.schema)
+            .and_then(|schema| schema.type_by_storage_id(object_type.storage_id));
+        match known {
+            Some(known)
+                if Arc::ptr_eq(known, object_type)
+                    || (known.schema_id == object_type.schema_id
+                        && known.fields.len() == object_type.fields.len()
+                        && known.fields.iter().zip(&object_type.fields).all(|(a, b)| {
+                            a.schema_id == b.schema_id && a.storage_id == b.storage_id
+                        })) =>
+            {
+                Ok(())
+            }
+            _ => Err(Error::UnknownType {
+                name: format!("{:?} (as given)", &*object_type.name),
+                schema: bundle.schema(object_type.schema).map(|schema| schema.id),
+            }),
+        }
+    }
+
+    /// Writes an object that is known not to exist, and tells about it.
+    fn create_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        let object_type = data.object_type();
+        self.mutate(|| {
+            data.each_reference(|field, bytes| {
+                self.check_reference_exists(id, field, bytes)?;
+                self.check_reference_type(id, field, bytes)
+            })?;
+            self.put_object(id, data)?;
+            if !self.silent.get() && self.listeners.borrow().watches_any_field(object_type) {
+                self.queue_content(id, data);
+            }
+            Ok(())
+        })
+        .and_then(|()| self.tell_created(id))
+    }
+
+    /// Puts all pairs of an object that is known not to exist.
+    pub(super) fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        let object_type = data.object_type();
+        let describe_index = |key: &[u8]| {
+            format!("an index entry ({}) of object {id} of type {:?}", hex(key, 8), object_type.name)
+        };
+        data.each_entry_checked(id, |key| {
+            self.store.check_key(key).map_err(|error| error.with_key_of(|| describe_index(key)))
+        })?;
+        let info = layout::object_info(object_type.schema);
+        self.store.put(id.as_bytes(), &info, Undo::Absent)?;
+        let mut key = self.buffer();
+        key.extend_from_slice(id.as_bytes());
+        for (field, rest, value) in data.all_pairs() {
+            key.truncate(ObjId::LEN);
+            field.write_to(&mut key);
+            key.extend_from_slice(rest);
+            self.store.put(&key, value, Undo::Absent).map_err(|error| {
+                error.with_key_of(|| match object_type.field_by_storage_id(field) {
+                    Some(field) => describe(id, field),
+                    None => format!("field #{field} of object {id}"),
+                })
+            })?;
+        }
+        self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
+        data.each_entry_checked(id, |key| self.store.put_entry(key))?;
+        let info = ObjectInfo {
+            schema: object_type.schema,
+            object_type: Some(Arc::clone(object_type)),
+        };
+        self.remember(id, info);
+        Ok(())
+    }
+
+    /// Queues what setting all values of a new object changes.
+    fn queue_content(&self, id: ObjId, data: &ObjectData) {
+        let object_type = data.object_type();
+        for field in &object_type.fields {
+            if !self.is_monitored(object_type, field) {
+                continue;
+            }
+            let queue = |kind| self.queue_change(id, object_type, field, kind);
+            match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    if let Some(new) = data.stored(field) {
+                        queue(ChangeKind::Simple { old: simple.default.clone(), new: new.into() });
+                    }
+                }
+                ResolvedKind::Counter => {}
+                ResolvedKind::Set { .. } => {
+                    data.pairs(field)
+                        .for_each(|(value, _)| queue(ChangeKind::SetAdd { value: value.into() }));
+                }
+                ResolvedKind::List { .. } => {
+                    for (index, (_, value)) in (0..).zip(data.pairs(field)) {
+                        queue(ChangeKind::ListAdd { index, value: value.into() });
+                    }
+                }
+                ResolvedKind::Map { .. } => data.pairs(field).for_each(|(key, value)| {
+                    queue(ChangeKind::MapAdd { key: key.into(), value: value.into() });
+                }),
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ loading
+
+    /// Everything an object holds. One seek and a forward scan of its pairs.
+    ///
+    /// # Errors
+    /// As [`Transaction::visit`].
+    pub fn load(&self, id: ObjId, migrate: Migrate) -> Result<ObjectData> {
+        let mut data = None;
+        self.visit(id, migrate, |object_type, pair| {
+            match (&mut data, pair) {
+                (None, _) => data = Some(ObjectData::new(Arc::clone(object_type))),
+                (Some(data), Some((field, rest, value))) => {
+                    data.push_pair(field.storage_id, rest, value);
+                }
+                (Some(_), None) => {}
+            }
+            Ok(())
+        })?;
+        data.ok_or_else(|| Error::deleted(id))
+    }
+
+    /// Visits everything stored for an object while its bytes are borrowed: first its type alone, then
+    /// each stored pair, by field storage id and key: the field, what follows the field in the key (the
+    /// element of a set, the encoded position in a list, the key of a map, else nothing) and the value.
+    /// Fields with default values have no pair. `visit` must not change anything. One seek and a
+    /// forward scan; with [`Migrate::Yes`] the object is moved to the transaction's schema first if it
+    /// is in another one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`] with
+    /// [`Migrate::Yes`]; damaged meta-data; those of `visit`.
+    pub fn visit(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+        mut visit: impl FnMut(
+            &Arc<ResolvedType>,
+            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
+        ) -> Result<()>,
+    ) -> Result<()> {
+        self.check_open()?;
+        if migrate == Migrate::Yes {
+            let known = self.infos.borrow().peek(id).map(|info| info.schema);
+            // An object met for the first time is looked at in the scan below.
+            if known.is_some_and(|schema| schema != self.schema_index()) {
+                self.migrate(id)?;
+            }
+        }
+        match self.scan_object(id, migrate, &mut visit)? {
+            true => Ok(()),
+            false => {
+                self.migrate(id)?;
+                self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
+            }
+        }
+    }
+
+    /// False if nothing was visited because the object has to be migrated first.
+    fn scan_object(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+        visit: &mut impl FnMut(
+            &Arc<ResolvedType>,
+            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
+        ) -> Result<()>,
+    ) -> Result<bool> {
+        let end = layout::prefix_end(id.as_bytes());
+        let span = KeySpan::new(id.as_bytes(), end.as_deref());
+        self.store.read(|kv| {
+            let mut pairs = kv.scan(span, Direction::Forward)?;
+            let info = match pairs.next().transpose()? {
+                Some((key, value)) if *key == *id.as_bytes() => self.info_from(id, &value)?,
+                _ => return Err(Error::deleted(id)),
+            };
+            if migrate == Migrate::Yes && info.schema != self.schema_index() {
+                return Ok(false);
+            }
+            let object_type = self.type_of_info(id, info)?;
+            visit(&object_type, None)?;
+            let mut fields = object_type.fields_by_storage_id();
+            let mut field = fields.next();
+            for pair in pairs {
+                let (key, value) = pair?;
+                let content = key.get(ObjId::LEN..).unwrap_or_default();
+                while let Some(known) = field {
+                    if content.starts_with(&known.key) {
+                        let rest = content.get(known.key.len()..).unwrap_or_default();
+                        visit(&object_type, Some((known, rest, &value)))?;
+                        break;
+                    }
+                    if content < &known.key[..] {
+                        // a key of no field: not part of the object
+                        break;
+                    }
+                    field = fields.next();
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Refuses bytes that are not exactly one value of a simple field.
+pub(crate) fn check_encoded(id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<()> {
+    let Some(simple) = field.simple() else { return Ok(()) };
+    let mut reader = Reader::new(bytes);
+    simple
+        .encoding
+        .skip(&mut reader)
+        .and_then(|()| reader.finish())
+        .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
+}
+

@@ -1,0 +1,79 @@
+//! Steps and filters of reference paths (transactions §10.2, §11).
+
+use permazen_kv::{KeyRanges, KeySpan};
+
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+
+/// One step of a reference path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PathStep {
+    /// From an object to what its reference (sub-)field with this storage id refers to.
+    Forward(StorageId),
+    /// From an object to those that refer to it through the reference (sub-)field with this storage
+    /// id.
+    Inverse(StorageId),
+}
+
+impl PathStep {
+    /// The storage id of the field.
+    pub fn storage_id(self) -> StorageId {
+        match self {
+            PathStep::Forward(id) | PathStep::Inverse(id) => id,
+        }
+    }
+
+    /// The same field walked the other way.
+    #[must_use]
+    pub fn inverted(self) -> Self {
+        match self {
+            PathStep::Forward(id) => PathStep::Inverse(id),
+            PathStep::Inverse(id) => PathStep::Forward(id),
+        }
+    }
+}
+
+/// Which object ids may stand at one position of a path.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdFilter {
+    ranges: KeyRanges,
+}
+
+impl std::fmt::Debug for IdFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("IdFilter").field(&self.ranges).finish()
+    }
+}
+
+impl IdFilter {
+    /// Objects of these types.
+    pub fn of_types(types: impl IntoIterator<Item = StorageId>) -> Self {
+        let mut ranges = KeyRanges::new();
+        for id in types {
+            let (min, max) = id.key_range();
+            ranges.add(KeySpan::new(&min, Some(&max)));
+        }
+        IdFilter { ranges }
+    }
+
+    /// These objects.
+    pub fn of_ids(ids: impl IntoIterator<Item = ObjId>) -> Self {
+        let mut ranges = KeyRanges::new();
+        for id in ids {
+            let end = layout::prefix_end(id.as_bytes());
+            ranges.add(KeySpan::new(id.as_bytes(), end.as_deref()));
+        }
+        IdFilter { ranges }
+    }
+
+    /// Whether this object may stand there.
+    pub fn allows(&self, id: ObjId) -> bool {
+        self.ranges.contains(id.as_bytes())
+    }
+
+    /// Whether any object of this type may stand there.
+    pub fn allows_some_of(&self, storage_id: StorageId) -> bool {
+        let (min, max) = storage_id.key_range();
+        self.ranges.intersects(KeySpan::new(&min, Some(&max)))
+    }
+}

@@ -1,0 +1,54 @@
+//! Recording and removing schemas inside of a transaction (schema §7.8).
+
+use permazen_kv::KvWrite;
+
+use super::{Result, Transaction};
+use crate::layout::TABLES_SPAN;
+use crate::schema::{SchemaBundle, SchemaId, SchemaModel, add_schema, remove_schema};
+
+impl Transaction<'_> {
+    /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
+    /// stays the same. False if it was recorded before. Writes all recorded schemas anew.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](super::Error::Schema) if the model is empty or invalid, or contradicts a
+    /// recorded storage id.
+    pub fn add_schema(&self, model: &SchemaModel) -> Result<bool> {
+        self.change_schemas(|kv, bundle| {
+            add_schema(kv, &self.shared.state, bundle, model)
+        })
+    }
+
+    /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False
+    /// if there is no such schema. Writes all recorded schemas anew.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](super::Error::Schema) if there are objects of it.
+    pub fn remove_schema(&self, id: SchemaId) -> Result<bool> {
+        self.change_schemas(|kv, bundle| {
+            remove_schema(kv, &self.shared.state, bundle, id)
+        })
+    }
+
+    fn change_schemas(
+        &self,
+        change: impl FnOnce(
+            &mut dyn KvWrite,
+            &SchemaBundle,
+        )
+            -> crate::schema::Result<Option<std::sync::Arc<SchemaBundle>>>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        let old = self.bundle();
+        let new = self
+            .store
+            .operation(|| self.store.rewrite_span(TABLES_SPAN, |kv| Ok(change(kv, &old)?)))?;
+        match new {
+            None => Ok(false),
+            Some(bundle) => {
+                self.set_bundle(bundle);
+                Ok(true)
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A transaction over objects: its state and its end (transactions §2, §3).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::callbacks::{self, Callback, Callbacks};
+use super::database::Shared;
+use super::info::InfoCache;
+use super::listeners::ListenerSet;
+use super::missing::MissingTargets;
+use super::notify::Pending;
+use super::store::Store;
+use super::{Error, Result};
+use crate::id::ObjId;
+use crate::layout::SchemaIndex;
+use crate::schema::{Schema, SchemaBundle};
+
+/// Where a transaction is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// `commit` or `rollback` has begun; still usable.
+    Ending,
+    Ended,
+}
+
+/// One transaction: everything that can be done with objects.
+///
+/// All operations take `&self`; listeners called in the middle of one may use the transaction
+/// likewise. A transaction can be sent to another thread, but not be shared between threads.
+///
+/// An operation that fails leaves everything as it was before it began (see [`Transaction::atomic`]
+/// for larger steps). Dropping a transaction rolls it back.
+///
+/// There are two ways to name a field: by its name, with [`Value`](crate::encoding::Value)s; or by its
+/// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, for which nothing is looked up
+/// by name and nothing decoded. The documentation of each operation states what it costs in operations
+/// of the store below, where the object concerned is known already; getting to know an object takes
+/// one more get.
+pub struct Transaction<'db> {
+    pub(super) store: Store<'db>,
+    pub(super) shared: Arc<Shared>,
+    bundle: RefCell<Arc<SchemaBundle>>,
+    schema: RefCell<Arc<Schema>>,
+    schema_index: Cell<SchemaIndex>,
+    pub(super) infos: RefCell<InfoCache>,
+    pub(super) infos_as_of: Cell<u64>,
+    state: Cell<State>,
+    detached: bool,
+    detached_read_only: Cell<bool>,
+    rollback_only: Cell<bool>,
+    callbacks: RefCell<Callbacks>,
+    pub(super) listeners: RefCell<Arc<ListenerSet>>,
+    pub(super) listeners_installed: Cell<bool>,
+    pub(super) pending: RefCell<Option<Pending>>,
+    pub(super) silent: Cell<bool>,
+    pub(super) deleting: RefCell<Option<HashSet<ObjId>>>,
+    pub(super) missing: RefCell<Option<MissingTargets>>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+}
+
+impl std::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("state", &self.state.get())
+            .field("schema", &self.schema_index.get())
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'db> Transaction<'db> {
+    pub(super) fn new(
+        store: Store<'db>,
+        shared: Arc<Shared>,
+        bundle: Arc<SchemaBundle>,
+        schema: Arc<Schema>,
+    ) -> Self {
+        let detached = store.is_detached();
+        Transaction {
+            store,
+            shared,
+            schema_index: Cell::new(schema.index),
+            schema: RefCell::new(schema),
+            listeners: RefCell::new(Arc::new(ListenerSet::new(Arc::clone(&bundle)))),
+            bundle: RefCell::new(bundle),
+            infos: RefCell::default(),
+            infos_as_of: Cell::new(0),
+            state: Cell::new(State::Open),
+            detached,
+            detached_read_only: Cell::new(false),
+            rollback_only: Cell::new(false),
+            callbacks: RefCell::default(),
+            listeners_installed: Cell::new(false),
+            pending: RefCell::default(),
+            silent: Cell::new(false),
+            deleting: RefCell::default(),
+            missing: RefCell::default(),
+            buffers: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Store<'db> {
+        &self.store
+    }
+
+    /// The schema of the transaction: that of new objects and the one objects are moved to. The empty
+    /// schema if the transaction was begun without one.
+    pub fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema.borrow())
+    }
+
+    pub(crate) fn schema_index(&self) -> SchemaIndex {
+        self.schema_index.get()
+    }
+
+    /// All schemas recorded in the database, as this transaction sees them.
+    pub fn bundle(&self) -> Arc<SchemaBundle> {
+        Arc::clone(&self.bundle.borrow())
+    }
+
+    /// Continues with other recorded schemas; the transaction's own becomes the empty one if it is
+    /// not among them.
+    pub(super) fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
+        let id = self.schema.borrow().id;
+        let schema = bundle.schema_by_id(id).unwrap_or_else(|| bundle.empty_schema());
+        self.schema_index.set(schema.index);
+        self.schema.replace(Arc::clone(schema));
+        if !self.listeners_installed.get() {
+            Arc::make_mut(&mut self.listeners.borrow_mut()).set_bundle(Arc::clone(&bundle));
+        }
+        self.bundle.replace(bundle);
+        self.infos.borrow_mut().clear();
+    }
+
+    /// A buffer to build keys in, empty.
+    pub(super) fn buffer(&self) -> Buffer<'_> {
+        let bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
+        Buffer { bytes, pool: &self.buffers }
+    }
+
+    // ------------------------------------------------------------------ state
+
+    /// Whether operations are possible.
+    pub fn is_open(&self) -> bool {
+        self.state.get() != State::Ended
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_open() { Ok(()) } else { Err(Error::Ended) }
+    }
+
+    /// Whether this is a detached transaction: one over a store in memory of its own, without commit,
+    /// in which references may be set to objects that do not exist.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// Whether what is written is discarded by `commit`.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn is_read_only(&self) -> Result<bool> {
+        self.check_open()?;
+        if self.detached {
+            return Ok(self.detached_read_only.get());
+        }
+        self.store.transaction("a read-only mode", |kv| Ok(kv.is_read_only()))
+    }
+
+    /// Makes the transaction read-only from now on. Writing stays possible and is seen inside, but
+    /// `commit` discards it.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]; those of the store.
+    pub fn set_read_only(&self) -> Result<()> {
+        self.check_open()?;
+        if self.detached {
+            self.detached_read_only.set(true);
+            return Ok(());
+        }
+        self.store.transaction("a read-only mode", |kv| Ok(kv.set_read_only()?))
+    }
+
+    /// Limits how long operations may take or wait; `None` is without limit.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]; the store may not support this.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        self.check_open()?;
+        self.store.transaction("a time-out of a detached transaction", |kv| {
+            Ok(kv.set_timeout(timeout)?)
+        })
+    }
+
+    /// Makes `commit` fail and roll back instead. Cannot be taken back.
+    pub fn set_rollback_only(&self) {
+        self.rollback_only.set(true);
+    }
+
+    /// Whether `commit` will roll back.
+    pub fn is_rollback_only(&self) -> bool {
+        self.rollback_only.get()
+    }
+
+    /// Adds a callback around the end of the transaction. Detached transactions ignore it.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], also if the end has begun.
+    pub fn add_callback(&self, callback: Arc<dyn Callback>) -> Result<()> {
+        if self.detached {
+            return Ok(());
+        }
+        if self.state.get() != State::Open {
+            return Err(Error::Ended);
+        }
+        let mut callbacks = self.callbacks.borrow_mut();
+        if !callbacks.iter().any(|other| Arc::ptr_eq(other, &callback)) {
+            callbacks.push(callback);
+        }
+        Ok(())
+    }
+
+    /// Runs several operations as one: if `body` fails, everything they changed is taken back, and
+    /// the transaction goes on. Costs the memory for what is replaced and removed meanwhile. What
+    /// listeners were told is not taken back.
+    ///
+    /// # Errors
+    /// Those of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
+    pub fn atomic<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.check_open()?;
+        let bundle = self.bundle();
+        let result = self.store.operation(|| body(self));
+        if result.is_err() && !Arc::ptr_eq(&bundle, &self.bundle()) {
+            self.set_bundle(bundle);
+        }
+        result
+    }
+
+    // ------------------------------------------------------------------ end
+
+    /// Makes the changes durable and visible to others.
+    ///
+    /// # Errors
+    /// [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`]; [`Error::Broken`] if an undo
+    /// has failed; the first error of a callback's `before_commit`; those of the store, some of them
+    /// [retryable](Error::is_retryable). In all these cases everything was rolled back. An error of a
+    /// callback's `after_commit` is returned too, although the data is committed then.
+    /// [`Error::Unsupported`] for a detached transaction.
+    pub fn commit(self) -> Result<()> {
+        if self.detached {
+            return Err(Error::Unsupported("to commit a detached transaction"));
+        }
+        if self.rollback_only.get() {
+            self.end_by_rollback();
+            return Err(Error::RollbackOnly);
+        }
+        let read_only = self.is_read_only()?;
+        self.state.set(State::Ending);
+        let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
+        let refused = callbacks::before_commit(&callbacks, &self, read_only).err();
+        self.state.set(State::Ended);
+        callbacks::before_completion(&callbacks, &self);
+        let committed = match refused {
+            Some(error) => {
+                self.store.rollback();
+                Err(error)
+            }
+            None => self.store.commit(),
+        };
+        let result = match committed {
+            Ok(()) => callbacks::after_commit(&callbacks).map(|()| true),
+            Err(error) => {
+                callbacks::after_completion(&callbacks, false);
+                return Err(error);
+            }
+        };
+        callbacks::after_completion(&callbacks, true);
+        result.map(|_| ())
+    }
+
+    /// Discards the changes.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a detached transaction.
+    pub fn rollback(self) -> Result<()> {
+        if self.detached {
+            return Err(Error::Unsupported("to roll back a detached transaction"));
+        }
+        self.end_by_rollback();
+        Ok(())
+    }
+
+    fn end_by_rollback(&self) {
+        if self.state.get() != State::Open {
+            return;
+        }
+        self.state.set(State::Ending);
+        let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
+        callbacks::before_completion(&callbacks, self);
+        self.state.set(State::Ended);
+        self.store.rollback();
+        callbacks::after_completion(&callbacks, false);
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.detached {
+            self.end_by_rollback();
+        }
+    }
+}
+
+/// A byte buffer that goes back to its transaction when dropped.
+pub(super) struct Buffer<'t> {
+    bytes: Vec<u8>,
+    pool: &'t RefCell<Vec<Vec<u8>>>,
+}
+
+/// How many buffers are kept, and up to which size each.
+const POOLED: usize = 16;
+const POOLED_BYTES: usize = 64 * 1024;
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.pool.borrow_mut();
+        if pool.len() < POOLED && self.bytes.capacity() <= POOLED_BYTES {
+            self.bytes.clear();
+            pool.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl std::ops::Deref for Buffer<'_> {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl std::ops::DerefMut for Buffer<'_> {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
