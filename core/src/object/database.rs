@@ -9,9 +9,7 @@ use super::store::Store;
 use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
-use crate::schema::{
-    DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, open_schema,
-};
+use crate::schema::{DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, open_schema};
 
 /// How a transaction is begun.
 #[derive(Debug, Clone)]

@@ -96,9 +96,10 @@ impl Transaction<'_> {
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = simple_field(&object_type, field)?;
         self.read_value(id, field, simple, |value| {
-            simple.encoding.decode_all(value).map_err(|reason| {
-                damaged(id, field, &FieldKey::new(id, field), value, &reason)
-            })
+            simple
+                .encoding
+                .decode_all(value)
+                .map_err(|reason| damaged(id, field, &FieldKey::new(id, field), value, &reason))
         })?
     }
 
@@ -294,11 +295,9 @@ impl Transaction<'_> {
             entries.extend_from_within(start..own.start);
             entries.extend_from_slice(new);
             entries.extend_from_within(own.end..end);
-            self.store
-                .check_key(entries.get(end..).unwrap_or_default())
-                .map_err(|error| {
-                    error.with_key_of(|| format!("index {} of object {id}", index.name))
-                })?;
+            self.store.check_key(entries.get(end..).unwrap_or_default()).map_err(|error| {
+                error.with_key_of(|| format!("index {} of object {id}", index.name))
+            })?;
             ends.push(entries.len());
         }
         Ok(())

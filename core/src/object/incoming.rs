@@ -1,7 +1,6 @@
 //! Which reference fields can refer to objects of a type, and what they ask for when such an object is
 //! deleted.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Result, Transaction};

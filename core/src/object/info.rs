@@ -249,10 +249,7 @@ mod tests {
     fn the_cache_grows_and_forgets() {
         let mut cache = InfoCache::default();
         let id = |n: u64| ObjId::from_bytes((0x0a00_0000_0000_0000 | n).to_be_bytes()).unwrap();
-        let info = |n: u32| ObjectInfo {
-            schema: SchemaIndex::new(n).unwrap(),
-            object_type: None,
-        };
+        let info = |n: u32| ObjectInfo { schema: SchemaIndex::new(n).unwrap(), object_type: None };
         for n in 0..5000 {
             cache.insert(id(n), info(n as u32));
             assert_eq!(cache.peek(id(n)).unwrap().schema.get(), n as u32);

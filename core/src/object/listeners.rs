@@ -188,7 +188,8 @@ fn add_monitor<L: ?Sized>(
     listener: Arc<L>,
     next: &mut u64,
 ) -> ListenerId {
-    let known = |other: &&Monitor<L>| other.watch == watch && Arc::ptr_eq(&other.listener, &listener);
+    let known =
+        |other: &&Monitor<L>| other.watch == watch && Arc::ptr_eq(&other.listener, &listener);
     match list.iter().find(known) {
         Some(other) => other.id,
         None => {

@@ -1,10 +1,10 @@
 //! Moving objects to another schema (transactions §12).
 
-use super::{Result, Transaction};
+use super::{Error, Result, Transaction};
 use crate::id::ObjId;
 
 impl Transaction<'_> {
-    pub fn migrate(&self, _id: ObjId) -> Result<bool> {
-        Ok(false)
+    pub(crate) fn migrate(&self, _id: ObjId) -> Result<bool> {
+        Err(Error::Unsupported("to migrate an object"))
     }
 }

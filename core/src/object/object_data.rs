@@ -121,9 +121,9 @@ impl ObjectData {
     pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
         match self.stored(field) {
             None => Ok(0),
-            Some(bytes) => <[u8; 8]>::try_from(bytes).map(i64::from_be_bytes).map_err(|_| {
-                self.damaged(field, bytes, &"a counter has 8 bytes")
-            }),
+            Some(bytes) => <[u8; 8]>::try_from(bytes)
+                .map(i64::from_be_bytes)
+                .map_err(|_| self.damaged(field, bytes, &"a counter has 8 bytes")),
         }
     }
 
@@ -333,7 +333,8 @@ impl ObjectData {
                 _ => true,
             })
         });
-        let missing: Vec<_> = object_type
+        let missing: Vec<_> = self
+            .object_type
             .fields
             .iter()
             .filter(|field| matches!(field.kind, ResolvedKind::Counter))
@@ -422,9 +423,8 @@ impl ObjectData {
         &self,
         mut visit: impl FnMut(&Arc<ResolvedField>, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let is_reference = |field: &ResolvedField| {
-            field.simple().is_some_and(|simple| simple.reference.is_some())
-        };
+        let is_reference =
+            |field: &ResolvedField| field.simple().is_some_and(|simple| simple.reference.is_some());
         for field in &self.object_type.fields {
             match &field.kind {
                 ResolvedKind::Simple(_) if is_reference(field) => {

@@ -101,7 +101,7 @@ impl Transaction<'_> {
             schema: Some(schema.id),
         })?;
         let id = self.free_id(object_type.storage_id, type_name)?;
-        self.create_new(id, &ObjectData::new(Arc::clone(object_type)))?;
+        self.create_new(id, ObjectData::new(Arc::clone(object_type)))?;
         Ok(id)
     }
 
@@ -127,7 +127,7 @@ impl Transaction<'_> {
         if self.exists(id)? {
             return Ok(false);
         }
-        self.create_new(id, &ObjectData::new(Arc::clone(object_type)))?;
+        self.create_new(id, ObjectData::new(Arc::clone(object_type)))?;
         Ok(true)
     }
 
@@ -144,7 +144,7 @@ impl Transaction<'_> {
     /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type;
     /// [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
     /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
-    pub fn create_with(&self, id: Option<ObjId>, mut data: ObjectData) -> Result<Option<ObjId>> {
+    pub fn create_with(&self, id: Option<ObjId>, data: ObjectData) -> Result<Option<ObjId>> {
         self.check_open()?;
         let object_type = Arc::clone(data.object_type());
         self.check_recorded(&object_type)?;
@@ -159,8 +159,7 @@ impl Transaction<'_> {
             Some(id) if self.exists(id)? => return Ok(None),
             Some(id) => id,
         };
-        data.normalize();
-        self.create_new(id, &data)?;
+        self.create_new(id, data)?;
         Ok(Some(id))
     }
 
@@ -195,7 +194,9 @@ impl Transaction<'_> {
     }
 
     /// Writes an object that is known not to exist, and tells about it.
-    fn create_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    fn create_new(&self, id: ObjId, mut data: ObjectData) -> Result<()> {
+        data.normalize();
+        let data = &data;
         let object_type = data.object_type();
         self.mutate(|| {
             data.each_reference(|field, bytes| {
@@ -215,7 +216,11 @@ impl Transaction<'_> {
     pub(super) fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         let describe_index = |key: &[u8]| {
-            format!("an index entry ({}) of object {id} of type {:?}", hex(key, 8), object_type.name)
+            format!(
+                "an index entry ({}) of object {id} of type {:?}",
+                hex(key, 8),
+                object_type.name
+            )
         };
         data.each_entry_checked(id, |key| {
             self.store.check_key(key).map_err(|error| error.with_key_of(|| describe_index(key)))
@@ -237,10 +242,8 @@ impl Transaction<'_> {
         }
         self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
         data.each_entry_checked(id, |key| self.store.put_entry(key))?;
-        let info = ObjectInfo {
-            schema: object_type.schema,
-            object_type: Some(Arc::clone(object_type)),
-        };
+        let info =
+            ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
         self.remember(id, info);
         Ok(())
     }
@@ -389,4 +392,3 @@ pub(crate) fn check_encoded(id: ObjId, field: &ResolvedField, bytes: &[u8]) -> R
         .and_then(|()| reader.finish())
         .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
 }
-

@@ -14,9 +14,7 @@ impl Transaction<'_> {
     /// [`Error::Schema`](super::Error::Schema) if the model is empty or invalid, or contradicts a
     /// recorded storage id.
     pub fn add_schema(&self, model: &SchemaModel) -> Result<bool> {
-        self.change_schemas(|kv, bundle| {
-            add_schema(kv, &self.shared.state, bundle, model)
-        })
+        self.change_schemas(|kv, bundle| add_schema(kv, &self.shared.state, bundle, model))
     }
 
     /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False
@@ -25,9 +23,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`Error::Schema`](super::Error::Schema) if there are objects of it.
     pub fn remove_schema(&self, id: SchemaId) -> Result<bool> {
-        self.change_schemas(|kv, bundle| {
-            remove_schema(kv, &self.shared.state, bundle, id)
-        })
+        self.change_schemas(|kv, bundle| remove_schema(kv, &self.shared.state, bundle, id))
     }
 
     fn change_schemas(
@@ -35,8 +31,7 @@ impl Transaction<'_> {
         change: impl FnOnce(
             &mut dyn KvWrite,
             &SchemaBundle,
-        )
-            -> crate::schema::Result<Option<std::sync::Arc<SchemaBundle>>>,
+        ) -> crate::schema::Result<Option<std::sync::Arc<SchemaBundle>>>,
     ) -> Result<bool> {
         self.check_open()?;
         let old = self.bundle();

@@ -108,6 +108,7 @@ impl<'db> Store<'db> {
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         if key.len() > self.max_key_len {
             return Err(Error::KeyTooLong {
+                of: String::new(),
                 key: hex(key, 32),
                 len: key.len(),
                 limit: self.max_key_len,
@@ -328,6 +329,10 @@ impl<'db> Store<'db> {
                         Inverse::Remove => kv.remove(key)?,
                         Inverse::Restore => kv.put(key, value)?,
                         Inverse::Adjust(by) => kv.adjust_counter(key, by.wrapping_neg())?,
+                        Inverse::RemoveSpan => {
+                            let max = Some(value).filter(|max| !max.is_empty());
+                            kv.remove_span(KeySpan::new(key, max))?;
+                        }
                     })
                 })
             }) {

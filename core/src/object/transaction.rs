@@ -190,9 +190,8 @@ impl<'db> Transaction<'db> {
     /// [`Error::Ended`]; the store may not support this.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
         self.check_open()?;
-        self.store.transaction("a time-out of a detached transaction", |kv| {
-            Ok(kv.set_timeout(timeout)?)
-        })
+        self.store
+            .transaction("a time-out of a detached transaction", |kv| Ok(kv.set_timeout(timeout)?))
     }
 
     /// Makes `commit` fail and roll back instead. Cannot be taken back.
