@@ -1,9 +1,9 @@
 //! Stores that take changes whole.
 
-use crate::{KvDatabase, Result, SharedRead, TxOptions, Writes};
+use crate::{KvDatabase, KvError, Result, SharedRead, Statistics, TxOptions, Writes};
 
 /// A store that gives out fixed states of its content and makes sets of changes atomically; what
-/// the optimistic engine builds transactions on. (kv §8.3)
+/// [`OptimisticDatabase`](crate::optimistic::OptimisticDatabase) builds transactions on. (kv §8.3)
 ///
 /// Every [`KvDatabase`] whose transactions offer snapshots is one.
 pub trait AtomicKvStore: Send + Sync {
@@ -17,6 +17,16 @@ pub trait AtomicKvStore: Send + Sync {
     /// Nothing was changed, except after
     /// [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
     fn apply(&self, writes: &Writes, sync: bool) -> Result<()>;
+
+    /// Whether the content survives the process.
+    fn persistent(&self) -> bool {
+        false
+    }
+
+    /// Figures about the store as it stands.
+    fn store_statistics(&self) -> Result<Statistics> {
+        Err(KvError::Unsupported("statistics"))
+    }
 }
 
 /// Each call is a transaction. The changes are always as durable as the database's commits.
@@ -29,5 +39,13 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
         let mut tx = self.begin(&TxOptions::writing())?;
         tx.apply(writes)?;
         tx.commit()
+    }
+
+    fn persistent(&self) -> bool {
+        self.capabilities().persistent
+    }
+
+    fn store_statistics(&self) -> Result<Statistics> {
+        self.statistics()
     }
 }

@@ -6,6 +6,7 @@
 
 mod atomic;
 mod codec;
+mod conflict;
 mod deadline;
 mod error;
 mod range;
@@ -15,6 +16,7 @@ mod scratch;
 mod span;
 mod store;
 mod walker;
+mod watch;
 mod write_lock;
 mod writes;
 
@@ -25,10 +27,13 @@ pub mod key;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;
 pub mod memory;
+pub mod optimistic;
+pub mod overlay;
 #[cfg(feature = "xml")]
 pub mod xml;
 
 pub use atomic::AtomicKvStore;
+pub use conflict::{find_conflict, find_conflicts};
 pub use error::{Conflict, KvError, Result};
 pub use range::KeyRange;
 pub use ranges::KeyRanges;
@@ -38,4 +43,5 @@ pub use store::{
     SharedRead, Statistics, TxOptions,
 };
 pub use walker::Walker;
+pub use watch::{Watch, WatchTracker};
 pub use writes::Writes;

@@ -274,6 +274,27 @@ impl KeyRanges {
         Ok(KeyRanges { bounds })
     }
 
+    /// The parts of `span` that are in the set, in ascending order.
+    pub fn overlapping<'a>(
+        &'a self,
+        span: KeySpan<'a>,
+    ) -> impl DoubleEndedIterator<Item = KeySpan<'a>> {
+        let first = self.find(span.min).map_or(span.min, |found| found.min);
+        let end = match span.max {
+            Some(max) => Excluded(max.max(first)),
+            None => Unbounded,
+        };
+        self.bounds.range::<[u8], _>((Included(first), end)).map(to_span).map(move |found| {
+            let max = if key::compare_max(found.max, span.max).is_lt() { found } else { span }.max;
+            KeySpan::new(found.min.max(span.min), max)
+        })
+    }
+
+    /// The range that contains the keys just below `max`.
+    pub(crate) fn find_below(&self, max: Option<&[u8]>) -> Option<KeySpan<'_>> {
+        self.last_below(max).filter(|last| key::compare_max(last.max, max).is_ge())
+    }
+
     /// The last range that starts at or before `key`.
     fn at_or_before(&self, key: &[u8]) -> Option<KeySpan<'_>> {
         self.bounds.range::<[u8], _>((Unbounded, Included(key))).next_back().map(to_span)

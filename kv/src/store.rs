@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KvError, Result, Writes, write_lock};
+use crate::{KeySpan, KvError, Result, Watch, Writes, write_lock};
 
 /// Bytes borrowed from the store where it can, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
@@ -242,6 +242,12 @@ pub trait KvTransaction: KvWrite {
     /// happens later changes it, and it outlives the transaction.
     fn snapshot(&self) -> Result<SharedRead> {
         Err(KvError::Unsupported("a snapshot of a transaction"))
+    }
+
+    /// Waits for a later commit to write `key`; see [`Watch`]. Watching begins at once and does
+    /// not end with the transaction, even if that is rolled back.
+    fn watch(&mut self, _key: &[u8]) -> Result<Watch> {
+        Err(KvError::Unsupported("watching a key"))
     }
 
     /// What this transaction sees, read without the risk of a conflict: should another one change

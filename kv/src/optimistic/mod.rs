@@ -1,0 +1,219 @@
+//! Transactions that run side by side and are checked when they commit (kv §8.4, §14.4).
+//!
+//! [`OptimisticDatabase`] makes them over any [`AtomicKvStore`], and every [`KvDatabase`] whose
+//! transactions offer snapshots is one, [`MemoryStore`](crate::memory::MemoryStore) for example.
+//! Beyond the store's own transactions there are then any number of writers at a time, watches,
+//! time-outs, snapshots, and counters that are adjusted without conflict.
+//!
+//! A transaction works on the snapshot it began with, which never changes under it, and keeps its
+//! changes to itself. Its commit fails with [`KvError::Conflict`] if anything it has read was
+//! written by a transaction that committed meanwhile; else its changes are made, all at once. So
+//! transactions are strictly serializable. One that only reads never fails: it takes place at
+//! its beginning. Writing without reading never conflicts either; the later commit wins.
+//!
+//! Nobody else may write to the store meanwhile, neither directly nor from another process: such
+//! changes would not be seen as conflicts.
+//!
+//! ```
+//! use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+//! use permazen_kv::{memory::MemoryStore, optimistic::OptimisticDatabase};
+//!
+//! let db = OptimisticDatabase::new(MemoryStore::new());
+//! let mut one = db.begin(&TxOptions::writing())?;
+//! let mut two = db.begin(&TxOptions::writing())?;
+//! one.put(b"seat", b"taken by one")?;
+//! if two.get(b"seat")?.is_none() {
+//!     two.put(b"seat", b"taken by two")?;
+//! }
+//! one.commit()?;
+//! assert!(matches!(two.commit(), Err(KvError::Conflict(_))));
+//! # Ok::<(), KvError>(())
+//! ```
+
+mod log;
+mod transaction;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::log::Log;
+use self::transaction::OptimisticTransaction;
+use crate::overlay::MutableView;
+use crate::{
+    AtomicKvStore, Capabilities, KvDatabase, KvError, KvTransaction, Result, SharedRead,
+    Statistics, TxOptions, WatchTracker,
+};
+
+/// A database whose transactions are checked when they commit; see the [module](self).
+pub struct OptimisticDatabase<S> {
+    store: S,
+    sync: bool,
+    /// Held through a commit, so that there is one at a time.
+    committing: Mutex<()>,
+    state: Mutex<State>,
+    watches: WatchTracker,
+    stopped: AtomicBool,
+}
+
+struct State {
+    /// The number of commits so far.
+    version: u64,
+    /// The content at this version, once somebody has needed it.
+    snapshot: Option<SharedRead>,
+    log: Log,
+}
+
+impl<S: AtomicKvStore> OptimisticDatabase<S> {
+    /// Transactions over `store`, to which nobody else may write from now on.
+    pub fn new(store: S) -> Self {
+        OptimisticDatabase {
+            store,
+            sync: true,
+            committing: Mutex::new(()),
+            state: Mutex::new(State { version: 0, snapshot: None, log: Log::new() }),
+            watches: WatchTracker::new(),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a commit has to be durable when it returns; it has unless this is set to false.
+    /// A store may always make it so.
+    #[must_use]
+    pub fn with_sync(mut self, sync: bool) -> Self {
+        self.sync = sync;
+        self
+    }
+
+    /// How many changes by others are remembered for the sake of transactions that are still
+    /// open; a million unless set. A transaction that has been open for more than that cannot be
+    /// checked and fails to commit, retryably.
+    #[must_use]
+    pub fn with_log_limit(self, changes: usize) -> Self {
+        self.state().log.set_limit(changes);
+        self
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// How many transactions that changed something have been committed.
+    pub fn version(&self) -> u64 {
+        self.state().version
+    }
+
+    /// Ends all watches with an error and makes every use of a transaction fail with
+    /// [`KvError::Stale`], those still open included. A commit under way is finished. There is no
+    /// way back; stopping twice does no harm.
+    pub fn stop(&self) {
+        let commit = lock(&self.committing);
+        self.stopped.store(true, Ordering::Release);
+        drop(commit);
+        self.watches.close();
+        self.state().snapshot = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn check_running(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(KvError::Stale("database was stopped".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The latest version and its content.
+    ///
+    /// While a commit is under way the content may be newer than the version says. What then is
+    /// read and written is taken for a conflict without need, but never the other way around.
+    fn open(&self, writing: bool) -> Result<(u64, SharedRead)> {
+        let mut state = self.state();
+        let snapshot = match &state.snapshot {
+            Some(snapshot) => Arc::clone(snapshot),
+            None => Arc::clone(state.snapshot.insert(self.store.snapshot()?)),
+        };
+        let version = state.version;
+        if writing {
+            state.log.register(version);
+        }
+        Ok((version, snapshot))
+    }
+
+    /// Fails if a commit after `base` has written what was read through `view`.
+    fn validate(&self, base: u64, view: &MutableView<SharedRead>) -> Result<()> {
+        let newer = self.state().log.since(base)?;
+        match newer.iter().find_map(|writes| view.conflict_with(writes)) {
+            Some(conflict) => Err(KvError::Conflict(conflict)),
+            None => Ok(()),
+        }
+    }
+
+    fn commit(&self, base: u64, view: MutableView<SharedRead>) -> Result<()> {
+        let _turn = lock(&self.committing);
+        self.check_running()?;
+        self.validate(base, &view)?;
+        let mut writes = view.into_writes();
+        let result = self.store.apply(&writes, self.sync);
+        // The changes count as made even if that failed, for it is not always known whether they
+        // were: the worst that comes of it is a conflict that is none.
+        // Only keys matter from here on.
+        writes.puts.values_mut().for_each(|value| *value = Vec::new());
+        let writes = Arc::new(writes);
+        let mut state = self.state();
+        state.version += 1;
+        let version = state.version;
+        state.log.append(version, &writes);
+        let outdated = state.snapshot.take();
+        drop(state);
+        drop(outdated);
+        self.watches.notify(&writes);
+        result
+    }
+}
+
+impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
+    /// Never waits for other transactions.
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(KvError::IllegalState("database was stopped".to_owned()));
+        }
+        Ok(Box::new(OptimisticTransaction::begin(self, options)?))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = Capabilities::none();
+        offered.persistent = self.store.persistent();
+        offered.serializable = true;
+        offered.concurrent_writers = true;
+        offered.snapshots = true;
+        offered.watches = true;
+        offered.timeouts = true;
+        offered.conflict_free_counters = true;
+        offered.read_only_switch = true;
+        offered.untracked_reads = true;
+        offered
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        self.store.store_statistics()
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for OptimisticDatabase<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OptimisticDatabase")
+            .field("store", &self.store)
+            .field("version", &lock(&self.state).version)
+            .field("watches", &self.watches.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What these locks guard is changed in whole steps, so it is good even after a panic elsewhere.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,191 @@
+//! One transaction.
+
+use std::time::Duration;
+
+use super::OptimisticDatabase;
+use crate::deadline::Deadline;
+use crate::overlay::MutableView;
+use crate::{
+    AtomicKvStore, Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
+    SharedRead, TxOptions, Watch, Writes,
+};
+
+pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
+    open: Open<'db, S>,
+    /// A read-only transaction has none.
+    registration: Option<Registration<'db, S>>,
+}
+
+/// What a transaction sees; read through this itself, nothing is recorded.
+struct Open<'db, S: AtomicKvStore> {
+    db: &'db OptimisticDatabase<S>,
+    view: MutableView<SharedRead>,
+    deadline: Deadline,
+}
+
+/// As long as this exists, later commits are kept for comparison.
+struct Registration<'db, S: AtomicKvStore> {
+    db: &'db OptimisticDatabase<S>,
+    /// The version of the snapshot.
+    base: u64,
+}
+
+impl<S: AtomicKvStore> Drop for Registration<'_, S> {
+    fn drop(&mut self) {
+        self.db.state().log.unregister(self.base);
+    }
+}
+
+impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
+    pub(super) fn begin(db: &'db OptimisticDatabase<S>, options: &TxOptions) -> Result<Self> {
+        let deadline = Deadline::new(options.timeout);
+        let (base, snapshot) = db.open(!options.read_only)?;
+        let (view, registration) = match options.read_only {
+            true => (MutableView::untracked(snapshot), None),
+            false => (MutableView::new(snapshot), Some(Registration { db, base })),
+        };
+        Ok(OptimisticTransaction { open: Open { db, view, deadline }, registration })
+    }
+}
+
+impl<S: AtomicKvStore> Open<'_, S> {
+    /// The content, unless the transaction's time is over or the database was stopped.
+    fn view(&self) -> Result<&MutableView<SharedRead>> {
+        self.deadline.check()?;
+        self.db.check_running()?;
+        Ok(&self.view)
+    }
+
+    fn view_mut(&mut self) -> Result<&mut MutableView<SharedRead>> {
+        self.view()?;
+        Ok(&mut self.view)
+    }
+}
+
+impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.open.view()?.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.open.view()?.scan(span, direction)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.open.view()?.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.open.view()?.at_most(min, max)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.open.max_key_len()
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.open.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.open.decode_counter(value)
+    }
+}
+
+impl<S: AtomicKvStore> KvRead for Open<'_, S> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.view()?.look_up(key, false)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.view()?.walk(span, direction, false)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.nearest(KeySpan::new(min, max), Direction::Forward, false)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view()?.nearest(KeySpan::new(min, max), Direction::Reverse, false)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.view.max_key_len()
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.view.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.view.decode_counter(value)
+    }
+}
+
+impl<S: AtomicKvStore> KvWrite for OptimisticTransaction<'_, S> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.open.view_mut()?.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.open.view_mut()?.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.open.view_mut()?.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.open.view_mut()?.adjust_counter(key, by)
+    }
+
+    fn apply(&mut self, writes: &Writes) -> Result<()> {
+        self.open.view_mut()?.apply(writes)
+    }
+}
+
+impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
+    fn is_read_only(&self) -> bool {
+        self.registration.is_none()
+    }
+
+    /// Possible at any time. What was read before is never checked then.
+    fn set_read_only(&mut self) -> Result<()> {
+        self.open.view_mut()?.disable_read_tracking();
+        self.registration = None;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.open.deadline.set(timeout);
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        Ok(self.open.view()?.snapshot())
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        self.open.view()?;
+        Ok(self.open.db.watches.watch(key))
+    }
+
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        Some(&self.open)
+    }
+
+    /// Costs, beside making the changes, a search for each change that others have committed
+    /// since this transaction began, or for each range read, whichever are fewer.
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.open.view()?;
+        let OptimisticTransaction { open, registration } = *self;
+        match registration {
+            Some(registration) if !open.view.writes().is_empty() => {
+                open.db.commit(registration.base, open.view)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn rollback(self: Box<Self>) {}
+}

@@ -1,0 +1,383 @@
+//! Changes over a store that stays as it is, with a record of what was read (kv §8.1).
+
+mod reads;
+mod scan;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::reads::Reads;
+use self::scan::Merge;
+use crate::{
+    Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
+    SharedRead, Writes, find_conflict,
+};
+
+/// A view of a base store that can be changed: the changes are kept here as [`Writes`], the base
+/// is never touched.
+///
+/// Unless it was made [`untracked`](MutableView::untracked), the view also records which keys and
+/// gaps of the *base* its answers depend on, so that it can be told later whether changes made to
+/// the base meanwhile matter ([`find_conflict`](crate::find_conflict)). What the view answers from
+/// its own changes depends on nothing; a scan is recorded step by step, as far as it came. The
+/// record may say more than was read but never less.
+///
+/// Adjusting a counter reads nothing: the sum is kept and added when somebody looks.
+///
+/// The base must not change under the view; give it a snapshot.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, memory::MemoryStore, overlay::MutableView};
+///
+/// let store = MemoryStore::new();
+/// let mut view = MutableView::new(store.snapshot());
+/// view.put(&[0x20], b"new")?;
+/// assert!(view.get(&[0x20])?.is_some());
+/// assert!(view.get(&[0x30])?.is_none());
+/// assert_eq!(view.reads().to_string(), "[[30]]");
+/// assert_eq!(view.writes().puts.len(), 1);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+pub struct MutableView<B> {
+    base: B,
+    writes: Writes,
+    reads: Option<Mutex<Reads>>,
+    frozen: bool,
+    max_key_len: usize,
+}
+
+impl<B: KvRead> MutableView<B> {
+    /// A view of `base` that records what is read.
+    pub fn new(base: B) -> Self {
+        MutableView { reads: Some(Mutex::default()), ..Self::untracked(base) }
+    }
+
+    /// A view of `base` that does not record what is read.
+    pub fn untracked(base: B) -> Self {
+        let max_key_len = base.max_key_len();
+        MutableView { base, writes: Writes::default(), reads: None, frozen: false, max_key_len }
+    }
+
+    /// The store below.
+    pub fn base(&self) -> &B {
+        &self.base
+    }
+
+    /// The changes made so far.
+    pub fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    /// What the answers given so far depend on; empty if nothing is recorded.
+    ///
+    /// Puts the record in order, which costs O(n log n) in the reads since the last time.
+    pub fn reads(&self) -> KeyRanges {
+        self.record().map_or_else(KeyRanges::new, |mut reads| reads.ranges().clone())
+    }
+
+    /// Whether what is read is recorded.
+    pub fn is_tracking(&self) -> bool {
+        self.reads.is_some()
+    }
+
+    /// Forgets what was read and records nothing from now on. There is no way back.
+    pub fn disable_read_tracking(&mut self) {
+        self.reads = None;
+    }
+
+    /// Refuses changes from now on with [`KvError::IllegalState`]. There is no way back.
+    pub fn freeze(&mut self) {
+        self.frozen = true;
+    }
+
+    /// The same view for reads that are not recorded: what they return may be outdated by the
+    /// time of the commit, without anybody noticing.
+    pub fn weak(&self) -> WeakReads<'_, B> {
+        WeakReads(self)
+    }
+
+    /// The first conflict of what was read with `writes` that others made to the base since.
+    ///
+    /// Costs as [`reads`](MutableView::reads) and [`find_conflict`](crate::find_conflict).
+    pub fn conflict_with(&self, writes: &Writes) -> Option<Conflict> {
+        find_conflict(self.record()?.ranges(), writes)
+    }
+
+    /// The changes, without what was read.
+    pub fn into_writes(self) -> Writes {
+        self.writes
+    }
+
+    /// The base, what was read of it, and the changes.
+    pub fn into_parts(self) -> (B, KeyRanges, Writes) {
+        let reads =
+            self.reads.map(|reads| reads.into_inner().unwrap_or_else(PoisonError::into_inner));
+        (self.base, reads.map_or_else(KeyRanges::new, Reads::into_ranges), self.writes)
+    }
+
+    fn record(&self) -> Option<MutexGuard<'_, Reads>> {
+        let reads = self.reads.as_ref()?;
+        // A record is changed in whole steps, so it is good even after a panic elsewhere.
+        Some(reads.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Records that `span` of the base was looked at, less what the changes hide at its start
+    /// (forward) or end (reverse).
+    fn record_span(&self, span: KeySpan<'_>, direction: Direction) {
+        let Some(mut record) = self.record() else { return };
+        let KeySpan { mut min, mut max } = span;
+        let removes = &self.writes.removes;
+        if !removes.is_empty() {
+            match direction {
+                Direction::Forward => {
+                    if let Some(removed) = removes.find(min) {
+                        let Some(end) = removed.max else { return };
+                        min = end;
+                    }
+                }
+                Direction::Reverse => {
+                    if let Some(removed) = removes.find_below(max) {
+                        max = Some(removed.min);
+                    }
+                }
+            }
+        }
+        if max.is_some_and(|max| min >= max) {
+            return;
+        }
+        if !self.writes.puts.is_empty() && self.writes.puts.contains_key(min) {
+            let after = crate::key::next_key(min);
+            record.add(KeySpan::new(&after, max));
+        } else {
+            record.add(KeySpan::new(min, max));
+        }
+    }
+
+    pub(crate) fn look_up(&self, key: &[u8], track: bool) -> Result<Option<Blob<'_>>> {
+        if !self.writes.puts.is_empty()
+            && let Some(value) = self.writes.puts.get(key)
+        {
+            return Ok(Some(Cow::Borrowed(value)));
+        }
+        if !self.writes.removes.is_empty() && self.writes.removes.contains(key) {
+            return Ok(None);
+        }
+        let value = self.base.get(key)?;
+        if track && let Some(mut record) = self.record() {
+            record.add_key(key);
+        }
+        Ok(value.map(|value| self.adjusted(key, value)))
+    }
+
+    /// A value of the base with what is to be added to it.
+    fn adjusted<'a>(&self, key: &[u8], value: Blob<'a>) -> Blob<'a> {
+        if !self.writes.adjusts.is_empty()
+            && let Some(by) = self.writes.adjusts.get(key)
+            && let Ok(count) = self.base.decode_counter(&value)
+        {
+            return Cow::Owned(self.base.encode_counter(count.wrapping_add(*by)).to_vec());
+        }
+        value
+    }
+
+    pub(crate) fn walk<'a>(
+        &'a self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        track: bool,
+    ) -> Result<Scan<'a>> {
+        let track = track && self.is_tracking();
+        if !track && self.writes.is_empty() {
+            return self.base.scan(span, direction);
+        }
+        Ok(Box::new(Merge::new(self, span, direction, track)?))
+    }
+
+    /// The first pair of `span` in the order of `direction`.
+    pub(crate) fn nearest(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        track: bool,
+    ) -> Result<Option<Pair<'_>>> {
+        if span.is_empty() {
+            return Ok(None);
+        }
+        let track = track && self.is_tracking();
+        if !self.writes.is_empty() {
+            return Merge::new(self, span, direction, track)?.next().transpose();
+        }
+        let pair = match direction {
+            Direction::Forward => self.base.at_least(span.min, span.max)?,
+            Direction::Reverse => self.base.at_most(span.min, span.max)?,
+        };
+        if track && let Some(mut record) = self.record() {
+            match (&pair, direction) {
+                (None, _) => record.add(span),
+                (Some((key, _)), Direction::Forward) => {
+                    record.add(KeySpan::new(span.min, Some(&crate::key::next_key(key))));
+                }
+                (Some((key, _)), Direction::Reverse) => record.add(KeySpan::new(key, span.max)),
+            }
+        }
+        Ok(pair)
+    }
+
+    fn check_change(&self, key: &[u8]) -> Result<()> {
+        if self.frozen {
+            return Err(KvError::IllegalState("this view no longer takes changes".to_owned()));
+        }
+        if key.len() > self.max_key_len {
+            return Err(KvError::key_too_long(key, self.max_key_len));
+        }
+        Ok(())
+    }
+}
+
+impl MutableView<SharedRead> {
+    /// What this view shows now, unaffected by what is done with it later. Costs a copy of the
+    /// changes made so far.
+    pub fn snapshot(&self) -> SharedRead {
+        if self.writes.is_empty() {
+            return Arc::clone(&self.base);
+        }
+        let mut copy = MutableView::untracked(Arc::clone(&self.base));
+        copy.writes = self.writes.clone();
+        Arc::new(copy)
+    }
+}
+
+impl<B: KvRead> KvRead for MutableView<B> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.look_up(key, true)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.walk(span, direction, true)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.nearest(KeySpan::new(min, max), Direction::Forward, true)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.nearest(KeySpan::new(min, max), Direction::Reverse, true)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.max_key_len
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.base.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.base.decode_counter(value)
+    }
+}
+
+impl<B: KvRead> KvWrite for MutableView<B> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_change(key)?;
+        if !self.writes.adjusts.is_empty() {
+            self.writes.adjusts.remove(key);
+        }
+        self.writes.puts.insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.check_change(key)?;
+        self.writes.adjusts.remove(key);
+        self.writes.puts.remove(key);
+        self.writes.removes.add_key(key);
+        Ok(())
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.check_change(&[])?;
+        span.check()?;
+        if !span.is_empty() {
+            remove_from(&mut self.writes.puts, span);
+            remove_from(&mut self.writes.adjusts, span);
+            self.writes.removes.add(span);
+        }
+        Ok(())
+    }
+
+    /// Reads nothing, so it does not conflict with others that adjust the same counter.
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.check_change(key)?;
+        if let Some(value) = self.writes.puts.get_mut(key) {
+            if let Ok(count) = self.base.decode_counter(value) {
+                *value = self.base.encode_counter(count.wrapping_add(by)).to_vec();
+            }
+            return Ok(());
+        }
+        if self.writes.removes.contains(key) {
+            return Ok(());
+        }
+        let sum = by.wrapping_add(self.writes.adjusts.get(key).copied().unwrap_or(0));
+        if sum == 0 {
+            self.writes.adjusts.remove(key);
+        } else {
+            self.writes.adjusts.insert(key.to_vec(), sum);
+        }
+        Ok(())
+    }
+}
+
+fn remove_from<V>(map: &mut BTreeMap<Vec<u8>, V>, span: KeySpan<'_>) {
+    if !map.is_empty() {
+        let max = span.max.map_or(Unbounded, |max| Excluded(max.to_vec()));
+        map.extract_if((Included(span.min.to_vec()), max), |_, _| true).for_each(drop);
+    }
+}
+
+impl<B> fmt::Debug for MutableView<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MutableView")
+            .field("writes", &self.writes.len())
+            .field("tracking", &self.reads.is_some())
+            .field("frozen", &self.frozen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`MutableView`] read without a record.
+#[derive(Debug)]
+pub struct WeakReads<'v, B>(&'v MutableView<B>);
+
+impl<B: KvRead> KvRead for WeakReads<'_, B> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.0.look_up(key, false)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.0.walk(span, direction, false)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.0.nearest(KeySpan::new(min, max), Direction::Forward, false)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.0.nearest(KeySpan::new(min, max), Direction::Reverse, false)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.0.max_key_len
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.0.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.0.decode_counter(value)
+    }
+}

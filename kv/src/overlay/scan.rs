@@ -1,0 +1,169 @@
+//! Scanning base and changes as one.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::btree_map;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use super::MutableView;
+use crate::{Direction, KeySpan, KvRead, Pair, Result, Scan};
+
+/// The pairs of a span as a view shows them; notes what of the base each step has looked at.
+pub(super) struct Merge<'a, B> {
+    view: &'a MutableView<B>,
+    direction: Direction,
+    track: bool,
+    /// What is left of the span. Forward `min` rises, in reverse `max` falls.
+    min: Vec<u8>,
+    max: Option<Vec<u8>>,
+    /// The base's pairs; none once no more of them can be visible.
+    base: Option<Scan<'a>>,
+    next_base: Option<Pair<'a>>,
+    puts: btree_map::Range<'a, Vec<u8>, Vec<u8>>,
+    next_put: Option<(&'a Vec<u8>, &'a Vec<u8>)>,
+    scratch: Vec<u8>,
+    finished: bool,
+}
+
+impl<'a, B: KvRead> Merge<'a, B> {
+    pub(super) fn new(
+        view: &'a MutableView<B>,
+        span: KeySpan<'_>,
+        direction: Direction,
+        track: bool,
+    ) -> Result<Self> {
+        span.check()?;
+        let end = span.max.map_or(Unbounded, Excluded);
+        Ok(Merge {
+            view,
+            direction,
+            track,
+            min: span.min.to_vec(),
+            max: span.max.map(<[u8]>::to_vec),
+            base: Some(view.base.scan(span, direction)?),
+            next_base: None,
+            puts: view.writes.puts.range::<[u8], _>((Included(span.min), end)),
+            next_put: None,
+            scratch: Vec::new(),
+            finished: span.is_empty(),
+        })
+    }
+
+    /// Finds the next pair of the base that is not removed.
+    fn fill_base(&mut self) -> Result<()> {
+        let removes = &self.view.writes.removes;
+        while self.next_base.is_none()
+            && let Some(base) = &mut self.base
+        {
+            let Some(pair) = base.next().transpose()? else {
+                self.base = None;
+                return Ok(());
+            };
+            let removed = if removes.is_empty() { None } else { removes.find(&pair.0) };
+            let Some(removed) = removed else {
+                self.next_base = Some(pair);
+                return Ok(());
+            };
+            if removed.is_single_key() {
+                continue;
+            }
+            // Rather than step through all that is removed, begin again behind it.
+            let rest = match self.direction {
+                Direction::Forward => removed.max.map(|min| KeySpan::new(min, self.max.as_deref())),
+                Direction::Reverse => Some(KeySpan::new(&self.min, Some(removed.min))),
+            };
+            self.base = match rest {
+                Some(rest) if !rest.is_empty() => Some(self.view.base.scan(rest, self.direction)?),
+                _ => None,
+            };
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<Pair<'a>>> {
+        self.fill_base()?;
+        if self.next_put.is_none() {
+            self.next_put = match self.direction {
+                Direction::Forward => self.puts.next(),
+                Direction::Reverse => self.puts.next_back(),
+            };
+        }
+        let order = match (&self.next_base, self.next_put) {
+            (None, None) => {
+                self.record(None);
+                return Ok(None);
+            }
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((key, _)), Some((put, _))) => match self.direction {
+                Direction::Forward => (**key).cmp(put),
+                Direction::Reverse => (**put).cmp(key),
+            },
+        };
+        let pair = if order.is_lt() {
+            self.next_base.take().map(|(key, value)| {
+                let value = self.view.adjusted(&key, value);
+                (key, value)
+            })
+        } else {
+            if order.is_eq() {
+                self.next_base = None;
+            }
+            self.next_put
+                .take()
+                .map(|(key, value)| (Cow::Borrowed(&key[..]), Cow::Borrowed(&value[..])))
+        };
+        if let Some((key, _)) = &pair {
+            self.advance(key);
+        }
+        Ok(pair)
+    }
+
+    /// Records what was looked at to find `key`, and takes it off what is left.
+    fn advance(&mut self, key: &[u8]) {
+        if !self.track {
+            return;
+        }
+        match self.direction {
+            Direction::Forward => {
+                self.scratch.clear();
+                self.scratch.extend_from_slice(key);
+                self.scratch.push(0);
+                self.record(Some(&self.scratch));
+                std::mem::swap(&mut self.min, &mut self.scratch);
+            }
+            Direction::Reverse => {
+                self.record(Some(key));
+                let max = self.max.get_or_insert_default();
+                max.clear();
+                max.extend_from_slice(key);
+            }
+        }
+    }
+
+    /// Records what is left up to `bound`.
+    fn record(&self, bound: Option<&[u8]>) {
+        if !self.track {
+            return;
+        }
+        let (min, max) = match (self.direction, bound) {
+            (_, None) => (&self.min[..], self.max.as_deref()),
+            (Direction::Forward, Some(max)) => (&self.min[..], Some(max)),
+            (Direction::Reverse, Some(min)) => (min, self.max.as_deref()),
+        };
+        self.view.record_span(KeySpan::new(min, max), self.direction);
+    }
+}
+
+impl<'a, B: KvRead> Iterator for Merge<'a, B> {
+    type Item = Result<Pair<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.finished {
+            return None;
+        }
+        let step = self.step();
+        self.finished = !matches!(step, Ok(Some(_)));
+        step.transpose()
+    }
+}

@@ -1,0 +1,281 @@
+//! Waiting for a key to change (kv §9).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::{KvError, Result, Writes};
+
+/// How many watches there can be unless said otherwise.
+const CAPACITY: usize = 10_000;
+
+/// Waits, once, for a key to be written by a committed transaction; also a future.
+///
+/// Any commit that touches the key counts: a put even of the same value, an adjust, a remove even
+/// if the key was not there. A watch outlives the transaction it was made in, whether that commits
+/// or not. Dropping it gives it up.
+#[must_use = "a watch that is dropped is given up"]
+pub struct Watch {
+    key: Vec<u8>,
+    id: u64,
+    slot: Arc<Slot>,
+    table: Weak<Mutex<Table>>,
+}
+
+impl Watch {
+    /// The key that is watched.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Whether the key was written.
+    ///
+    /// # Errors
+    /// [`KvError::Stale`] if the database was stopped before.
+    pub fn is_changed(&self) -> Result<bool> {
+        match self.slot.lock().end {
+            None => Ok(false),
+            Some(end) => end.result().map(|()| true),
+        }
+    }
+
+    /// Waits until the key is written.
+    ///
+    /// # Errors
+    /// [`KvError::Stale`] once the database is stopped.
+    pub fn wait(&self) -> Result<()> {
+        let mut state = self.slot.lock();
+        loop {
+            match state.end {
+                Some(end) => return end.result(),
+                None => {
+                    state = self.slot.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Waits until the key is written, but not longer than `timeout`; returns whether it was.
+    ///
+    /// # Errors
+    /// As [`wait`](Watch::wait).
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
+        let begun = Instant::now();
+        let mut state = self.slot.lock();
+        loop {
+            if let Some(end) = state.end {
+                return end.result().map(|()| true);
+            }
+            let Some(left) = timeout.checked_sub(begun.elapsed()) else { return Ok(false) };
+            let waited = self.slot.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Future for Watch {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut state = self.slot.lock();
+        match state.end {
+            Some(end) => Poll::Ready(end.result()),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(table) = self.table.upgrade() {
+            lock(&table).forget(&self.key, self.id);
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watch({}, {:?})", crate::Hex(&self.key), self.slot.lock().end)
+    }
+}
+
+/// The watches of a database. For those who write a store; others get their [`Watch`] from
+/// [`KvTransaction::watch`](crate::KvTransaction::watch).
+///
+/// Holds 10,000 watches at most: then the oldest is told, wrongly, that its key was written, so
+/// that its owner looks, and watches anew if need be.
+#[derive(Default)]
+pub struct WatchTracker {
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Default)]
+struct Table {
+    by_key: BTreeMap<Vec<u8>, Vec<(u64, Arc<Slot>)>>,
+    /// The keys by the age of their watches.
+    by_age: BTreeMap<u64, Vec<u8>>,
+    next_id: u64,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    end: Option<End>,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Written,
+    Stopped,
+}
+
+impl End {
+    fn result(self) -> Result<()> {
+        match self {
+            End::Written => Ok(()),
+            End::Stopped => Err(KvError::Stale("database was stopped".to_owned())),
+        }
+    }
+}
+
+impl WatchTracker {
+    /// Without any watch.
+    pub fn new() -> Self {
+        WatchTracker::default()
+    }
+
+    /// Begins to watch `key`. Costs O(log n) in the number of watches.
+    pub fn watch(&self, key: &[u8]) -> Watch {
+        let slot = Arc::new(Slot::default());
+        let mut table = lock(&self.table);
+        let id = table.next_id;
+        table.next_id += 1;
+        let mut evicted = None;
+        if table.closed {
+            slot.complete(End::Stopped);
+        } else {
+            if table.by_age.len() >= CAPACITY
+                && let Some((oldest, key)) = table.by_age.pop_first()
+            {
+                evicted = table.forget(&key, oldest);
+            }
+            table.by_age.insert(id, key.to_vec());
+            table.by_key.entry(key.to_vec()).or_default().push((id, Arc::clone(&slot)));
+        }
+        drop(table);
+        if let Some(evicted) = evicted {
+            evicted.complete(End::Written);
+        }
+        Watch { key: key.to_vec(), id, slot, table: Arc::downgrade(&self.table) }
+    }
+
+    /// Tells those who watch a key that `writes` touches. Costs a search for each change or each
+    /// watched key, whichever are fewer.
+    pub fn notify(&self, writes: &Writes) {
+        let mut table = lock(&self.table);
+        if table.by_key.is_empty() {
+            return;
+        }
+        let touched: Vec<Vec<u8>> = if table.by_key.len() <= writes.len() {
+            table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect()
+        } else {
+            let removed = writes.removes.iter().flat_map(|span| {
+                let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
+                table.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
+            });
+            removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
+        };
+        let mut told = Vec::new();
+        for key in touched {
+            for (id, slot) in table.by_key.remove(&key).unwrap_or_default() {
+                table.by_age.remove(&id);
+                told.push(slot);
+            }
+        }
+        // Whoever is woken may drop a watch at once, which needs the table.
+        drop(table);
+        told.iter().for_each(|slot| slot.complete(End::Written));
+    }
+
+    /// Ends all watches with an error, and those still to come.
+    pub fn close(&self) {
+        let mut table = lock(&self.table);
+        table.closed = true;
+        table.by_age.clear();
+        let told = std::mem::take(&mut table.by_key);
+        drop(table);
+        told.into_values().flatten().for_each(|(_, slot)| slot.complete(End::Stopped));
+    }
+
+    /// How many watches there are.
+    pub fn len(&self) -> usize {
+        lock(&self.table).by_age.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Drop for WatchTracker {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for WatchTracker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WatchTracker({} watches)", self.len())
+    }
+}
+
+impl Table {
+    fn forget(&mut self, key: &[u8], id: u64) -> Option<Arc<Slot>> {
+        self.by_age.remove(&id);
+        let slots = self.by_key.get_mut(key)?;
+        let at = slots.iter().position(|(slot, _)| *slot == id)?;
+        let (_, slot) = slots.swap_remove(at);
+        if slots.is_empty() {
+            self.by_key.remove(key);
+        }
+        Some(slot)
+    }
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn complete(&self, end: End) {
+        let mut state = self.lock();
+        state.end.get_or_insert(end);
+        let waker = state.waker.take();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// What these locks guard is changed in whole steps, so it is good even after a panic elsewhere.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
