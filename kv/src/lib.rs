@@ -8,10 +8,13 @@ mod atomic;
 mod codec;
 mod conflict;
 mod deadline;
+mod durability;
 mod error;
 mod range;
 mod ranges;
-#[cfg(feature = "lmdb")]
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+mod read_transaction;
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod scratch;
 mod span;
 mod store;
@@ -29,11 +32,14 @@ pub mod lmdb;
 pub mod memory;
 pub mod optimistic;
 pub mod overlay;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 #[cfg(feature = "xml")]
 pub mod xml;
 
 pub use atomic::AtomicKvStore;
 pub use conflict::{find_conflict, find_conflicts};
+pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};
 pub use range::KeyRange;
 pub use ranges::KeyRanges;

@@ -8,25 +8,10 @@ use super::LmdbStore;
 use super::env::Shared;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
-use crate::Result;
+use crate::{Durability, Result};
 
 /// The space of addresses reserved for an environment; the file itself grows as needed.
 const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
-
-/// What a commit has reached when it returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Durability {
-    /// The disk: what was committed survives a crash of the system.
-    #[default]
-    Full,
-    /// The disk, but for the note that makes it valid: a crash of the system may undo the last
-    /// commit, never a part of it and never an older one. One flush a commit instead of two.
-    MayLoseLastCommit,
-    /// The operating system: a crash of the system, not of the process, may destroy the database.
-    /// For data that can be made again. [`LmdbStore::sync`] makes safe what was committed so far.
-    MayLoseEverything,
-}
 
 /// Options for opening an LMDB environment.
 ///
@@ -37,7 +22,7 @@ pub enum Durability {
 ///
 /// let store = LmdbStore::builder()
 ///     .create(true)
-///     .durability(Durability::MayLoseLastCommit)
+///     .durability(Durability::MayLoseLastCommits)
 ///     .open(&path)?;
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```

@@ -10,11 +10,11 @@ use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn, WithoutTls,
 };
 
-use super::builder::{Durability, LmdbBuilder};
+use super::builder::LmdbBuilder;
 use super::error::{cannot_open, failed, io_failed};
 use super::writer::Writer;
 use crate::write_lock::WriteLock;
-use crate::{KvError, Result};
+use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
 pub(super) type Pairs = Database<'static, Bytes, Bytes>;
@@ -238,7 +238,7 @@ fn open_env(options: &LmdbBuilder, directory: PathBuf) -> Result<OpenEnv> {
         }
         match options.durability {
             Durability::Full => {}
-            Durability::MayLoseLastCommit => flags |= EnvFlags::NO_META_SYNC,
+            Durability::MayLoseLastCommits => flags |= EnvFlags::NO_META_SYNC,
             Durability::MayLoseEverything => flags |= EnvFlags::NO_SYNC,
         }
         // SAFETY: None of the flags used makes the map writable or gives up locking. Opening maps

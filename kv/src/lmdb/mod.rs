@@ -32,11 +32,13 @@ use std::sync::Arc;
 
 use heed::CompactionOption;
 
-pub use self::builder::{Durability, LmdbBuilder};
+pub use self::builder::LmdbBuilder;
 use self::env::Shared;
 use self::error::{cannot_open, failed, io_failed};
 use self::read::View;
-use self::transaction::{ReadTransaction, WriteTransaction};
+use self::transaction::WriteTransaction;
+pub use crate::durability::Durability;
+use crate::read_transaction::ReadTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
 /// An LMDB environment. Clones share it.
@@ -139,7 +141,8 @@ impl fmt::Debug for LmdbStore {
 impl KvDatabase for LmdbStore {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         if options.read_only {
-            return Ok(Box::new(ReadTransaction::begin(&self.shared, options)?));
+            let view = View::open(Arc::clone(&self.shared))?;
+            return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.read_only {
             return Err(transaction::read_only(&self.shared));

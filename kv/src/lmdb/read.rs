@@ -10,7 +10,7 @@ use heed::{AnyTls, RoTxn, WithoutTls};
 use super::env::{Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
-use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan};
+use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, read_transaction};
 
 /// The pairs as a transaction of LMDB sees them.
 #[derive(Clone, Copy)]
@@ -143,11 +143,6 @@ impl View {
         Ok(View { txn, pairs, shared: AtomicBool::new(false), turn: Mutex::new(()), env })
     }
 
-    /// Makes this view fit for use by several threads.
-    pub(super) fn share(&self) {
-        self.shared.store(true, Ordering::Release);
-    }
-
     /// Number of entries, pages in use for them, and size of a page.
     pub(super) fn sizes(&self) -> Result<(u64, u64, u64)> {
         let _turn = self.turn();
@@ -170,6 +165,12 @@ impl View {
     fn reader(&self) -> Option<Reader<'_>> {
         let pairs = self.pairs?;
         Some(Reader { pairs, txn: &self.txn, path: self.env.path() })
+    }
+}
+
+impl read_transaction::View for View {
+    fn share(&self) {
+        self.shared.store(true, Ordering::Release);
     }
 }
 

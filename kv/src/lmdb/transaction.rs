@@ -1,4 +1,4 @@
-//! Transactions on an environment: one that writes, any number that read.
+//! The transaction that writes to an environment.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,149 +9,14 @@ use heed::RwTxn;
 use super::env::{Pairs, Shared};
 use super::error::failed;
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
-use super::read::{Reader, View};
+use super::read::Reader;
 use super::writer::Writer;
 use crate::deadline::Deadline;
-use crate::scratch::Scratch;
 use crate::write_lock::WritePermit;
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions,
+    TxOptions,
 };
-
-/// A transaction that reads one version; what it writes stays in memory.
-pub(super) struct ReadTransaction {
-    view: Arc<View>,
-    /// What was written, once something was.
-    scratch: Option<Arc<Scratch>>,
-    deadline: Deadline,
-}
-
-impl ReadTransaction {
-    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
-        let view = Arc::new(View::open(Arc::clone(shared))?);
-        Ok(ReadTransaction { view, scratch: None, deadline: Deadline::new(options.timeout) })
-    }
-
-    fn scratch(&mut self) -> &mut Scratch {
-        Arc::make_mut(self.scratch.get_or_insert_default())
-    }
-}
-
-impl KvRead for ReadTransaction {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.deadline.check()?;
-        match self.scratch.as_ref().and_then(|scratch| scratch.get(key)) {
-            Some(written) => Ok(written),
-            None => self.view.get(key),
-        }
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.scan(&*self.view, span, direction),
-            None => self.view.scan(span, direction),
-        }
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.at_least(&*self.view, min, max),
-            None => self.view.at_least(min, max),
-        }
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.at_most(&*self.view, min, max),
-            None => self.view.at_most(min, max),
-        }
-    }
-
-    fn max_key_len(&self) -> usize {
-        MAX_KEY
-    }
-}
-
-impl KvWrite for ReadTransaction {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        if key.len() > MAX_KEY {
-            return Err(KvError::key_too_long(key, MAX_KEY));
-        }
-        self.scratch().put(key, value);
-        Ok(())
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        self.scratch().remove(key);
-        Ok(())
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.deadline.check()?;
-        span.check()?;
-        let view = Arc::clone(&self.view);
-        self.scratch().remove_span(&*view, span)
-    }
-}
-
-impl KvTransaction for ReadTransaction {
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
-    fn set_read_only(&mut self) -> Result<()> {
-        self.deadline.check()
-    }
-
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.deadline.set(timeout);
-        Ok(())
-    }
-
-    fn snapshot(&self) -> Result<SharedRead> {
-        self.deadline.check()?;
-        self.view.share();
-        Ok(match &self.scratch {
-            Some(scratch) => {
-                let (base, scratch) = (Arc::clone(&self.view), Arc::clone(scratch));
-                Arc::new(Scratched { base, scratch })
-            }
-            None => Arc::clone(&self.view) as SharedRead,
-        })
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        self.deadline.check()
-    }
-
-    fn rollback(self: Box<Self>) {}
-}
-
-/// A snapshot of a read-only transaction that had written something.
-struct Scratched {
-    base: Arc<View>,
-    scratch: Arc<Scratch>,
-}
-
-impl KvRead for Scratched {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.scratch.get(key).map_or_else(|| self.base.get(key), Ok)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.scratch.scan(&*self.base, span, direction)
-    }
-
-    fn max_key_len(&self) -> usize {
-        MAX_KEY
-    }
-}
 
 /// The error for a write transaction on an environment that is open for reading only.
 pub(super) fn read_only(shared: &Shared) -> KvError {

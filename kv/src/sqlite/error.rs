@@ -1,0 +1,52 @@
+//! What SQLite reports, told in the terms of this crate.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi::{SQLITE_IOERR_WRITE, SQLITE_TOOBIG};
+
+use crate::KvError;
+
+/// The error of a failed operation on the database at `path`.
+pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) -> KvError {
+    let damaged = |reason: String| KvError::Damaged { path: path.to_owned(), reason };
+    let full = |reason: String| KvError::Full { path: path.to_owned(), reason };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => KvError::Retry(format!(
+            "{}: {what}: another transaction is in the way: {error}",
+            path.display()
+        )),
+        Some(ErrorCode::DiskFull) => full(format!("{what}: {error}")),
+        Some(ErrorCode::SystemIoFailure) if extended_code(&error) == Some(SQLITE_IOERR_WRITE) => {
+            full(format!(
+                "{what}, as not everything could be written: the disk is full, a limit to the \
+                 size of files was met, or the disk fails"
+            ))
+        }
+        Some(ErrorCode::DatabaseCorrupt) => damaged(error.to_string()),
+        Some(ErrorCode::NotADatabase) => cannot_open(path, "no SQLite database"),
+        Some(ErrorCode::ReadOnly) => cannot_open(path, "not writable; open it read-only"),
+        Some(ErrorCode::TooBig) => KvError::InvalidArgument(format!(
+            "key or value is too long for SQLite (error {SQLITE_TOOBIG})"
+        )),
+        _ => match error {
+            rusqlite::Error::InvalidColumnType(column, name, found) => damaged(format!(
+                "column {column} ({name}) has a value of type {found} where a BLOB is expected"
+            )),
+            error => KvError::Store {
+                context: format!("{}: {what}", path.display()),
+                source: Box::new(error),
+            },
+        },
+    }
+}
+
+fn extended_code(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
+
+/// An error that says why the database at `path` cannot be opened.
+pub(super) fn cannot_open(path: &Path, reason: impl Into<Cow<'static, str>>) -> KvError {
+    KvError::Open { path: path.to_owned(), reason: reason.into(), source: None }
+}

@@ -1,0 +1,15 @@
+//! SQLite databases in the file format of Permazen for Java. (kv §12.2, §12.3)
+//!
+//! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode:
+//! read-only transactions see the state that was current when they began and neither wait nor are
+//! waited for; transactions that write take turns, in all processes together. All of them are
+//! strictly serializable.
+//!
+//! Results are copies; scans read ahead in pages of 16 to 1024 pairs.
+
+mod connection;
+mod error;
+mod store;
+mod transaction;
+
+pub use self::store::{SqliteBuilder, SqliteStore};

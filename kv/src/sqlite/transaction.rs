@@ -1,0 +1,220 @@
+//! Transactions on a database, and the fixed states that read-only ones look at.
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::connection::{Pages, Session};
+use super::error::failed;
+use super::store::Shared;
+use crate::deadline::Deadline;
+use crate::write_lock::WritePermit;
+use crate::{
+    Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
+    TxOptions, read_transaction,
+};
+
+/// How long a transaction that takes the right to write late waits for it, unless it says
+/// otherwise; the other one may well be waiting for the same thread.
+const LATE_WAIT: Duration = Duration::from_secs(3);
+
+/// One state of the database, held by a transaction of SQLite that only reads.
+pub(super) struct View {
+    connection: Mutex<Option<Connection>>,
+    shared: Arc<Shared>,
+}
+
+impl View {
+    /// Opens the current state.
+    pub(super) fn open(shared: Arc<Shared>) -> Result<Self> {
+        let connection = shared.take()?;
+        let session = shared.session(&connection);
+        session.execute("cannot begin", "BEGIN", [])?;
+        // SQLite fixes the state with the first read.
+        session.touch()?;
+        Ok(View { connection: Mutex::new(Some(connection)), shared })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
+        match self.connection().as_ref() {
+            Some(connection) => read(self.shared.session(connection)),
+            None => Err(KvError::Stale("it has ended".to_owned())),
+        }
+    }
+}
+
+impl read_transaction::View for View {}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection().take() {
+            end(&self.shared, connection);
+        }
+    }
+}
+
+impl KvRead for View {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.with(|session| session.get(key))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
+            self.with(|session| session.page(span, direction, limit))
+        })?))
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.with(|session| session.end(min, max, Direction::Forward))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.with(|session| session.end(min, max, Direction::Reverse))
+    }
+}
+
+/// Rolls back what the connection has open and gives it back.
+fn end(shared: &Shared, connection: Connection) {
+    if !connection.is_autocommit() {
+        // Should that fail the connection is not kept, and closing it rolls back.
+        let _ = shared.session(&connection).execute("cannot roll back", "ROLLBACK", []);
+    }
+    shared.keep(connection);
+}
+
+/// A transaction that writes.
+pub(super) struct WriteTransaction {
+    /// Taken out only when the transaction ends.
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+    /// Whether an operation has failed for good.
+    dead: Cell<bool>,
+    /// Whether `commit` is to roll back.
+    discard: bool,
+    deadline: Deadline,
+    /// Given back last, after the end of the transaction.
+    _turn: Option<WritePermit>,
+}
+
+impl WriteTransaction {
+    pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
+        let start = Instant::now();
+        let late = shared.options.late_lock;
+        let (turn, wait, sql) = if late {
+            (None, options.wait.unwrap_or(LATE_WAIT), "BEGIN DEFERRED")
+        } else {
+            let wait = options.writer_wait();
+            let turn = shared.turn.acquire(wait)?;
+            (Some(turn), wait.saturating_sub(start.elapsed()), "BEGIN IMMEDIATE")
+        };
+        let connection = shared.take()?;
+        connection
+            .busy_timeout(wait)
+            .map_err(|error| failed(&shared.path, "cannot begin", error))?;
+        shared.session(&connection).execute("cannot begin", sql, [])?;
+        Ok(WriteTransaction {
+            connection: Some(connection),
+            shared: Arc::clone(shared),
+            dead: Cell::new(false),
+            discard: false,
+            deadline: Deadline::new(options.timeout),
+            _turn: turn,
+        })
+    }
+
+    /// Runs an operation; one that fails by no fault of the caller is the last.
+    fn with<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
+        self.deadline.check()?;
+        let Some(connection) = self.connection.as_ref().filter(|_| !self.dead.get()) else {
+            return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
+        };
+        operation(self.shared.session(connection)).inspect_err(|error| {
+            self.dead.set(!error.is_caller_error());
+        })
+    }
+}
+
+impl Drop for WriteTransaction {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            end(&self.shared, connection);
+        }
+    }
+}
+
+impl KvRead for WriteTransaction {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.with(|session| session.get(key))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.with(|_| Ok(()))?;
+        Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
+            self.with(|session| session.page(span, direction, limit))
+        })?))
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.with(|session| session.end(min, max, Direction::Forward))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.with(|session| session.end(min, max, Direction::Reverse))
+    }
+}
+
+impl KvWrite for WriteTransaction {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.with(|session| session.put(key, value))
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.with(|session| session.remove(key))
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.with(|session| {
+            span.check()?;
+            if span.is_empty() { Ok(()) } else { session.remove_span(span) }
+        })
+    }
+}
+
+impl KvTransaction for WriteTransaction {
+    fn is_read_only(&self) -> bool {
+        self.discard
+    }
+
+    /// Possible at any time. What the transaction holds of the right to write it keeps to its end;
+    /// one that is begun read-only never takes it.
+    fn set_read_only(&mut self) -> Result<()> {
+        self.with(|_| Ok(()))?;
+        self.discard = true;
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.deadline.set(timeout);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        if self.discard {
+            return self.with(|_| Ok(()));
+        }
+        let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
+        match committed {
+            // The log may hold a commit that the failed flush did not confirm.
+            Err(error @ KvError::Store { .. }) => Err(KvError::OutcomeUnknown(error.to_string())),
+            committed => committed,
+        }
+    }
+
+    fn rollback(self: Box<Self>) {}
+}

@@ -1,0 +1,252 @@
+//! What is special about SQLite databases (kv §12.3).
+#![cfg(feature = "sqlite")]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use common::{dump, role, spawn, spawn_limited, wait_for};
+use permazen_kv::sqlite::SqliteStore;
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvTransaction, TxOptions};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+fn store() -> (TempDir, SqliteStore) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
+    (dir, store)
+}
+
+fn writing(store: &SqliteStore) -> Box<dyn KvTransaction + Send + '_> {
+    store.begin(&TxOptions::writing()).unwrap()
+}
+
+fn reading(store: &SqliteStore) -> Box<dyn KvTransaction + Send + '_> {
+    store.begin(&TxOptions::reading()).unwrap()
+}
+
+fn put(store: &SqliteStore, key: &[u8], value: &[u8]) {
+    let mut tx = writing(store);
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+}
+
+fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
+    let text = result.err().unwrap().to_string();
+    assert!(text.contains(path.to_str().unwrap()), "does not name the path: {text}");
+    assert!(!text.contains('\n'), "more than a line: {text}");
+    text
+}
+
+#[test]
+fn child() {
+    let Some((role, path)) = role() else { return };
+    match role.as_str() {
+        "write" => {
+            let store = SqliteStore::open(&path).unwrap();
+            let mut tx = writing(&store);
+            tx.put(b"child", b"uncommitted").unwrap();
+            println!("ready");
+            let _ = std::io::stdin().read(&mut [0]);
+        }
+        "fill" => {
+            let store = SqliteStore::open(&path).unwrap();
+            let mut committed = 0u32;
+            let error = loop {
+                let mut tx = writing(&store);
+                let key = committed.to_be_bytes();
+                if let Err(error) = tx.put(&key, &[7; 50_000]).and_then(|()| tx.commit()) {
+                    break error;
+                }
+                committed += 1;
+            };
+            assert!(matches!(error, KvError::Full { .. }), "{error:?}");
+            assert_eq!(dump(&*reading(&store)).len(), committed as usize);
+            println!("full after {committed}");
+        }
+        other => panic!("role {other}"),
+    }
+}
+
+#[test]
+fn t101_table_and_queries_are_those_of_java() {
+    let (dir, store) = store();
+    put(&store, b"", b"");
+    put(&store, b"text", b"value");
+    drop(store);
+    let db = Connection::open(dir.path().join("db")).unwrap();
+    let text = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(
+        text("SELECT sql FROM sqlite_master WHERE name = 'KV'"),
+        "CREATE TABLE \"KV\"(\n  \"kv_key\" BLOB\n    CONSTRAINT \"kv_key_null\" NOT NULL\n    \
+         CONSTRAINT \"kv_key_pkey\" PRIMARY KEY,\n  \"kv_value\" BLOB\n    \
+         CONSTRAINT \"kv_value_null\" NOT NULL\n)"
+    );
+    assert_eq!(text("PRAGMA journal_mode"), "wal");
+    assert_eq!(text("SELECT DISTINCT typeof(kv_key) || typeof(kv_value) FROM KV"), "blobblob");
+    for order in ["ASC", "DESC"] {
+        let plan = db.query_row(
+            &format!(
+                "EXPLAIN QUERY PLAN SELECT \"kv_key\", \"kv_value\" FROM \"KV\" WHERE \
+                 \"kv_key\" >= ?1 AND \"kv_key\" < ?2 ORDER BY \"kv_key\" {order} LIMIT ?3"
+            ),
+            (b"a", b"b", 1),
+            |row| row.get::<_, String>(3),
+        );
+        assert!(plan.unwrap().contains("USING INDEX sqlite_autoindex_KV_1"));
+    }
+}
+
+#[test]
+fn t102_a_write_after_another_commit_must_be_retried() {
+    let (dir, store) = store();
+    put(&store, b"k", b"1");
+    let late = SqliteStore::builder().late_lock(true).open(store.path()).unwrap();
+    let mut tx = writing(&late);
+    assert!(tx.get(b"k").unwrap().is_some());
+    put(&store, b"k", b"2");
+    let error = tx.put(b"other", b"").unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert!(tx.get(b"k").unwrap_err().is_stale());
+    assert!(tx.commit().unwrap_err().is_stale());
+    let mut tx = writing(&late);
+    tx.put(b"other", b"").unwrap();
+    let short = TxOptions::writing().with_wait(Duration::from_millis(20));
+    let mut second = late.begin(&short).unwrap();
+    assert!(second.put(b"other", b"").unwrap_err().is_retryable());
+    tx.commit().unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 2);
+    drop(dir);
+}
+
+#[test]
+fn errors_of_opening_say_where_and_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing");
+    assert!(message(SqliteStore::open(&missing), &missing).contains("no such file"));
+    assert!(!missing.exists());
+    assert!(message(SqliteStore::open(dir.path()), dir.path()).contains("a directory"));
+    let nowhere = dir.path().join("no/such/directory");
+    assert!(message(SqliteStore::open_or_create(&nowhere), &nowhere).contains("cannot open it"));
+
+    let foreign = dir.path().join("foreign");
+    fs::write(&foreign, b"certainly not a database".repeat(100)).unwrap();
+    let text = message(SqliteStore::open_or_create(&foreign), &foreign);
+    assert!(text.contains("no SQLite database"), "{text}");
+
+    let other = dir.path().join("other");
+    let db = Connection::open(&other).unwrap();
+    db.execute_batch("CREATE TABLE people(name TEXT); CREATE TABLE odd(x)").unwrap();
+    let text = message(SqliteStore::open_or_create(&other), &other);
+    assert!(text.contains("without a table named \"KV\""), "{text}");
+    let text = message(SqliteStore::builder().table_name("odd").open(&other), &other);
+    assert!(text.contains("not one of key/value pairs"), "{text}");
+    let count = "SELECT count(*) FROM sqlite_master";
+    assert_eq!(db.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+}
+
+#[test]
+fn a_text_key_is_damage_and_not_a_key() {
+    let (_dir, store) = store();
+    put(&store, b"a", b"1");
+    let db = Connection::open(store.path()).unwrap();
+    db.execute("INSERT INTO KV VALUES ('text', x'00')", []).unwrap();
+    let tx = reading(&store);
+    let error = tx.scan(KeySpan::FULL, Direction::Forward).unwrap().find_map(Result::err);
+    assert!(matches!(error, Some(KvError::Damaged { .. })), "{error:?}");
+}
+
+#[test]
+fn scans_go_on_over_many_pages_in_both_directions() {
+    let (_dir, store) = store();
+    let mut tx = writing(&store);
+    for i in 0..5000u32 {
+        tx.put(&i.to_be_bytes(), &i.to_le_bytes()).unwrap();
+    }
+    let keys = |direction| -> Vec<u32> {
+        let (min, max) = (7u32.to_be_bytes(), 4711u32.to_be_bytes());
+        let scan = tx.scan(KeySpan::new(&min, Some(&max)), direction).unwrap();
+        scan.map(|pair| u32::from_be_bytes(pair.unwrap().0[..].try_into().unwrap())).collect()
+    };
+    assert_eq!(keys(Direction::Forward), (7..4711).collect::<Vec<_>>());
+    assert_eq!(keys(Direction::Reverse), (7..4711).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn read_only_stores_and_durabilities() {
+    let (_dir, store) = store();
+    put(&store, b"a", b"1");
+    let path = store.path().to_owned();
+    let view = SqliteStore::builder().read_only(true).open(&path).unwrap();
+    assert_eq!(dump(&*reading(&view)).len(), 1);
+    assert!(matches!(view.begin(&TxOptions::writing()), Err(KvError::IllegalState(_))));
+    for durability in [Durability::MayLoseLastCommits, Durability::MayLoseEverything] {
+        let store = SqliteStore::builder().durability(durability).open(&path).unwrap();
+        put(&store, format!("{durability:?}").as_bytes(), b"");
+    }
+    assert_eq!(dump(&*reading(&view)).len(), 3);
+    let figures = store.statistics().unwrap();
+    assert!(figures.used_bytes.unwrap() > 0 && figures.file_bytes.unwrap() > 0);
+}
+
+#[test]
+fn a_writer_in_another_process_is_waited_for_with_a_limit() {
+    let (_dir, store) = store();
+    let (mut child, mut out) = spawn("write", store.path());
+    wait_for(&mut out, "ready");
+    let options = TxOptions::writing().with_wait(Duration::from_millis(50));
+    assert!(store.begin(&options).err().unwrap().is_retryable());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    put(&store, b"mine", b"");
+    assert_eq!(dump(&*reading(&store)).len(), 1);
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_loses_nothing() {
+    let (_dir, store) = store();
+    let path = store.path().to_owned();
+    drop(store);
+    let (mut child, mut out) = spawn_limited("fill", &path, 1000);
+    let committed: usize = wait_for(&mut out, "full after").parse().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(committed > 0);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), committed);
+    put(&store, b"goes on", b"");
+}
+
+#[test]
+fn a_truncated_database_is_an_error() {
+    let (dir, store) = store();
+    let mut tx = writing(&store);
+    for i in 0..2000u32 {
+        tx.put(&i.to_be_bytes(), &[7; 100]).unwrap();
+    }
+    tx.commit().unwrap();
+    let path = store.path().to_owned();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    let cut = dir.path().join("cut");
+    for keep in [whole.len() / 2, 5000, 100, 50] {
+        fs::write(&cut, &whole[..keep]).unwrap();
+        let damage = SqliteStore::open(&cut).and_then(|store| {
+            let tx = store.begin(&TxOptions::reading())?;
+            tx.scan(KeySpan::FULL, Direction::Forward)?.try_for_each(|pair| pair.map(drop))
+        });
+        let text = message(damage, &cut);
+        assert!(
+            text.contains("damaged")
+                || text.contains("no SQLite database")
+                || text.contains("without a table"),
+            "{text}"
+        );
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(dir.path().join(format!("cut{suffix}")));
+        }
+    }
+}
