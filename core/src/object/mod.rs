@@ -15,6 +15,7 @@ mod missing;
 mod notify;
 mod object_data;
 mod objects;
+mod pairs;
 mod path;
 mod references;
 mod schemas;
