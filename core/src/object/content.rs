@@ -1,0 +1,355 @@
+//! What sets, lists and maps have in common: the keys of one field of one object.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::Direction;
+
+use super::change::ChangeKind;
+use super::column::{ColumnFilter, EncodedRange, is_inverted, span_of};
+use super::error::{Error, Result, hex};
+use super::scan::{LiveScan, ScanSource};
+use super::store::Undo;
+use super::transaction::Transaction;
+use crate::encoding::{EncodingError, Reader, Value};
+use crate::id::ObjId;
+use crate::layout;
+use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
+
+/// A field of an object, as views of it hold it.
+#[derive(Clone)]
+pub(crate) struct Content<'t, 'db> {
+    pub(crate) tx: &'t Transaction<'db>,
+    pub(crate) id: ObjId,
+    pub(crate) field: Arc<ResolvedField>,
+}
+
+/// A field of an object as the object's schema defines it at the moment of a change.
+pub(crate) struct Target {
+    object_type: Arc<ResolvedType>,
+    pub(crate) field: Arc<ResolvedField>,
+    /// Whether anybody is to be told about changes.
+    pub(crate) monitored: bool,
+}
+
+impl std::fmt::Debug for Content<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of object {}", self.field.full_name, self.id)
+    }
+}
+
+impl<'t, 'db> Content<'t, 'db> {
+    pub(crate) fn new(tx: &'t Transaction<'db>, id: ObjId, field: Arc<ResolvedField>) -> Self {
+        Content { tx, id, field }
+    }
+
+    /// What all keys of the field start with.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
+        layout::field_key(self.id, &self.field.key)
+    }
+
+    /// The key with `suffix` behind the prefix.
+    pub(crate) fn key(&self, suffix: &[u8]) -> Vec<u8> {
+        let mut key = self.prefix();
+        key.extend_from_slice(suffix);
+        key
+    }
+
+    pub(crate) fn source(&self) -> &'t dyn ScanSource {
+        self.tx.store()
+    }
+
+    /// The key span of the part of the content within `range`; none if nothing can be there.
+    pub(crate) fn span(&self, range: &EncodedRange) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        span_of(&self.prefix(), &ColumnFilter::range(range.0.clone(), range.1.clone()))
+    }
+
+    /// Object and field, for messages.
+    pub(crate) fn describe(&self) -> String {
+        format!("field {} of object {}", self.field.full_name, self.id)
+    }
+
+    /// An error saying that the stored pair at `key` is damaged.
+    pub(crate) fn damaged(&self, key: &[u8], reason: &dyn std::fmt::Display) -> Error {
+        Error::inconsistent(format!("{}: key {}: {reason}", self.describe(), hex(key, 64)))
+    }
+
+    /// The encoded form of `value` as `part` (an element, key or value) has it.
+    pub(crate) fn encode(&self, part: &ResolvedField, value: &Value) -> Result<Vec<u8>> {
+        let simple = self.simple(part)?;
+        let mut bytes = Vec::new();
+        simple.encoding.encode(value, &mut bytes).map_err(|source| self.invalid(part, source))?;
+        Ok(bytes)
+    }
+
+    /// Refuses bytes that are not the encoded form of one value of `part`.
+    pub(crate) fn check_encoded(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        self.simple(part)?
+            .encoding
+            .skip(&mut reader)
+            .and_then(|()| reader.finish())
+            .map_err(|source| self.invalid(part, source))
+    }
+
+    /// The value that stored bytes of `part` stand for.
+    pub(crate) fn decode(&self, part: &ResolvedField, bytes: &[u8], key: &[u8]) -> Result<Value> {
+        self.simple(part)?.encoding.decode_all(bytes).map_err(|reason| self.damaged(key, &reason))
+    }
+
+    pub(crate) fn simple<'p>(&self, part: &'p ResolvedField) -> Result<&'p ResolvedSimple> {
+        part.simple().ok_or_else(|| {
+            Error::inconsistent(format!("{} has a part of no simple kind", self.describe()))
+        })
+    }
+
+    fn invalid(&self, part: &ResolvedField, source: EncodingError) -> Error {
+        Error::InvalidValue {
+            field: format!("field {} of object {}", part.full_name, self.id),
+            source,
+        }
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Runs `body` as one change of the field: checks that the transaction is open and the object
+    /// exists, finds the field as the object's present schema defines it, undoes everything if `body`
+    /// fails, and delivers notifications afterwards unless this is part of a larger change.
+    pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
+        self.tx
+            .mutate(|| body(&self.target()?))
+            .map_err(|error| error.with_key_of(|| self.describe()))
+    }
+
+    /// The field as the object's present schema defines it.
+    fn target(&self) -> Result<Target> {
+        let object_type = self.tx.require_object_type(self.id)?;
+        let field = match object_type.field_by_storage_id(self.field.storage_id) {
+            Some(field) => field.clone(),
+            None => {
+                return Err(Error::UnknownField {
+                    type_name: Some(object_type.name.to_string()),
+                    field: self.field.full_name.to_string(),
+                });
+            }
+        };
+        let monitored = self.tx.is_monitored(&object_type, &field);
+        Ok(Target { object_type, field, monitored })
+    }
+
+    /// Notes a change for delivery. Call only if `target.monitored`.
+    pub(crate) fn changed(&self, target: &Target, kind: ChangeKind) {
+        self.tx.queue_change(self.id, &target.object_type, &target.field, kind);
+    }
+
+    /// Refuses a reference to a type the field does not allow.
+    pub(crate) fn check_type(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        self.tx.check_reference_type(self.id, part, bytes)
+    }
+
+    /// Refuses a reference to an object that does not exist, unless that is allowed.
+    pub(crate) fn check_exists(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        self.tx.check_reference_exists(self.id, part, bytes)
+    }
+
+    /// The key of an index entry: `sid value id suffix`.
+    pub(crate) fn index_key(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Vec<u8> {
+        let mut key = Vec::with_capacity(part.key.len() + value.len() + ObjId::LEN + suffix.len());
+        key.extend_from_slice(&part.key);
+        key.extend_from_slice(value);
+        key.extend_from_slice(self.id.as_bytes());
+        key.extend_from_slice(suffix);
+        key
+    }
+
+    /// Puts the index entry of `part`, if it has an index.
+    pub(crate) fn index(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
+        if part.is_indexed() {
+            self.tx.store().put_entry(&self.index_key(part, value, suffix))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the index entry of `part`, if it has an index.
+    pub(crate) fn unindex(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
+        if part.is_indexed() {
+            self.tx.store().remove_entry(&self.index_key(part, value, suffix))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the content in `[min, max)` and the index entries `entries` names for each of its
+    /// pairs: in one scan, one range removal and one delete per entry. False if nothing was there.
+    pub(crate) fn remove_content(
+        &self,
+        min: &[u8],
+        max: Option<&[u8]>,
+        mut entries: impl FnMut(&[u8], &[u8], &mut EntryKeys) -> Result<()>,
+    ) -> Result<bool> {
+        let prefix_len = self.prefix().len();
+        let mut keys = EntryKeys::default();
+        let mut found = false;
+        self.tx.store().remove_span_with(permazen_kv::KeySpan::new(min, max), |key, value| {
+            found = true;
+            entries(key.get(prefix_len..).unwrap_or_default(), value, &mut keys)
+        })?;
+        keys.sort();
+        for key in keys.iter() {
+            self.tx.store().remove_entry(key)?;
+        }
+        Ok(found)
+    }
+
+    /// Sets the pair at `key` given what was there.
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], old: Option<&[u8]>) -> Result<()> {
+        self.tx.store().put(key, value, old.map_or(Undo::Absent, Undo::Old))
+    }
+
+    /// Removes the pair at `key` given what was there.
+    pub(crate) fn remove(&self, key: &[u8], old: &[u8]) -> Result<()> {
+        self.tx.store().remove(key, Undo::Old(old))
+    }
+
+    /// A copy of the value at `key`. One get.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.tx.store().get(key, |value| value.map(<[u8]>::to_vec))
+    }
+}
+
+/// Keys of index entries, in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct EntryKeys {
+    bytes: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl EntryKeys {
+    /// Adds the entry of `part` for a value, if `part` has an index.
+    pub(crate) fn add(&mut self, part: &ResolvedField, value: &[u8], id: ObjId, suffix: &[u8]) {
+        if !part.is_indexed() {
+            return;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&part.key);
+        self.bytes.extend_from_slice(value);
+        self.bytes.extend_from_slice(id.as_bytes());
+        self.bytes.extend_from_slice(suffix);
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    /// Puts the keys in order, in which stores take them fastest.
+    pub(crate) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().filter_map(|&(start, end)| self.bytes.get(start..end))
+    }
+}
+
+/// A range of values in encoded form, refusing one that is the wrong way round.
+pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<EncodedRange> {
+    if is_inverted(&lower, &upper) {
+        return Err(Error::invalid_argument("the lower bound of a range is above the upper one"));
+    }
+    Ok((lower, upper))
+}
+
+/// The pairs of a part of a field's content, each turned into something while its bytes are
+/// borrowed; from both ends. Live: see [`IdSet::iter`](super::IdSet::iter).
+pub struct ContentIter<'t, F> {
+    source: &'t dyn ScanSource,
+    min: Vec<u8>,
+    max: Option<Vec<u8>>,
+    prefix_len: usize,
+    with_values: bool,
+    front: Option<LiveScan<'t>>,
+    back: Option<LiveScan<'t>>,
+    read: F,
+    done: bool,
+}
+
+impl<F> std::fmt::Debug for ContentIter<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContentIter").field("min", &hex(&self.min, 32)).finish_non_exhaustive()
+    }
+}
+
+impl<'t, F> ContentIter<'t, F> {
+    /// The pairs within `span`; `read` gets what follows the prefix in each key, and the value.
+    pub(crate) fn new(
+        source: &'t dyn ScanSource,
+        span: Option<(Vec<u8>, Option<Vec<u8>>)>,
+        prefix_len: usize,
+        with_values: bool,
+        read: F,
+    ) -> Self {
+        let done = span.is_none();
+        let (min, max) = span.unwrap_or_default();
+        ContentIter {
+            source,
+            min,
+            max,
+            prefix_len,
+            with_values,
+            front: None,
+            back: None,
+            read,
+            done,
+        }
+    }
+
+    fn step<T>(&mut self, direction: Direction) -> Option<Result<T>>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        if self.done {
+            return None;
+        }
+        let (scan, other) = match direction {
+            Direction::Forward => (&mut self.front, &self.back),
+            Direction::Reverse => (&mut self.back, &self.front),
+        };
+        let scan = scan.get_or_insert_with(|| {
+            let (min, max) = (self.min.clone(), self.max.clone());
+            LiveScan::new(self.source, min, max, direction, self.with_values)
+        });
+        let result = match scan.next() {
+            Ok(Some((key, value))) => {
+                let met = other.as_ref().and_then(LiveScan::current).is_some_and(|(other, _)| {
+                    match direction {
+                        Direction::Forward => key >= other,
+                        Direction::Reverse => key <= other,
+                    }
+                });
+                let suffix = key.get(self.prefix_len..).unwrap_or_default();
+                if met { None } else { Some((self.read)(suffix, value)) }
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
+        };
+        self.done = !matches!(result, Some(Ok(_)));
+        result
+    }
+}
+
+impl<F, T> Iterator for ContentIter<'_, F>
+where
+    F: FnMut(&[u8], &[u8]) -> Result<T>,
+{
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Forward)
+    }
+}
+
+impl<F, T> DoubleEndedIterator for ContentIter<'_, F>
+where
+    F: FnMut(&[u8], &[u8]) -> Result<T>,
+{
+    fn next_back(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Reverse)
+    }
+}

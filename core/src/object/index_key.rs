@@ -1,0 +1,192 @@
+//! The shape of index keys: which columns they have and where each one ends.
+//!
+//! An index key is the storage id of the index, one or more encoded values, the object id and, for
+//! list elements and map values, the position or the map key (transactions §1.1).
+
+use std::sync::Arc;
+
+use super::error::{Error, Result, hex};
+use crate::encoding::{self, Encoding, Reader, Value, uint};
+use crate::id::{ObjId, StorageId};
+
+/// What an index is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IndexKind {
+    /// A simple field.
+    Field,
+    /// The elements of a set.
+    SetElement,
+    /// The elements of a list; its entries have a position.
+    ListElement,
+    /// The keys of a map.
+    MapKey,
+    /// The values of a map; its entries have a map key.
+    MapValue,
+    /// Several simple fields.
+    Composite,
+}
+
+/// An index as it stands in the store: its storage id and the encoding of every column.
+#[derive(Debug, Clone)]
+pub struct IndexShape {
+    storage_id: StorageId,
+    prefix: Vec<u8>,
+    name: String,
+    kind: IndexKind,
+    values: Vec<Arc<dyn Encoding>>,
+    /// For a map value index the different encodings that the keys of its maps have.
+    map_keys: Vec<Arc<dyn Encoding>>,
+}
+
+impl IndexShape {
+    pub(crate) fn new(
+        storage_id: StorageId,
+        name: String,
+        kind: IndexKind,
+        values: Vec<Arc<dyn Encoding>>,
+        map_keys: Vec<Arc<dyn Encoding>>,
+    ) -> Self {
+        IndexShape { storage_id, prefix: storage_id.prefix(), name, kind, values, map_keys }
+    }
+
+    /// The storage id all keys of the index start with.
+    pub fn storage_id(&self) -> StorageId {
+        self.storage_id
+    }
+
+    /// What the index is called in messages: `Person.name`, `Person.tags.element`, `Person#byName`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is on.
+    pub fn kind(&self) -> IndexKind {
+        self.kind
+    }
+
+    /// The encodings of the indexed values; references are not restricted to any types.
+    pub fn values(&self) -> &[Arc<dyn Encoding>] {
+        &self.values
+    }
+
+    /// The column of the object id; the indexed values are the columns before it.
+    pub fn id_column(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is a column behind the object id: the position in a list or the key of a map.
+    pub fn has_suffix(&self) -> bool {
+        matches!(self.kind, IndexKind::ListElement | IndexKind::MapValue)
+    }
+
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.values.len() + 1 + usize::from(self.has_suffix())
+    }
+
+    pub(crate) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// The encoding of the map keys, if all maps of this index have the same.
+    pub(crate) fn only_map_key(&self) -> Option<&Arc<dyn Encoding>> {
+        match &self.map_keys[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Sets `ends` to the end of each column of `key`.
+    pub(crate) fn cut(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<()> {
+        ends.clear();
+        self.try_cut(key, ends).map_err(|reason| {
+            Error::inconsistent(format!(
+                "key {} is no entry of index {} (storage id {}): {reason}",
+                hex(key, 64),
+                self.name,
+                self.storage_id,
+            ))
+        })
+    }
+
+    fn try_cut(&self, key: &[u8], ends: &mut Vec<usize>) -> encoding::Result<()> {
+        let mut reader = Reader::new(key);
+        reader.take(self.prefix.len())?;
+        for value in &self.values {
+            value.skip(&mut reader)?;
+            ends.push(key.len() - reader.rest().len());
+        }
+        ObjId::read_from(&mut reader)?;
+        ends.push(key.len() - reader.rest().len());
+        match self.kind {
+            IndexKind::ListElement => uint::skip(&mut reader)?,
+            IndexKind::MapValue => match self.only_map_key() {
+                Some(encoding) => encoding.skip(&mut reader)?,
+                None => drop(reader.take(reader.rest().len().max(1))?),
+            },
+            _ => {}
+        }
+        if self.has_suffix() {
+            ends.push(key.len() - reader.rest().len());
+        }
+        reader.finish()
+    }
+
+    /// Appends `value` as it stands in `column`.
+    pub(crate) fn encode(&self, column: usize, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        let refused = |reason: encoding::EncodingError| {
+            Error::invalid_argument(format!(
+                "{value:?} is no value of column {column} of index {}: {reason}",
+                self.name
+            ))
+        };
+        if let Some(encoding) = self.values.get(column) {
+            return encoding.encode(value, out).map_err(refused);
+        }
+        match (column.checked_sub(self.values.len()), self.kind, value) {
+            (Some(0), _, Value::Ref(id)) => out.extend_from_slice(id.as_bytes()),
+            (Some(1), IndexKind::ListElement, Value::Int(position)) => {
+                uint::write(uint::check(i64::from(*position)).map_err(refused)?, out);
+            }
+            (Some(1), IndexKind::MapValue, _) => match self.only_map_key() {
+                Some(encoding) => encoding.encode(value, out).map_err(refused)?,
+                None => {
+                    return Err(Error::invalid_argument(format!(
+                        "the map keys of index {} have several encodings; give them encoded",
+                        self.name
+                    )));
+                }
+            },
+            _ => {
+                return Err(Error::invalid_argument(format!(
+                    "index {} has no column {column} of values like {value:?}",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value that `bytes` in `column` stand for. Not for map keys of several encodings.
+    pub(crate) fn decode(&self, column: usize, bytes: &[u8], key: &[u8]) -> Result<Value> {
+        let decoded = match self.values.get(column) {
+            Some(encoding) => encoding.decode_all(bytes),
+            None if column == self.values.len() => ObjId::from_slice(bytes).map(Value::Ref),
+            None => match (self.kind, self.only_map_key()) {
+                (IndexKind::MapValue, Some(encoding)) => encoding.decode_all(bytes),
+                _ => uint::decode(bytes).map(|position| {
+                    i32::try_from(position).map_or(Value::Long(i64::from(position)), Value::Int)
+                }),
+            },
+        };
+        decoded.map_err(|reason| {
+            Error::inconsistent(format!(
+                "key {} of index {} (storage id {}): {reason}",
+                hex(key, 64),
+                self.name,
+                self.storage_id
+            ))
+        })
+    }
+}

@@ -1,0 +1,633 @@
+//! Lists (transactions §6.7).
+
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::change::ChangeKind;
+use super::content::{Content, ContentIter, Target};
+use super::error::{Error, Result};
+use super::list_shift;
+use super::transaction::Transaction;
+use crate::encoding::{Value, uint};
+use crate::id::ObjId;
+use crate::layout;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// The largest number of elements a list can have.
+pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
+
+/// A live view of a list field of an object.
+///
+/// The view stays usable whatever happens to the object: of a deleted object it is empty and refuses
+/// changes with [`Error::DeletedObject`]. Methods whose name ends in `_encoded` take and give elements
+/// in encoded form.
+///
+/// Inserting and removing in the middle moves the elements behind: per element moved, a share of a scan
+/// and one put, and one delete and one put if the elements are indexed.
+#[derive(Debug, Clone)]
+pub struct ListView<'t, 'db> {
+    pub(super) content: Content<'t, 'db>,
+    element: Arc<ResolvedField>,
+}
+
+/// The key suffix of a position.
+pub(super) fn position_suffix(position: u32) -> Vec<u8> {
+    let mut suffix = Vec::with_capacity(5);
+    uint::write(position, &mut suffix);
+    suffix
+}
+
+impl<'t, 'db> ListView<'t, 'db> {
+    pub(crate) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+    ) -> Option<Self> {
+        let ResolvedKind::List { element } = &field.kind else { return None };
+        Some(ListView { content: Content::new(tx, id, field.clone()), element: element.clone() })
+    }
+
+    /// The object.
+    pub fn id(&self) -> ObjId {
+        self.content.id
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.content.field
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// How many elements there are. One seek: the position of the last element tells.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
+    /// [`Error::Inconsistent`] if the last key is damaged.
+    pub fn len(&self) -> Result<u32> {
+        let prefix = self.content.prefix();
+        let max = layout::prefix_end(&prefix);
+        let span = KeySpan::new(&prefix, max.as_deref());
+        self.content.tx.store().first(span, Direction::Reverse, |pair| match pair {
+            Some((key, _)) => Ok(self.position_of(key, prefix.len())? + 1),
+            None => Ok(0),
+        })?
+    }
+
+    /// Whether there are no elements. One seek.
+    ///
+    /// # Errors
+    /// As [`len`](ListView::len).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The position in a key of this list.
+    fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
+        uint::decode(key.get(prefix_len..).unwrap_or_default())
+            .ok()
+            .filter(|position| *position < MAX_LIST_LEN)
+            .ok_or_else(|| self.content.damaged(key, &"no list position"))
+    }
+
+    /// The element at a position; none if there is no such position. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
+    pub fn get(&self, position: u32) -> Result<Option<Value>> {
+        let key = self.element_key(position);
+        self.content.tx.store().get(&key, |value| {
+            value.map(|value| self.content.decode(&self.element, value, &key)).transpose()
+        })?
+    }
+
+    /// As [`get`](ListView::get), lending the encoded element. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`], [`Error::Ended`].
+    pub fn get_encoded<R>(
+        &self,
+        position: u32,
+        read: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        self.content.tx.store().get(&self.element_key(position), read)
+    }
+
+    pub(super) fn element_key(&self, position: u32) -> Vec<u8> {
+        self.content.key(&position_suffix(position.min(MAX_LIST_LEN)))
+    }
+
+    /// The elements in order; also readable from the back.
+    ///
+    /// Live and by position: elements that a change moves behind the iterator are not returned. To
+    /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). One seek,
+    /// then one step per element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        let (content, element) = (self.content.clone(), self.element.clone());
+        self.iter_with(move |position, bytes| {
+            content.decode(&element, bytes, &content.key(&position_suffix(position)))
+        })
+    }
+
+    /// The elements in order, each turned into something by `read`, which gets the position and the
+    /// borrowed bytes.
+    pub fn iter_with<T, F>(
+        &self,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        let content = self.content.clone();
+        ContentIter::new(
+            self.content.source(),
+            self.content.span(&(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded)),
+            self.content.prefix().len(),
+            true,
+            move |suffix: &[u8], value: &[u8]| {
+                let position = uint::decode(suffix)
+                    .map_err(|reason| content.damaged(&content.key(suffix), &reason))?;
+                read(position, value)
+            },
+        )
+    }
+
+    /// All elements in order.
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn to_vec(&self) -> Result<Vec<Value>> {
+        self.iter().collect()
+    }
+
+    /// The first position of an equal element; none if there is none, or if the value cannot be an
+    /// element. Reads up to there.
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn position(&self, value: &Value) -> Result<Option<u32>> {
+        match self.content.encode(&self.element, value) {
+            Ok(element) => self.position_encoded(&element),
+            Err(Error::InvalidValue { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`position`](ListView::position).
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn position_encoded(&self, element: &[u8]) -> Result<Option<u32>> {
+        let matches = |position, bytes: &[u8]| Ok((bytes == element).then_some(position));
+        for found in self.iter_with(matches) {
+            if let Some(position) = found? {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Replaces the element at a position; returns the one before. One get; nothing more if they are
+    /// equal; else one put, and one delete and one put for the index if there is one.
+    ///
+    /// # Errors
+    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
+    /// [`Error::InvalidValue`], [`Error::OutOfRange`], [`Error::DeletedObject`] if the element refers to
+    /// an object that does not exist and may not.
+    pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
+        let old = self.content.mutate(|target| {
+            let element = self.content.encode(&self.element, value)?;
+            self.set_in(target, position, &element, true)
+        })?;
+        self.content.decode(&self.element, &old, &self.element_key(position))
+    }
+
+    /// As [`set`](ListView::set).
+    ///
+    /// # Errors
+    /// As [`set`](ListView::set).
+    pub fn set_encoded(&self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
+        self.content.mutate(|target| {
+            self.content.check_encoded(&self.element, element)?;
+            self.set_in(target, position, element, true)
+        })
+    }
+
+    fn set_in(&self, target: &Target, at: u32, element: &[u8], checked: bool) -> Result<Vec<u8>> {
+        let part = self.element_of(target);
+        if checked {
+            self.content.check_type(part, element)?;
+        }
+        let key = self.element_key(at);
+        let Some(old) = self.content.get(&key)? else { return Err(self.out_of_range(at)) };
+        if checked {
+            self.content.check_exists(part, element)?;
+        }
+        if old != element {
+            self.content.put(&key, element, Some(&old))?;
+            let suffix = position_suffix(at);
+            self.content.unindex(part, &old, &suffix)?;
+            self.content.index(part, element, &suffix)?;
+            if target.monitored {
+                let (old, new) = (old[..].into(), element.into());
+                self.content.changed(target, ChangeKind::ListReplace { index: at, old, new });
+            }
+        }
+        Ok(old)
+    }
+
+    /// Appends an element. One seek and one put, and one put for the index if there is one.
+    ///
+    /// # Errors
+    /// As [`insert`](ListView::insert).
+    pub fn push(&self, value: &Value) -> Result<()> {
+        self.insert_values(None, std::slice::from_ref(value))
+    }
+
+    /// As [`push`](ListView::push).
+    ///
+    /// # Errors
+    /// As [`push`](ListView::push).
+    pub fn push_encoded(&self, element: &[u8]) -> Result<()> {
+        self.insert_all_encoded(None, &[element])
+    }
+
+    /// Appends elements; false if there were none. One seek and one put per element, in key order, and
+    /// one for the index. A list without index that listeners watch is appended to one by one, each
+    /// change being told before the next.
+    ///
+    /// # Errors
+    /// As [`insert`](ListView::insert).
+    pub fn extend(&self, values: &[Value]) -> Result<bool> {
+        if !self.element.is_indexed() && self.is_watched()? {
+            for value in values {
+                self.push(value)?;
+            }
+        } else {
+            self.insert_values(None, values)?;
+        }
+        Ok(!values.is_empty())
+    }
+
+    /// Whether listeners watch the list.
+    pub(super) fn is_watched(&self) -> Result<bool> {
+        self.content.mutate(|target| Ok(target.monitored))
+    }
+
+    /// Inserts an element before a position, or at the end.
+    ///
+    /// # Errors
+    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the
+    /// element refers to one that does not and may not, [`Error::InvalidValue`], [`Error::OutOfRange`]
+    /// if the position is beyond the end or the list would get too long.
+    pub fn insert(&self, position: u32, value: &Value) -> Result<()> {
+        self.insert_values(Some(position), std::slice::from_ref(value))
+    }
+
+    /// Inserts elements before a position, or at the end; false if there were none, which changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`insert`](ListView::insert).
+    pub fn insert_all(&self, position: u32, values: &[Value]) -> Result<bool> {
+        self.insert_values(Some(position), values)?;
+        Ok(!values.is_empty())
+    }
+
+    fn insert_values(&self, position: Option<u32>, values: &[Value]) -> Result<()> {
+        self.content.mutate(|target| {
+            let part = self.element_of(target);
+            for value in values {
+                if let Value::Ref(id) = value
+                    && part.simple().is_some_and(|simple| simple.reference.is_some())
+                {
+                    self.content.check_exists(part, id.as_bytes())?;
+                }
+            }
+            let encoded: Vec<Vec<u8>> = values
+                .iter()
+                .map(|value| self.content.encode(part, value))
+                .collect::<Result<_>>()?;
+            let elements: Vec<&[u8]> = encoded.iter().map(|element| &element[..]).collect();
+            elements.iter().try_for_each(|element| self.content.check_type(part, element))?;
+            self.insert_in(target, position, &elements)
+        })
+    }
+
+    /// As [`insert_all`](ListView::insert_all); without a position, at the end.
+    ///
+    /// # Errors
+    /// As [`insert`](ListView::insert).
+    pub fn insert_all_encoded(&self, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
+        self.content.mutate(|target| {
+            let part = self.element_of(target);
+            for element in elements {
+                self.content.check_exists(part, element)?;
+            }
+            for element in elements {
+                self.content.check_encoded(part, element)?;
+                self.content.check_type(part, element)?;
+            }
+            self.insert_in(target, position, elements)
+        })
+    }
+
+    fn insert_in(&self, target: &Target, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
+        let size = self.len()?;
+        let at = position.unwrap_or(size);
+        let too_long = u32::try_from(elements.len())
+            .ok()
+            .and_then(|count| size.checked_add(count))
+            .is_none_or(|size| size > MAX_LIST_LEN);
+        if at > size || too_long {
+            return Err(Error::OutOfRange {
+                of: self.content.describe(),
+                index: i64::from(at),
+                size,
+            });
+        }
+        if elements.is_empty() {
+            return Ok(());
+        }
+        list_shift::insert(self, self.element_of(target), at, size, elements)?;
+        if target.monitored {
+            for (index, element) in (at..).zip(elements) {
+                let value = (*element).into();
+                self.content.changed(target, ChangeKind::ListAdd { index, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes and returns the element at a position.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
+    /// [`Error::Inconsistent`] if an element to be moved is missing.
+    pub fn remove(&self, position: u32) -> Result<Value> {
+        let old = self.remove_encoded(position)?;
+        self.content.decode(&self.element, &old, &self.element_key(position))
+    }
+
+    /// As [`remove`](ListView::remove).
+    ///
+    /// # Errors
+    /// As [`remove`](ListView::remove).
+    pub fn remove_encoded(&self, position: u32) -> Result<Vec<u8>> {
+        let Some(old) = self.content.get(&self.element_key(position))? else {
+            self.content.tx.check_open()?;
+            return Err(self.out_of_range(position));
+        };
+        self.content.mutate(|target| self.remove_in(target, position, position + 1))?;
+        Ok(old)
+    }
+
+    /// Removes the first equal element; false if there is none.
+    ///
+    /// # Errors
+    /// As [`remove`](ListView::remove).
+    pub fn remove_value(&self, value: &Value) -> Result<bool> {
+        match self.position(value)? {
+            Some(position) => self.remove_encoded(position).map(|_| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Removes the last element and returns it.
+    ///
+    /// # Errors
+    /// As [`remove`](ListView::remove).
+    pub fn pop(&self) -> Result<Option<Value>> {
+        match self.len()?.checked_sub(1) {
+            Some(last) => self.remove(last).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes the elements from position `from` up to, not including, `to`.
+    ///
+    /// # Errors
+    /// In this order: [`Error::InvalidArgument`] if `from` is above `to`, [`Error::Ended`],
+    /// [`Error::DeletedObject`] if the object does not exist, [`Error::OutOfRange`],
+    /// [`Error::Inconsistent`] if an element to be moved is missing.
+    pub fn remove_range(&self, from: u32, to: u32) -> Result<()> {
+        if from > to {
+            return Err(Error::invalid_argument(format!(
+                "cannot remove from position {from} to position {to}"
+            )));
+        }
+        self.content.mutate(|target| self.remove_in(target, from, to))
+    }
+
+    fn remove_in(&self, target: &Target, from: u32, to: u32) -> Result<()> {
+        let size = self.len()?;
+        if to > size {
+            return Err(Error::OutOfRange {
+                of: self.content.describe(),
+                index: i64::from(to),
+                size,
+            });
+        }
+        if from == to {
+            return Ok(());
+        }
+        if from == 0 && to == size {
+            return self.clear_in(target);
+        }
+        let part = self.element_of(target);
+        list_shift::remove(
+            self,
+            part,
+            size,
+            from,
+            to,
+            |at| (from..to).contains(&at),
+            |at, value| {
+                if target.monitored {
+                    let kind = ChangeKind::ListRemove { index: at, value: value.into() };
+                    self.content.changed(target, kind);
+                }
+            },
+        )
+    }
+
+    /// Removes every element for which `keep` says false, in one pass; returns how many were removed.
+    /// If listeners watch the list they are removed one by one, from the front.
+    ///
+    /// # Errors
+    /// As [`remove`](ListView::remove).
+    pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
+        if self.is_watched()? {
+            let mut removed = 0;
+            let mut cursor = self.cursor();
+            while let Some(value) = cursor.step()? {
+                if !keep(&value) {
+                    cursor.remove()?;
+                    removed += 1;
+                }
+            }
+            return Ok(removed);
+        }
+        let mut positions = Vec::new();
+        for (position, value) in (0..).zip(self.iter()) {
+            if !keep(&value?) {
+                positions.push(position);
+            }
+        }
+        self.remove_positions(&positions)?;
+        Ok(u32::try_from(positions.len()).unwrap_or(MAX_LIST_LEN))
+    }
+
+    /// Removes the elements at these positions, which ascend, of a list nobody watches, in one pass.
+    pub(super) fn remove_positions(&self, positions: &[u32]) -> Result<()> {
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return Ok(());
+        };
+        self.content.mutate(|target| {
+            let size = self.len()?;
+            if last >= size {
+                return Err(self.out_of_range(last));
+            }
+            if positions.len() == size as usize {
+                return self.clear_in(target);
+            }
+            let part = self.element_of(target);
+            let goes = |at: u32| positions.binary_search(&at).is_ok();
+            list_shift::remove(self, part, size, first, last + 1, goes, |_, _| {})
+        })
+    }
+
+    /// Removes all elements. One seek, one scan and one range removal, and a delete per index entry.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        self.content.mutate(|target| self.clear_in(target))
+    }
+
+    fn clear_in(&self, target: &Target) -> Result<()> {
+        let part = self.element_of(target);
+        let prefix = self.content.prefix();
+        let max = layout::prefix_end(&prefix);
+        let id = self.content.id;
+        let found =
+            self.content.remove_content(&prefix, max.as_deref(), |position, value, entries| {
+                entries.add(part, value, id, position);
+                Ok(())
+            })?;
+        if found && target.monitored {
+            self.content.changed(target, ChangeKind::ListClear);
+        }
+        Ok(())
+    }
+
+    /// Sets a reference to null because the object it refers to is deleted.
+    pub(super) fn nullify(&self, position: u32, null: &[u8]) -> Result<()> {
+        self.content.mutate(|target| self.set_in(target, position, null, false).map(drop))
+    }
+
+    /// A cursor before the first element.
+    pub fn cursor(&self) -> ListCursor<'t, 'db> {
+        ListCursor { list: self.clone(), next: 0, last: None }
+    }
+
+    pub(super) fn out_of_range(&self, position: u32) -> Error {
+        match self.len() {
+            Ok(size) => {
+                Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// The element as the object's present schema defines it.
+    fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
+        match &target.field.kind {
+            ResolvedKind::List { element } => element,
+            _ => &self.element,
+        }
+    }
+}
+
+/// A place between two elements of a list, through which the list can be changed while walking it.
+/// Each step is one get.
+#[derive(Debug, Clone)]
+pub struct ListCursor<'t, 'db> {
+    list: ListView<'t, 'db>,
+    next: u32,
+    last: Option<u32>,
+}
+
+impl ListCursor<'_, '_> {
+    /// Where the next element stands.
+    pub fn position(&self) -> u32 {
+        self.next
+    }
+
+    /// Moves over the next element and returns it.
+    ///
+    /// # Errors
+    /// As [`ListView::get`].
+    pub fn step(&mut self) -> Result<Option<Value>> {
+        let value = self.list.get(self.next)?;
+        if value.is_some() {
+            self.last = Some(self.next);
+            self.next += 1;
+        }
+        Ok(value)
+    }
+
+    /// Moves back over the element before and returns it.
+    ///
+    /// # Errors
+    /// As [`ListView::get`].
+    pub fn step_back(&mut self) -> Result<Option<Value>> {
+        let Some(before) = self.next.checked_sub(1) else { return Ok(None) };
+        let value = self.list.get(before)?;
+        if value.is_some() {
+            self.next = before;
+            self.last = Some(before);
+        }
+        Ok(value)
+    }
+
+    /// Removes the element stepped over last. The next step returns the element behind it.
+    ///
+    /// # Errors
+    /// As [`ListView::remove`]; [`Error::InvalidArgument`] if there was no step since the last removal
+    /// or insertion.
+    pub fn remove(&mut self) -> Result<Value> {
+        let last = self.stepped_over()?;
+        let value = self.list.remove(last)?;
+        self.next = last;
+        self.last = None;
+        Ok(value)
+    }
+
+    /// Replaces the element stepped over last.
+    ///
+    /// # Errors
+    /// As [`ListView::set`] and [`ListCursor::remove`].
+    pub fn set(&mut self, value: &Value) -> Result<Value> {
+        self.list.set(self.stepped_over()?, value)
+    }
+
+    /// Inserts an element here; the next step returns the one behind it.
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn insert(&mut self, value: &Value) -> Result<()> {
+        self.list.insert(self.next, value)?;
+        self.next += 1;
+        self.last = None;
+        Ok(())
+    }
+
+    fn stepped_over(&self) -> Result<u32> {
+        self.last
+            .ok_or_else(|| Error::invalid_argument("the cursor has not stepped over an element"))
+    }
+}

@@ -1,0 +1,467 @@
+//! Maps (transactions §6.8).
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::change::ChangeKind;
+use super::column::{EncodedRange, above_lower, below_upper, intersect_ranges};
+use super::content::{Content, ContentIter, Target, checked_range};
+use super::error::{Error, Result};
+use super::transaction::Transaction;
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// A live view of a map field of an object, or of a range of its keys.
+///
+/// Entries are in the order of their encoded keys, null last. The view stays usable whatever happens
+/// to the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
+/// Methods whose name ends in `_encoded` take and give keys and values in encoded form.
+#[derive(Debug, Clone)]
+pub struct MapView<'t, 'db> {
+    content: Content<'t, 'db>,
+    key: Arc<ResolvedField>,
+    value: Arc<ResolvedField>,
+    range: EncodedRange,
+}
+
+impl<'t, 'db> MapView<'t, 'db> {
+    pub(crate) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+    ) -> Option<Self> {
+        let ResolvedKind::Map { key, value } = &field.kind else { return None };
+        Some(MapView {
+            content: Content::new(tx, id, field.clone()),
+            key: key.clone(),
+            value: value.clone(),
+            range: (Bound::Unbounded, Bound::Unbounded),
+        })
+    }
+
+    /// The object.
+    pub fn id(&self) -> ObjId {
+        self.content.id
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.content.field
+    }
+
+    /// The part of this view with keys between two bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if a bound is no key, [`Error::InvalidArgument`] if the lower bound is
+    /// above the upper one.
+    pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
+        let lower = self.encode_bound(lower)?;
+        let upper = self.encode_bound(upper)?;
+        self.range_encoded(lower, upper)
+    }
+
+    /// As [`range`](MapView::range), with encoded bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
+    pub fn range_encoded(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+        let range = intersect_ranges(&self.range, &checked_range(lower, upper)?);
+        Ok(MapView { range, ..self.clone() })
+    }
+
+    fn encode_bound(&self, bound: Bound<&Value>) -> Result<Bound<Vec<u8>>> {
+        Ok(match bound {
+            Bound::Unbounded => Bound::Unbounded,
+            Bound::Included(value) => Bound::Included(self.content.encode(&self.key, value)?),
+            Bound::Excluded(value) => Bound::Excluded(self.content.encode(&self.key, value)?),
+        })
+    }
+
+    fn is_in_range(&self, key: &[u8]) -> bool {
+        above_lower(key, &self.range.0) && below_upper(key, &self.range.1)
+    }
+
+    fn is_unbounded(&self) -> bool {
+        matches!(self.range, (Bound::Unbounded, Bound::Unbounded))
+    }
+
+    /// The encoded key; none if it cannot be a key.
+    fn key_bytes(&self, key: &Value) -> Result<Option<Vec<u8>>> {
+        match self.content.encode(&self.key, key) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::InvalidValue { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// The value of a key; none if there is no such entry or it cannot be a key. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
+    /// [`Error::Inconsistent`] if the value is damaged.
+    pub fn get(&self, key: &Value) -> Result<Option<Value>> {
+        let Some(key) = self.key_bytes(key)? else { return Ok(None) };
+        self.get_encoded(&key, |value| {
+            value
+                .map(|value| self.content.decode(&self.value, value, &self.content.key(&key)))
+                .transpose()
+        })?
+    }
+
+    /// As [`get`](MapView::get), lending the encoded value. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
+    pub fn get_encoded<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        if key.is_empty() || !self.is_in_range(key) {
+            return Ok(read(None));
+        }
+        self.content.tx.store().get(&self.content.key(key), read)
+    }
+
+    /// Whether there is an entry with this key. One get.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn contains_key(&self, key: &Value) -> Result<bool> {
+        match self.key_bytes(key)? {
+            Some(key) => self.get_encoded(&key, |value| value.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// The entries in the order of their keys; also readable from the back. Live: the map may be
+    /// changed meanwhile. One seek, then one step per entry.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
+        let view = self.clone();
+        self.iter_with(move |key, value| view.decode_pair(key, value))
+    }
+
+    /// The entries in order, each turned into something by `read` while key and value are borrowed.
+    pub fn iter_with<T, F>(
+        &self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        ContentIter::new(
+            self.content.source(),
+            self.content.span(&self.range),
+            self.content.prefix().len(),
+            true,
+            read,
+        )
+    }
+
+    /// The keys in order, not reading the values; also readable from the back.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        let (content, part) = (self.content.clone(), self.key.clone());
+        ContentIter::new(
+            self.content.source(),
+            self.content.span(&self.range),
+            self.content.prefix().len(),
+            false,
+            move |key: &[u8], _: &[u8]| content.decode(&part, key, &content.key(key)),
+        )
+    }
+
+    fn decode_pair(&self, key: &[u8], value: &[u8]) -> Result<(Value, Value)> {
+        let stored = self.content.key(key);
+        Ok((
+            self.content.decode(&self.key, key, &stored)?,
+            self.content.decode(&self.value, value, &stored)?,
+        ))
+    }
+
+    /// All entries in order.
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn to_vec(&self) -> Result<Vec<(Value, Value)>> {
+        self.iter().collect()
+    }
+
+    /// The first entry. One seek.
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn first(&self) -> Result<Option<(Value, Value)>> {
+        self.end(Direction::Forward)
+    }
+
+    /// The last entry. One seek.
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn last(&self) -> Result<Option<(Value, Value)>> {
+        self.end(Direction::Reverse)
+    }
+
+    fn end(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
+        self.end_encoded(direction, |pair| {
+            pair.map(|(key, value)| self.decode_pair(key, value)).transpose()
+        })?
+    }
+
+    /// Lends the first entry (or the last, going in reverse), encoded. One seek.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn end_encoded<R>(
+        &self,
+        direction: Direction,
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
+        let prefix_len = self.content.prefix().len();
+        let span = KeySpan::new(&min, max.as_deref());
+        self.content.tx.store().first(span, direction, |pair| {
+            read(pair.map(|(key, value)| (key.get(prefix_len..).unwrap_or_default(), value)))
+        })
+    }
+
+    /// Whether there are no entries. One seek.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn is_empty(&self) -> Result<bool> {
+        self.end_encoded(Direction::Forward, |pair| pair.is_none())
+    }
+
+    /// How many entries there are. Reads all of them.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn len(&self) -> Result<usize> {
+        self.keys_encoded()?.try_fold(0, |count, key| key.map(|_| count + 1))
+    }
+
+    fn keys_encoded(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
+        Ok(ContentIter::new(
+            self.content.source(),
+            self.content.span(&self.range),
+            self.content.prefix().len(),
+            false,
+            |key: &[u8], _: &[u8]| Ok(key.to_vec()),
+        ))
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Sets the value of a key; returns the value before, if there was an entry. One get; nothing more
+    /// if the value is the same; else one put, and for an indexed value one delete and one put, for an
+    /// indexed key of a new entry one put.
+    ///
+    /// # Errors
+    /// In this order: [`Error::InvalidValue`] for key and value (also for references to types the field
+    /// does not allow), [`Error::InvalidArgument`] for a key outside of the range of the view,
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the key or the value
+    /// refers to one that does not and may not.
+    pub fn put(&self, key: &Value, value: &Value) -> Result<Option<Value>> {
+        let key = self.content.encode(&self.key, key)?;
+        let value = self.content.encode(&self.value, value)?;
+        let old = self.put_encoded(&key, &value)?;
+        old.map(|old| self.content.decode(&self.value, &old, &self.content.key(&key))).transpose()
+    }
+
+    /// As [`put`](MapView::put).
+    ///
+    /// # Errors
+    /// As [`put`](MapView::put).
+    pub fn put_encoded(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        for (part, bytes) in [(&self.key, key), (&self.value, value)] {
+            self.content.check_encoded(part, bytes)?;
+            self.content.check_type(part, bytes)?;
+        }
+        if !self.is_in_range(key) {
+            return Err(Error::invalid_argument(format!(
+                "the key to put is outside of the range of the view of {}",
+                self.content.describe()
+            )));
+        }
+        self.content.mutate(|target| {
+            let (key_part, value_part) = self.parts_of(target);
+            self.content.check_exists(key_part, key)?;
+            self.content.check_exists(value_part, value)?;
+            self.put_in(target, key, value)
+        })
+    }
+
+    fn put_in(&self, target: &Target, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        let (key_part, value_part) = self.parts_of(target);
+        let stored = self.content.key(key);
+        let old = self.content.get(&stored)?;
+        if old.as_deref() == Some(value) {
+            return Ok(old);
+        }
+        self.content.put(&stored, value, old.as_deref())?;
+        match &old {
+            Some(old) => self.content.unindex(value_part, old, key)?,
+            None => self.content.index(key_part, key, &[])?,
+        }
+        self.content.index(value_part, value, key)?;
+        if target.monitored {
+            let (key, new) = (key.into(), value.into());
+            self.content.changed(
+                target,
+                match &old {
+                    Some(old) => ChangeKind::MapReplace { key, old: old[..].into(), new },
+                    None => ChangeKind::MapAdd { key, value: new },
+                },
+            );
+        }
+        Ok(old)
+    }
+
+    /// Removes an entry; returns its value. None if there was none or it cannot be a key. One get; one
+    /// delete, and one for each index.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist, [`Error::Inconsistent`]
+    /// if the value is damaged (it is removed nevertheless).
+    pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
+        let Some(key) = self.key_bytes(key)? else { return Ok(None) };
+        let old = self.remove_encoded(&key)?;
+        old.map(|old| self.content.decode(&self.value, &old, &self.content.key(&key))).transpose()
+    }
+
+    /// As [`remove`](MapView::remove).
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn remove_encoded(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if key.is_empty() || !self.is_in_range(key) {
+            return Ok(None);
+        }
+        self.content.mutate(|target| self.remove_in(target, key))
+    }
+
+    fn remove_in(&self, target: &Target, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let (key_part, value_part) = self.parts_of(target);
+        let stored = self.content.key(key);
+        let Some(old) = self.content.get(&stored)? else { return Ok(None) };
+        self.content.remove(&stored, &old)?;
+        self.content.unindex(key_part, key, &[])?;
+        self.content.unindex(value_part, &old, key)?;
+        if target.monitored {
+            let (key, value) = (key.into(), old[..].into());
+            self.content.changed(target, ChangeKind::MapRemove { key, value });
+        }
+        Ok(Some(old))
+    }
+
+    /// Removes and returns the first entry. As [`remove`](MapView::remove), and one seek.
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove).
+    pub fn pop_first(&self) -> Result<Option<(Value, Value)>> {
+        self.pop(Direction::Forward)
+    }
+
+    /// Removes and returns the last entry. As [`remove`](MapView::remove), and one seek.
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove).
+    pub fn pop_last(&self) -> Result<Option<(Value, Value)>> {
+        self.pop(Direction::Reverse)
+    }
+
+    fn pop(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
+        self.content.mutate(|target| {
+            let pair = self.end_encoded(direction, |pair| {
+                pair.map(|(key, value)| {
+                    Ok::<_, Error>((key.to_vec(), self.decode_pair(key, value)?))
+                })
+                .transpose()
+            })??;
+            let Some((key, pair)) = pair else { return Ok(None) };
+            self.remove_in(target, &key)?;
+            Ok(Some(pair))
+        })
+    }
+
+    /// Removes every entry for which `keep` says false; returns how many were removed.
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove); what was removed before an error stays removed.
+    pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
+        let mut removed = 0;
+        for pair in self.iter_with(|key, value| Ok((key.to_vec(), self.decode_pair(key, value)?))) {
+            let (key, (key_value, value)) = pair?;
+            if !keep(&key_value, &value) && self.remove_encoded(&key)?.is_some() {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes all entries of this view. One scan and one range removal, and a delete per index entry;
+    /// a part of a map that listeners watch is removed entry by entry.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        self.content.mutate(|target| {
+            let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            if target.monitored && !self.is_unbounded() {
+                let keys: Vec<Vec<u8>> = self.keys_encoded()?.collect::<Result<_>>()?;
+                for key in keys {
+                    self.remove_in(target, &key)?;
+                }
+                return Ok(());
+            }
+            let (key_part, value_part) = self.parts_of(target);
+            let id = self.content.id;
+            let found =
+                self.content.remove_content(&min, max.as_deref(), |key, value, entries| {
+                    entries.add(key_part, key, id, &[]);
+                    entries.add(value_part, value, id, key);
+                    Ok(())
+                })?;
+            if found && target.monitored {
+                self.content.changed(target, ChangeKind::MapClear);
+            }
+            Ok(())
+        })
+    }
+
+    /// Does to a reference that is a key what the deletion of the object it refers to demands: removes
+    /// the entry and, to nullify, puts its value under the null key. The value is not looked at: it may
+    /// refer to what is being deleted as well.
+    pub(crate) fn unreference_key(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            if let Some(value) = self.remove_in(target, key)?
+                && let Some(null) = null
+            {
+                self.put_in(target, null, &value)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Does to a reference that is the value of `key` what the deletion of the object it refers to
+    /// demands: removes the entry or, to nullify, sets the value to null.
+    pub(crate) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            match null {
+                Some(null) => self.put_in(target, key, null)?,
+                None => self.remove_in(target, key)?,
+            };
+            Ok(())
+        })
+    }
+
+    /// Key and value as the object's present schema defines them.
+    fn parts_of<'a>(&'a self, target: &'a Target) -> (&'a ResolvedField, &'a ResolvedField) {
+        match &target.field.kind {
+            ResolvedKind::Map { key, value } => (key, value),
+            _ => (&self.key, &self.value),
+        }
+    }
+}
