@@ -67,8 +67,9 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
 
             impl #m::Target for #ident {
                 type Live<'t> = #m::Obj<'t, #ident>;
-                const TYPES: #m::TargetTypes = #m::TargetTypes::Models(&[#name]);
-                fn live<'t>(tx: &'t #m::Tx<'t>, id: #krate::ObjId) -> #m::Result<Self::Live<'t>> {
+                const TYPES: ::core::option::Option<&'static [&'static str]> =
+                    ::core::option::Option::Some(&[#name]);
+                fn live<'t>(tx: &'t #m::Tx, id: #krate::ObjId) -> #m::Result<Self::Live<'t>> {
                     tx.get(id)
                 }
             }

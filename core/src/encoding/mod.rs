@@ -107,7 +107,7 @@ pub use reference::ReferenceEncoding;
 pub use registry::EncodingRegistry;
 pub use string::JavaString;
 pub use string_encoding::StringEncoding;
-pub use typed::{Encodable, FieldType, TypedEncoding};
+pub use typed::{Encodable, FieldType, SchemaForm, TypedEncoding};
 pub use unknown::UnknownEncoding;
 pub use value::{CustomValue, EnumValue, JavaChar, Value};
 pub use wrap::{NullSafe, TupleEncoding};

@@ -124,6 +124,10 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const KIND: EncodingKind<'static> = EncodingKind::Plain;
 
+    /// What the schema says about fields of the type.
+    #[doc(hidden)]
+    const SCHEMA_FORM: SchemaForm = SchemaForm::Plain;
+
     /// How arrays of the type are written, if not as arrays of objects.
     #[doc(hidden)]
     const ARRAY: Option<ArrayHooks<Self>> = None;
@@ -201,16 +205,36 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     }
 
     #[doc(hidden)]
+    const SCHEMA_FORM: SchemaForm;
+
+    #[doc(hidden)]
     const ARRAY: Option<ArrayHooks<Self>>;
 
     #[doc(hidden)]
     const HAS_ARRAYS: bool;
 }
 
+/// What a schema says about fields of a type: how the kind of a field follows from a Rust type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaForm {
+    /// A simple field, of which the schema has the id of the encoding.
+    Plain,
+    /// An enum field, or an array of enums.
+    Enum {
+        /// The identifiers in order.
+        identifiers: &'static [&'static str],
+        /// Dimensions of the array; 0 for an enum.
+        dimensions: u8,
+    },
+    /// A reference to objects of these types; all if none are given.
+    Reference(Option<&'static [&'static str]>),
+}
+
 impl<T: Encodable> FieldType for T {
     const IS_OPTION: bool = false;
     const HAS_PREFIX_00: bool = T::PREFIX_00 && !(T::NULLABLE && T::PREFIX_FF);
     const HAS_PREFIX_FF: bool = T::PREFIX_FF || T::NULLABLE;
+    const SCHEMA_FORM: SchemaForm = T::SCHEMA_FORM;
     const ARRAY: Option<ArrayHooks<Self>> = T::ARRAY;
     const HAS_ARRAYS: bool = true;
 
@@ -274,6 +298,7 @@ impl<T: Encodable> FieldType for Option<T> {
     const IS_OPTION: bool = true;
     const HAS_PREFIX_00: bool = T::PREFIX_00 && !T::PREFIX_FF;
     const HAS_PREFIX_FF: bool = true;
+    const SCHEMA_FORM: SchemaForm = T::SCHEMA_FORM;
     const ARRAY: Option<ArrayHooks<Self>> = None;
     const HAS_ARRAYS: bool = T::NULLABLE;
 
@@ -499,6 +524,12 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
 impl<T: FieldType> Encodable for Box<[T]> {
     const PREFIX_00: bool = true;
     const PREFIX_FF: bool = array::prefix_ff::<T>();
+    const SCHEMA_FORM: SchemaForm = match T::SCHEMA_FORM {
+        SchemaForm::Enum { identifiers, dimensions } => {
+            SchemaForm::Enum { identifiers, dimensions: dimensions + 1 }
+        }
+        _ => SchemaForm::Plain,
+    };
     const KIND: EncodingKind<'static> = match T::ARRAY {
         Some(hooks) => EncodingKind::PrimitiveArray(hooks.element),
         None => EncodingKind::Plain,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{KvDatabase, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvTransaction, KvWrite, TxOptions};
 
 use super::incoming::IncomingCache;
 use super::store::Store;
@@ -52,6 +52,11 @@ impl TransactionConfig {
     pub fn kv_options(mut self, options: TxOptions) -> Self {
         self.kv = options;
         self
+    }
+
+    /// The options for the key/value store.
+    pub fn kv(&self) -> &TxOptions {
+        &self.kv
     }
 
     /// A snapshot that keeps no writer waiting; what is written in it is lost.
@@ -139,7 +144,18 @@ impl Database {
     /// [`Error::Schema`] if the store is no database, is damaged, or the schema does not fit or is not
     /// allowed; those of the store. Nothing is left behind.
     pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction<'_>> {
-        let mut kv = self.kv.begin(&config.kv)?;
+        self.begin_on(self.kv.begin(&config.kv)?, config)
+    }
+
+    /// As [`begin`](Database::begin), on a transaction that was begun in the store below.
+    ///
+    /// # Errors
+    /// As [`begin`](Database::begin).
+    pub fn begin_on<'k>(
+        &self,
+        mut kv: Box<dyn KvTransaction + Send + 'k>,
+        config: &TransactionConfig,
+    ) -> Result<Transaction<'k>> {
         let opened = open_schema(&mut *kv, &self.shared.state, &config.schema)?;
         let store = Store::of_transaction(kv);
         Ok(Transaction::new(store, Arc::clone(&self.shared), opened.bundle, opened.schema))
