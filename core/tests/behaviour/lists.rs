@@ -1,0 +1,274 @@
+//! Lists (transactions §6.7).
+
+use permazen::encoding::Value;
+use permazen::object::{Error, ListView, Migrate, Transaction};
+
+use crate::support::*;
+
+fn list_of<'t, 'db>(tx: &'t Transaction<'db>, n: u8) -> ListView<'t, 'db> {
+    tx.list_view(foo_id(n), "list", Migrate::No).unwrap()
+}
+
+fn filled<'t, 'db>(tx: &'t Transaction<'db>, values: &[&str]) -> ListView<'t, 'db> {
+    create(tx, foo_id(1));
+    let list = list_of(tx, 1);
+    assert_eq!(list.extend(&texts(values)).unwrap(), !values.is_empty());
+    list
+}
+
+fn content(list: &ListView<'_, '_>) -> String {
+    show_all(&list.to_vec().unwrap())
+}
+
+fn unindexed() -> String {
+    FOO.replace(r#"storageId="23" indexed="true""#, r#"storageId="23""#)
+}
+
+#[test]
+fn t054_inserting_at_the_front_moves_from_the_end() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b"]);
+    let (_, cost) = world.cost(|| list.insert(0, &text("c")).unwrap());
+    // one seek for the size, one scan of what moves; content and index of three elements
+    assert_eq!((cost.seeks, cost.puts, cost.removes), (2, 6, 2));
+    assert_eq!(content(&list), "c,a,b");
+    tx.commit().unwrap();
+    let pairs = world.pairs();
+    for pair in [
+        "0a111111111111111600=6300",
+        "0a111111111111111601=6100",
+        "0a111111111111111602=6200",
+        "1761000a1111111111111101=",
+        "1762000a1111111111111102=",
+        "1763000a1111111111111100=",
+    ] {
+        assert!(pairs.contains(&pair.to_owned()), "{pair} in {pairs:?}");
+    }
+    assert_eq!(pairs.iter().filter(|pair| pair.starts_with("17")).count(), 3);
+}
+
+#[test]
+fn t055_setting_returns_the_element_before() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b", "c"]);
+    let events = Events::on(&tx, 22);
+    assert_eq!(list.set(1, &text("z")).unwrap(), text("b"));
+    assert_eq!(events.take(), ["replace 1:b->z"]);
+    let (old, cost) = world.cost(|| list.set(1, &text("z")).unwrap());
+    assert_eq!((old, cost.gets, cost.writes()), (text("z"), 1, 0));
+    assert!(events.take().is_empty());
+}
+
+#[test]
+fn t056_positions_outside() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b"]);
+    assert_out_of_range(list.set(2, &text("x")));
+    assert_out_of_range(list.remove(2));
+    assert_out_of_range(list.insert(3, &text("x")));
+    assert_out_of_range(list.remove_range(1, 3));
+    assert_invalid_argument(list.remove_range(2, 1));
+    assert_eq!(list.get(2).unwrap(), None);
+    assert_eq!(list.get(u32::MAX).unwrap(), None);
+    assert_out_of_range(list.set(u32::MAX, &text("x")));
+    assert_out_of_range(list.insert(u32::MAX, &text("x")));
+    list.insert(2, &text("c")).unwrap();
+    assert_eq!(content(&list), "a,b,c");
+}
+
+#[test]
+fn t057_removing_a_range() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["z", "b", "c"]);
+    let events = Events::on(&tx, 22);
+    let (_, cost) = world.cost(|| list.remove_range(1, 3).unwrap());
+    assert_eq!(cost.span_removes, 1);
+    assert_eq!(events.take(), ["remove 1:b", "remove 2:c"]);
+    assert_eq!(content(&list), "z");
+}
+
+#[test]
+fn t058_removing_the_only_element_is_told_as_clear() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a"]);
+    let events = Events::on(&tx, 22);
+    assert_eq!(list.remove(0).unwrap(), text("a"));
+    assert_eq!(events.take(), ["clear"]);
+}
+
+#[test]
+fn t059_inserting_several_is_told_afterwards() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["z"]);
+    let events = Events::on(&tx, 22);
+    assert!(list.insert_all(0, &texts(&["a", "b", "c"])).unwrap());
+    assert_eq!(events.take(), ["add 0:a", "add 1:b", "add 2:c"]);
+    assert_eq!(content(&list), "a,b,c,z");
+}
+
+#[test]
+fn t060_appending_without_index_tells_one_by_one() {
+    use std::sync::{Arc, Mutex};
+    let world = World::new();
+    let tx = world.begin(&unindexed());
+    let list = filled(&tx, &[]);
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = sizes.clone();
+    tx.on_change(
+        sid(22),
+        permazen::object::Watch::itself(),
+        Arc::new(move |tx: &Transaction<'_>, _: &_, _: &_| {
+            seen.lock().unwrap().push(list_of(tx, 1).len()?);
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(list.extend(&texts(&["a", "b", "c"])).unwrap());
+    assert_eq!(*sizes.lock().unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn t061_inserting_nothing() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["z", "b"]);
+    let events = Events::on(&tx, 22);
+    let (inserted, cost) = world.cost(|| list.insert_all(0, &[]).unwrap());
+    assert!(!inserted && events.take().is_empty());
+    assert_eq!(cost.writes(), 0);
+    assert_out_of_range(list.insert_all(3, &[]));
+}
+
+#[test]
+fn t062_null_elements() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &[]);
+    list.push(&Value::Null).unwrap();
+    tx.commit().unwrap();
+    let pairs = world.pairs();
+    assert!(pairs.contains(&"0a111111111111111600=ff".to_owned()));
+    assert!(pairs.contains(&"17ff0a1111111111111100=".to_owned()));
+}
+
+#[test]
+fn t063_long_lists_have_longer_keys() {
+    let world = World::new();
+    let tx = world.begin(&unindexed());
+    let list = filled(&tx, &vec!["x"; 300]);
+    assert_eq!(list.len().unwrap(), 300);
+    tx.commit().unwrap();
+    let pairs = world.pairs();
+    assert!(pairs.contains(&"0a1111111111111116fa=7800".to_owned()));
+    assert!(pairs.contains(&"0a1111111111111116fb00=7800".to_owned()));
+    assert!(pairs.contains(&"0a1111111111111116fb30=7800".to_owned()));
+}
+
+/// Removing through a cursor visits every element (D2).
+#[test]
+fn a_cursor_removes_without_skipping() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b", "c", "d", "e"]);
+    let mut cursor = list.cursor();
+    let mut visited = Vec::new();
+    while let Some(value) = cursor.step().unwrap() {
+        visited.push(value);
+        cursor.remove().unwrap();
+    }
+    assert_eq!(show_all(&visited), "a,b,c,d,e");
+    assert!(list.is_empty().unwrap());
+    assert!(tx.simple_index(sid(23)).unwrap().is_empty().unwrap());
+}
+
+#[test]
+fn a_cursor_inserts_replaces_and_goes_back() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b"]);
+    let mut cursor = list.cursor();
+    assert_invalid_argument(cursor.remove());
+    cursor.insert(&text("0")).unwrap();
+    assert_eq!(cursor.step().unwrap(), Some(text("a")));
+    assert_eq!(cursor.set(&text("A")).unwrap(), text("a"));
+    assert_eq!(cursor.step().unwrap(), Some(text("b")));
+    assert_eq!(cursor.step().unwrap(), None);
+    assert_eq!(cursor.step_back().unwrap(), Some(text("b")));
+    cursor.remove().unwrap();
+    assert_eq!(cursor.position(), 2);
+    assert_eq!(content(&list), "0,A");
+}
+
+#[test]
+fn retain_keeps_order_with_and_without_listeners() {
+    for watched in [false, true] {
+        let world = World::new();
+        let tx = world.foo();
+        let list = filled(&tx, &["a", "x", "x", "b", "x"]);
+        let events = watched.then(|| Events::on(&tx, 22));
+        assert_eq!(list.retain(|value| *value != text("x")).unwrap(), 3);
+        assert_eq!(content(&list), "a,b");
+        if let Some(events) = events {
+            assert_eq!(events.take(), ["remove 1:x", "remove 1:x", "remove 2:x"]);
+        }
+        tx.commit().unwrap();
+        let index: Vec<_> =
+            world.pairs().into_iter().filter(|pair| pair.starts_with("17")).collect();
+        assert_eq!(index, ["1761000a1111111111111100=", "1762000a1111111111111101="]);
+    }
+}
+
+#[test]
+fn a_hole_is_reported_and_nothing_changed() {
+    let world = World::new();
+    let tx = world.foo();
+    filled(&tx, &["a", "b", "c"]);
+    tx.commit().unwrap();
+    world.raw("0a111111111111111601", None);
+    let before = world.pairs();
+    let tx = world.foo();
+    let list = list_of(&tx, 1);
+    for result in [list.insert(0, &text("x")), list.remove_range(0, 1)] {
+        assert!(matches!(result, Err(Error::Inconsistent { .. })), "{result:?}");
+    }
+    assert_eq!(list.get(0).unwrap(), Some(text("a")));
+    tx.commit().unwrap();
+    assert_eq!(world.pairs(), before);
+}
+
+#[test]
+fn a_failed_element_changes_nothing() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["a", "b"]);
+    let (result, cost) = world.cost(|| list.insert_all(1, &[text("x"), int(3)]));
+    assert_invalid_value(result);
+    assert_eq!(cost.writes(), 0);
+    assert_eq!(content(&list), "a,b");
+}
+
+#[test]
+fn large_lists_are_edited_at_their_ends_cheaply() {
+    let world = World::new();
+    let tx = world.begin(&unindexed());
+    create(&tx, foo_id(1));
+    let list = list_of(&tx, 1);
+    let elements = vec![text("x"); 100_000];
+    let (_, cost) = world.cost(|| list.extend(&elements).unwrap());
+    assert_eq!((cost.puts, cost.reads()), (100_000, 1));
+    let (_, cost) = world.cost(|| list.push(&text("y")).unwrap());
+    assert_eq!((cost.seeks, cost.gets, cost.steps, cost.writes()), (1, 0, 0, 1));
+    let (value, cost) = world.cost(|| list.get(100_000).unwrap());
+    assert_eq!((value, cost.reads()), (Some(text("y")), 1));
+    let (_, cost) = world.cost(|| list.insert(99_999, &text("z")).unwrap());
+    assert_eq!((cost.puts, cost.steps), (3, 2));
+    assert_eq!(list.len().unwrap(), 100_002);
+    let (_, cost) = world.cost(|| list.clear().unwrap());
+    assert_eq!((cost.span_removes, cost.writes()), (1, 1));
+}

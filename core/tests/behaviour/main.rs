@@ -1,0 +1,16 @@
+//! The behaviour of object transactions, by the numbers of the behaviour table (transactions §17), and
+//! beyond it: random operations against naive models, and what operations cost.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+// mod collection_models;
+// mod enumeration;
+// mod id_sets;
+// mod index_models;
+// mod indexes;
+mod lists;
+mod maps;
+// mod paths;
+mod sets;
+// mod view_costs;

@@ -1,0 +1,257 @@
+//! A database in memory that counts its operations, with the example schema (transactions §1.2).
+
+use std::sync::{Arc, Mutex};
+
+use permazen::ObjId;
+use permazen::StorageId;
+use permazen::encoding::Value;
+use permazen::kv::counting::{Counter, CountingStore, Operations};
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::object::{
+    ChangeKind, Database, Error, Migrate, Transaction, TransactionConfig, Watch,
+};
+use permazen::schema::SchemaModel;
+
+/// The example schema.
+pub const FOO: &str = r#"<Schema>
+<ObjectType name="Foo" storageId="10">
+  <SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="11" indexed="true"/>
+  <SimpleField name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="12"/>
+  <ReferenceField name="r" storageId="13" inverseDelete="NULLIFY"/>
+  <CounterField name="c" storageId="14"/>
+  <EnumField name="e" storageId="15" indexed="true"><Identifier>RED</Identifier><Identifier>GREEN</Identifier></EnumField>
+  <SetField name="set" storageId="20"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="21" indexed="true"/></SetField>
+  <ListField name="list" storageId="22"><SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="23" indexed="true"/></ListField>
+  <MapField name="map" storageId="24"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="25" indexed="true"/>
+                                      <SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="26" indexed="true"/></MapField>
+  <CompositeIndex name="is" storageId="30"><Field name="i"/><Field name="s"/></CompositeIndex>
+  <CompositeIndex name="ire" storageId="31"><Field name="i"/><Field name="r"/><Field name="e"/></CompositeIndex>
+</ObjectType>
+</Schema>"#;
+
+/// A database and what is counted of it.
+pub struct World {
+    pub db: Database,
+    pub counter: Counter,
+}
+
+impl World {
+    pub fn new() -> World {
+        let store = CountingStore::new(MemoryStore::new());
+        let counter = store.counter();
+        World { db: Database::new(Arc::new(store)), counter }
+    }
+
+    /// A transaction with the schema of this XML form.
+    pub fn begin(&self, xml: &str) -> Transaction<'_> {
+        let model = SchemaModel::from_xml(xml.as_bytes()).unwrap();
+        let config = TransactionConfig::new(model).unwrap();
+        self.db.begin(&config).unwrap()
+    }
+
+    /// A transaction with the example schema.
+    pub fn foo(&self) -> Transaction<'_> {
+        self.begin(FOO)
+    }
+
+    /// What `body` costs.
+    pub fn cost<R>(&self, body: impl FnOnce() -> R) -> (R, Operations) {
+        self.counter.take();
+        let result = body();
+        (result, self.counter.take())
+    }
+
+    /// All pairs that are committed and are no tables, as `key=value` in hex.
+    pub fn pairs(&self) -> Vec<String> {
+        let kv = self.db.kv().begin(&TxOptions::default()).unwrap();
+        let pairs = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
+        pairs
+            .map(|pair| pair.unwrap())
+            .filter(|(key, _)| key[0] != 0 || key[1] >= 0x80)
+            .map(|(key, value)| format!("{}={}", hex(&key), hex(&value)))
+            .collect()
+    }
+
+    /// Puts or, without a value, removes a raw pair.
+    pub fn raw(&self, key: &str, value: Option<&str>) {
+        let mut kv = self.db.kv().begin(&TxOptions::default()).unwrap();
+        match value {
+            Some(value) => kv.put(&unhex(key), &unhex(value)).unwrap(),
+            None => kv.remove(&unhex(key)).unwrap(),
+        }
+        kv.commit().unwrap();
+    }
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+pub fn id(text: &str) -> ObjId {
+    text.parse().unwrap()
+}
+
+/// `0a11111111111111` for 1, and so on.
+pub fn foo_id(n: u8) -> ObjId {
+    let mut bytes = [n * 0x11; 8];
+    bytes[0] = 0x0a;
+    ObjId::from_bytes(bytes).unwrap()
+}
+
+pub fn sid(number: u32) -> StorageId {
+    StorageId::new(number).unwrap()
+}
+
+pub fn int(value: i32) -> Value {
+    Value::Int(value)
+}
+
+pub fn text(value: &str) -> Value {
+    Value::from(value)
+}
+
+pub fn ints(values: &[i32]) -> Vec<Value> {
+    values.iter().map(|value| int(*value)).collect()
+}
+
+pub fn texts(values: &[&str]) -> Vec<Value> {
+    values.iter().map(|value| text(value)).collect()
+}
+
+/// Creates an object with this id.
+pub fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
+    assert!(tx.create_with_id(id).unwrap());
+    id
+}
+
+pub fn set(tx: &Transaction<'_>, id: ObjId, field: &str, value: Value) {
+    tx.set(id, field, &value, Migrate::No).unwrap();
+}
+
+/// A value as short text.
+pub fn show(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Int(value) => value.to_string(),
+        Value::Long(value) => value.to_string(),
+        Value::Ref(id) => id.to_string(),
+        Value::Enum(value) => value.name().into(),
+        other => match other.as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("{other:?}"),
+        },
+    }
+}
+
+pub fn show_all(values: &[Value]) -> String {
+    values.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+/// What listeners have been told.
+#[derive(Clone, Default)]
+pub struct Events(Arc<Mutex<Vec<String>>>);
+
+impl Events {
+    /// Listens to a field of all objects.
+    pub fn on(tx: &Transaction<'_>, field: u32) -> Events {
+        let events = Events::default();
+        let told = events.clone();
+        tx.on_change(
+            sid(field),
+            Watch::itself(),
+            Arc::new(move |_, change, _| {
+                let event = match change.decode()? {
+                    ChangeKind::Simple { old, new } => {
+                        format!("{} -> {}", show(&old), show(&new))
+                    }
+                    ChangeKind::SetAdd { value } => format!("add {}", show(&value)),
+                    ChangeKind::SetRemove { value } => format!("remove {}", show(&value)),
+                    ChangeKind::ListAdd { index, value } => {
+                        format!("add {index}:{}", show(&value))
+                    }
+                    ChangeKind::ListRemove { index, value } => {
+                        format!("remove {index}:{}", show(&value))
+                    }
+                    ChangeKind::ListReplace { index, old, new } => {
+                        format!("replace {index}:{}->{}", show(&old), show(&new))
+                    }
+                    ChangeKind::MapAdd { key, value } => {
+                        format!("add {}={}", show(&key), show(&value))
+                    }
+                    ChangeKind::MapRemove { key, value } => {
+                        format!("remove {}={}", show(&key), show(&value))
+                    }
+                    ChangeKind::MapReplace { key, old, new } => {
+                        format!("replace {}={}->{}", show(&key), show(&old), show(&new))
+                    }
+                    ChangeKind::SetClear | ChangeKind::ListClear | ChangeKind::MapClear => {
+                        "clear".to_owned()
+                    }
+                    _ => "?".to_owned(),
+                };
+                told.0.lock().unwrap().push(event);
+                Ok(())
+            }),
+        )
+        .unwrap();
+        events
+    }
+
+    /// What was told since the last call.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[track_caller]
+pub fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Result<R>, id: ObjId) {
+    match result {
+        Err(Error::DeletedObject { id: found, .. }) => assert_eq!(found, id),
+        other => panic!("expected DeletedObject, got {other:?}"),
+    }
+}
+
+#[track_caller]
+pub fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+    assert!(
+        matches!(result, Err(Error::InvalidValue { .. })),
+        "expected InvalidValue, got {result:?}"
+    );
+}
+
+#[track_caller]
+pub fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+    assert!(
+        matches!(result, Err(Error::InvalidArgument { .. })),
+        "expected InvalidArgument, got {result:?}"
+    );
+}
+
+#[track_caller]
+pub fn assert_out_of_range<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+    assert!(matches!(result, Err(Error::OutOfRange { .. })), "expected OutOfRange, got {result:?}");
+}
+
+#[track_caller]
+pub fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+    assert!(
+        matches!(result, Err(Error::UnknownIndex { .. })),
+        "expected UnknownIndex, got {result:?}"
+    );
+}
+
+#[track_caller]
+pub fn assert_unknown_field<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+    assert!(
+        matches!(result, Err(Error::UnknownField { .. })),
+        "expected UnknownField, got {result:?}"
+    );
+}
