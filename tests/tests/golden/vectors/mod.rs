@@ -1,5 +1,9 @@
 //! Vectors: recorded inputs and outputs of codecs, encodings, schemas and XML.
 
+mod bundles;
+mod names;
+mod schemas;
+
 use std::path::Path;
 
 use permazen_tests::files;
@@ -11,7 +15,8 @@ use crate::report::{Report, skip};
 type Run = fn(&str, &mut Report);
 
 /// The files of this kind and what checks them.
-const FILES: &[(&str, Run)] = &[];
+const FILES: &[(&str, Run)] =
+    &[("bundles.json", bundles::run), ("names.json", names::run), ("schemas.json", schemas::run)];
 
 /// Checks every vector file in `dir`.
 pub fn run(dir: &Path, report: &mut Report) {

@@ -1,0 +1,200 @@
+//! `schemas.json`: schema documents, their ids, written forms and differences.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use permazen::encoding::EncodingRegistry;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, TxOptions};
+use permazen::schema::{
+    DatabaseState, SchemaComparison, SchemaConfig, SchemaModel, XmlForm, deflate, inflate,
+    open_schema,
+};
+use permazen_tests::hex;
+use serde::Deserialize;
+
+use crate::report::{Outcome, Report, fail, same, same_text, skip};
+
+const GROUP: &str = "vectors/schemas.json";
+
+#[derive(Deserialize)]
+struct File {
+    valid: Vec<Valid>,
+    pairs: Vec<Pair>,
+    invalid: Vec<Invalid>,
+}
+
+#[derive(Deserialize)]
+struct Valid {
+    name: String,
+    xml: Option<String>,
+    xml_bytes: Option<String>,
+    optional: Option<String>,
+    schema_id: String,
+    items: Vec<Item>,
+    stored_xml: String,
+    pretty_xml: String,
+    plain_xml: Option<String>,
+    pretty_plain_xml: Option<String>,
+    compressed: String,
+    opens: bool,
+    defect: Option<String>,
+    #[serde(default)]
+    storage_ids: Vec<Assigned>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    path: String,
+    storage_id: u32,
+    schema_id: String,
+}
+
+#[derive(Deserialize)]
+struct Assigned {
+    storage_id: u32,
+    schema_id: String,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    a: String,
+    b: String,
+    same_id: bool,
+    equal: bool,
+    differences: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Invalid {
+    name: String,
+    xml: String,
+    reason: String,
+}
+
+pub fn run(text: &str, report: &mut Report) {
+    let file: File = match serde_json::from_str(text) {
+        Ok(file) => file,
+        Err(error) => return report.case(GROUP, "file", || Err(error.into())),
+    };
+    let mut models = HashMap::new();
+    for row in &file.valid {
+        report.case(GROUP, &row.name, || valid(row));
+        if let Ok(model) = read(row) {
+            models.insert(row.name.as_str(), model);
+        }
+    }
+    for row in &file.pairs {
+        report.case(GROUP, &format!("from {} to {}", row.b, row.a), || pair(row, &models));
+    }
+    for row in &file.invalid {
+        report.case(GROUP, &format!("refused: {}", row.name), || invalid(row));
+    }
+}
+
+fn read(row: &Valid) -> Outcome<SchemaModel> {
+    let bytes = match (&row.xml, &row.xml_bytes) {
+        (Some(text), _) => text.as_bytes().to_vec(),
+        (None, Some(bytes)) => hex::decode(bytes).ok_or_else(|| fail("bad hex"))?,
+        (None, None) => return Err(fail("no document")),
+    };
+    Ok(SchemaModel::from_xml(&bytes)?)
+}
+
+fn valid(row: &Valid) -> Outcome {
+    let model = match read(row) {
+        Err(_) if row.optional.as_deref() == Some("doctype") => {
+            return Err(skip("a DOCTYPE is refused"));
+        }
+        read => read?,
+    };
+    model.validate()?;
+    same("schema id", model.schema_id().to_string(), row.schema_id.as_str())?;
+    let items: Vec<_> = model
+        .items()
+        .map(|i| {
+            (i.to_string(), i.storage_id().map_or(0, |id| id.get()), i.schema_id().to_string())
+        })
+        .collect();
+    let expected: Vec<_> =
+        row.items.iter().map(|i| (i.path.clone(), i.storage_id, i.schema_id.clone())).collect();
+    same("items", items, expected)?;
+
+    let form = |storage_ids, pretty| model.to_xml(XmlForm { storage_ids, pretty });
+    same_text("stored XML", &form(true, false), &row.stored_xml)?;
+    same_text("pretty XML", &form(true, true), &row.pretty_xml)?;
+    let plain = row.plain_xml.as_ref().unwrap_or(&row.stored_xml);
+    same_text("plain XML", &form(false, false), plain)?;
+    let pretty_plain = row.pretty_plain_xml.as_ref().unwrap_or(&row.pretty_xml);
+    same_text("pretty plain XML", &form(false, true), pretty_plain)?;
+    for xml in [&row.stored_xml, &row.pretty_xml] {
+        same("read again", SchemaModel::from_xml(xml.as_bytes())?, model.clone())?;
+    }
+
+    let compressed = hex::decode(&row.compressed).ok_or_else(|| fail("bad hex"))?;
+    same("inflated", inflate(&compressed)?, row.stored_xml.as_bytes())?;
+    let ours = deflate(row.stored_xml.as_bytes());
+    same("inflated own", inflate(&ours)?, row.stored_xml.as_bytes())?;
+    let unreadable = ours.len() > 512 && (1..=8).contains(&(ours.len() % 512));
+    same("of a length Java cannot read", unreadable, false)?;
+    opening(row, model)
+}
+
+/// Opens a new database with the model.
+fn opening(row: &Valid, model: SchemaModel) -> Outcome {
+    let store = MemoryStore::new();
+    let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
+    let mut tx = store.begin(&TxOptions::default())?;
+    let opened = open_schema(&mut *tx, &state, &SchemaConfig::new(model)?);
+    if row.defect.as_deref() == Some("compressed length") {
+        opened?;
+        return Ok(());
+    }
+    same("opens", opened.is_ok(), row.opens)?;
+    let Ok(opened) = opened else { return Ok(()) };
+    same("schema", opened.schema.id.to_string(), row.schema_id.as_str())?;
+    let found: BTreeMap<_, _> = opened
+        .bundle
+        .items()
+        .iter()
+        .map(|item| (item.storage_id.get(), item.schema_id.to_string()))
+        .collect();
+    let expected: BTreeMap<_, _> =
+        row.storage_ids.iter().map(|row| (row.storage_id, row.schema_id.clone())).collect();
+    same("storage ids", found, expected)
+}
+
+fn pair(row: &Pair, models: &HashMap<&str, SchemaModel>) -> Outcome {
+    let (Some(a), Some(b)) = (models.get(row.a.as_str()), models.get(row.b.as_str())) else {
+        return Err(skip("one of them has a DOCTYPE, which is refused"));
+    };
+    same("same id", a.schema_id() == b.schema_id(), row.same_id)?;
+    same("equal", a == b, row.equal)?;
+    let differences = a.differences_from(b);
+    let text = (!differences.is_empty()).then(|| differences.to_string());
+    same_text(
+        "differences",
+        text.as_deref().unwrap_or("none"),
+        row.differences.as_deref().unwrap_or("none"),
+    )?;
+    // Whatever enters the id must be told, with what it means.
+    let comparison = SchemaComparison::new(b, a);
+    same("no changes", comparison.types.is_empty(), row.same_id)
+}
+
+fn invalid(row: &Invalid) -> Outcome {
+    let model = match SchemaModel::from_xml(row.xml.as_bytes()) {
+        Ok(model) => model,
+        Err(error) => {
+            return same("has a message", error.to_string().len() > "schema XML".len(), true);
+        }
+    };
+    let Ok(config) = SchemaConfig::new(model) else { return Ok(()) };
+    let store = MemoryStore::new();
+    let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
+    let mut tx = store.begin(&TxOptions::default())?;
+    match open_schema(&mut *tx, &state, &config) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(fail(format!("accepted, though: {}", row.reason))),
+    }
+}
