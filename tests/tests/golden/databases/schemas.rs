@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use permazen::encoding::EncodingRegistry;
 use permazen::kv::TxOptions;
-use permazen::schema::{RecordedSchemas, SchemaModel, SchemaTables, XmlForm, inflate};
+use permazen::schema::{
+    DatabaseState, RecordedSchemas, SchemaConfig, SchemaModel, SchemaRemoval, SchemaTables,
+    XmlForm, inflate, open_schema,
+};
 use permazen_tests::{files, hex};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +29,38 @@ pub fn check(group: &str, folder: &Path, form: &Form, report: &mut Report) {
         }
         Ok(())
     });
+    report.case(group, &format!("{}: opening writes nothing", form.name), || opening(form));
+}
+
+/// Opens with each recorded schema in turn, as a program that knows it would; then with none.
+fn opening(form: &Form) -> Outcome {
+    let store = form.store()?;
+    let before = SchemaTables::read(&*store.begin(&TxOptions::reading())?)?;
+    let recorded = RecordedSchemas::decode(before.clone())?;
+    for schema in recorded.schemas() {
+        let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
+        let config = SchemaConfig::new(schema.model_with_storage_ids())?;
+        let config = config.schema_removal(SchemaRemoval::Never).allow_new_schema(false);
+        for attempt in ["first", "second"] {
+            let mut tx = store.begin(&TxOptions::default())?;
+            let opened = open_schema(&mut *tx, &state, &config)?;
+            same("schema index", opened.schema.index, schema.index)?;
+            same(
+                &format!("tables after the {attempt} opening"),
+                SchemaTables::read(&*tx)?,
+                before.clone(),
+            )?;
+        }
+    }
+    // By default unused schemas are dropped, but the one asked for comes back as it was.
+    if let [only] = recorded.schemas() {
+        let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
+        let config = SchemaConfig::new(Arc::clone(&only.model))?;
+        let mut tx = store.begin(&TxOptions::default())?;
+        open_schema(&mut *tx, &state, &config)?;
+        same("tables after opening by default", SchemaTables::read(&*tx)?, before)?;
+    }
+    Ok(())
 }
 
 fn compare(
