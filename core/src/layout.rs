@@ -239,9 +239,10 @@ fn parse_object_schema(rest: &[u8]) -> Option<KeyKind<'static>> {
 /// # Errors
 /// Those of the two stores.
 pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
-    for (min, max) in [([0x00].as_slice(), [0x00, 0x80]), (&[0x00, 0x81], [0x01, 0x00])] {
-        let max = if max[0] == 0x01 { &max[..1] } else { &max[..] };
-        for pair in from.scan(KeySpan::new(min, Some(max)), Direction::Forward)? {
+    let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
+    let after = KeySpan { min: &[0x00, 0x81], max: META_DATA_SPAN.max };
+    for span in [before, after] {
+        for pair in from.scan(span, Direction::Forward)? {
             let (key, value) = pair?;
             to.put(&key, &value)?;
         }
@@ -257,4 +258,73 @@ pub fn delete_object_data(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     kv.remove_span(KeySpan::new(&[], Some(&[META_DATA])))?;
     kv.remove_span(OBJECT_SCHEMA_INDEX_SPAN)?;
     kv.remove_span(KeySpan::new(&[1], None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn storage_id(number: u32) -> StorageId {
+        StorageId::new(number).unwrap()
+    }
+
+    fn index(number: u32) -> SchemaIndex {
+        SchemaIndex::new(number).unwrap()
+    }
+
+    #[test]
+    fn sample_keys() {
+        assert_eq!(hex(FORMAT_VERSION_KEY), "00005065726d617a656e00");
+        assert_eq!(hex(&schema_table_key(index(1))), "000101");
+        assert_eq!(hex(&schema_table_key(index(251))), "0001fb00");
+        assert_eq!(hex(&schema_table_key(index(300))), "0001fb31");
+        assert_eq!(hex(&storage_id_table_key(storage_id(2))), "000202");
+        assert_eq!(hex(&storage_id_table_key(storage_id(300))), "0002fb31");
+        let id: ObjId = "0111111111111111".parse().unwrap();
+        assert_eq!(hex(&object_schema_key(index(1), id)), "0080010111111111111111");
+        let id: ObjId = "fb31111111111111".parse().unwrap();
+        assert_eq!(hex(&object_schema_key(index(300), id)), "0080fb31fb31111111111111");
+        assert_eq!(hex(&field_key(id, &storage_id(251).into())), "fb31111111111111fb00");
+    }
+
+    #[test]
+    fn prefix_ends() {
+        assert_eq!(prefix_end(&[1, 2]), Some(vec![1, 3]));
+        assert_eq!(prefix_end(&[1, 0xff, 0xff]), Some(vec![2]));
+        assert_eq!(prefix_end(&[0xff]), None);
+        assert_eq!(prefix_end(&[]), None);
+    }
+
+    #[test]
+    fn object_meta_data() {
+        assert_eq!(object_info(index(1)), [1]);
+        assert_eq!(parse_object_info(&[1]), Ok(index(1)));
+        assert_eq!(parse_object_info(&[1, 0]), Ok(index(1)));
+        for bad in [&[1, 1][..], &[1, 0, 0], &[0], &[], &[0xff], &[0xfb]] {
+            assert!(parse_object_info(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_told_apart() {
+        let id: ObjId = "0111111111111111".parse().unwrap();
+        assert_eq!(parse_key(FORMAT_VERSION_KEY), KeyKind::FormatVersion);
+        assert_eq!(parse_key(&schema_table_key(index(300))), KeyKind::Schema(index(300)));
+        let key = storage_id_table_key(storage_id(300));
+        assert_eq!(parse_key(&key), KeyKind::StorageId(storage_id(300)));
+        let key = object_schema_key(index(1), id);
+        assert_eq!(parse_key(&key), KeyKind::ObjectSchema(index(1), id));
+        assert_eq!(parse_key(&[0, 0xff, 7]), KeyKind::UserMetaData);
+        assert_eq!(parse_key(&[0, 3]), KeyKind::UnknownMetaData);
+        assert_eq!(parse_key(&[0, 1, 0]), KeyKind::UnknownMetaData);
+        assert_eq!(parse_key(&[0, 1, 1, 1]), KeyKind::UnknownMetaData);
+        assert_eq!(parse_key(&[0]), KeyKind::UnknownMetaData);
+        assert_eq!(parse_key(id.as_bytes()), KeyKind::Data(storage_id(1), &[0x11; 7]));
+        assert_eq!(parse_key(&[]), KeyKind::Malformed);
+        assert_eq!(parse_key(&[0xff]), KeyKind::Malformed);
+    }
 }

@@ -1,5 +1,6 @@
 //! What a change of schema means for the objects already stored (schema §8.3, §8.4).
 
+use std::collections::HashMap;
 use std::fmt;
 
 use super::differences::pair_up;
@@ -320,25 +321,31 @@ fn describe(kind: &FieldKind) -> String {
 }
 
 fn refusals(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {
-    let explicit = |model: &SchemaModel| -> Vec<_> {
-        let items = model
-            .items()
-            .filter_map(|item| Some((item.storage_id()?, item.schema_id(), item.to_string())));
-        items.collect()
-    };
-    let before = explicit(old);
     let mut refusals = Vec::new();
-    for (id, schema_id, path) in explicit(new) {
-        for (old_id, old_schema_id, old_path) in &before {
-            if schema_id == *old_schema_id && id != *old_id {
-                refusals.push(format!("{path} asks for storage ID {id} but has {old_id}"));
-            } else if schema_id != *old_schema_id && id == *old_id {
-                refusals.push(format!("{path} asks for storage ID {id}, which {old_path} has"));
-            }
+    let mut by_schema_id = HashMap::new();
+    let mut by_storage_id = HashMap::new();
+    for item in old.items() {
+        if let Some(id) = item.storage_id() {
+            by_schema_id.insert(item.schema_id(), id);
+            by_storage_id.insert(id, (item.schema_id(), item));
         }
     }
-    refusals.sort();
-    refusals.dedup();
+    for item in new.items() {
+        let Some(id) = item.storage_id() else { continue };
+        let schema_id = item.schema_id();
+        match by_schema_id.get(&schema_id) {
+            Some(known) if *known != id => {
+                refusals.push(format!("{item} asks for storage ID {id} but has {known}"));
+            }
+            _ => {}
+        }
+        match by_storage_id.get(&id) {
+            Some((taken, other)) if *taken != schema_id => {
+                refusals.push(format!("{item} asks for storage ID {id}, which {other} has"));
+            }
+            _ => {}
+        }
+    }
     refusals
 }
 

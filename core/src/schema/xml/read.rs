@@ -43,6 +43,10 @@ impl SchemaModel {
     }
 }
 
+/// More attributes than any element has, namespace declarations and the like included. Attributes
+/// are compared with each other, so their number must be bounded.
+const MAX_ATTRIBUTES: usize = 256;
+
 /// What is wrong, and at which byte of the text; `None` where the last tag began.
 struct Fault {
     at: Option<usize>,
@@ -372,7 +376,11 @@ impl<'x> Parser<'x> {
             }
         }
         let mut attributes = Vec::new();
-        for attribute in start.attributes() {
+        for (count, attribute) in start.attributes().enumerate() {
+            if count == MAX_ATTRIBUTES {
+                let name = name.0;
+                return Err(format!("<{name}> has more than {MAX_ATTRIBUTES} attributes").into());
+            }
             let attribute = attribute.map_err(|error| format!("not well-formed: {error}"))?;
             if attribute.value.contains('<') {
                 return Err(format!("not well-formed: < in attribute {:?}", attribute.key.0).into());

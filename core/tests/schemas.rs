@@ -1,0 +1,481 @@
+//! Schemas through the public interface: ids, documents, validation, recording, comparison.
+
+use std::sync::Arc;
+
+use permazen::encoding::{EncodingId, EncodingRegistry};
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
+use permazen::schema::{
+    DatabaseState, DeleteAction, Field, FieldEffect, IndexEffect, InflateError, ObjectType,
+    SchemaComparison, SchemaConfig, SchemaError, SchemaModel, SchemaRemoval, SchemaTables, Simple,
+    TypeEffect, UnknownEncodings, add_schema, deflate, inflate, open_schema, remove_schema,
+};
+use permazen::{StorageId, layout};
+
+fn int() -> Simple {
+    Simple::of(EncodingId::builtin("int").unwrap())
+}
+
+fn long() -> Simple {
+    Simple::of(EncodingId::builtin("long").unwrap())
+}
+
+fn string() -> Simple {
+    Simple::of(EncodingId::builtin("String").unwrap())
+}
+
+fn one_type(object_type: ObjectType) -> SchemaModel {
+    SchemaModel::new().object_type(object_type)
+}
+
+fn storage_id(number: u32) -> StorageId {
+    StorageId::new(number).unwrap()
+}
+
+fn new_state() -> DatabaseState {
+    DatabaseState::new(Arc::new(EncodingRegistry::new()))
+}
+
+fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
+    store.begin(&TxOptions::default()).unwrap()
+}
+
+// ---- ids (schema §5, §10)
+
+#[test]
+fn t002_type_without_fields() {
+    let model = one_type(ObjectType::new("Foo"));
+    assert_eq!(model.schema_id().to_string(), "Schema_0f91ddcb57c62cc6f1f75b6c3bcb1a5d");
+    let ids: Vec<_> = model.items().map(|item| item.schema_id().to_string()).collect();
+    assert_eq!(ids, ["ObjectType_dbe433c53ee3c5016ff034ca505d70d8"]);
+}
+
+#[test]
+fn t005_storage_ids_are_no_part_of_ids() {
+    let field = Field::new("i", int());
+    let plain = one_type(ObjectType::new("Foo").field(field.clone()));
+    let explicit = one_type(
+        ObjectType::new("Foo")
+            .with_storage_id(storage_id(10))
+            .field(field.with_storage_id(storage_id(300))),
+    );
+    assert_eq!(plain.schema_id().to_string(), "Schema_e87d86400e9ba7e7b28774e6e3aec18e");
+    assert_eq!(plain.schema_id(), explicit.schema_id());
+    assert_ne!(plain, explicit);
+}
+
+#[test]
+fn t008_reference_with_every_option() {
+    let reference = Simple::reference()
+        .on_delete(DeleteAction::Delete)
+        .forward_delete()
+        .allow_deleted(true)
+        .to(["Foo", "Bar"]);
+    let model = SchemaModel::new()
+        .object_type(ObjectType::new("Foo").field(Field::new("r", reference)))
+        .object_type(ObjectType::new("Bar"));
+    assert_eq!(model.schema_id().to_string(), "Schema_fd2dfa85cd3f98505cf82a20d1913ba7");
+}
+
+#[test]
+fn t010_1_one_item_of_each_kind() {
+    let reference = Simple::reference().on_delete(DeleteAction::Delete).forward_delete();
+    let foo = ObjectType::new("Foo")
+        .field(Field::counter("c"))
+        .field(Field::new("e", Simple::enumeration(["RED", "GREEN"]).indexed()))
+        .field(Field::new("ea", Simple::enum_array(2, ["RED"])))
+        .field(Field::new("i", int()))
+        .field(Field::map("m", int(), string()))
+        .field(Field::new("r", reference.allow_deleted(true).to(["Bar", "Foo"])))
+        .field(Field::set("x", int().indexed()))
+        .field(Field::list("y", Simple::reference()))
+        .index("ir", ["i", "r"]);
+    let model = SchemaModel::new().object_type(foo).object_type(ObjectType::new("Bar"));
+    assert_eq!(model.schema_id().to_string(), "Schema_b3f1e76a8260522c50e0c51d838c5987");
+    let ids: Vec<_> = model.items().map(|i| format!("{i} {}", i.schema_id())).collect();
+    assert!(ids.contains(&"Foo.m.key SimpleField_79be753b53ce8f3aa2f04bd5de6fcac6".to_owned()));
+    assert!(ids.contains(&"Foo#ir CompositeIndex_02070764b32f6cfe9cca5c2b77ffa026".to_owned()));
+}
+
+#[test]
+fn t022_types_are_in_utf16_order() {
+    let model = ["Ａ", "𝒳", "é"].into_iter().fold(SchemaModel::new(), |model, name| {
+        let object_type = ObjectType::new(name);
+        model.object_type(if name == "é" {
+            object_type.field(Field::new("ü", int()))
+        } else {
+            object_type
+        })
+    });
+    let names: Vec<_> = model.object_types().iter().map(ObjectType::name).collect();
+    assert_eq!(names, ["é", "𝒳", "Ａ"]);
+    assert_eq!(model.schema_id().to_string(), "Schema_5055d52a78139dbd058c26b167600143");
+}
+
+// ---- validation (schema §2.5)
+
+#[test]
+fn all_problems_are_reported_with_their_places() {
+    let model = SchemaModel::new()
+        .object_type(
+            ObjectType::new("Person")
+                .field(Field::new("1st", int()))
+                .field(Field::new("name", string()))
+                .field(Field::new("boss", Simple::reference().to(["Nobody"])))
+                .field(Field::new("pet", Simple::reference().on_delete(DeleteAction::Remove)))
+                .field(Field::set("tags", Simple::enumeration(["A", "null", "A"])))
+                .index("short", ["name"])
+                .index("name", ["name", "tags"])
+                .index("byGone", ["gone", "name"]),
+        )
+        .object_type(ObjectType::new("Person"));
+    let SchemaError::Invalid(problems) = model.validate().unwrap_err() else { panic!() };
+    let problems: Vec<_> = problems.list().iter().map(ToString::to_string).collect();
+    let person = "ObjectType \"Person\"";
+    let expected = [
+        " / field \"1st\": \"1st\" is not a valid name",
+        " / field \"boss\": refers to object type \"Nobody\", which does not exist",
+        " / field \"pet\": delete action REMOVE is only possible inside a collection",
+        " / field \"tags\" / element: \"null\" is not a valid enum identifier",
+        " / field \"tags\" / element: enum identifier \"A\" occurs twice, at positions 0 and 2",
+        " / composite index \"byGone\": indexes field \"gone\", which does not exist",
+        " / composite index \"name\": indexes field \"tags\", which is no simple field",
+        " / composite index \"name\": has the name of a simple field",
+        " / composite index \"short\": a composite index is on 2 to 4 fields, not 1",
+        " / composite index \"short\": its fields are those of composite index \"name\" or the \
+         first of them",
+        ": there is another object type of this name",
+    ];
+    assert_eq!(problems, expected.map(|problem| format!("{person}{problem}")));
+}
+
+#[test]
+fn a_name_too_long_to_be_hashed_is_refused() {
+    let valid = |length| one_type(ObjectType::new("x".repeat(length))).validate().is_ok();
+    assert!(valid(65_535));
+    assert!(!valid(65_536));
+}
+
+#[test]
+fn indexes_may_share_fields_in_another_order() {
+    let with = |second: [&str; 2]| {
+        let object_type = ObjectType::new("T").field(Field::new("i", int()));
+        let object_type = object_type.field(Field::new("j", int())).index("a", ["i", "j"]);
+        one_type(object_type.index("b", second)).validate().is_ok()
+    };
+    assert!(with(["j", "i"]));
+    assert!(!with(["i", "j"]));
+}
+
+// ---- documents (schema §3)
+
+#[test]
+fn document_errors_have_line_and_column() {
+    let document = "<Schema>\n  <ObjectType name=\"É\">\n    <Whatever name=\"x\"/>";
+    let error = SchemaModel::from_xml(document.as_bytes()).unwrap_err();
+    let SchemaError::Xml { line, column, message } = error else { panic!() };
+    assert_eq!((line, column), (3, 5));
+    assert!(message.contains("<Whatever>"), "{message}");
+}
+
+#[test]
+fn hostile_documents_are_refused() {
+    let laughs = "<!DOCTYPE Schema [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><Schema/>";
+    let external = "<!DOCTYPE Schema SYSTEM \"file:///etc/passwd\"><Schema/>";
+    let entity = "<Schema><ObjectType name=\"&b;\"/></Schema>";
+    let deep = "<Schema>".repeat(100_000);
+    let mut attributes = "<Schema".to_owned();
+    for i in 0..100_000 {
+        attributes += &format!(" a{i}=\"\"");
+    }
+    attributes += "/>";
+    for document in [laughs, external, entity, &deep, &attributes, "<Schema>&#0;</Schema>"] {
+        assert!(SchemaModel::from_xml(document.as_bytes()).is_err());
+    }
+}
+
+#[test]
+fn encodings_of_documents() {
+    let model = one_type(ObjectType::new("Été"));
+    let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\
+                <Schema><ObjectType name=\"Été\"/></Schema>";
+    let little: fn(u16) -> [u8; 2] = u16::to_le_bytes;
+    for (mark, unit) in [([0xff, 0xfe], little), ([0xfe, 0xff], u16::to_be_bytes)] {
+        let bytes: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(unit)).collect();
+        assert_eq!(SchemaModel::from_xml(&bytes).unwrap(), model);
+        assert!(SchemaModel::from_xml(&bytes[..bytes.len() - 1]).is_err());
+    }
+    assert!(SchemaModel::from_xml(b"<Schema><ObjectType name=\"\xff\"/></Schema>").is_err());
+    let unknown = b"<?xml version='1.0' encoding='EBCDIC'?><Schema/>";
+    assert!(SchemaModel::from_xml(unknown).is_err());
+}
+
+// ---- compression (schema §4)
+
+#[test]
+fn lengths_java_cannot_read_are_avoided() {
+    // Content that does not compress, so that every length occurs.
+    let mut seed = 1u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 56) as u8
+    })
+    .take(1700)
+    .collect();
+    for length in 400..noise.len() {
+        let compressed = deflate(&noise[..length]);
+        let rest = compressed.len() % 512;
+        assert!(compressed.len() <= 512 || !(1..=8).contains(&rest), "{}", compressed.len());
+        assert_eq!(inflate(&compressed).unwrap(), &noise[..length]);
+    }
+}
+
+#[test]
+fn damaged_streams_are_refused() {
+    let good = deflate(b"<Schema></Schema>");
+    for length in 0..good.len() {
+        assert!(inflate(&good[..length]).is_err(), "cut to {length}");
+    }
+    let mut checksum = good.clone();
+    *checksum.last_mut().unwrap() ^= 1;
+    assert!(matches!(inflate(&checksum), Err(InflateError::Damaged(_))));
+    let trailing = [&good[..], b"x"].concat();
+    assert_eq!(inflate(&trailing), Err(InflateError::TrailingBytes(1)));
+    let bomb = deflate(&vec![b' '; (64 << 20) + 1]);
+    assert!(bomb.len() < 100_000);
+    assert_eq!(inflate(&bomb), Err(InflateError::TooLong));
+}
+
+// ---- recording (schema §6, §7)
+
+#[test]
+fn t6_3_explicit_ids_first_then_holes() {
+    let a = ObjectType::new("A")
+        .with_storage_id(storage_id(300))
+        .field(Field::new("a", int()))
+        .field(Field::new("a2", long()));
+    let b = ObjectType::new("B")
+        .field(Field::new("a", int()))
+        .field(Field::map("m", int(), long()))
+        .field(Field::new("z", int()).with_storage_id(storage_id(2)))
+        .index("az", ["a", "z"]);
+    let store = MemoryStore::new();
+    let config = SchemaConfig::new(SchemaModel::new().object_type(a).object_type(b)).unwrap();
+    let opened = open_schema(&mut *begin(&store), &new_state(), &config).unwrap();
+    let ids: Vec<_> = opened
+        .schema
+        .model
+        .items()
+        .map(|item| (item.to_string(), opened.bundle.storage_id(item.schema_id()).unwrap().get()))
+        .collect();
+    let expected = [
+        ("A", 300),
+        ("A.a", 1),
+        ("A.a2", 3),
+        ("B", 4),
+        ("B.a", 1),
+        ("B.m", 5),
+        ("B.m.key", 6),
+        ("B.m.value", 7),
+        ("B.z", 2),
+        ("B#az", 8),
+    ];
+    assert_eq!(ids, expected.map(|(path, id)| (path.to_owned(), id)));
+}
+
+#[test]
+fn resolved_schemas_know_what_belongs_to_what() {
+    let person = ObjectType::new("Person")
+        .field(Field::new("name", string().indexed()))
+        .field(Field::new("friend", Simple::reference().to(["Person"])))
+        .field(Field::map("scores", string(), int().indexed()))
+        .index("byBoth", ["name", "friend"]);
+    let store = MemoryStore::new();
+    let config = SchemaConfig::new(one_type(person)).unwrap();
+    let opened = open_schema(&mut *begin(&store), &new_state(), &config).unwrap();
+    let person = opened.schema.object_type("Person").unwrap();
+    assert_eq!(person.schema, opened.schema.index);
+    assert!(Arc::ptr_eq(opened.schema.type_by_storage_id(person.storage_id).unwrap(), person));
+    assert!(opened.schema.object_type("Nobody").is_none());
+
+    let name = person.field("name").unwrap();
+    assert!(Arc::ptr_eq(person.field_by_storage_id(name.storage_id).unwrap(), name));
+    assert_eq!(&*name.simple().unwrap().default, [0xff]);
+    let indexes: Vec<_> = person.indexes_of(name).map(|index| &*index.name).collect();
+    assert_eq!(indexes, ["byBoth"]);
+    assert!(Arc::ptr_eq(&person.index("byBoth").unwrap().fields[0], name));
+    let reference = person.field("friend").unwrap().simple().unwrap().reference.as_ref().unwrap();
+    assert!(reference.allows(person.storage_id) && !reference.allows(name.storage_id));
+
+    let value = person.field_or_sub_field("scores.value").unwrap();
+    assert!(value.is_indexed());
+    let scores = person.field("scores").unwrap();
+    assert_eq!(value.parent.as_ref().unwrap().storage_id, scores.storage_id);
+    assert_eq!(&*value.full_name, "scores.value");
+
+    let item = opened.bundle.item(value.storage_id).unwrap();
+    assert!(Arc::ptr_eq(item.field().unwrap(), value));
+    assert_eq!(opened.bundle.type_name(person.storage_id).map(|n| &**n), Some("Person"));
+    assert_eq!(opened.bundle.type_name(name.storage_id), None);
+    assert_eq!(opened.bundle.type_storage_id("Person"), Some(person.storage_id));
+}
+
+#[test]
+fn an_index_of_an_older_schema_is_found() {
+    let store = MemoryStore::new();
+    let mut tx = begin(&store);
+    let state = new_state();
+    let open = |tx: &mut dyn KvTransaction, field: Simple| {
+        let model = one_type(ObjectType::new("T").field(Field::new("i", field)));
+        let config = SchemaConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never);
+        open_schema(tx, &state, &config).unwrap()
+    };
+    open(&mut *tx, int().indexed());
+    let opened = open(&mut *tx, int());
+    let field = opened.schema.object_type("T").unwrap().field("i").unwrap();
+    assert!(!field.is_indexed());
+    assert!(opened.bundle.item(field.storage_id).unwrap().field().unwrap().is_indexed());
+}
+
+#[test]
+fn the_same_schema_is_opened_from_memory() {
+    let store = MemoryStore::new();
+    let state = new_state();
+    let config = SchemaConfig::new(one_type(ObjectType::new("T"))).unwrap();
+    let mut tx = begin(&store);
+    let first = open_schema(&mut *tx, &state, &config).unwrap();
+    let second = open_schema(&mut *tx, &state, &config).unwrap();
+    assert!(Arc::ptr_eq(&first.bundle, &second.bundle));
+    // Another schema is asked for, but nothing else is recorded: the bundle is still good.
+    let never = SchemaConfig::empty().schema_removal(SchemaRemoval::Never);
+    let third = open_schema(&mut *tx, &state, &never).unwrap();
+    assert!(Arc::ptr_eq(&first.bundle, &third.bundle));
+    assert!(third.schema.index.is_empty_schema());
+}
+
+#[test]
+fn refusals_say_why_and_write_nothing() {
+    let store = MemoryStore::new();
+    let config = SchemaConfig::new(one_type(ObjectType::new("T"))).unwrap();
+    let mut tx = begin(&store);
+    let refused = open_schema(&mut *tx, &new_state(), &config.clone().allow_new_schema(false));
+    assert!(matches!(refused, Err(SchemaError::NotAllowed { .. })));
+    assert!(tx.at_least(&[], None).unwrap().is_none());
+
+    tx.put(b"\x01other", b"").unwrap();
+    let refused = open_schema(&mut *tx, &new_state(), &config).unwrap_err();
+    assert!(refused.to_string().contains("(key 016f74686572)"), "{refused}");
+    assert!(matches!(refused, SchemaError::NotPermazen { .. }));
+    tx.remove(b"\x01other").unwrap();
+
+    tx.put(layout::FORMAT_VERSION_KEY, &[2]).unwrap();
+    let refused = open_schema(&mut *tx, &new_state(), &config).unwrap_err();
+    assert!(matches!(&refused, SchemaError::UnknownFormatVersion { version } if version == "2"));
+}
+
+#[test]
+fn schemas_are_added_and_removed_within_a_transaction() {
+    let store = MemoryStore::new();
+    let state = new_state();
+    let mut tx = begin(&store);
+    let config = SchemaConfig::new(one_type(ObjectType::new("A"))).unwrap();
+    let opened = open_schema(&mut *tx, &state, &config).unwrap();
+    let b = one_type(ObjectType::new("B"));
+    let added = add_schema(&mut *tx, &state, &opened.bundle, &b).unwrap().unwrap();
+    assert_eq!(added.schemas().len(), 2);
+    assert!(add_schema(&mut *tx, &state, &added, &b).unwrap().is_none());
+
+    // An unknown encoding is refused before anything is written.
+    let before = SchemaTables::read(&*tx).unwrap();
+    let money = Simple::of("urn:example:money".parse().unwrap());
+    let custom = one_type(ObjectType::new("C").field(Field::new("m", money)));
+    assert!(add_schema(&mut *tx, &state, &added, &custom).is_err());
+    assert_eq!(SchemaTables::read(&*tx).unwrap(), before);
+
+    tx.put(&layout::object_schema_prefix(added.schemas()[1].index), b"").unwrap();
+    let refused = remove_schema(&mut *tx, &state, &added, b.schema_id());
+    assert!(matches!(refused, Err(SchemaError::InUse { .. })));
+    let removed = remove_schema(&mut *tx, &state, &added, config.schema_id()).unwrap().unwrap();
+    assert_eq!(removed.type_storage_id("A"), None);
+    assert!(remove_schema(&mut *tx, &state, &removed, config.schema_id()).unwrap().is_none());
+}
+
+#[test]
+fn tools_can_carry_unknown_encodings() {
+    let store = MemoryStore::new();
+    let money = Simple::of("urn:example:money".parse().unwrap());
+    let custom = one_type(ObjectType::new("C").field(Field::new("m", money)));
+    let config = SchemaConfig::new(custom).unwrap();
+    let refused = open_schema(&mut *begin(&store), &new_state(), &config).unwrap_err();
+    assert!(refused.to_string().contains("urn:example:money"), "{refused}");
+    let state = new_state().unknown_encodings(UnknownEncodings::Carry);
+    let opened = open_schema(&mut *begin(&store), &state, &config).unwrap();
+    assert!(opened.schema.object_type("C").unwrap().field("m").is_some());
+}
+
+// ---- comparison (schema §8.3)
+
+#[test]
+fn comparison_says_what_happens_to_objects() {
+    let old = SchemaModel::new()
+        .object_type(
+            ObjectType::new("Person")
+                .field(Field::new("age", int()))
+                .field(Field::new("gone", int()))
+                .field(Field::new("name", string().indexed()))
+                .field(Field::new("pet", Simple::reference()))
+                .field(Field::set("tags", string()))
+                .field(Field::counter("visits"))
+                .index("byBoth", ["age", "name"]),
+        )
+        .object_type(ObjectType::new("Removed"));
+    let new = SchemaModel::new()
+        .object_type(
+            ObjectType::new("Person")
+                .field(Field::new("age", long()))
+                .field(Field::new("fresh", int()))
+                .field(Field::new("name", string()))
+                .field(Field::new("pet", Simple::reference().to(["Person"])))
+                .field(Field::set("tags", int()))
+                .field(Field::new("visits", long()))
+                .index("byBoth", ["age", "name"]),
+        )
+        .object_type(ObjectType::new("Added"));
+    let comparison = SchemaComparison::new(&old, &new);
+    let effects: Vec<_> = comparison.types.iter().map(|t| (t.name.as_str(), t.effect)).collect();
+    let expected = [
+        ("Added", TypeEffect::Added),
+        ("Person", TypeEffect::Changed),
+        ("Removed", TypeEffect::Removed),
+    ];
+    assert_eq!(effects, expected);
+    let person = &comparison.types[1];
+    assert!(matches!(person.fields[0].effect, FieldEffect::Converted { .. }));
+    assert_eq!(person.indexes[0].effect, IndexEffect::Rebuilt);
+    assert!(comparison.loses_content());
+    let lines = [
+        "object type \"Added\": added",
+        "object type \"Person\": changed",
+        "  field \"age\": converted from int to long where possible, otherwise reset",
+        "  field \"fresh\": added, with its default value",
+        "  field \"gone\": removed with its content",
+        "  field \"name\": kept; index on name removed",
+        "  field \"pet\": kept; references from pet to types other than [Person] are reset",
+        "  field \"tags\": reset, from set of String to set of int",
+        "  field \"visits\": converted from counter to long where possible, otherwise reset",
+        "  composite index \"byBoth\": rebuilt",
+        "object type \"Removed\": removed; its objects stay as they are, migrating them is refused",
+    ];
+    assert_eq!(comparison.to_string().lines().collect::<Vec<_>>(), lines);
+    assert!(SchemaComparison::new(&new, &new).is_empty());
+    assert!(!SchemaComparison::new(&SchemaModel::new(), &new).loses_content());
+}
+
+#[test]
+fn contradicting_storage_ids_are_refused() {
+    let with = |name: &str, id| one_type(ObjectType::new(name).with_storage_id(storage_id(id)));
+    let comparison = SchemaComparison::new(&with("A", 5), &with("B", 5));
+    assert_eq!(comparison.refusals, ["B asks for storage ID 5, which A has"]);
+    let comparison = SchemaComparison::new(&with("A", 5), &with("A", 6));
+    assert_eq!(comparison.refusals, ["A asks for storage ID 6 but has 5"]);
+}
