@@ -310,6 +310,29 @@ mod tests {
     }
 
     #[test]
+    fn object_data_is_deleted_and_meta_data_stays() {
+        use permazen_kv::memory::MemoryStore;
+        use permazen_kv::{KvDatabase, TxOptions};
+
+        let (from, to) = (MemoryStore::new(), MemoryStore::new());
+        let mut tx = from.begin(&TxOptions::default()).unwrap();
+        let meta_data: [&[u8]; 4] = [FORMAT_VERSION_KEY, &[0, 1, 1], &[0, 0x90], &[0, 0xff, 1]];
+        let objects: [&[u8]; 3] = [&[0, 0x80, 1, 1], &[1, 2], &[0xff]];
+        for key in meta_data.into_iter().chain(objects) {
+            tx.put(key, b"").unwrap();
+        }
+        let keys = |kv: &dyn KvRead| -> Vec<Vec<u8>> {
+            let pairs = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
+            pairs.map(|pair| pair.unwrap().0.into_owned()).collect()
+        };
+        let mut copy = to.begin(&TxOptions::default()).unwrap();
+        copy_meta_data(&*tx, &mut *copy).unwrap();
+        assert_eq!(keys(&*copy), meta_data);
+        delete_object_data(&mut *tx).unwrap();
+        assert_eq!(keys(&*tx), meta_data);
+    }
+
+    #[test]
     fn keys_are_told_apart() {
         let id: ObjId = "0111111111111111".parse().unwrap();
         assert_eq!(parse_key(FORMAT_VERSION_KEY), KeyKind::FormatVersion);

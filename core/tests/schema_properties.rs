@@ -1,4 +1,5 @@
 //! Properties of schemas, on random ones.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 
