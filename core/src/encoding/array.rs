@@ -16,6 +16,9 @@ use super::{
 const END: u8 = 0x00;
 const MARKER: u8 = 0x01;
 
+/// Takes the array out of a dynamic value.
+type BorrowArray<T> = fn(&Value) -> Option<Cow<'_, Box<[T]>>>;
+
 /// How arrays of a primitive type are written.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub struct ArrayHooks<T: Clone + 'static> {
     pub(crate) to_text: fn(&[T]) -> String,
     pub(crate) from_text: fn(&str) -> Result<Box<[T]>>,
     pub(crate) into_value: fn(Box<[T]>) -> Value,
-    pub(crate) borrow_value: fn(&Value) -> Option<Cow<'_, Box<[T]>>>,
+    pub(crate) borrow_value: BorrowArray<T>,
 }
 
 pub(crate) const fn prefix_ff<T: FieldType>() -> bool {

@@ -1,9 +1,20 @@
 //! The catalogue of built-in encodings (encodings §8).
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::error::invalid;
+use super::number::{
+    BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
+    LongSummaryStatistics,
+};
+use super::textual::{FilePath, InternetAddress, Pattern, Uri};
+use super::time::{
+    Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, MonthDay, OffsetDateTime,
+    OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
+};
+use super::uuid::Uuid;
 use super::{
     Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding, Value,
 };
@@ -57,6 +68,35 @@ pub(crate) fn all() -> Vec<Arc<dyn Encoding>> {
     primitive::<f64>(list);
     nullable::<Void>(list);
     list.push(Arc::new(StringEncoding::nullable()));
+    nullable::<BigDecimal>(list);
+    nullable::<BigInteger>(list);
+    nullable::<BitSet>(list);
+    nullable::<Date>(list);
+    nullable::<Uuid>(list);
+    nullable::<IntSummaryStatistics>(list);
+    nullable::<LongSummaryStatistics>(list);
+    nullable::<DoubleSummaryStatistics>(list);
+    nullable::<FilePath>(list);
+    nullable::<Uri>(list);
+    nullable::<Pattern>(list);
+    nullable::<InternetAddress>(list);
+    nullable::<Ipv4Addr>(list);
+    nullable::<Ipv6Addr>(list);
+    nullable::<IpAddr>(list);
+    nullable::<Duration>(list);
+    nullable::<Instant>(list);
+    nullable::<LocalDate>(list);
+    nullable::<LocalDateTime>(list);
+    nullable::<LocalTime>(list);
+    nullable::<MonthDay>(list);
+    nullable::<OffsetDateTime>(list);
+    nullable::<OffsetTime>(list);
+    nullable::<Period>(list);
+    nullable::<Year>(list);
+    nullable::<YearMonth>(list);
+    nullable::<ZoneOffset>(list);
+    nullable::<ZoneId>(list);
+    nullable::<ZonedDateTime>(list);
     encodings
 }
 

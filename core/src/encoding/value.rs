@@ -4,10 +4,21 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::float;
+use super::number::{
+    BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
+    LongSummaryStatistics,
+};
 use super::string::{self, JavaString};
+use super::textual::{FilePath, InternetAddress, Pattern, Uri};
+use super::time::{
+    Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, MonthDay, OffsetDateTime,
+    OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
+};
+use super::uuid::Uuid;
 use super::{EncodingId, Result};
 use crate::id::ObjId;
 
@@ -59,6 +70,62 @@ pub enum Value {
     Floats(Box<[f32]>),
     /// `double[]`
     Doubles(Box<[f64]>),
+    /// `BigInteger`
+    BigInteger(BigInteger),
+    /// `BigDecimal`
+    BigDecimal(BigDecimal),
+    /// `BitSet`
+    BitSet(BitSet),
+    /// `UUID`
+    Uuid(Uuid),
+    /// `Date`
+    Date(Date),
+    /// `Instant`
+    Instant(Instant),
+    /// `Duration`
+    Duration(Duration),
+    /// `LocalDate`
+    LocalDate(LocalDate),
+    /// `LocalTime`
+    LocalTime(LocalTime),
+    /// `LocalDateTime`
+    LocalDateTime(LocalDateTime),
+    /// `OffsetDateTime`
+    OffsetDateTime(OffsetDateTime),
+    /// `OffsetTime`
+    OffsetTime(OffsetTime),
+    /// `ZonedDateTime`
+    ZonedDateTime(ZonedDateTime),
+    /// `ZoneId`
+    ZoneId(ZoneId),
+    /// `ZoneOffset`
+    ZoneOffset(ZoneOffset),
+    /// `Year`
+    Year(Year),
+    /// `YearMonth`
+    YearMonth(YearMonth),
+    /// `MonthDay`
+    MonthDay(MonthDay),
+    /// `Period`
+    Period(Period),
+    /// `IntSummaryStatistics`
+    IntSummaryStatistics(IntSummaryStatistics),
+    /// `LongSummaryStatistics`
+    LongSummaryStatistics(LongSummaryStatistics),
+    /// `DoubleSummaryStatistics`
+    DoubleSummaryStatistics(DoubleSummaryStatistics),
+    /// `File`
+    FilePath(FilePath),
+    /// `URI`
+    Uri(Uri),
+    /// `Pattern`
+    Pattern(Pattern),
+    /// `InternetAddress`
+    InternetAddress(InternetAddress),
+    /// `Inet4Address`, `InetAddress`
+    Inet4Address(Ipv4Addr),
+    /// `Inet6Address`, `InetAddress`
+    Inet6Address(Ipv6Addr),
     /// An array of anything else, elements possibly null.
     Array(Box<[Value]>),
     /// The components of a composite index.
@@ -208,6 +275,34 @@ impl Value {
             Value::Chars(_) => "char[]",
             Value::Floats(_) => "float[]",
             Value::Doubles(_) => "double[]",
+            Value::BigInteger(_) => "BigInteger",
+            Value::BigDecimal(_) => "BigDecimal",
+            Value::BitSet(_) => "BitSet",
+            Value::Uuid(_) => "UUID",
+            Value::Date(_) => "Date",
+            Value::Instant(_) => "Instant",
+            Value::Duration(_) => "Duration",
+            Value::LocalDate(_) => "LocalDate",
+            Value::LocalTime(_) => "LocalTime",
+            Value::LocalDateTime(_) => "LocalDateTime",
+            Value::OffsetDateTime(_) => "OffsetDateTime",
+            Value::OffsetTime(_) => "OffsetTime",
+            Value::ZonedDateTime(_) => "ZonedDateTime",
+            Value::ZoneId(_) => "ZoneId",
+            Value::ZoneOffset(_) => "ZoneOffset",
+            Value::Year(_) => "Year",
+            Value::YearMonth(_) => "YearMonth",
+            Value::MonthDay(_) => "MonthDay",
+            Value::Period(_) => "Period",
+            Value::IntSummaryStatistics(_) => "IntSummaryStatistics",
+            Value::LongSummaryStatistics(_) => "LongSummaryStatistics",
+            Value::DoubleSummaryStatistics(_) => "DoubleSummaryStatistics",
+            Value::FilePath(_) => "File",
+            Value::Uri(_) => "URI",
+            Value::Pattern(_) => "Pattern",
+            Value::InternetAddress(_) => "InternetAddress",
+            Value::Inet4Address(_) => "Inet4Address",
+            Value::Inet6Address(_) => "Inet6Address",
             Value::Array(_) => "array",
             Value::Tuple(_) => "tuple",
             Value::Null => "null",
@@ -238,6 +333,34 @@ impl Value {
             Value::Chars(_) => 16,
             Value::Floats(_) => 17,
             Value::Doubles(_) => 18,
+            Value::BigInteger(_) => 30,
+            Value::BigDecimal(_) => 31,
+            Value::BitSet(_) => 32,
+            Value::Uuid(_) => 33,
+            Value::Date(_) => 34,
+            Value::Instant(_) => 35,
+            Value::Duration(_) => 36,
+            Value::LocalDate(_) => 37,
+            Value::LocalTime(_) => 38,
+            Value::LocalDateTime(_) => 39,
+            Value::OffsetDateTime(_) => 40,
+            Value::OffsetTime(_) => 41,
+            Value::ZonedDateTime(_) => 42,
+            Value::ZoneId(_) => 43,
+            Value::ZoneOffset(_) => 44,
+            Value::Year(_) => 45,
+            Value::YearMonth(_) => 46,
+            Value::MonthDay(_) => 47,
+            Value::Period(_) => 48,
+            Value::IntSummaryStatistics(_) => 49,
+            Value::LongSummaryStatistics(_) => 50,
+            Value::DoubleSummaryStatistics(_) => 51,
+            Value::FilePath(_) => 52,
+            Value::Uri(_) => 53,
+            Value::Pattern(_) => 54,
+            Value::InternetAddress(_) => 55,
+            Value::Inet4Address(_) => 56,
+            Value::Inet6Address(_) => 57,
             Value::Array(_) => 19,
             Value::Tuple(_) => 20,
             Value::Custom(_) => 254,
@@ -248,38 +371,66 @@ impl Value {
 
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
-        use Value::*;
+        use Value as V;
         match (self, other) {
-            (Bool(a), Bool(b)) => a.cmp(b),
-            (Byte(a), Byte(b)) => a.cmp(b),
-            (Short(a), Short(b)) => a.cmp(b),
-            (Int(a), Int(b)) => a.cmp(b),
-            (Long(a), Long(b)) => a.cmp(b),
-            (Char(a), Char(b)) => a.cmp(b),
-            (Float(a), Float(b)) => float::compare_f32(*a, *b),
-            (Double(a), Double(b)) => float::compare_f64(*a, *b),
-            (String(a), String(b)) => string::compare(a, b),
-            (Utf16(a), Utf16(b)) => a.cmp(b),
-            (String(a), Utf16(b)) => a.encode_utf16().cmp(b.units()),
-            (Utf16(a), String(b)) => a.units().cmp(b.encode_utf16()),
-            (Enum(a), Enum(b)) => a.ordinal.cmp(&b.ordinal).then_with(|| a.name.cmp(&b.name)),
-            (Ref(a), Ref(b)) => a.cmp(b),
-            (Bools(a), Bools(b)) => a.cmp(b),
-            (Bytes(a), Bytes(b)) => a.cmp(b),
-            (Shorts(a), Shorts(b)) => a.cmp(b),
-            (Ints(a), Ints(b)) => a.cmp(b),
-            (Longs(a), Longs(b)) => a.cmp(b),
-            (Chars(a), Chars(b)) => a.cmp(b),
-            (Floats(a), Floats(b)) => a
+            (V::Bool(a), V::Bool(b)) => a.cmp(b),
+            (V::Byte(a), V::Byte(b)) => a.cmp(b),
+            (V::Short(a), V::Short(b)) => a.cmp(b),
+            (V::Int(a), V::Int(b)) => a.cmp(b),
+            (V::Long(a), V::Long(b)) => a.cmp(b),
+            (V::Char(a), V::Char(b)) => a.cmp(b),
+            (V::Float(a), V::Float(b)) => float::compare_f32(*a, *b),
+            (V::Double(a), V::Double(b)) => float::compare_f64(*a, *b),
+            (V::String(a), V::String(b)) => string::compare(a, b),
+            (V::Utf16(a), V::Utf16(b)) => a.cmp(b),
+            (V::String(a), V::Utf16(b)) => a.encode_utf16().cmp(b.units()),
+            (V::Utf16(a), V::String(b)) => a.units().cmp(b.encode_utf16()),
+            (V::Enum(a), V::Enum(b)) => a.ordinal.cmp(&b.ordinal).then_with(|| a.name.cmp(&b.name)),
+            (V::Ref(a), V::Ref(b)) => a.cmp(b),
+            (V::Bools(a), V::Bools(b)) => a.cmp(b),
+            (V::Bytes(a), V::Bytes(b)) => a.cmp(b),
+            (V::Shorts(a), V::Shorts(b)) => a.cmp(b),
+            (V::Ints(a), V::Ints(b)) => a.cmp(b),
+            (V::Longs(a), V::Longs(b)) => a.cmp(b),
+            (V::Chars(a), V::Chars(b)) => a.cmp(b),
+            (V::Floats(a), V::Floats(b)) => a
                 .iter()
                 .map(|x| float::sort_bits_f32(*x))
                 .cmp(b.iter().map(|x| float::sort_bits_f32(*x))),
-            (Doubles(a), Doubles(b)) => a
+            (V::Doubles(a), V::Doubles(b)) => a
                 .iter()
                 .map(|x| float::sort_bits_f64(*x))
                 .cmp(b.iter().map(|x| float::sort_bits_f64(*x))),
-            (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => a.cmp(b),
-            (Custom(a), Custom(b)) => a.cmp(b),
+            (V::BigInteger(a), V::BigInteger(b)) => a.cmp(b),
+            (V::BigDecimal(a), V::BigDecimal(b)) => a.cmp(b),
+            (V::BitSet(a), V::BitSet(b)) => a.cmp(b),
+            (V::Uuid(a), V::Uuid(b)) => a.cmp(b),
+            (V::Date(a), V::Date(b)) => a.cmp(b),
+            (V::Instant(a), V::Instant(b)) => a.cmp(b),
+            (V::Duration(a), V::Duration(b)) => a.cmp(b),
+            (V::LocalDate(a), V::LocalDate(b)) => a.cmp(b),
+            (V::LocalTime(a), V::LocalTime(b)) => a.cmp(b),
+            (V::LocalDateTime(a), V::LocalDateTime(b)) => a.cmp(b),
+            (V::OffsetDateTime(a), V::OffsetDateTime(b)) => a.cmp(b),
+            (V::OffsetTime(a), V::OffsetTime(b)) => a.cmp(b),
+            (V::ZonedDateTime(a), V::ZonedDateTime(b)) => a.cmp(b),
+            (V::ZoneId(a), V::ZoneId(b)) => a.cmp(b),
+            (V::ZoneOffset(a), V::ZoneOffset(b)) => a.cmp(b),
+            (V::Year(a), V::Year(b)) => a.cmp(b),
+            (V::YearMonth(a), V::YearMonth(b)) => a.cmp(b),
+            (V::MonthDay(a), V::MonthDay(b)) => a.cmp(b),
+            (V::Period(a), V::Period(b)) => a.cmp(b),
+            (V::IntSummaryStatistics(a), V::IntSummaryStatistics(b)) => a.cmp(b),
+            (V::LongSummaryStatistics(a), V::LongSummaryStatistics(b)) => a.cmp(b),
+            (V::DoubleSummaryStatistics(a), V::DoubleSummaryStatistics(b)) => a.cmp(b),
+            (V::FilePath(a), V::FilePath(b)) => a.cmp(b),
+            (V::Uri(a), V::Uri(b)) => a.cmp(b),
+            (V::Pattern(a), V::Pattern(b)) => a.cmp(b),
+            (V::InternetAddress(a), V::InternetAddress(b)) => a.cmp(b),
+            (V::Inet4Address(a), V::Inet4Address(b)) => a.cmp(b),
+            (V::Inet6Address(a), V::Inet6Address(b)) => a.cmp(b),
+            (V::Array(a), V::Array(b)) | (V::Tuple(a), V::Tuple(b)) => a.cmp(b),
+            (V::Custom(a), V::Custom(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -327,6 +478,34 @@ impl Hash for Value {
             Value::Doubles(values) => {
                 values.iter().for_each(|value| float::sort_bits_f64(*value).hash(state))
             }
+            Value::BigInteger(value) => value.hash(state),
+            Value::BigDecimal(value) => value.hash(state),
+            Value::BitSet(value) => value.hash(state),
+            Value::Uuid(value) => value.hash(state),
+            Value::Date(value) => value.hash(state),
+            Value::Instant(value) => value.hash(state),
+            Value::Duration(value) => value.hash(state),
+            Value::LocalDate(value) => value.hash(state),
+            Value::LocalTime(value) => value.hash(state),
+            Value::LocalDateTime(value) => value.hash(state),
+            Value::OffsetDateTime(value) => value.hash(state),
+            Value::OffsetTime(value) => value.hash(state),
+            Value::ZonedDateTime(value) => value.hash(state),
+            Value::ZoneId(value) => value.hash(state),
+            Value::ZoneOffset(value) => value.hash(state),
+            Value::Year(value) => value.hash(state),
+            Value::YearMonth(value) => value.hash(state),
+            Value::MonthDay(value) => value.hash(state),
+            Value::Period(value) => value.hash(state),
+            Value::IntSummaryStatistics(value) => value.hash(state),
+            Value::LongSummaryStatistics(value) => value.hash(state),
+            Value::DoubleSummaryStatistics(value) => value.hash(state),
+            Value::FilePath(value) => value.hash(state),
+            Value::Uri(value) => value.hash(state),
+            Value::Pattern(value) => value.hash(state),
+            Value::InternetAddress(value) => value.hash(state),
+            Value::Inet4Address(value) => value.hash(state),
+            Value::Inet6Address(value) => value.hash(state),
             Value::Array(values) | Value::Tuple(values) => values.hash(state),
             Value::Custom(value) => value.hash(state),
             Value::Null => {}
@@ -357,3 +536,20 @@ impl From<ObjId> for Value {
         Value::Ref(id)
     }
 }
+
+/// The methods of [`Encodable`](super::Encodable) for a type that has a variant of its own.
+macro_rules! plain_value {
+    ($variant:ident) => {
+        fn into_value(self) -> Value {
+            Value::$variant(self)
+        }
+
+        fn borrow_value(value: &Value) -> Option<std::borrow::Cow<'_, Self>> {
+            match value {
+                Value::$variant(value) => Some(std::borrow::Cow::Borrowed(value)),
+                _ => None,
+            }
+        }
+    };
+}
+pub(crate) use plain_value;

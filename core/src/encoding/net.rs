@@ -1,0 +1,188 @@
+//! Internet addresses (encodings §11.11), as the standard library's types.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::error::invalid;
+use super::{Encodable, EncodingId, Reader, Result, Value};
+
+/// Reads a numeric address: IPv6 with or without a scope, which is dropped; IPv4 within IPv6 becomes IPv4.
+fn parse(text: &str) -> Option<IpAddr> {
+    if let Ok(address) = text.parse::<Ipv4Addr>() {
+        return Some(IpAddr::V4(address));
+    }
+    let (address, scope) =
+        text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
+    let address: Ipv6Addr = address.parse().ok()?;
+    match address.to_ipv4_mapped() {
+        Some(mapped) => scope.is_none().then_some(IpAddr::V4(mapped)),
+        None => Some(IpAddr::V6(address)),
+    }
+}
+
+impl Encodable for Ipv4Addr {
+    const FIXED_WIDTH: Option<usize> = Some(4);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("Inet4Address")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&self.octets());
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        reader.array::<4>().map(Ipv4Addr::from)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        reader.take(4).map(drop)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match parse(text) {
+            Some(IpAddr::V4(address)) => Ok(address),
+            _ => invalid(format!("invalid Inet4Address {text:?}")),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Inet4Address(self)
+    }
+
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match value {
+            Value::Inet4Address(address) => Some(Cow::Borrowed(address)),
+            _ => None,
+        }
+    }
+}
+
+/// IPv6 addresses other than IPv4 addresses within IPv6, which Java cannot hold.
+impl Encodable for Ipv6Addr {
+    const FIXED_WIDTH: Option<usize> = Some(16);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("Inet6Address")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        check_not_mapped(self)?;
+        out.extend_from_slice(&self.octets());
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let address = Ipv6Addr::from(reader.array::<16>()?);
+        check_not_mapped(&address)?;
+        Ok(address)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        reader.take(16).map(drop)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match parse(text) {
+            Some(IpAddr::V6(address)) => Ok(address),
+            _ => invalid(format!("invalid Inet6Address {text:?}")),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Inet6Address(self)
+    }
+
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match value {
+            Value::Inet6Address(address) => Some(Cow::Borrowed(address)),
+            _ => None,
+        }
+    }
+}
+
+fn check_not_mapped(address: &Ipv6Addr) -> Result<()> {
+    match address.to_ipv4_mapped() {
+        Some(mapped) => {
+            invalid(format!("{address} is an IPv4 address within IPv6: store it as {mapped}"))
+        }
+        None => Ok(()),
+    }
+}
+
+const V4: u8 = 4;
+const V6: u8 = 6;
+
+impl Encodable for IpAddr {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("InetAddress")
+    }
+
+    /// IPv4 addresses within IPv6 are stored as IPv4.
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        match self.to_canonical() {
+            IpAddr::V4(address) => {
+                out.push(V4);
+                address.write_to(out)
+            }
+            IpAddr::V6(address) => {
+                out.push(V6);
+                address.write_to(out)
+            }
+        }
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        match reader.byte()? {
+            V4 => reader.array::<4>().map(|bytes| IpAddr::V4(bytes.into())),
+            V6 => reader.array::<16>().map(|bytes| IpAddr::V6(bytes.into()).to_canonical()),
+            other => invalid(format!("invalid encoded InetAddress starting with 0x{other:02x}")),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        match reader.byte()? {
+            V4 => reader.take(4).map(drop),
+            V6 => reader.take(16).map(drop),
+            other => invalid(format!("invalid encoded InetAddress starting with 0x{other:02x}")),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        self.to_canonical().to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match parse(text) {
+            Some(address) => Ok(address),
+            None => invalid(format!("invalid InetAddress {text:?}")),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            IpAddr::V4(address) => Value::Inet4Address(address),
+            IpAddr::V6(address) => Value::Inet6Address(address),
+        }
+    }
+
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match value {
+            Value::Inet4Address(address) => Some(Cow::Owned(IpAddr::V4(*address))),
+            Value::Inet6Address(address) => Some(Cow::Owned(IpAddr::V6(*address))),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Integers of any size (encodings §11.4).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::encoding::error::invalid;
+use crate::encoding::text::java_digit;
+use crate::encoding::time::text_impls;
+use crate::encoding::value::plain_value;
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long};
+
+/// The most bytes an encoded integer has.
+const MAX_BYTES: i64 = 1 << 28;
+
+/// Decimal digits handled at once, and the power of ten of as many.
+const CHUNK_DIGITS: usize = 9;
+const CHUNK: u64 = 1_000_000_000;
+
+/// An integer of any size, as its shortest two's complement form.
+///
+/// It is made and taken apart, printed and parsed, stored and compared; to calculate, use the feature `num-bigint`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct BigInteger {
+    /// Big-endian, never empty, without redundant leading bytes.
+    bytes: Box<[u8]>,
+}
+
+impl BigInteger {
+    /// The number of these big-endian two's complement bytes; 0 if there are none.
+    pub fn from_signed_bytes(bytes: &[u8]) -> Self {
+        let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+        let fill = if negative { 0xff } else { 0x00 };
+        let mut rest = bytes;
+        // A leading byte is redundant if it only repeats the sign of the next one.
+        while let [first, after @ ..] = rest
+            && *first == fill
+            && after.first().is_some_and(|next| (next & 0x80 != 0) == negative)
+        {
+            rest = after;
+        }
+        BigInteger { bytes: if rest.is_empty() { [0].into() } else { rest.into() } }
+    }
+
+    /// The shortest big-endian two's complement form.
+    pub fn to_signed_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether the number is below 0.
+    pub fn is_negative(&self) -> bool {
+        self.bytes.first().is_some_and(|first| first & 0x80 != 0)
+    }
+
+    /// Whether the number is 0.
+    pub fn is_zero(&self) -> bool {
+        *self.bytes == [0]
+    }
+
+    /// The number, if it fits.
+    pub fn to_i128(&self) -> Option<i128> {
+        if self.bytes.len() > 16 {
+            return None;
+        }
+        let sign = if self.is_negative() { -1 } else { 0 };
+        Some(self.bytes.iter().fold(sign, |number, &byte| number << 8 | i128::from(byte)))
+    }
+
+    /// The magnitude in 32-bit digits, least significant first.
+    fn magnitude(&self) -> Vec<u32> {
+        let (invert, mut carry) = if self.is_negative() { (0xff, 1) } else { (0, 0) };
+        let mut digits = Vec::with_capacity(self.bytes.len() / 4 + 1);
+        for group in self.bytes.rchunks(4) {
+            let fill = if self.is_negative() { u32::MAX } else { 0 };
+            let digit = group.iter().fold(fill, |digit, &byte| digit << 8 | u32::from(byte));
+            let digit = if invert == 0 { digit } else { !digit };
+            let (digit, overflow) = digit.overflowing_add(carry);
+            carry = u32::from(overflow);
+            digits.push(digit);
+        }
+        if carry > 0 {
+            digits.push(carry);
+        }
+        digits
+    }
+
+    fn from_magnitude(negative: bool, digits: &[u32]) -> Self {
+        let mut bytes: Vec<u8> = std::iter::once(0)
+            .chain(digits.iter().rev().flat_map(|digit| digit.to_be_bytes()))
+            .collect();
+        if negative {
+            let mut carry = true;
+            for byte in bytes.iter_mut().rev() {
+                (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
+            }
+        }
+        Self::from_signed_bytes(&bytes)
+    }
+}
+
+impl From<i128> for BigInteger {
+    fn from(number: i128) -> Self {
+        Self::from_signed_bytes(&number.to_be_bytes())
+    }
+}
+
+impl From<i64> for BigInteger {
+    fn from(number: i64) -> Self {
+        Self::from_signed_bytes(&number.to_be_bytes())
+    }
+}
+
+impl PartialOrd for BigInteger {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for BigInteger {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_length = self.bytes.len().cmp(&other.bytes.len());
+        match (self.is_negative(), other.is_negative()) {
+            (false, false) => by_length.then_with(|| self.bytes.cmp(&other.bytes)),
+            (true, true) => by_length.reverse().then_with(|| self.bytes.cmp(&other.bytes)),
+            (self_negative, _) => {
+                if self_negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for BigInteger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = self.magnitude();
+        let mut chunks = Vec::new();
+        while digits.last() == Some(&0) {
+            digits.pop();
+        }
+        while !digits.is_empty() {
+            let mut rest = 0u64;
+            for digit in digits.iter_mut().rev() {
+                let value = rest << 32 | u64::from(*digit);
+                *digit = (value / CHUNK) as u32;
+                rest = value % CHUNK;
+            }
+            chunks.push(rest);
+            while digits.last() == Some(&0) {
+                digits.pop();
+            }
+        }
+        if self.is_negative() {
+            f.write_str("-")?;
+        }
+        write!(f, "{}", chunks.pop().unwrap_or(0))?;
+        chunks.iter().rev().try_for_each(|chunk| write!(f, "{chunk:0CHUNK_DIGITS$}"))
+    }
+}
+
+impl fmt::Debug for BigInteger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BigInteger({self})")
+    }
+}
+
+impl Encodable for BigInteger {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+    plain_value!(BigInteger);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("BigInteger")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        if self.is_zero() {
+            long::write(0, out);
+            return Ok(());
+        }
+        let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
+        if length > MAX_BYTES {
+            return invalid(format!("an integer of {length} bytes is too large to be stored"));
+        }
+        long::write(if self.is_negative() { -length } else { length }, out);
+        out.extend_from_slice(&self.bytes);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let flag = read_length(reader)?;
+        let bytes = reader.take(flag.unsigned_abs() as usize)?;
+        match bytes.first() {
+            Some(first) if (first & 0x80 != 0) != (flag < 0) => {
+                invalid("the sign of an encoded integer contradicts its bytes")
+            }
+            _ => Ok(Self::from_signed_bytes(bytes)),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        let flag = read_length(reader)?;
+        reader.take(flag.unsigned_abs() as usize).map(drop)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        let (negative, body) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let parsed: Option<Vec<u32>> = body.chars().map(|digit| java_digit(digit, 10)).collect();
+        let decimal = match parsed {
+            Some(decimal) if !decimal.is_empty() => decimal,
+            _ => return invalid(format!("invalid integer {text:?}")),
+        };
+        let mut digits: Vec<u32> = Vec::with_capacity(decimal.len() / CHUNK_DIGITS + 1);
+        for chunk in decimal.rchunks(CHUNK_DIGITS).rev() {
+            let mut carry =
+                chunk.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit));
+            for digit in &mut digits {
+                let value = u64::from(*digit) * CHUNK + carry;
+                *digit = value as u32;
+                carry = value >> 32;
+            }
+            if carry > 0 {
+                digits.push(carry as u32);
+            }
+        }
+        Ok(Self::from_magnitude(negative, &digits))
+    }
+}
+
+/// Reads the number of bytes, negative for a negative number.
+fn read_length(reader: &mut Reader<'_>) -> Result<i64> {
+    let flag = long::read(reader)?;
+    if flag.unsigned_abs() > MAX_BYTES as u64 {
+        invalid(format!("invalid length {flag} of an encoded integer"))
+    } else {
+        Ok(flag)
+    }
+}
+
+text_impls!(BigInteger);

@@ -1,0 +1,140 @@
+//! Sets of bits (encodings §11.6).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::encoding::error::invalid;
+use crate::encoding::time::text_impls;
+use crate::encoding::value::plain_value;
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, uint};
+
+/// A set of bits, numbered from 0. Sorts as the large unsigned number the bits are.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct BitSet {
+    /// Big-endian, without leading zero bytes.
+    bytes: Box<[u8]>,
+}
+
+impl BitSet {
+    /// The set of the bits of a big-endian unsigned number.
+    pub fn from_be_bytes(bytes: &[u8]) -> Self {
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        BitSet { bytes: bytes[zeros..].into() }
+    }
+
+    /// The big-endian unsigned number of the bits, without leading zero bytes.
+    pub fn as_be_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether a bit is set.
+    pub fn contains(&self, bit: usize) -> bool {
+        self.bytes.iter().rev().nth(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    }
+
+    /// The bits that are set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let bits = |(index, byte): (usize, u8)| {
+            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| index * 8 + bit)
+        };
+        self.bytes.iter().rev().copied().enumerate().flat_map(bits)
+    }
+}
+
+impl FromIterator<usize> for BitSet {
+    /// The set of these bits. Takes an eighth of the largest number in bytes.
+    fn from_iter<I: IntoIterator<Item = usize>>(bits: I) -> Self {
+        let mut bytes = Vec::new();
+        for bit in bits {
+            if bytes.len() <= bit / 8 {
+                bytes.resize(bit / 8 + 1, 0);
+            }
+            bytes[bit / 8] |= 1 << (bit % 8);
+        }
+        bytes.reverse();
+        Self::from_be_bytes(&bytes)
+    }
+}
+
+impl PartialOrd for BitSet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for BitSet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bytes.len().cmp(&other.bytes.len()).then_with(|| self.bytes.cmp(&other.bytes))
+    }
+}
+
+impl fmt::Display for BitSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str("]")
+    }
+}
+
+impl fmt::Debug for BitSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl Encodable for BitSet {
+    const PREFIX_FF: bool = false;
+    plain_value!(BitSet);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("BitSet")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let length = uint::check(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX))?;
+        uint::write(length, out);
+        out.extend_from_slice(&self.bytes);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let length = uint::read(reader)?;
+        reader.take(length as usize).map(Self::from_be_bytes)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        let length = uint::read(reader)?;
+        reader.take(length as usize).map(drop)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let digits = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'))
+            .filter(|digits| digits.len().is_multiple_of(2));
+        let bytes: Option<Vec<u8>> = digits.and_then(|digits| {
+            digits
+                .as_bytes()
+                .chunks_exact(2)
+                .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
+                .collect()
+        });
+        match bytes {
+            Some(bytes) => Ok(Self::from_be_bytes(&bytes)),
+            None => invalid(format!(
+                "invalid bit set {text:?}: pairs of lower-case hex digits in brackets expected"
+            )),
+        }
+    }
+}
+
+text_impls!(BitSet);

@@ -1,0 +1,63 @@
+//! File paths.
+
+use std::borrow::Cow;
+
+use super::string_type;
+use crate::encoding::{JavaString, Result, Value};
+
+/// A path of a file, as `java.io.File` has it on Unix: without doubled slashes, and without one at the end.
+///
+/// It is a string: nothing asks whether such a file exists, and `.` and `..` stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilePath(JavaString);
+
+impl FilePath {
+    /// The path of this text.
+    pub fn new(path: &str) -> Self {
+        FilePath(normalize(path.into()))
+    }
+
+    /// The path of any string of Java's.
+    ///
+    /// # Errors
+    /// None; a `Result` as for the other types stored as strings.
+    pub fn from_java(path: JavaString) -> Result<Self> {
+        Ok(FilePath(normalize(path)))
+    }
+
+    /// The path as a string.
+    pub fn as_java(&self) -> Cow<'_, JavaString> {
+        Cow::Borrowed(&self.0)
+    }
+
+    /// The path as text; `None` if it has unpaired surrogates.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_str()
+    }
+
+    fn check_readable(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn normalize(path: JavaString) -> JavaString {
+    const SLASH: u16 = b'/' as u16;
+    let normal = path
+        .as_str()
+        .is_some_and(|text| !text.contains("//") && (text == "/" || !text.ends_with('/')));
+    if normal {
+        return path;
+    }
+    let mut units: Vec<u16> = Vec::new();
+    for unit in path.units() {
+        if unit != SLASH || units.last() != Some(&SLASH) {
+            units.push(unit);
+        }
+    }
+    if units.len() > 1 && units.last() == Some(&SLASH) {
+        units.pop();
+    }
+    JavaString::from_units(&units)
+}
+
+string_type!(FilePath, "File");

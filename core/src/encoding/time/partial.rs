@@ -1,0 +1,340 @@
+//! Parts of dates and spans of calendar time: `Year`, `YearMonth`, `MonthDay`, `Period` (encodings §12).
+
+use std::fmt;
+
+use super::calendar::{MAX_YEAR, month_length};
+use super::scan::{Scanner, number, out_of_range, parse_all};
+use super::text_impls;
+use crate::encoding::error::invalid;
+use crate::encoding::value::plain_value;
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long, uint};
+
+/// A year, within ±999 999 999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Year(i32);
+
+impl Year {
+    /// A year.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of ±999 999 999.
+    pub fn new(year: i32) -> Result<Self> {
+        if i64::from(year).abs() <= MAX_YEAR {
+            Ok(Year(year))
+        } else {
+            out_of_range("year", year.into())
+        }
+    }
+
+    /// The number.
+    pub fn get(self) -> i32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Year {
+    /// As Java prints it: years below −9999 with a plus sign, so that they do not read back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.0 {
+            _ if self.0.unsigned_abs() > 9999 => "+",
+            ..0 => "-",
+            _ => "",
+        };
+        write!(f, "{sign}{:04}", self.0.unsigned_abs())
+    }
+}
+
+impl Encodable for Year {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+    plain_value!(Year);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("Year")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        long::write(self.0.into(), out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        Self::new(long::read(reader)? as i32)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        long::skip(reader)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        parse_all("year", text, |scanner| {
+            let negative = scanner.sign().unwrap_or(false);
+            let year = number(scanner.digits(9))? as i32;
+            Some(Year(if negative { -year } else { year }))
+        })
+    }
+}
+
+/// A month of a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct YearMonth {
+    year: i32,
+    month: u8,
+}
+
+impl YearMonth {
+    /// A month (1 – 12) of a year.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the year is outside of ±999 999 999 or there is no such month.
+    pub fn new(year: i32, month: u8) -> Result<Self> {
+        Year::new(year)?;
+        if (1..=12).contains(&month) {
+            Ok(YearMonth { year, month })
+        } else {
+            out_of_range("month", month.into())
+        }
+    }
+
+    /// The year.
+    pub fn year(self) -> i32 {
+        self.year
+    }
+
+    /// The month, 1 – 12.
+    pub fn month(self) -> u8 {
+        self.month
+    }
+}
+
+impl fmt::Display for YearMonth {
+    /// As Java prints it: years above 9999 without a sign.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{:04}-{:02}",
+            if self.year < 0 { "-" } else { "" },
+            self.year.unsigned_abs(),
+            self.month
+        )
+    }
+}
+
+impl Encodable for YearMonth {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+    plain_value!(YearMonth);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("YearMonth")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        long::write(self.year.into(), out);
+        long::write(self.month.into(), out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let year = long::read(reader)? as i32;
+        let month = long::read(reader)? as i32;
+        match u8::try_from(month) {
+            Ok(month) => Self::new(year, month),
+            Err(_) => out_of_range("month", month.into()),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        long::skip(reader)?;
+        long::skip(reader)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        parse_all("year and month", text, |scanner| {
+            let year = scanner.year()?;
+            scanner.eat(b'-')?;
+            let month = scanner.two()?;
+            Self::new(i32::try_from(year).ok()?, month).ok()
+        })
+    }
+}
+
+/// A day of a month, in any year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MonthDay {
+    month: u8,
+    day: u8,
+}
+
+/// Any leap year: in them, February has all its days.
+const LEAP_YEAR: i64 = 2000;
+
+impl MonthDay {
+    /// A day of a month (1 – 12).
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if there is no such day in any year.
+    pub fn new(month: u8, day: u8) -> Result<Self> {
+        if (1..=month_length(LEAP_YEAR, month)).contains(&day) {
+            Ok(MonthDay { month, day })
+        } else {
+            invalid(format!("there is no day {day} of month {month}"))
+        }
+    }
+
+    /// The month, 1 – 12.
+    pub fn month(self) -> u8 {
+        self.month
+    }
+
+    /// The day of the month.
+    pub fn day(self) -> u8 {
+        self.day
+    }
+}
+
+impl fmt::Display for MonthDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--{:02}-{:02}", self.month, self.day)
+    }
+}
+
+impl Encodable for MonthDay {
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+    plain_value!(MonthDay);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("MonthDay")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        uint::write(u32::from(self.month - 1) << 5 | u32::from(self.day - 1), out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let number = uint::read(reader)?;
+        match u8::try_from(number >> 5) {
+            Ok(month) if month < 12 => Self::new(month + 1, (number & 31) as u8 + 1),
+            _ => out_of_range("month", i64::from(number >> 5) + 1),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        uint::skip(reader)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        parse_all("month and day", text, |scanner| {
+            scanner.eat(b'-')?;
+            scanner.eat(b'-')?;
+            let month = scanner.two()?;
+            scanner.eat(b'-')?;
+            Self::new(month, scanner.two()?).ok()
+        })
+    }
+}
+
+/// A span of years, months and days, which are kept apart. Sorts by years, then months, then days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Period {
+    /// Years.
+    pub years: i32,
+    /// Months, of any number.
+    pub months: i32,
+    /// Days, of any number.
+    pub days: i32,
+}
+
+impl Period {
+    fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
+        let negated = scanner.sign().unwrap_or(false);
+        scanner.eat(b'P')?;
+        let mut count = 0;
+        // Java reads a number before it negates it.
+        let mut part = |scanner: &mut Scanner<'_>, unit: u8| -> Option<i32> {
+            let mut ahead = scanner.clone();
+            let negative = ahead.sign().unwrap_or(false);
+            let digits = ahead.digits(usize::MAX);
+            if digits.is_empty() || ahead.eat(unit).is_none() {
+                return Some(0);
+            }
+            *scanner = ahead;
+            count += 1;
+            let magnitude = number(digits)?;
+            let number = i32::try_from(if negative { -magnitude } else { magnitude }).ok()?;
+            if negated { number.checked_neg() } else { Some(number) }
+        };
+        let years = part(scanner, b'Y')?;
+        let months = part(scanner, b'M')?;
+        let weeks = part(scanner, b'W')?;
+        let days = part(scanner, b'D')?.checked_add(weeks.checked_mul(7)?)?;
+        (count > 0).then_some(Period { years, months, days })
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Period::default() {
+            return f.write_str("P0D");
+        }
+        f.write_str("P")?;
+        for (number, unit) in [(self.years, 'Y'), (self.months, 'M'), (self.days, 'D')] {
+            if number != 0 {
+                write!(f, "{number}{unit}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Encodable for Period {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    plain_value!(Period);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("Period")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        [self.years, self.months, self.days]
+            .into_iter()
+            .for_each(|part| long::write(part.into(), out));
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut part = || long::read(reader).map(|part| part as i32);
+        Ok(Period { years: part()?, months: part()?, days: part()? })
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        (0..3).try_for_each(|_| long::skip(reader))
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        parse_all("period", text, Self::scan)
+    }
+}
+
+text_impls!(Year, YearMonth, MonthDay, Period);

@@ -1,0 +1,189 @@
+//! Reading the parts of date and time texts.
+
+use super::calendar::{MAX_YEAR, month_length};
+use crate::encoding::EncodingError;
+use crate::encoding::error::{Result, invalid};
+
+/// A position in a text; every method returns `None` if what it looks for is not there.
+#[derive(Debug, Clone)]
+pub(crate) struct Scanner<'t> {
+    rest: &'t [u8],
+}
+
+impl<'t> Scanner<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Scanner { rest: text.as_bytes() }
+    }
+
+    pub(crate) fn at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    /// One byte, in either case if it is a letter given in upper case.
+    pub(crate) fn eat(&mut self, wanted: u8) -> Option<()> {
+        let (first, rest) = self.rest.split_first()?;
+        if !first.eq_ignore_ascii_case(&wanted) {
+            return None;
+        }
+        self.rest = rest;
+        Some(())
+    }
+
+    /// Exactly two digits.
+    pub(crate) fn two(&mut self) -> Option<u8> {
+        match self.rest {
+            [a @ b'0'..=b'9', b @ b'0'..=b'9', rest @ ..] => {
+                self.rest = rest;
+                Some((a - b'0') * 10 + (b - b'0'))
+            }
+            _ => None,
+        }
+    }
+
+    /// The digits here, at most `max` of them.
+    pub(crate) fn digits(&mut self, max: usize) -> &'t [u8] {
+        let count = self.rest.iter().take(max).take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        digits
+    }
+
+    /// A sign if there is one: true for `-`.
+    pub(crate) fn sign(&mut self) -> Option<bool> {
+        let negative = match self.peek()? {
+            b'-' => true,
+            b'+' => false,
+            _ => return None,
+        };
+        self.rest = &self.rest[1..];
+        Some(negative)
+    }
+
+    /// A year: four digits, more only after a sign; a plus sign only before more than four.
+    pub(crate) fn year(&mut self) -> Option<i64> {
+        let sign = self.sign();
+        let digits = self.digits(10);
+        let number = number(digits)?;
+        match sign {
+            _ if digits.len() < 4 => None,
+            None if digits.len() > 4 => None,
+            Some(false) if digits.len() == 4 => None,
+            Some(true) if number == 0 => None,
+            Some(true) => Some(-number),
+            _ => Some(number),
+        }
+    }
+
+    /// A date without any check of the year's range.
+    pub(crate) fn date(&mut self) -> Option<(i64, u8, u8)> {
+        let year = self.year()?;
+        self.eat(b'-')?;
+        let month = self.two()?;
+        self.eat(b'-')?;
+        let day = self.two()?;
+        (1..=month_length(year, month)).contains(&day).then_some((year, month, day))
+    }
+
+    /// A date of the years that dates have.
+    pub(crate) fn local_date(&mut self) -> Option<(i64, u8, u8)> {
+        self.date().filter(|(year, ..)| (-MAX_YEAR..=MAX_YEAR).contains(year))
+    }
+
+    /// Nanoseconds: a point and up to nine digits, if there is a point.
+    pub(crate) fn fraction(&mut self) -> i64 {
+        if self.eat(b'.').is_none() { 0 } else { fraction(self.digits(9)) }
+    }
+
+    /// Hours, minutes, and maybe seconds and a fraction, as nanoseconds.
+    pub(crate) fn local_time(&mut self) -> Option<i64> {
+        let hour = self.two().filter(|&hour| hour < 24)?;
+        self.eat(b':')?;
+        let minute = self.two().filter(|&minute| minute < 60)?;
+        let minutes = i64::from(hour) * 60 + i64::from(minute);
+        let mut nanos = 0;
+        if self.eat(b':').is_some() {
+            let second = self.two().filter(|&second| second < 60)?;
+            nanos = i64::from(second) * 1_000_000_000 + self.fraction();
+        }
+        Some(minutes * 60_000_000_000 + nanos)
+    }
+
+    /// `Z` or sign, hours, minutes and maybe seconds, in seconds; `lenient`: minutes may be missing.
+    pub(crate) fn offset(&mut self, lenient: bool) -> Option<i64> {
+        if self.eat(b'Z').is_some() {
+            return Some(0);
+        }
+        let negative = self.sign()?;
+        let hour = self.two().filter(|&hour| hour < 24)?;
+        let (mut minute, mut second) = (0, 0);
+        if self.peek() == Some(b':') || !lenient {
+            self.eat(b':')?;
+            minute = self.two().filter(|&minute| minute < 60)?;
+            if self.eat(b':').is_some() {
+                second = self.two().filter(|&second| second < 60)?;
+            }
+        }
+        let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
+        Some(if negative { -seconds } else { seconds })
+    }
+}
+
+/// The number of these digits; `None` if there are none or too many.
+pub(crate) fn number(digits: &[u8]) -> Option<i64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0i64, |number, digit| {
+        number.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
+    })
+}
+
+/// Nanoseconds of the digits after the point, of which there are at most nine.
+pub(crate) fn fraction(digits: &[u8]) -> i64 {
+    let value = digits.iter().fold(0, |nanos, digit| nanos * 10 + i64::from(digit - b'0'));
+    value * 10i64.pow(9u32.saturating_sub(digits.len() as u32))
+}
+
+/// The result of parsing, or an error that quotes the text.
+pub(crate) fn parsed<T>(what: &str, text: &str, value: Option<T>) -> Result<T> {
+    value.ok_or_else(|| EncodingError::Invalid(format!("invalid {what} {text:?}")))
+}
+
+/// Parses all of a text.
+pub(crate) fn parse_all<T>(
+    what: &str,
+    text: &str,
+    parse: impl FnOnce(&mut Scanner<'_>) -> Option<T>,
+) -> Result<T> {
+    let mut scanner = Scanner::new(text);
+    let value = parse(&mut scanner);
+    parsed(what, text, value.filter(|_| scanner.at_end()))
+}
+
+/// An error for a part that is out of its range.
+pub(crate) fn out_of_range<T>(what: &str, value: i64) -> Result<T> {
+    invalid(format!("{what} {value} is out of range"))
+}
+
+/// A year as dates print it: at least four digits, `-` for years before 0, `+` above 9999.
+pub(crate) fn print_year(year: i64) -> String {
+    match year {
+        ..0 => format!("-{:04}", -year),
+        0..=9999 => format!("{year:04}"),
+        _ => format!("+{year}"),
+    }
+}
+
+/// The shortest of 3, 6 and 9 digits after the point; nothing for 0.
+pub(crate) fn print_fraction(nanos: u32) -> String {
+    match nanos {
+        0 => String::new(),
+        _ if nanos.is_multiple_of(1_000_000) => format!(".{:03}", nanos / 1_000_000),
+        _ if nanos.is_multiple_of(1000) => format!(".{:06}", nanos / 1000),
+        _ => format!(".{nanos:09}"),
+    }
+}

