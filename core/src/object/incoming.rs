@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Result, Transaction};
+use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
 use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
 
@@ -78,7 +78,7 @@ impl Transaction<'_> {
     /// The objects that refer to `target` through this field and, by their own schema and type, ask for
     /// this action when it is deleted; ascending. One seek and one step per holder. Where holders may
     /// ask for different actions, one get for each that is not known yet.
-    pub(super) fn holders(
+    pub(super) fn asking_holders(
         &self,
         incoming: &Incoming,
         target: ObjId,
@@ -93,7 +93,11 @@ impl Transaction<'_> {
         if !holders.is_empty() && !incoming.always_asks(action, target_type) {
             let mut asking = Vec::with_capacity(holders.len());
             for holder in holders {
-                let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
+                let object_type = match self.find_info(holder) {
+                    Ok(info) => info.and_then(|info| info.object_type),
+                    Err(Error::UnknownType { .. }) => None,
+                    Err(error) => return Err(error),
+                };
                 let place = object_type.as_deref().and_then(|object_type| {
                     let (_, part) = field_or_part(object_type, incoming.field)?;
                     part.simple()?.reference.as_ref()

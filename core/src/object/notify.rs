@@ -124,27 +124,43 @@ impl Transaction<'_> {
     /// fails, everything is as before and nothing is told. Within another such operation or a
     /// listener the changes are told by the outermost one.
     pub(crate) fn mutate<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.mutate_then(body, |_| Ok(()))
+    }
+
+    /// As [`Transaction::mutate`], and if `body` succeeds, runs `tell` before the changes are told.
+    /// What `tell` changes is told with them. If `tell` fails, what `body` did stays (unless this is
+    /// part of a larger operation), and the changes are told all the same.
+    pub(crate) fn mutate_then<R>(
+        &self,
+        body: impl FnOnce() -> Result<R>,
+        tell: impl FnOnce(&R) -> Result<()>,
+    ) -> Result<R> {
         self.check_open()?;
-        let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
-        if let Some(mark) = mark {
-            let result = self.store.operation(body);
-            if result.is_err() {
-                if let Some(pending) = &mut *self.pending.borrow_mut() {
-                    pending.truncate(mark);
-                }
-            }
-            return result;
+        if self.pending.borrow().is_some() {
+            let result = self.operation(body)?;
+            return tell(&result).map(|()| result);
         }
         if self.listeners.borrow().is_empty() {
             return self.store.operation(body);
         }
         self.pending.replace(Some(Pending::default()));
-        let quiet = EndPending(self);
+        let _quiet = EndPending(self);
+        let result = self.store.operation(body)?;
+        let told = tell(&result);
+        self.deliver()?;
+        told.map(|()| result)
+    }
+
+    /// Runs `body` as one operation: if it fails, everything is as before, and the changes it queued
+    /// are forgotten.
+    pub(crate) fn operation<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
         let result = self.store.operation(body);
-        if result.is_ok() {
-            self.deliver()?;
+        if result.is_err()
+            && let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut())
+        {
+            pending.truncate(mark);
         }
-        drop(quiet);
         result
     }
 

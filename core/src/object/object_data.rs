@@ -10,8 +10,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// The values of all fields of an object, encoded, in one buffer.
 ///
-/// Got by loading an object, or built to create one: then every field starts with its default value
-/// or empty. Nothing is decoded before it is asked for, so damage in one field does not hide the
+/// Got by loading an object, or from an [`ObjectBuilder`]. Nothing is decoded before it is asked for, so damage in one field does not hide the
 /// others.
 #[derive(Debug, Clone)]
 pub struct ObjectData {
@@ -46,16 +45,9 @@ pub enum FieldValue {
 }
 
 impl ObjectData {
-    /// An object of this type with default values and empty collections.
-    pub fn new(object_type: Arc<ResolvedType>) -> Self {
+    /// Nothing yet.
+    pub(crate) fn new(object_type: Arc<ResolvedType>) -> Self {
         ObjectData { object_type, bytes: Vec::new(), pairs: Vec::new() }
-    }
-
-    /// Starts anew with another object, keeping the memory.
-    pub fn reset(&mut self, object_type: Arc<ResolvedType>) {
-        self.object_type = object_type;
-        self.bytes.clear();
-        self.pairs.clear();
     }
 
     /// The type whose fields these are.
@@ -196,154 +188,13 @@ impl ObjectData {
         ))
     }
 
-    // ------------------------------------------------------------------ building
-
-    /// Sets a simple field to the encoded value that `write` appends.
-    ///
-    /// # Errors
-    /// Those of `write`; nothing is added then.
-    pub fn write_simple(
-        &mut self,
-        field: &ResolvedField,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-    ) -> Result<(), EncodingError> {
-        let start = self.bytes.len();
-        self.append(field, start, write)
-    }
-
-    /// Sets a counter.
-    pub fn write_counter(&mut self, field: &ResolvedField, value: i64) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&value.to_be_bytes());
-        self.push(field.storage_id, start, start);
-    }
-
-    /// Adds an element, which `write` appends, to a set. Elements can be added in any order; equal
-    /// ones are one.
-    ///
-    /// # Errors
-    /// Those of `write`; nothing is added then.
-    pub fn write_set_element(
-        &mut self,
-        field: &ResolvedField,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-    ) -> Result<(), EncodingError> {
-        let start = self.bytes.len();
-        if let Err(error) = write(&mut self.bytes) {
-            self.bytes.truncate(start);
-            return Err(error);
-        }
-        let end = self.bytes.len();
-        self.push(field.storage_id, start, end);
-        Ok(())
-    }
-
-    /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
-    /// be given.
-    ///
-    /// # Errors
-    /// Those of `write`; nothing is added then.
-    pub fn write_list_element(
-        &mut self,
-        field: &ResolvedField,
-        position: u32,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-    ) -> Result<(), EncodingError> {
-        let start = self.bytes.len();
-        uint::write(position, &mut self.bytes);
-        self.append(field, start, write)
-    }
-
-    /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
-    /// of those with equal keys the last one counts.
-    ///
-    /// # Errors
-    /// Those of `key` and `value`; nothing is added then.
-    pub fn write_map_entry(
-        &mut self,
-        field: &ResolvedField,
-        key: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-        value: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-    ) -> Result<(), EncodingError> {
-        let start = self.bytes.len();
-        if let Err(error) = key(&mut self.bytes) {
-            self.bytes.truncate(start);
-            return Err(error);
-        }
-        self.append(field, start, value)
-    }
-
-    fn append(
-        &mut self,
-        field: &ResolvedField,
-        start: usize,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
-    ) -> Result<(), EncodingError> {
-        let value = self.bytes.len();
-        if let Err(error) = write(&mut self.bytes) {
-            self.bytes.truncate(start);
-            return Err(error);
-        }
-        self.push(field.storage_id, start, value);
-        Ok(())
-    }
-
-    /// Adds a pair as it stands in the store.
+    /// Adds a pair as it stands in the store, where it follows the pairs added before.
     pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let at = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.push(field, start, at);
-    }
-
-    fn push(&mut self, field: StorageId, start: usize, value: usize) {
-        let pair = PairAt { field, start, value, end: self.bytes.len() };
-        let key = self.bytes.get(start..value).unwrap_or_default();
-        let in_order = match self.pairs.last() {
-            None => true,
-            Some(last) if last.field != field => last.field < field,
-            Some(last) => self.key(last) < key,
-        };
-        if in_order {
-            self.pairs.push(pair);
-            return;
-        }
-        let at = self.pairs.binary_search_by(|other| {
-            other.field.cmp(&field).then_with(|| self.key(other).cmp(key))
-        });
-        match at {
-            Ok(at) => {
-                if let Some(old) = self.pairs.get_mut(at) {
-                    *old = pair;
-                }
-            }
-            Err(at) => self.pairs.insert(at, pair),
-        }
-    }
-
-    /// Removes everything that equals a default and brings the data into the form that is stored.
-    pub(crate) fn normalize(&mut self) {
-        let ObjectData { object_type, bytes, pairs } = self;
-        pairs.retain(|pair| {
-            object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
-                ResolvedKind::Simple(simple) => {
-                    bytes.get(pair.value..pair.end) != Some(&*simple.default)
-                }
-                _ => true,
-            })
-        });
-        let missing: Vec<_> = self
-            .object_type
-            .fields
-            .iter()
-            .filter(|field| matches!(field.kind, ResolvedKind::Counter))
-            .filter(|field| self.of(field.storage_id).is_empty())
-            .map(Arc::clone)
-            .collect();
-        for field in missing {
-            self.write_counter(&field, 0);
-        }
+        self.pairs.push(PairAt { field, start, value: at, end: self.bytes.len() });
     }
 
     // ------------------------------------------------------------------ index entries
@@ -457,6 +308,174 @@ impl ObjectData {
             }
         }
         Ok(())
+    }
+}
+
+/// Collects the values of an object, in any order.
+///
+/// Fields that are not given have their default value or are empty. Values are given encoded.
+#[derive(Debug)]
+pub struct ObjectBuilder {
+    data: ObjectData,
+    in_order: bool,
+}
+
+impl ObjectBuilder {
+    /// An object of this type with default values and empty collections.
+    pub fn new(object_type: Arc<ResolvedType>) -> Self {
+        ObjectBuilder { data: ObjectData::new(object_type), in_order: true }
+    }
+
+    /// Reuses the memory of an object that is no longer needed.
+    pub fn reusing(mut data: ObjectData, object_type: Arc<ResolvedType>) -> Self {
+        data.object_type = object_type;
+        data.bytes.clear();
+        data.pairs.clear();
+        ObjectBuilder { data, in_order: true }
+    }
+
+    /// The type.
+    pub fn object_type(&self) -> &Arc<ResolvedType> {
+        &self.data.object_type
+    }
+
+    /// Sets a simple field to the encoded value that `write` appends.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_simple(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        self.append(field, start, write)
+    }
+
+    /// Sets a counter.
+    pub fn write_counter(&mut self, field: &ResolvedField, value: i64) {
+        let start = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(&value.to_be_bytes());
+        self.push(field.storage_id, start, start);
+    }
+
+    /// Adds an element, which `write` appends, to a set. Elements can be added in any order; equal
+    /// ones are one.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_set_element(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        if let Err(error) = write(&mut self.data.bytes) {
+            self.data.bytes.truncate(start);
+            return Err(error);
+        }
+        let end = self.data.bytes.len();
+        self.push(field.storage_id, start, end);
+        Ok(())
+    }
+
+    /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
+    /// be given.
+    ///
+    /// # Errors
+    /// Those of `write`; nothing is added then.
+    pub fn write_list_element(
+        &mut self,
+        field: &ResolvedField,
+        position: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        uint::write(position, &mut self.data.bytes);
+        self.append(field, start, write)
+    }
+
+    /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
+    /// of those with equal keys the last one counts.
+    ///
+    /// # Errors
+    /// Those of `key` and `value`; nothing is added then.
+    pub fn write_map_entry(
+        &mut self,
+        field: &ResolvedField,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        if let Err(error) = key(&mut self.data.bytes) {
+            self.data.bytes.truncate(start);
+            return Err(error);
+        }
+        self.append(field, start, value)
+    }
+
+    fn append(
+        &mut self,
+        field: &ResolvedField,
+        start: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let value = self.data.bytes.len();
+        if let Err(error) = write(&mut self.data.bytes) {
+            self.data.bytes.truncate(start);
+            return Err(error);
+        }
+        self.push(field.storage_id, start, value);
+        Ok(())
+    }
+
+    fn push(&mut self, field: StorageId, start: usize, value: usize) {
+        let pair = PairAt { field, start, value, end: self.data.bytes.len() };
+        self.in_order &= match self.data.pairs.last() {
+            None => true,
+            Some(last) if last.field != field => last.field < field,
+            Some(last) => self.data.key(last) < self.data.key(&pair),
+        };
+        self.data.pairs.push(pair);
+    }
+
+    /// Adds a pair as it stands in the store.
+    pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
+        let start = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(key);
+        let at = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(value);
+        self.push(field, start, at);
+    }
+
+    /// The object. Values that equal defaults are left out, counters not given are 0.
+    pub fn finish(mut self) -> ObjectData {
+        let counters = self.data.object_type.fields.iter();
+        let counters: Vec<_> = counters
+            .filter(|field| matches!(field.kind, ResolvedKind::Counter))
+            .filter(|field| !self.data.pairs.iter().any(|pair| pair.field == field.storage_id))
+            .map(Arc::clone)
+            .collect();
+        for counter in counters {
+            self.write_counter(&counter, 0);
+        }
+        let ObjectData { object_type, bytes, mut pairs } = self.data;
+        if !self.in_order {
+            let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
+            // The last one given of several pairs with the same key comes first and is kept.
+            pairs.reverse();
+            pairs.sort_by(|a, b| a.field.cmp(&b.field).then_with(|| key(a).cmp(&key(b))));
+            pairs.dedup_by(|b, a| a.field == b.field && key(a) == key(b));
+        }
+        pairs.retain(|pair| {
+            object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    bytes.get(pair.value..pair.end) != Some(&*simple.default)
+                }
+                _ => true,
+            })
+        });
+        ObjectData { object_type, bytes, pairs }
     }
 }
 

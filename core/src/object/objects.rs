@@ -7,11 +7,10 @@ use permazen_kv::{Direction, KeySpan};
 use super::change::ChangeKind;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
-use super::object_data::ObjectData;
+use super::object_data::{ObjectBuilder, ObjectData};
 use super::references::describe;
 use super::store::Undo;
 use super::{Error, Result, Transaction};
-use crate::encoding::Reader;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
@@ -101,7 +100,7 @@ impl Transaction<'_> {
             schema: Some(schema.id),
         })?;
         let id = self.free_id(object_type.storage_id, type_name)?;
-        self.create_new(id, ObjectData::new(Arc::clone(object_type)))?;
+        self.create_new(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         Ok(id)
     }
 
@@ -127,14 +126,15 @@ impl Transaction<'_> {
         if self.exists(id)? {
             return Ok(false);
         }
-        self.create_new(id, ObjectData::new(Arc::clone(object_type)))?;
+        self.create_new(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         Ok(true)
     }
 
     /// Creates an object with all its values, with a random id unless one is given. None if there is
     /// an object with that id already; nothing happens then.
     ///
-    /// The type in `data` must be of a schema recorded in this database. Listeners are told as if the
+    /// The object gets the schema of the type in `data`, which must be recorded in this database.
+    /// Listeners are told as if the
     /// object had been created with default values and then all others been set.
     ///
     /// Cost: one get for the id, one get for each reference that may not dangle, one put for each pair
@@ -144,7 +144,7 @@ impl Transaction<'_> {
     /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type;
     /// [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
     /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
-    pub fn create_with(&self, id: Option<ObjId>, data: ObjectData) -> Result<Option<ObjId>> {
+    pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
         self.check_open()?;
         let object_type = Arc::clone(data.object_type());
         self.check_recorded(&object_type)?;
@@ -194,26 +194,33 @@ impl Transaction<'_> {
     }
 
     /// Writes an object that is known not to exist, and tells about it.
-    fn create_new(&self, id: ObjId, mut data: ObjectData) -> Result<()> {
-        data.normalize();
-        let data = &data;
-        let object_type = data.object_type();
-        self.mutate(|| {
-            data.each_reference(|field, bytes| {
-                self.check_reference_exists(id, field, bytes)?;
-                self.check_reference_type(id, field, bytes)
-            })?;
-            self.put_object(id, data)?;
-            if !self.silent.get() && self.listeners.borrow().watches_any_field(object_type) {
+    fn create_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        self.put_new(id, data)?;
+        self.tell_created(id)?;
+        if self.watches_content(data.object_type()) {
+            self.mutate(|| {
                 self.queue_content(id, data);
-            }
-            Ok(())
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes an object that is known not to exist, after checking its references.
+    pub(super) fn put_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        self.operation(|| {
+            self.check_references(id, data)?;
+            self.put_object(id, data)
         })
-        .and_then(|()| self.tell_created(id))
+    }
+
+    /// Whether changes of any field of objects of this type have to be told.
+    pub(super) fn watches_content(&self, object_type: &ResolvedType) -> bool {
+        !self.silent.get() && self.listeners.borrow().watches_any_field(object_type)
     }
 
     /// Puts all pairs of an object that is known not to exist.
-    pub(super) fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         let describe_index = |key: &[u8]| {
             format!(
@@ -249,7 +256,7 @@ impl Transaction<'_> {
     }
 
     /// Queues what setting all values of a new object changes.
-    fn queue_content(&self, id: ObjId, data: &ObjectData) {
+    pub(super) fn queue_content(&self, id: ObjId, data: &ObjectData) {
         let object_type = data.object_type();
         for field in &object_type.fields {
             if !self.is_monitored(object_type, field) {
@@ -380,15 +387,4 @@ impl Transaction<'_> {
             Ok(true)
         })
     }
-}
-
-/// Refuses bytes that are not exactly one value of a simple field.
-pub(crate) fn check_encoded(id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<()> {
-    let Some(simple) = field.simple() else { return Ok(()) };
-    let mut reader = Reader::new(bytes);
-    simple
-        .encoding
-        .skip(&mut reader)
-        .and_then(|()| reader.finish())
-        .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
 }

@@ -1,0 +1,280 @@
+//! Copying objects within a transaction or into another one (transactions §13).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::content_change::Told;
+use super::missing::MissingTargets;
+use super::object_data::{ObjectBuilder, ObjectData};
+use super::references::{describe, target_of};
+use super::{Error, Migrate, Result, Transaction};
+use crate::id::ObjId;
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// Which ids objects get where they are copied to. An object mapped to `None` gets a new id when it is
+/// copied, which is then entered; other objects keep their ids. References are exchanged accordingly.
+pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
+
+/// How an object is copied.
+#[derive(Debug, Default)]
+pub struct CopyOptions<'a> {
+    migrate: Migrate,
+    silent: bool,
+    missing: Option<&'a mut MissingTargets>,
+    ids: Option<&'a mut IdMap>,
+}
+
+impl<'a> CopyOptions<'a> {
+    /// The object as it is, with its id; listeners at the destination are told.
+    pub fn new() -> Self {
+        CopyOptions::default()
+    }
+
+    /// First moves the object that is copied to the schema of its transaction.
+    #[must_use]
+    pub fn migrating(mut self, migrate: Migrate) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// Tells nobody of creation and changes at the destination.
+    #[must_use]
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    /// Lets references to objects missing at the destination pass where they are not allowed, and
+    /// notes them here.
+    #[must_use]
+    pub fn noting_missing(mut self, missing: &'a mut MissingTargets) -> Self {
+        self.missing = Some(missing);
+        self
+    }
+
+    /// Exchanges ids.
+    #[must_use]
+    pub fn mapping_ids(mut self, ids: &'a mut IdMap) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+}
+
+/// Copying objects.
+impl Transaction<'_> {
+    /// Copies all fields of an object into the object with the same id, or the one the id map says, in
+    /// another transaction or this one. True if that object was created by this. An existing one in
+    /// another schema is first moved to the schema of the source, an existing one's content is
+    /// replaced. Only this one object is copied.
+    ///
+    /// Cost: as [`Transaction::load`] here and [`Transaction::create_with`] or
+    /// [`Transaction::store_object`] there.
+    ///
+    /// # Errors
+    /// Nothing has changed at the destination then. [`Error::DeletedObject`], [`Error::UnknownType`],
+    /// [`Error::TypeNotInSchema`] about the source; [`Error::SchemaMismatch`] if the destination does
+    /// not record the schema, or the destination's id is of another type; [`Error::InvalidArgument`] if
+    /// a reference is mapped to no id; [`Error::DeletedObject`] and [`Error::InvalidValue`] for
+    /// references that are not allowed at the destination. Errors of listeners, after which the copy is
+    /// there.
+    pub fn copy_to(
+        &self,
+        source: ObjId,
+        dest: &Transaction<'_>,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        dest.check_open()?;
+        let data = self.load(source, options.migrate)?;
+        let object_type = data.object_type();
+        let schema = self.object_schema(source)?;
+        let mismatch = |what: String| Error::SchemaMismatch { what };
+        let dest_schema = dest.bundle().schema_by_id(schema.id).map(Arc::clone).ok_or_else(|| {
+            mismatch(format!(
+                "object {source} is of schema {}, which the destination does not record",
+                schema.id
+            ))
+        })?;
+        let dest_type = dest_schema.object_type(&object_type.name).ok_or_else(|| {
+            mismatch(format!("the destination has no object type {:?}", object_type.name))
+        })?;
+        let mapped = options.ids.as_ref().and_then(|ids| ids.get(&source).copied());
+        let id = match mapped {
+            Some(id) => id,
+            None => Some(source),
+        };
+        if let Some(id) = id.filter(|id| id.storage_id() != dest_type.storage_id) {
+            return Err(mismatch(format!(
+                "object {source} of type {:?} cannot be copied to {id}, which is of another type there",
+                object_type.name
+            )));
+        }
+        let fresh = id.is_none();
+        let id = match id {
+            Some(id) => id,
+            None => dest.free_id(dest_type.storage_id, &dest_type.name)?,
+        };
+        if fresh && let Some(ids) = &mut options.ids {
+            ids.insert(source, Some(id));
+        }
+        let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
+        let silent = options.silent;
+        let result = translate(&data, dest_type, id, options.ids.as_deref()).and_then(|new| {
+            dest.mutate_then(
+                || dest.with_copy_state(options, || dest.receive(id, &new, remapped)),
+                |created| {
+                    if *created && !silent {
+                        dest.tell_created(id)?;
+                        dest.queue_content(id, &new);
+                    }
+                    Ok(())
+                },
+            )
+        });
+        if fresh && result.is_err() && let Some(ids) = &mut options.ids {
+            ids.insert(source, None);
+        }
+        result
+    }
+
+    /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the
+    /// options say.
+    fn with_copy_state<R>(
+        &self,
+        options: &mut CopyOptions<'_>,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let missing = options.missing.as_deref_mut();
+        let noted = self.missing.replace(missing.is_some().then(MissingTargets::new));
+        let silent = self.silent.replace(options.silent);
+        let state = CopyState { tx: self, noted: Some(noted), silent };
+        let result = body();
+        if result.is_ok()
+            && let (Some(missing), Some(found)) = (missing, self.missing.borrow_mut().take())
+        {
+            missing.extend(found);
+        }
+        drop(state);
+        result
+    }
+
+    /// Makes `data` the content of an object, existing or not.
+    fn receive(&self, id: ObjId, data: &ObjectData, remapped: bool) -> Result<bool> {
+        if !self.exists(id)? {
+            self.put_new(id, data)?;
+            return Ok(true);
+        }
+        let wanted = data.object_type();
+        self.check_references(id, data)?;
+        if self.object_type(id)?.schema != wanted.schema {
+            let bundle = self.bundle();
+            let schema = bundle.schema(wanted.schema).ok_or_else(|| {
+                Error::inconsistent(format!("schema {} is not recorded", wanted.schema))
+            })?;
+            self.migrate_to(id, schema)?;
+        }
+        let old = self.load(id, Migrate::No)?;
+        let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
+        self.change_content(id, &old, data, told)?;
+        Ok(false)
+    }
+}
+
+/// Puts back what a transaction was before a copy.
+struct CopyState<'a, 'db> {
+    tx: &'a Transaction<'db>,
+    noted: Option<Option<MissingTargets>>,
+    silent: bool,
+}
+
+impl Drop for CopyState<'_, '_> {
+    fn drop(&mut self) {
+        self.tx.missing.replace(self.noted.take().flatten());
+        self.tx.silent.set(self.silent);
+    }
+}
+
+/// The content as the type of another database has it, with references exchanged.
+fn translate(
+    data: &ObjectData,
+    to: &Arc<ResolvedType>,
+    id: ObjId,
+    ids: Option<&IdMap>,
+) -> Result<ObjectData> {
+    let mut new = ObjectBuilder::new(Arc::clone(to));
+    let ids = ids.filter(|ids| !ids.is_empty());
+    for field in &to.fields {
+        let from = data.field(&field.name)?;
+        let map = |part: &ResolvedField, bytes: &[u8]| exchange(id, part, bytes, ids);
+        match &field.kind {
+            ResolvedKind::Simple(_) => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(field, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Counter => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, value);
+                }
+            }
+            ResolvedKind::Set { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, map(element, key)?.as_bytes(key), value);
+                }
+            }
+            ResolvedKind::List { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(element, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Map { key: keys, value: values } => {
+                for (key, value) in data.pairs(from) {
+                    let (new_key, new_value) = (map(keys, key)?, map(values, value)?);
+                    new.push_pair(
+                        field.storage_id,
+                        new_key.as_bytes(key),
+                        new_value.as_bytes(value),
+                    );
+                }
+            }
+        }
+    }
+    Ok(new.finish())
+}
+
+/// What became of an encoded value.
+enum Exchanged {
+    Same,
+    By([u8; 8]),
+}
+
+impl Exchanged {
+    fn as_bytes<'a>(&'a self, same: &'a [u8]) -> &'a [u8] {
+        match self {
+            Exchanged::Same => same,
+            Exchanged::By(bytes) => bytes,
+        }
+    }
+}
+
+fn exchange(
+    id: ObjId,
+    part: &ResolvedField,
+    bytes: &[u8],
+    ids: Option<&IdMap>,
+) -> Result<Exchanged> {
+    let Some(ids) = ids else { return Ok(Exchanged::Same) };
+    if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+        return Ok(Exchanged::Same);
+    }
+    let target = target_of(bytes)
+        .map_err(|reason| Error::inconsistent(format!("{}: {reason}", describe(id, part))))?;
+    match target.and_then(|target| ids.get(&target).map(|mapped| (target, mapped))) {
+        None => Ok(Exchanged::Same),
+        Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
+        Some((target, None)) => Err(Error::invalid_argument(format!(
+            "{} refers to {target}, for which the id map has no id",
+            describe(id, part)
+        ))),
+    }
+}
