@@ -123,11 +123,9 @@ impl Transaction<'_> {
                     }
                     let undo = before.map_or(Undo::Absent, |(_, _, before)| Undo::Old(before));
                     self.store.put(&at(field, rest), value, undo).map_err(|error| {
-                        error.with_key_of(|| {
-                            match new.object_type().field_by_storage_id(field) {
-                                Some(field) => describe(id, field),
-                                None => format!("field #{field} of object {id}"),
-                            }
+                        error.with_key_of(|| match new.object_type().field_by_storage_id(field) {
+                            Some(field) => describe(id, field),
+                            None => format!("field #{field} of object {id}"),
                         })
                     })
                 }
@@ -153,9 +151,9 @@ fn content_changes(
     queue: &mut dyn FnMut(ChangeKind),
 ) -> Result<()> {
     let refers = || {
-        field.sub_fields().any(|part| {
-            part.simple().is_some_and(|simple| simple.reference.is_some())
-        })
+        field
+            .sub_fields()
+            .any(|part| part.simple().is_some_and(|simple| simple.reference.is_some()))
     };
     match &field.kind {
         ResolvedKind::Simple(_) => {
@@ -174,7 +172,8 @@ fn content_changes(
             if old.pairs(field).len() > 0 {
                 queue(ChangeKind::SetClear);
             }
-            new.pairs(field).for_each(|(value, _)| queue(ChangeKind::SetAdd { value: value.into() }));
+            new.pairs(field)
+                .for_each(|(value, _)| queue(ChangeKind::SetAdd { value: value.into() }));
             Ok(())
         }
         ResolvedKind::Map { .. } if told == Told::ClearedAndFilled && refers() => {

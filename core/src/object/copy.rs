@@ -89,12 +89,13 @@ impl Transaction<'_> {
         let object_type = data.object_type();
         let schema = self.object_schema(source)?;
         let mismatch = |what: String| Error::SchemaMismatch { what };
-        let dest_schema = dest.bundle().schema_by_id(schema.id).map(Arc::clone).ok_or_else(|| {
-            mismatch(format!(
-                "object {source} is of schema {}, which the destination does not record",
-                schema.id
-            ))
-        })?;
+        let dest_schema =
+            dest.bundle().schema_by_id(schema.id).map(Arc::clone).ok_or_else(|| {
+                mismatch(format!(
+                    "object {source} is of schema {}, which the destination does not record",
+                    schema.id
+                ))
+            })?;
         let dest_type = dest_schema.object_type(&object_type.name).ok_or_else(|| {
             mismatch(format!("the destination has no object type {:?}", object_type.name))
         })?;
@@ -131,7 +132,10 @@ impl Transaction<'_> {
                 },
             )
         });
-        if fresh && result.is_err() && let Some(ids) = &mut options.ids {
+        if fresh
+            && result.is_err()
+            && let Some(ids) = &mut options.ids
+        {
             ids.insert(source, None);
         }
         result

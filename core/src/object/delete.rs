@@ -145,9 +145,8 @@ impl Transaction<'_> {
             return self.unreference_in_collection(holder, field, target, change);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
-        let refers = self.read_encoded(holder, own, super::Migrate::No, |value| {
-            *value == *target.as_bytes()
-        })?;
+        let refers = self
+            .read_encoded(holder, own, super::Migrate::No, |value| *value == *target.as_bytes())?;
         if !refers {
             return Ok(());
         }

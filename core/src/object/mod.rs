@@ -31,6 +31,7 @@ mod missing;
 mod notify;
 mod object_data;
 mod objects;
+mod pairs;
 mod path;
 mod references;
 mod scan;
