@@ -1,12 +1,14 @@
 //! The order in which everything is looked at.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use permazen::StorageId;
 use permazen::kv::KvRead;
 use permazen::layout::{SchemaIndex, schema_table_key, storage_id_table_key};
 use permazen::schema::SchemaBundle;
 
+use crate::describe::Describer;
 use crate::finding::{Class, Finding};
 use crate::indexes::IndexMerge;
 use crate::known::Known;
@@ -59,6 +61,9 @@ pub(crate) fn run(
         findings: 0,
         warnings: 0,
         unrepairable: 0,
+        scope: options.repair,
+        describer: None,
+        kv,
         changes,
     };
     let mut objects = 0;
@@ -93,15 +98,18 @@ fn phases(
     }
     let tables = metadata::read_tables(kv, options, out)?;
     let Some(bundle) = joint::check(kv, options, tables, out)? else { return Ok(false) };
-    let ranges = ranges::of_bundle(&bundle);
+    let bundle = Arc::new(bundle);
+    let ranges = Arc::new(ranges::of_bundle(&bundle));
+    out.describer = Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
     ranges::check_gaps(kv, &ranges, out)?;
 
+    let selected = select(&bundle, &options.types)?;
     out.phase("which objects exist")?;
     let known = Known::scan(kv, &bundle, out)?;
     out.phase("objects")?;
     let mut expected = Sorter::new(options.sort_memory);
     let mut used = BTreeSet::new();
-    for type_id in bundle.type_ids() {
+    for type_id in bundle.type_ids().filter(|id| selected.contains(id)) {
         let mut scan = ObjectScan {
             kv,
             bundle: &bundle,
@@ -114,11 +122,24 @@ fn phases(
         scan.check_type(type_id)?;
     }
     out.phase("indexes")?;
-    IndexMerge::new(kv, &bundle, &known, expected.finish()?, out)?.run(&ranges)?;
-    if options.collect_schemas {
+    IndexMerge::new(kv, &bundle, &known, &selected, expected.finish()?, out)?.run(&ranges)?;
+    if options.collect_schemas && options.types.is_empty() {
         report_obsolete(&bundle, &used, out)?;
     }
     Ok(true)
+}
+
+/// The object types to check.
+fn select(bundle: &SchemaBundle, names: &[String]) -> Checked<BTreeSet<StorageId>> {
+    if names.is_empty() {
+        return Ok(bundle.type_ids().collect());
+    }
+    let find = |name: &String| {
+        bundle
+            .type_storage_id(name)
+            .ok_or_else(|| Error::Option(format!("no recorded schema has an object type {name}")))
+    };
+    Ok(names.iter().map(find).collect::<Result<_>>()?)
 }
 
 /// Schemas no object uses, and the storage IDs only they need.

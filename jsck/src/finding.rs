@@ -22,6 +22,8 @@ pub struct Finding {
     pub item: Option<String>,
     /// What is wrong, in words.
     pub detail: String,
+    /// What the key stands for, as far as it can be decoded.
+    pub decoded_key: Option<String>,
 }
 
 /// What repair does about a finding.
@@ -159,6 +161,23 @@ impl Class {
         matches!(self, Class::DisallowedReference | Class::ReservedKey)
     }
 
+    /// Whether it is about what follows from the objects: index entries and the object schema
+    /// index.
+    pub fn is_derived(self) -> bool {
+        matches!(
+            self,
+            Class::MissingIndexEntry
+                | Class::MissingSchemaIndexEntry
+                | Class::DanglingIndexEntry
+                | Class::DanglingSchemaIndexEntry
+                | Class::UndecodableIndexEntry
+                | Class::TrailingGarbageIndexEntry
+                | Class::BadSchemaIndexKey
+                | Class::NonEmptyIndexValue
+                | Class::NonEmptySchemaIndexValue
+        )
+    }
+
     /// Whether Java's checker does not look at this at all.
     pub fn is_beyond_reference(self) -> bool {
         matches!(
@@ -187,6 +206,7 @@ impl Finding {
             object: None,
             item: None,
             detail: detail.into(),
+            decoded_key: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The indexes: what is there against what the objects call for, merged in key order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
@@ -19,6 +19,8 @@ pub(crate) struct IndexMerge<'a, 'o> {
     kv: &'a dyn KvRead,
     bundle: &'a SchemaBundle,
     known: &'a Known,
+    /// The types whose objects are checked; entries about others are passed over.
+    selected: &'a BTreeSet<StorageId>,
     expected: Expected,
     out: &'a mut Output<'o>,
 }
@@ -28,10 +30,11 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
         kv: &'a dyn KvRead,
         bundle: &'a SchemaBundle,
         known: &'a Known,
+        selected: &'a BTreeSet<StorageId>,
         expected: Sorted,
         out: &'a mut Output<'o>,
     ) -> Checked<Self> {
-        Ok(IndexMerge { kv, bundle, known, expected: Expected::new(expected)?, out })
+        Ok(IndexMerge { kv, bundle, known, selected, expected: Expected::new(expected)?, out })
     }
 
     /// Checks the object schema index, then all others in the order of their keys.
@@ -59,7 +62,7 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
                 if !value.is_empty() {
                     self.out.report(kind.non_empty(&key, &value))?;
                 }
-            } else {
+            } else if !self.passes_over(kind, &key) {
                 let finding = match kind {
                     Kind::ObjectSchema => self.surplus_schema_entry(&key),
                     Kind::Index(index) => self.surplus_entry(index, &key),
@@ -71,6 +74,12 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
             self.missing(kind)?;
         }
         Ok(())
+    }
+
+    /// Whether an entry is about an object of a type that is not checked.
+    fn passes_over(&self, kind: &Kind<'_>, key: &[u8]) -> bool {
+        let id = kind.object(key).map(ObjId::storage_id);
+        id.is_some_and(|id| !self.selected.contains(&id) && self.bundle.type_name(id).is_some())
     }
 
     fn missing(&mut self, kind: &Kind<'_>) -> Checked {

@@ -24,6 +24,7 @@
 
 mod check;
 mod content;
+mod describe;
 mod finding;
 mod indexes;
 mod joint;
@@ -64,6 +65,11 @@ pub struct Options {
     pub schemas: BTreeMap<SchemaIndex, Option<SchemaModel>>,
     /// Storage IDs to assign (`Some`) or to remove (`None`) whatever is recorded.
     pub storage_ids: BTreeMap<StorageId, Option<SchemaId>>,
+    /// Names of the object types to check, with the index entries about their objects; empty is
+    /// everything.
+    pub types: Vec<String>,
+    /// What repair may change.
+    pub repair: RepairScope,
     /// About how many bytes to keep in memory before sorting on disk.
     pub sort_memory: usize,
     /// Set from elsewhere to end the check early.
@@ -79,10 +85,22 @@ impl Default for Options {
             format_version: None,
             schemas: BTreeMap::new(),
             storage_ids: BTreeMap::new(),
+            types: Vec::new(),
+            repair: RepairScope::All,
             sort_memory: 64 << 20,
             stop: None,
         }
     }
+}
+
+/// What repair may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RepairScope {
+    /// Whatever is wrong.
+    #[default]
+    All,
+    /// Only what follows from the objects: index entries and the object schema index.
+    Derived,
 }
 
 /// How far a check is.

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use permazen::kv::KvRead;
+
+use crate::describe::{Describer, meta_data};
 use crate::finding::{Finding, Fix};
-use crate::{Error, Progress};
+use crate::{Error, Progress, RepairScope};
 
 /// Why a check ended before its end.
 #[derive(Debug)]
@@ -42,30 +45,54 @@ pub(crate) struct Output<'a> {
     pub(crate) findings: u64,
     pub(crate) warnings: u64,
     pub(crate) unrepairable: u64,
+    pub(crate) scope: RepairScope,
+    /// Explains keys, once the schemas are known.
+    pub(crate) describer: Option<Describer>,
+    pub(crate) kv: &'a dyn KvRead,
     /// Filled when repairing.
     pub(crate) changes: Option<Vec<Change>>,
 }
 
 impl Output<'_> {
     /// Reports a finding and notes its fix.
-    pub(crate) fn report(&mut self, finding: Finding) -> Checked {
+    pub(crate) fn report(&mut self, mut finding: Finding) -> Checked {
+        finding.decoded_key = self.describe(&finding)?;
         (self.sink)(&finding);
         if finding.class.is_warning() {
             self.warnings += 1;
             return Ok(());
         }
         self.findings += 1;
+        let derived = finding.class.is_derived();
         match finding.fix {
-            Fix::Remove => self.change(finding.key, None),
-            Fix::Put(value) => self.change(finding.key, Some(value)),
+            Fix::Remove => self.note(finding.key, None, derived),
+            Fix::Put(value) => self.note(finding.key, Some(value), derived),
             Fix::None => self.unrepairable += 1,
         }
         if self.findings >= self.limit { Err(Halt::Limit) } else { Ok(()) }
     }
 
+    fn describe(&self, finding: &Finding) -> Checked<Option<String>> {
+        let Some(describer) = &self.describer else { return Ok(meta_data(&finding.key)) };
+        let object_type = match finding.object {
+            Some(id) => {
+                let meta = self.kv.get(id.as_bytes())?;
+                describer.type_of(id, meta.as_deref())
+            }
+            None => None,
+        };
+        Ok(describer.describe(&finding.key, object_type))
+    }
+
     /// Notes a change that goes with a finding but is none of its own.
     pub(crate) fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
-        if let Some(changes) = &mut self.changes {
+        self.note(key, value, false);
+    }
+
+    fn note(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
+        if let Some(changes) = &mut self.changes
+            && (derived || self.scope == RepairScope::All)
+        {
             changes.push(Change { key, value });
         }
     }

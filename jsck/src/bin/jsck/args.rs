@@ -1,0 +1,168 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Parser, ValueEnum};
+use permazen::StorageId;
+use permazen::layout::SchemaIndex;
+use permazen::schema::{SchemaId, SchemaModel};
+use permazen_jsck::{Options, RepairScope};
+
+use crate::Failure;
+
+/// Check a Permazen database for consistency, and repair it.
+///
+/// Exit code 0: nothing is wrong. 1: something is, whether it was repaired or not. 2: the
+/// database could not be checked.
+#[derive(Debug, Parser)]
+#[command(name = "jsck", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// An LMDB environment directory, an SQLite file, or a raw XML dump
+    #[arg(required_unless_present = "generate")]
+    database: Option<PathBuf>,
+    /// What kind of store it is; found out by itself if not given
+    #[arg(long)]
+    pub(crate) kind: Option<Kind>,
+    /// Mend what is found: everything, or only indexes (derived)
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all")]
+    pub(crate) repair: Option<Scope>,
+    /// Do not ask before repairing
+    #[arg(long, requires = "repair")]
+    pub(crate) yes: bool,
+    /// Show what repair would change, and change nothing
+    #[arg(long, requires = "repair")]
+    pub(crate) dry_run: bool,
+    /// Write the whole database to this XML file before the first change
+    #[arg(long, value_name = "FILE", requires = "repair")]
+    pub(crate) backup: Option<PathBuf>,
+    /// Where to write what repair replaces [default: DATABASE.undo-TIME]
+    #[arg(long, value_name = "FILE", requires = "repair")]
+    pub(crate) undo_file: Option<PathBuf>,
+    /// Bring back what a repair replaced, from its undo file
+    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    pub(crate) apply_undo: Option<PathBuf>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Stop after this many findings
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Check only objects of this type and their indexes' entries; may be repeated
+    #[arg(long = "type", value_name = "NAME")]
+    types: Vec<String>,
+    /// Also show values in full and what is being looked at
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Report schemas no object uses, and remove them when repairing
+    #[arg(long)]
+    collect_schemas: bool,
+    /// Take the format version to be this, whatever is stored
+    #[arg(long, value_name = "N")]
+    format_version: Option<u32>,
+    /// Use this schema XML file as the schema with that index; without a file, drop the schema
+    #[arg(long = "schema", value_name = "INDEX=[FILE]")]
+    schemas: Vec<String>,
+    /// Use this schema ID for that storage ID; without one, drop the storage ID
+    #[arg(long = "storage-id", value_name = "ID=[SCHEMA_ID]")]
+    storage_ids: Vec<String>,
+    /// Print a shell completion script or the manual page, and nothing else
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) generate: Option<Generate>,
+}
+
+/// Kinds of stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    Lmdb,
+    #[cfg(feature = "sqlite")]
+    Sqlite,
+    Xml,
+}
+
+/// What to mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    All,
+    Derived,
+}
+
+/// What to generate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Generate {
+    Bash,
+    Elvish,
+    Fish,
+    Man,
+    Powershell,
+    Zsh,
+}
+
+impl Generate {
+    pub(crate) fn shell(self) -> Option<clap_complete::Shell> {
+        use clap_complete::Shell;
+        Some(match self {
+            Generate::Bash => Shell::Bash,
+            Generate::Elvish => Shell::Elvish,
+            Generate::Fish => Shell::Fish,
+            Generate::Powershell => Shell::PowerShell,
+            Generate::Zsh => Shell::Zsh,
+            Generate::Man => return None,
+        })
+    }
+}
+
+impl Args {
+    pub(crate) fn database(&self) -> Result<&Path, Failure> {
+        self.database.as_deref().ok_or_else(|| "no database given".into())
+    }
+
+    /// The checker's options.
+    pub(crate) fn options(&self, stop: Arc<AtomicBool>) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        options.stop = Some(stop);
+        options.max_findings = self.limit.unwrap_or(u64::MAX);
+        options.collect_schemas = self.collect_schemas;
+        options.format_version = self.format_version;
+        options.types = self.types.clone();
+        options.repair = match self.repair {
+            Some(Scope::Derived) => RepairScope::Derived,
+            _ => RepairScope::All,
+        };
+        for text in &self.schemas {
+            let (index, file) = split(text, "--schema")?;
+            let index: u32 = index.parse().map_err(|e| format!("--schema {text}: {e}"))?;
+            let index = SchemaIndex::new(index)
+                .filter(|index| !index.is_empty_schema())
+                .ok_or_else(|| format!("--schema {text}: schema indexes are 1 to 2147483647"))?;
+            options.schemas.insert(index, file.map(read_schema).transpose()?);
+        }
+        for text in &self.storage_ids {
+            let (id, schema_id) = split(text, "--storage-id")?;
+            let id: u32 = id.parse().map_err(|e| format!("--storage-id {text}: {e}"))?;
+            let id = StorageId::new(id)
+                .ok_or_else(|| format!("--storage-id {text}: storage IDs are 1 to 2147483647"))?;
+            let parse = |text: &str| {
+                text.parse::<SchemaId>().map_err(|e| format!("--storage-id {text}: {e}"))
+            };
+            options.storage_ids.insert(id, schema_id.map(parse).transpose()?);
+        }
+        Ok(options)
+    }
+}
+
+/// `LEFT=RIGHT`, or `LEFT=` with nothing on the right.
+fn split<'t>(text: &'t str, option: &str) -> Result<(&'t str, Option<&'t str>), Failure> {
+    let (left, right) =
+        text.split_once('=').ok_or_else(|| format!("{option} {text}: there is no = in it"))?;
+    Ok((left, Some(right).filter(|right| !right.is_empty())))
+}
+
+fn read_schema(file: &str) -> Result<SchemaModel, Failure> {
+    let xml = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
+    let model = SchemaModel::from_xml(&xml).map_err(|e| format!("{file}: {e}"))?;
+    model.validate().map_err(|e| format!("{file}: {e}"))?;
+    Ok(model)
+}

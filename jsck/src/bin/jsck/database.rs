@@ -1,0 +1,126 @@
+//! Opening what the user names.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
+
+use crate::Failure;
+use crate::args::Kind;
+
+/// An open database.
+pub(crate) struct Database {
+    path: PathBuf,
+    kind: Kind,
+    store: Box<dyn KvDatabase>,
+}
+
+/// Opens a database; one that is only read is not changed in any way.
+pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Database, Failure> {
+    let kind = match kind {
+        Some(kind) => kind,
+        None => detect(path)?,
+    };
+    let store: Box<dyn KvDatabase> = match kind {
+        Kind::Lmdb => Box::new(LmdbStore::builder().read_only(!write).open(path)?),
+        #[cfg(feature = "sqlite")]
+        Kind::Sqlite => {
+            Box::new(permazen::kv::sqlite::SqliteStore::builder().read_only(!write).open(path)?)
+        }
+        Kind::Xml => Box::new(read_xml(path)?),
+    };
+    Ok(Database { path: path.to_path_buf(), kind, store })
+}
+
+fn detect(path: &Path) -> Result<Kind, Failure> {
+    let metadata = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    if metadata.is_dir() {
+        return Ok(Kind::Lmdb);
+    }
+    let mut start = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(64).read_to_end(&mut start))
+        .map_err(|e| format!("{}: {e}", path.display()))?;
+    if start.starts_with(b"SQLite format 3\0") {
+        #[cfg(feature = "sqlite")]
+        return Ok(Kind::Sqlite);
+        #[cfg(not(feature = "sqlite"))]
+        return Err(format!(
+            "{} is an SQLite file; this program was built without the feature `sqlite`",
+            path.display()
+        )
+        .into());
+    }
+    if start.trim_ascii_start().starts_with(b"<") || start.starts_with(&[0xef, 0xbb, 0xbf]) {
+        return Ok(Kind::Xml);
+    }
+    Err(format!(
+        "{} is no LMDB environment directory, no SQLite file and no XML dump; --kind says what it is",
+        path.display()
+    )
+    .into())
+}
+
+fn read_xml(path: &Path) -> Result<MemoryStore, Failure> {
+    let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let store = MemoryStore::new();
+    let mut kv = store.begin(&TxOptions::writing())?;
+    xml::load(&mut *kv, BufReader::new(file)).map_err(|e| format!("{}: {e}", path.display()))?;
+    kv.commit()?;
+    Ok(store)
+}
+
+impl Database {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Lmdb => "LMDB environment",
+            #[cfg(feature = "sqlite")]
+            Kind::Sqlite => "SQLite file",
+            Kind::Xml => "XML dump",
+        }
+    }
+
+    /// How many pairs it has, if the store knows.
+    pub(crate) fn entries(&self) -> Option<u64> {
+        self.store.statistics().ok()?.entries
+    }
+
+    /// Begins a transaction.
+    pub(crate) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
+        let options = if write { TxOptions::writing() } else { TxOptions::reading() };
+        Ok(self.store.begin(&options)?)
+    }
+
+    /// Commits; an XML dump is then written anew.
+    pub(crate) fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
+        kv.commit()?;
+        if self.kind == Kind::Xml {
+            let kv = self.begin(false)?;
+            dump(&*kv, &self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all pairs to an XML file, which appears under its name only when it is complete.
+pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrap = |e: std::io::Error| format!("{}: {e}", path.display());
+    let file = tempfile::NamedTempFile::new_in(directory).map_err(wrap)?;
+    let mut out = BufWriter::new(file);
+    xml::dump(kv, KeySpan::FULL, xml::Style::Indented, &mut out)
+        .map_err(|e| format!("{}: {e}", path.display()))?;
+    out.flush().map_err(wrap)?;
+    let file = out.into_inner().map_err(|e| wrap(e.into_error()))?;
+    file.as_file().sync_all().map_err(wrap)?;
+    file.persist(path).map_err(|e| wrap(e.error))?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `jsck`: checks a Permazen database and mends it if asked to.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod args;
+mod database;
+mod json;
+mod mend;
+mod progress;
+mod text;
+mod undo;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{CommandFactory, Parser};
+use permazen_jsck::{Finding, Report};
+
+use args::{Args, Generate};
+
+/// Exit code of a database in which nothing is wrong.
+const CLEAN: u8 = 0;
+/// Exit code of a database in which something is wrong, mended or not.
+const FINDINGS: u8 = 1;
+/// Exit code when the database could not be checked.
+const FAILED: u8 = 2;
+
+/// Why the program ends early: one line for the user.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("jsck: {failure}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<u8, Failure> {
+    if let Some(what) = args.generate {
+        generate(what)?;
+        return Ok(CLEAN);
+    }
+    let path = args.database()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    let options = args.options(stop)?;
+    if let Some(file) = &args.apply_undo {
+        let database = database::open(path, args.kind, true)?;
+        let pairs = undo::apply(&database, file)?;
+        text::line(args, &format!("{pairs} changes undone in {}", path.display()));
+        return Ok(CLEAN);
+    }
+    let database = database::open(path, args.kind, args.repair.is_some())?;
+    let mut output = Presenter::new(args);
+    output.start(&database);
+    let report = if args.repair.is_some() {
+        mend::run(args, &options, database, &mut output)?
+    } else {
+        mend::check(&options, &database, &mut output)?
+    };
+    Ok(match report {
+        report if !report.complete && report.findings == 0 => FAILED,
+        report if report.findings > 0 => FINDINGS,
+        _ => CLEAN,
+    })
+}
+
+fn generate(what: Generate) -> Result<(), Failure> {
+    let mut command = Args::command();
+    let mut out = std::io::stdout();
+    match what.shell() {
+        Some(shell) => clap_complete::generate(shell, &mut command, "jsck", &mut out),
+        None => clap_mangen::Man::new(command).render(&mut out)?,
+    }
+    Ok(())
+}
+
+/// Shows findings and results in the form asked for.
+enum Presenter {
+    Text(text::Text),
+    Json(json::Json),
+}
+
+impl Presenter {
+    fn new(args: &Args) -> Presenter {
+        if args.json {
+            Presenter::Json(json::Json::new(args))
+        } else {
+            Presenter::Text(text::Text::new(args))
+        }
+    }
+
+    fn start(&mut self, database: &database::Database) {
+        if let Presenter::Text(text) = self {
+            text.start(database);
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        match self {
+            Presenter::Text(text) => text.finding(finding),
+            Presenter::Json(json) => json.finding(finding),
+        }
+    }
+
+    fn summary(&mut self, report: &Report, seconds: f64, mended: Option<&mend::Mended>) {
+        match self {
+            Presenter::Text(text) => text.summary(report, seconds, mended),
+            Presenter::Json(json) => json.summary(report, seconds, mended),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Output for people.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+
+use permazen_jsck::{Class, Finding, Fix, Report};
+
+use crate::args::Args;
+use crate::database::Database;
+use crate::mend::Mended;
+
+/// Bytes of a key or value that are shown unless everything is asked for.
+const SHOWN: usize = 48;
+
+/// Prints findings as they come and a summary at the end.
+pub(crate) struct Text {
+    style: Style,
+    verbose: bool,
+    counts: BTreeMap<Class, u64>,
+}
+
+impl Text {
+    pub(crate) fn new(args: &Args) -> Text {
+        Text { style: Style::detect(), verbose: args.verbose, counts: BTreeMap::new() }
+    }
+
+    pub(crate) fn start(&self, database: &Database) {
+        let entries = match database.entries() {
+            Some(entries) => format!(", {entries} pairs"),
+            None => String::new(),
+        };
+        say(&format!("Checking {} ({}{entries})", database.path().display(), database.kind()));
+    }
+
+    pub(crate) fn finding(&mut self, finding: &Finding) {
+        *self.counts.entry(finding.class).or_default() += 1;
+        let style = &self.style;
+        let colour = if finding.class.is_warning() { style.yellow } else { style.red };
+        let mut head = format!("{colour}{}{}", finding.class, style.plain);
+        if finding.class.is_warning() {
+            head.push_str(" (warning)");
+        }
+        if let Some(item) = &finding.item {
+            head.push_str(&format!("  {}{item}{}", style.bold, style.plain));
+        }
+        if let Some(object) = finding.object {
+            head.push_str(&format!("  object {object}"));
+        }
+        say(&head);
+        say(&format!("  {}", finding.detail));
+        let decoded = finding.decoded_key.as_ref().map(|text| format!("  ({text})"));
+        say(&format!("  key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
+        if let Some(value) = &finding.value {
+            say(&format!("  value   {}", self.hex(value)));
+        }
+        say(&format!(
+            "  repair  {}",
+            match &finding.fix {
+                Fix::Remove => "removes the pair".to_owned(),
+                Fix::Put(value) if value.is_empty() =>
+                    "puts the pair, with an empty value".to_owned(),
+                Fix::Put(value) => format!("puts {}", self.hex(value)),
+                Fix::None if finding.class.is_warning() => "nothing to do".to_owned(),
+                Fix::None =>
+                    "not possible by itself: see the manual of jsck on overrides".to_owned(),
+            }
+        ));
+    }
+
+    pub(crate) fn summary(&self, report: &Report, seconds: f64, mended: Option<&Mended>) {
+        let style = &self.style;
+        if !self.counts.is_empty() {
+            say("");
+            let width = self.counts.values().map(|n| n.to_string().len()).max().unwrap_or(1);
+            for (class, count) in &self.counts {
+                say(&format!("{count:>width$}  {class}"));
+            }
+        }
+        let result = if report.findings == 0 && report.complete {
+            format!("{}No findings{}", style.green, style.plain)
+        } else {
+            format!("{}{} findings{}", style.red, report.findings, style.plain)
+        };
+        let warnings = match report.warnings {
+            0 => String::new(),
+            n => format!(", {n} warnings"),
+        };
+        let partial = if report.complete { "" } else { "; not everything was looked at" };
+        say(&format!(
+            "{result}{warnings}: {} objects, {} pairs read in {seconds:.2} s{partial}",
+            report.objects, report.entries,
+        ));
+        if let Some(mended) = mended {
+            self.mended(report, mended);
+        }
+    }
+
+    fn mended(&self, report: &Report, mended: &Mended) {
+        if report.unrepairable > 0 {
+            say(&format!(
+                "Nothing was changed: {} findings cannot be repaired automatically",
+                report.unrepairable
+            ));
+        } else if mended.dry_run {
+            say(&format!("Nothing was changed: repair would make {} changes", mended.changes));
+        } else if mended.changes == 0 {
+            say("Nothing was changed");
+        } else {
+            let passes = if mended.passes == 1 { "pass" } else { "passes" };
+            say(&format!(
+                "Repaired: {} changes in {} {passes}, {} findings left",
+                mended.changes, mended.passes, mended.left
+            ));
+            if let Some(undo) = &mended.undo {
+                say(&format!("What was replaced is in {} (--apply-undo)", undo.display()));
+            }
+        }
+    }
+
+    fn hex(&self, bytes: &[u8]) -> String {
+        let shown = if self.verbose { bytes.len() } else { SHOWN };
+        let mut text: String = bytes.iter().take(shown).map(|b| format!("{b:02x}")).collect();
+        if bytes.is_empty() {
+            text.push_str("(empty)");
+        } else if bytes.len() > shown {
+            text.push_str(&format!("… {} bytes", bytes.len()));
+        }
+        text
+    }
+}
+
+/// A line unless JSON is asked for.
+pub(crate) fn line(args: &Args, text: &str) {
+    if !args.json {
+        say(text);
+    }
+}
+
+/// Prints a line; a reader that went away is no reason to fail.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+struct Style {
+    red: &'static str,
+    green: &'static str,
+    yellow: &'static str,
+    bold: &'static str,
+    plain: &'static str,
+}
+
+impl Style {
+    /// Colours on a terminal, unless `NO_COLOR` is set.
+    fn detect() -> Style {
+        if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+            Style {
+                red: "\x1b[31m",
+                green: "\x1b[32m",
+                yellow: "\x1b[33m",
+                bold: "\x1b[1m",
+                plain: "\x1b[0m",
+            }
+        } else {
+            Style { red: "", green: "", yellow: "", bold: "", plain: "" }
+        }
+    }
+}
