@@ -164,12 +164,6 @@ impl<'s> LiveScan<'s> {
         Self::new(source, prefix.to_vec(), after_prefix(prefix), direction, with_values)
     }
 
-    /// Makes the first batch `pairs` long, for callers that know how much they want.
-    pub(crate) fn starting_with(mut self, pairs: usize) -> Self {
-        self.batch_size = pairs.clamp(1, LARGEST_BATCH);
-        self
-    }
-
     /// Which way the scan goes.
     pub(crate) fn direction(&self) -> Direction {
         self.direction

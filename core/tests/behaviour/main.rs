@@ -1,16 +1,17 @@
 //! The behaviour of object transactions, by the numbers of the behaviour table (transactions §17), and
 //! beyond it: random operations against naive models, and what operations cost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
-// mod collection_models;
-// mod enumeration;
-// mod id_sets;
-// mod index_models;
-// mod indexes;
+mod collection_models;
+mod enumeration;
+mod id_sets;
+mod index_models;
+mod indexes;
 mod lists;
 mod maps;
-// mod paths;
+mod paths;
 mod sets;
-// mod view_costs;
+mod unreference;
+mod view_costs;

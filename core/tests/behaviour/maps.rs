@@ -143,6 +143,19 @@ fn taking_an_end_is_a_proper_removal() {
 }
 
 #[test]
+fn of_a_deleted_owner() {
+    let world = World::new();
+    let tx = world.foo();
+    let map = filled(&tx, &[(1, "a")]);
+    assert!(tx.delete(foo_id(1)).unwrap());
+    assert!(map.is_empty().unwrap());
+    assert_eq!(map.get(&int(1)).unwrap(), None);
+    assert_deleted(map.put(&int(1), &text("a")), foo_id(1));
+    assert_deleted(map.remove(&int(1)), foo_id(1));
+    assert_deleted(map.clear(), foo_id(1));
+}
+
+#[test]
 fn retain_and_reverse() {
     let world = World::new();
     let tx = world.foo();

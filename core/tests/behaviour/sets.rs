@@ -94,6 +94,23 @@ fn t050_outside_of_a_range() {
 }
 
 #[test]
+fn t051_of_a_deleted_owner() {
+    let world = World::new();
+    let tx = world.foo();
+    let set = filled(&tx, &[1, 2]);
+    assert!(tx.delete(foo_id(1)).unwrap());
+    assert_eq!(set.len().unwrap(), 0);
+    assert!(set.is_empty().unwrap());
+    assert_deleted(set.add(&int(1)), foo_id(1));
+    assert_deleted(set.remove(&int(1)), foo_id(1));
+    assert_deleted(set.clear(), foo_id(1));
+    // created again, the view is live again
+    create(&tx, foo_id(1));
+    assert!(set.add(&int(3)).unwrap());
+    assert_eq!(show_all(&set.to_vec().unwrap()), "3");
+}
+
+#[test]
 fn t052_null_comes_last() {
     let xml = FOO.replace(
         r#"<SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="21""#,
@@ -152,6 +169,25 @@ fn retain_removes_from_index_too() {
 }
 
 /// A view from before its object was moved to a schema without the field refuses changes (D21).
+#[test]
+fn a_view_of_a_field_the_object_no_longer_has_refuses_changes() {
+    let world = World::new();
+    let tx = world.foo();
+    filled(&tx, &[1]);
+    tx.commit().unwrap();
+    let without =
+        FOO.lines().filter(|line| !line.contains("\"set\"")).collect::<Vec<_>>().join("\n");
+    let tx = world.begin(&without);
+    let set = set_of(&tx, 1);
+    assert!(set.add(&int(2)).unwrap());
+    assert!(tx.migrate(foo_id(1)).unwrap());
+    assert!(set.is_empty().unwrap());
+    assert_unknown_field(set.add(&int(3)));
+    assert_unknown_field(set.clear());
+    tx.commit().unwrap();
+    assert!(!world.pairs().iter().any(|pair| pair.starts_with("15") || pair.contains("1114")));
+}
+
 #[test]
 fn damaged_elements_are_named() {
     let world = World::new();

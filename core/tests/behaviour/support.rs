@@ -7,14 +7,14 @@ use permazen::StorageId;
 use permazen::encoding::Value;
 use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::kv::{Direction, KeySpan, TxOptions};
 use permazen::object::{
     ChangeKind, Database, Error, Migrate, Transaction, TransactionConfig, Watch,
 };
 use permazen::schema::SchemaModel;
 
 /// The example schema.
-pub const FOO: &str = r#"<Schema>
+pub(crate) const FOO: &str = r#"<Schema>
 <ObjectType name="Foo" storageId="10">
   <SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="11" indexed="true"/>
   <SimpleField name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="12"/>
@@ -30,40 +30,46 @@ pub const FOO: &str = r#"<Schema>
 </ObjectType>
 </Schema>"#;
 
+/// The example schema with one field more.
+pub(crate) fn foo_with_more() -> String {
+    let more = r#"<SimpleField name="more" encoding="urn:fdc:permazen.io:2020:int"/>"#;
+    FOO.replace("<CounterField", &format!("{more}<CounterField"))
+}
+
 /// A database and what is counted of it.
-pub struct World {
-    pub db: Database,
-    pub counter: Counter,
+pub(crate) struct World {
+    pub(crate) db: Database,
+    pub(crate) counter: Counter,
 }
 
 impl World {
-    pub fn new() -> World {
+    pub(crate) fn new() -> World {
         let store = CountingStore::new(MemoryStore::new());
         let counter = store.counter();
         World { db: Database::new(Arc::new(store)), counter }
     }
 
     /// A transaction with the schema of this XML form.
-    pub fn begin(&self, xml: &str) -> Transaction<'_> {
+    pub(crate) fn begin(&self, xml: &str) -> Transaction<'_> {
         let model = SchemaModel::from_xml(xml.as_bytes()).unwrap();
         let config = TransactionConfig::new(model).unwrap();
         self.db.begin(&config).unwrap()
     }
 
     /// A transaction with the example schema.
-    pub fn foo(&self) -> Transaction<'_> {
+    pub(crate) fn foo(&self) -> Transaction<'_> {
         self.begin(FOO)
     }
 
     /// What `body` costs.
-    pub fn cost<R>(&self, body: impl FnOnce() -> R) -> (R, Operations) {
+    pub(crate) fn cost<R>(&self, body: impl FnOnce() -> R) -> (R, Operations) {
         self.counter.take();
         let result = body();
         (result, self.counter.take())
     }
 
     /// All pairs that are committed and are no tables, as `key=value` in hex.
-    pub fn pairs(&self) -> Vec<String> {
+    pub(crate) fn pairs(&self) -> Vec<String> {
         let kv = self.db.kv().begin(&TxOptions::default()).unwrap();
         let pairs = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
         pairs
@@ -74,7 +80,7 @@ impl World {
     }
 
     /// Puts or, without a value, removes a raw pair.
-    pub fn raw(&self, key: &str, value: Option<&str>) {
+    pub(crate) fn raw(&self, key: &str, value: Option<&str>) {
         let mut kv = self.db.kv().begin(&TxOptions::default()).unwrap();
         match value {
             Some(value) => kv.put(&unhex(key), &unhex(value)).unwrap(),
@@ -84,60 +90,60 @@ impl World {
     }
 }
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn unhex(text: &str) -> Vec<u8> {
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
     (0..text.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
         .collect()
 }
 
-pub fn id(text: &str) -> ObjId {
+pub(crate) fn id(text: &str) -> ObjId {
     text.parse().unwrap()
 }
 
 /// `0a11111111111111` for 1, and so on.
-pub fn foo_id(n: u8) -> ObjId {
+pub(crate) fn foo_id(n: u8) -> ObjId {
     let mut bytes = [n * 0x11; 8];
     bytes[0] = 0x0a;
     ObjId::from_bytes(bytes).unwrap()
 }
 
-pub fn sid(number: u32) -> StorageId {
+pub(crate) fn sid(number: u32) -> StorageId {
     StorageId::new(number).unwrap()
 }
 
-pub fn int(value: i32) -> Value {
+pub(crate) fn int(value: i32) -> Value {
     Value::Int(value)
 }
 
-pub fn text(value: &str) -> Value {
+pub(crate) fn text(value: &str) -> Value {
     Value::from(value)
 }
 
-pub fn ints(values: &[i32]) -> Vec<Value> {
+pub(crate) fn ints(values: &[i32]) -> Vec<Value> {
     values.iter().map(|value| int(*value)).collect()
 }
 
-pub fn texts(values: &[&str]) -> Vec<Value> {
+pub(crate) fn texts(values: &[&str]) -> Vec<Value> {
     values.iter().map(|value| text(value)).collect()
 }
 
 /// Creates an object with this id.
-pub fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
+pub(crate) fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
     assert!(tx.create_with_id(id).unwrap());
     id
 }
 
-pub fn set(tx: &Transaction<'_>, id: ObjId, field: &str, value: Value) {
+pub(crate) fn set(tx: &Transaction<'_>, id: ObjId, field: &str, value: Value) {
     tx.set(id, field, &value, Migrate::No).unwrap();
 }
 
 /// A value as short text.
-pub fn show(value: &Value) -> String {
+pub(crate) fn show(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Int(value) => value.to_string(),
@@ -151,17 +157,17 @@ pub fn show(value: &Value) -> String {
     }
 }
 
-pub fn show_all(values: &[Value]) -> String {
+pub(crate) fn show_all(values: &[Value]) -> String {
     values.iter().map(show).collect::<Vec<_>>().join(",")
 }
 
 /// What listeners have been told.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Events(Arc<Mutex<Vec<String>>>);
 
 impl Events {
     /// Listens to a field of all objects.
-    pub fn on(tx: &Transaction<'_>, field: u32) -> Events {
+    pub(crate) fn on(tx: &Transaction<'_>, field: u32) -> Events {
         let events = Events::default();
         let told = events.clone();
         tx.on_change(
@@ -206,13 +212,13 @@ impl Events {
     }
 
     /// What was told since the last call.
-    pub fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 #[track_caller]
-pub fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Result<R>, id: ObjId) {
+pub(crate) fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Result<R>, id: ObjId) {
     match result {
         Err(Error::DeletedObject { id: found, .. }) => assert_eq!(found, id),
         other => panic!("expected DeletedObject, got {other:?}"),
@@ -220,7 +226,7 @@ pub fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Result<R>, i
 }
 
 #[track_caller]
-pub fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
     assert!(
         matches!(result, Err(Error::InvalidValue { .. })),
         "expected InvalidValue, got {result:?}"
@@ -228,7 +234,7 @@ pub fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object::Result
 }
 
 #[track_caller]
-pub fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
     assert!(
         matches!(result, Err(Error::InvalidArgument { .. })),
         "expected InvalidArgument, got {result:?}"
@@ -236,12 +242,12 @@ pub fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::object::Res
 }
 
 #[track_caller]
-pub fn assert_out_of_range<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_out_of_range<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
     assert!(matches!(result, Err(Error::OutOfRange { .. })), "expected OutOfRange, got {result:?}");
 }
 
 #[track_caller]
-pub fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
     assert!(
         matches!(result, Err(Error::UnknownIndex { .. })),
         "expected UnknownIndex, got {result:?}"
@@ -249,7 +255,7 @@ pub fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object::Result
 }
 
 #[track_caller]
-pub fn assert_unknown_field<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
     assert!(
         matches!(result, Err(Error::UnknownField { .. })),
         "expected UnknownField, got {result:?}"
