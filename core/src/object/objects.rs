@@ -118,14 +118,13 @@ impl Transaction<'_> {
     /// # Errors
     /// As [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is not recorded.
     pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
-        self.check_open()?;
+        if self.exists(id)? {
+            return Ok(false);
+        }
         let schema = self.recorded_schema(schema)?;
         let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
             Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
         })?;
-        if self.exists(id)? {
-            return Ok(false);
-        }
         self.create_new(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         Ok(true)
     }
@@ -359,7 +358,10 @@ impl Transaction<'_> {
             let mut pairs = kv.scan(span, Direction::Forward)?;
             let info = match pairs.next().transpose()? {
                 Some((key, value)) if *key == *id.as_bytes() => self.info_from(id, &value)?,
-                _ => return Err(Error::deleted(id)),
+                _ => {
+                    self.type_name(id.storage_id())?;
+                    return Err(Error::deleted(id));
+                }
             };
             if migrate == Migrate::Yes && info.schema != self.schema_index() {
                 return Ok(false);
