@@ -13,8 +13,10 @@
 
 mod corruptions;
 mod databases;
+mod live;
 mod options;
 mod report;
+mod traces;
 mod vectors;
 
 use std::path::{Path, PathBuf};
@@ -26,8 +28,12 @@ use report::Report;
 type Run = fn(&Path, &mut Report);
 
 /// The kinds of cases, each in the folder of its name.
-const KINDS: &[(&str, Run)] =
-    &[("vectors", vectors::run), ("databases", databases::run), ("corruptions", corruptions::run)];
+const KINDS: &[(&str, Run)] = &[
+    ("vectors", vectors::run),
+    ("databases", databases::run),
+    ("traces", traces::run),
+    ("corruptions", corruptions::run),
+];
 
 fn main() -> ExitCode {
     let dir = match golden_dir() {

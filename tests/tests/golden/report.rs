@@ -1,5 +1,4 @@
 //! Running cases and telling what came of them.
-#![allow(dead_code)]
 
 use std::any::Any;
 use std::cell::RefCell;

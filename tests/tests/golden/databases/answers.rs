@@ -1,5 +1,4 @@
 //! The recorded answers about a database.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 

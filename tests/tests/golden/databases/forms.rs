@@ -1,68 +1,89 @@
 //! The forms in which a database is stored.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
+use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
-use permazen_tests::files::{self, FileError};
+use permazen_tests::files;
 use permazen_tests::scratch::Scratch;
 
 use crate::report::{Outcome, Stop};
 
+type Opened = (Arc<dyn KvDatabase>, Option<Scratch>);
+
+/// One form of storing databases.
+pub struct Kind {
+    pub name: &'static str,
+    /// The file by which it is known.
+    file: &'static str,
+    open: fn(&Path) -> Outcome<Opened>,
+}
+
+const KINDS: &[Kind] = &[
+    Kind { name: "lmdb", file: "lmdb/data.mdb", open: lmdb },
+    Kind { name: "sqlite", file: "sqlite.db", open: sqlite },
+    Kind { name: "xml", file: "kv.xml", open: in_memory },
+];
+
+/// The forms in which the database in this folder is there.
+pub fn kinds_in(folder: &Path) -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter().filter(|kind| files::find(folder, kind.file).is_some())
+}
+
+impl Kind {
+    /// Opens a fresh copy of the database in this folder.
+    pub fn open(&self, folder: &Path) -> Form {
+        let (store, scratch) = match (self.open)(folder) {
+            Ok((store, scratch)) => (Ok(store), scratch),
+            Err(stop) => (Err(stop), None),
+        };
+        Form { name: self.name, store, _scratch: scratch }
+    }
+}
+
 /// A database in one of its forms, opened from a copy.
 pub struct Form {
-    /// `lmdb`, `sqlite`, `xml`.
     pub name: &'static str,
     /// The opened copy, or why it could not be opened.
-    pub store: Outcome<Box<dyn KvDatabase>>,
+    store: Outcome<Arc<dyn KvDatabase>>,
     /// What must outlive the store.
     _scratch: Option<Scratch>,
 }
 
 impl Form {
     /// The opened store.
-    pub fn store(&self) -> Outcome<&dyn KvDatabase> {
+    pub fn store(&self) -> Outcome<&Arc<dyn KvDatabase>> {
         match &self.store {
-            Ok(store) => Ok(&**store),
+            Ok(store) => Ok(store),
             Err(Stop::Fail(text)) => Err(Stop::Fail(text.clone())),
             Err(Stop::Skip(text)) => Err(Stop::Skip(text.clone())),
         }
     }
+
+    /// The opened store, to make a database of.
+    pub fn shared(&self) -> Outcome<Arc<dyn KvDatabase>> {
+        self.store().map(Arc::clone)
+    }
 }
 
-/// All forms found in the folder of a database.
-pub fn of(folder: &Path) -> Vec<Form> {
-    let mut forms = Vec::new();
-    if files::find(&folder.join("lmdb"), "data.mdb").is_some() {
-        forms.push(opened("lmdb", Scratch::lmdb(folder), |path| Ok(LmdbStore::open(path)?)));
-    }
-    if files::find(folder, "kv.xml").is_some() {
-        let store = in_memory(folder).map(|store| Box::new(store) as Box<dyn KvDatabase>);
-        forms.push(Form { name: "xml", store, _scratch: None });
-    }
-    forms
+fn lmdb(folder: &Path) -> Outcome<Opened> {
+    let scratch = Scratch::lmdb(folder)?;
+    Ok((Arc::new(LmdbStore::open(scratch.path())?), Some(scratch)))
 }
 
-fn opened<S: KvDatabase + 'static>(
-    name: &'static str,
-    scratch: Result<Scratch, FileError>,
-    open: impl FnOnce(&Path) -> Outcome<S>,
-) -> Form {
-    match scratch {
-        Ok(scratch) => {
-            let store = open(scratch.path()).map(|store| Box::new(store) as Box<dyn KvDatabase>);
-            Form { name, store, _scratch: Some(scratch) }
-        }
-        Err(error) => Form { name, store: Err(error.into()), _scratch: None },
-    }
+fn sqlite(folder: &Path) -> Outcome<Opened> {
+    let scratch = Scratch::sqlite(folder)?;
+    Ok((Arc::new(SqliteStore::open(scratch.path())?), Some(scratch)))
 }
 
 /// The pairs of `kv.xml` in memory.
-fn in_memory(folder: &Path) -> Outcome<MemoryStore> {
+fn in_memory(folder: &Path) -> Outcome<Opened> {
     let store = MemoryStore::new();
     let mut tx = store.begin(&TxOptions::writing())?;
     xml::load(&mut *tx, &files::bytes(folder, "kv.xml")?[..])?;
     tx.commit()?;
-    Ok(store)
+    Ok((Arc::new(store), None))
 }

@@ -1,9 +1,13 @@
 //! Complete databases in several forms, and what they must answer.
 
 mod answers;
+mod evolution;
 mod forms;
+mod objects;
 mod pairs;
+mod queries;
 mod schemas;
+mod scripts;
 
 use std::path::Path;
 
@@ -24,9 +28,15 @@ pub fn run(dir: &Path, report: &mut Report) {
                 continue;
             }
         };
-        for form in forms::of(&folder) {
+        for kind in forms::kinds_in(&folder) {
+            let form = kind.open(&folder);
             pairs::check(&group, &folder, &form, &answers, report);
             schemas::check(&group, &folder, &form, report);
+            objects::check(&group, &form, &answers, report);
+            queries::check(&group, &form, &answers, report);
+            pairs::unchanged(&group, &form, &answers, report);
         }
+        scripts::check(&group, &folder, report);
+        evolution::check(&group, &folder, report);
     }
 }

@@ -39,6 +39,16 @@ pub fn check(group: &str, folder: &Path, form: &Form, answers: &Answers, report:
     }
 }
 
+/// Compares the pairs again after everything has been read through the object layer.
+pub fn unchanged(group: &str, form: &Form, answers: &Answers, report: &mut Report) {
+    report.case(group, &format!("{}: unchanged by reading", form.name), || {
+        let tx = form.store()?.begin(&TxOptions::reading())?;
+        let found = digest::state_digest(&*tx)?;
+        same_text("state digest", &found.sha256, &answers.state_digest)?;
+        same("pairs", found.pairs, answers.pairs)
+    });
+}
+
 fn index_keys(store: &dyn KvRead, index: &Index) -> Outcome {
     let storage_id =
         StorageId::new(index.storage_id).ok_or_else(|| fail("the storage id is out of range"))?;

@@ -1,0 +1,222 @@
+//! Indexes: what they hold, and queries on them.
+
+use std::collections::BTreeSet;
+use std::ops::Bound as End;
+
+use permazen::encoding::{Encoding, EncodingKind};
+use permazen::layout::SchemaIndex;
+use permazen::object::{Database, Error, IndexEntry, IndexKind, IndexView, Transaction};
+use permazen::schema::ResolvedPart;
+use permazen::{ObjId, StorageId};
+use serde_json::Value as Json;
+
+use super::answers::{self, Answers, Bound, Bounds, Index, Query, TupleBound};
+use super::forms::Form;
+use super::objects::{ids_digest, obj_id, reading};
+use crate::live::index_rows::{column_value, restricted, row};
+use crate::report::{Outcome, Report, fail, same, same_text};
+
+/// Compares every index and every query.
+pub fn check(group: &str, form: &Form, answers: &Answers, report: &mut Report) {
+    let database = match form.shared() {
+        Ok(store) => Database::new(store),
+        Err(stop) => return report.case(group, &format!("{}: indexes", form.name), || Err(stop)),
+    };
+    let tx = match database.begin(&reading()) {
+        Ok(tx) => tx,
+        Err(error) => {
+            return report.case(group, &format!("{}: indexes", form.name), || Err(error.into()));
+        }
+    };
+    for index in &answers.indexes {
+        let name = format!("{}: index {}", form.name, index.storage_id);
+        report.case(group, &name, || contents(&tx, index));
+        for query in &index.queries {
+            report.case(group, &format!("{name}: {}", query.name), || run(&tx, index, query));
+        }
+    }
+}
+
+fn storage_id(number: u32) -> Outcome<StorageId> {
+    StorageId::new(number).ok_or_else(|| fail(format!("{number} is no storage id")))
+}
+
+fn contents(tx: &Transaction<'_>, index: &Index) -> Outcome {
+    let id = storage_id(index.storage_id)?;
+    let view = tx.index(id)?;
+    same("kind", kind(view.shape().kind()), Some(index.kind))?;
+    let encodings: Vec<String> =
+        view.shape().values().iter().map(|encoding| encoding_name(&**encoding)).collect();
+    same("encodings", encodings, index.encodings.clone())?;
+    same("items", items(tx, id), index_items(index))?;
+    same("entries", view.count()? as u64, index.entries)?;
+    same("distinct values", view.values().count()? as u64, index.distinct_values)?;
+    let objects = view.distinct(view.shape().id_column() + 1);
+    same("distinct values and objects", objects.count()? as u64, index.value_object_pairs)?;
+
+    let first = index.all.as_ref().or(index.first.as_ref()).map(Vec::as_slice).unwrap_or_default();
+    let found = rows(tx, &view, view.entries().take(first.len()))?;
+    same_text("first entries", &text(&found), &text(first))?;
+    let last = index.all.as_ref().or(index.last.as_ref()).map(Vec::as_slice).unwrap_or_default();
+    let mut found = rows(tx, &view, view.entries().rev().take(last.len()))?;
+    found.reverse();
+    same_text("last entries", &text(&found), &text(last))
+}
+
+fn kind(kind: IndexKind) -> Option<answers::IndexKind> {
+    Some(match kind {
+        IndexKind::Field => answers::IndexKind::Field,
+        IndexKind::SetElement => answers::IndexKind::SetElement,
+        IndexKind::ListElement => answers::IndexKind::ListElement,
+        IndexKind::MapKey => answers::IndexKind::MapKey,
+        IndexKind::MapValue => answers::IndexKind::MapValue,
+        IndexKind::Composite => answers::IndexKind::Composite,
+        _ => return None,
+    })
+}
+
+/// The alias of a built-in encoding, or what kind it is.
+fn encoding_name(encoding: &dyn Encoding) -> String {
+    match (encoding.id(), encoding.kind()) {
+        (Some(id), _) => id.alias().to_owned(),
+        (None, EncodingKind::NullSafe(inner)) => encoding_name(&**inner),
+        (None, EncodingKind::Reference(_)) => "reference".to_owned(),
+        (None, EncodingKind::Enum(_)) => "enum".to_owned(),
+        (None, EncodingKind::Array(_)) => "enumArray".to_owned(),
+        (None, kind) => format!("{kind:?}"),
+    }
+}
+
+/// The schema items that share the index, by schema index and path.
+fn items(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<(u32, String)> {
+    let bundle = tx.bundle();
+    let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();
+    let path = |place: &permazen::schema::Occurrence| {
+        let object_type = &place.object_type;
+        let path = match &place.part {
+            ResolvedPart::Field(field) if field.is_indexed() => {
+                format!("{}.{}", object_type.name, field.full_name)
+            }
+            ResolvedPart::Index(index) => format!("{}#{}", object_type.name, index.name),
+            _ => return None,
+        };
+        Some((object_type.schema.get(), path))
+    };
+    places.iter().filter_map(path).collect()
+}
+
+fn index_items(index: &Index) -> BTreeSet<(u32, String)> {
+    index.items.iter().map(|item| (item.schema, item.item.clone())).collect()
+}
+
+fn rows<'t>(
+    tx: &Transaction<'_>,
+    view: &IndexView<'t>,
+    entries: impl Iterator<Item = Result<IndexEntry<'t>, Error>>,
+) -> Outcome<Vec<Vec<Json>>> {
+    entries.map(|entry| Ok(row(tx, view, &entry?)?)).collect()
+}
+
+fn text(rows: &[Vec<Json>]) -> String {
+    Json::from(rows.iter().cloned().map(Json::from).collect::<Vec<_>>()).to_string()
+}
+
+fn run(tx: &Transaction<'_>, index: &Index, query: &Query) -> Outcome {
+    let view = view(tx, index, query)?;
+    let wanted = TupleRange::new(tx, &view, query)?;
+    let entries = |entry: &Result<IndexEntry<'_>, Error>| match entry {
+        Ok(entry) => wanted.contains(entry),
+        Err(_) => true,
+    };
+    let entries: Result<Vec<IndexEntry<'_>>, Error> = if query.reverse {
+        view.entries().rev().filter(entries).collect()
+    } else {
+        view.entries().filter(entries).collect()
+    };
+    let entries = entries?;
+    let ids: Result<Vec<ObjId>, Error> = entries.iter().map(IndexEntry::id).collect();
+    same("results", entries.len() as u64, query.count)?;
+    let first = rows(tx, &view, entries.iter().take(query.first.len()).cloned().map(Ok))?;
+    same_text("first results", &text(&first), &text(&query.first))?;
+    if let Some(expected) = &query.last {
+        let last = rows(tx, &view, entries.iter().rev().take(1).cloned().map(Ok))?;
+        same_text("last result", &text(&last), &text(std::slice::from_ref(expected)))?;
+    }
+    same_text("digest of the ids", &ids_digest(&ids?), &query.ids_digest)
+}
+
+/// The view the query asks for, without bounds on whole tuples.
+fn view<'t>(tx: &'t Transaction<'_>, index: &Index, query: &Query) -> Outcome<IndexView<'t>> {
+    let view = tx.index(storage_id(index.storage_id)?)?;
+    let mut view = view.distinct(view.shape().id_column() + 1);
+    for (column, Bounds { lower, upper }) in query.columns.iter().flatten().enumerate() {
+        let (lower, upper) = (json(lower), json(upper));
+        view = restricted(tx, &view, column, end(&lower), end(&upper))?;
+    }
+    if let Some(name) = &query.type_name {
+        view = view.of_types([tx.type_storage_id(name)?]);
+    }
+    if let Some(schema) = query.schema {
+        view = view.in_schema(index_number(schema)?);
+    }
+    if let Some(id) = &query.from_id {
+        view = view.of_ids(obj_id(id)?..);
+    }
+    Ok(view)
+}
+
+fn index_number(number: u32) -> Outcome<SchemaIndex> {
+    SchemaIndex::new(number).ok_or_else(|| fail(format!("schema index {number}")))
+}
+
+fn json(bound: &Option<Bound>) -> Option<(Json, bool)> {
+    bound.as_ref().map(|bound| (bound.value.clone().into(), bound.included))
+}
+
+fn end(bound: &Option<(Json, bool)>) -> End<&Json> {
+    match bound {
+        None => End::Unbounded,
+        Some((value, true)) => End::Included(value),
+        Some((value, false)) => End::Excluded(value),
+    }
+}
+
+/// Bounds on whole tuples, encoded.
+struct TupleRange {
+    lower: Option<(Vec<u8>, bool)>,
+    upper: Option<(Vec<u8>, bool)>,
+    columns: usize,
+}
+
+impl TupleRange {
+    fn new(tx: &Transaction<'_>, view: &IndexView<'_>, query: &Query) -> Outcome<TupleRange> {
+        let encoded = |bound: &Option<TupleBound>| -> Outcome<Option<(Vec<u8>, bool)>> {
+            let Some(bound) = bound else { return Ok(None) };
+            let mut bytes = Vec::new();
+            for (column, text) in bound.values.iter().enumerate() {
+                let value = column_value(tx, view, column, &text.clone().into())?;
+                let encoding = view.shape().values().get(column);
+                encoding
+                    .ok_or_else(|| fail("the tuple is too long"))?
+                    .encode(&value, &mut bytes)?;
+            }
+            Ok(Some((bytes, bound.included)))
+        };
+        let tuple = query.tuple.as_ref();
+        Ok(TupleRange {
+            lower: encoded(&tuple.and_then(|tuple| tuple.lower.clone()))?,
+            upper: encoded(&tuple.and_then(|tuple| tuple.upper.clone()))?,
+            columns: view.shape().id_column(),
+        })
+    }
+
+    fn contains(&self, entry: &IndexEntry<'_>) -> bool {
+        let tuple: Vec<u8> =
+            (0..self.columns).flat_map(|column| entry.encoded(column)).copied().collect();
+        let above =
+            |(bound, included): &(Vec<u8>, bool)| tuple > *bound || (*included && tuple == *bound);
+        let below =
+            |(bound, included): &(Vec<u8>, bool)| tuple < *bound || (*included && tuple == *bound);
+        self.lower.as_ref().is_none_or(above) && self.upper.as_ref().is_none_or(below)
+    }
+}

@@ -1,0 +1,134 @@
+//! Scripts of changes, and the states they lead to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use permazen::kv::TxOptions;
+use permazen::object::{Database, TransactionConfig};
+use permazen::schema::{ResolvedKind, SchemaModel};
+use permazen_tests::{digest, files};
+use serde_json::Value as Json;
+
+use super::answers::Script;
+use super::forms::{self, Form};
+use super::objects::reading;
+use crate::report::{Outcome, Report, fail, same, same_text};
+use crate::traces::listening::EventLog;
+use crate::traces::objects::{Context, Place, Tx};
+use crate::traces::refusal::{Answer, Refusal};
+use crate::traces::step::{Header, Step};
+
+/// Runs the scripts of `operations.json`, each on a fresh copy of every form.
+pub fn check(group: &str, folder: &Path, report: &mut Report) {
+    if files::find(folder, "operations.json").is_none() {
+        return;
+    }
+    let scripts: Vec<Script> = match files::json(folder, "operations.json") {
+        Ok(scripts) => scripts,
+        Err(error) => return report.case(group, "operations.json", || Err(error.into())),
+    };
+    for script in &scripts {
+        for kind in forms::kinds_in(folder) {
+            let name = format!("{}: {}", kind.name, script.name);
+            report.case(group, &name, || run(&kind.open(folder), script));
+        }
+    }
+}
+
+fn run(form: &Form, script: &Script) -> Outcome {
+    let before = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
+    let database = Database::new(form.shared()?);
+    let model = newest_model(&database)?;
+    let tx = database.begin(&TransactionConfig::new(model)?.allow_new_schema(false))?;
+    let context = Arc::new(Context {
+        header: Arc::new(Header::default()),
+        log: EventLog::default(),
+        listeners: Mutex::new(BTreeMap::new()),
+    });
+    let steps: Outcome<Vec<Step>> = script.steps.iter().cloned().map(Step::new).collect();
+    let mut answer = Ok(());
+    for step in steps? {
+        answer = perform(&Tx::new(&tx, &context), &step);
+        if answer.is_err() {
+            break;
+        }
+    }
+    match (answer, &script.refused) {
+        (Ok(()), None) => tx.commit()?,
+        (Err(refusal), None) => return Err(fail(refusal.text)),
+        (Ok(()), Some(_)) => return Err(fail("the script should have been refused")),
+        (Err(refusal), Some(expected)) => {
+            same("error", refusal.kind, "referenced-object")?;
+            let members = [
+                ("id", &expected.deleting),
+                ("referrer", &expected.referrer),
+                ("field", &expected.field),
+            ];
+            for (member, expected) in members {
+                if let Some(expected) = expected {
+                    let found = refusal.detail.get(member).and_then(Json::as_str);
+                    same(member, found, Some(expected.as_str()))?;
+                }
+            }
+            // What was refused has changed nothing.
+            tx.commit()?;
+            let after = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
+            return same("state", after, before);
+        }
+    }
+    let after = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
+    if let Some(expected) = &script.state_digest {
+        same_text("state digest", &after.sha256, expected)?;
+    }
+    same("pairs", Some(after.pairs), script.pairs.or(Some(after.pairs)))?;
+    let objects = database.begin(&reading())?.all_objects()?.count()? as u64;
+    same("objects", Some(objects), script.objects.or(Some(objects)))
+}
+
+/// The model of the recorded schema with the highest schema index.
+pub fn newest_model(database: &Database) -> Outcome<Arc<SchemaModel>> {
+    let tx = database.begin(&reading())?;
+    let bundle = tx.bundle();
+    let newest = bundle.schemas().last().ok_or_else(|| fail("no schema is recorded"))?;
+    Ok(Arc::clone(&newest.model))
+}
+
+fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
+    let id = step.text("id")?;
+    let place =
+        Place { id, field: step.optional_text("field")?.unwrap_or_default(), migrate: false };
+    let kind = tx.field(&place);
+    let kind = kind.as_ref().map(|field| &field.kind);
+    let value = step.optional_text("value")?;
+    let amount = || -> Answer<i64> {
+        value
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| Refusal::new("test error", "no amount"))
+    };
+    match (step.op(), kind) {
+        ("delete", _) => tx.delete(id).map(drop),
+        ("create", _) => tx.create(id, None).map(drop),
+        ("set", Some(ResolvedKind::Counter)) => tx.set_counter(&place, amount()?),
+        ("set", _) => tx.set(&place, value),
+        ("adjust", _) => tx.adjust_counter(&place, amount()?),
+        ("append", _) => tx.list_append(&place, value),
+        ("insert", _) => {
+            tx.list_insert(&place, step.integer("index")?, &[value.map(str::to_owned)]).map(drop)
+        }
+        ("replace", _) => tx.list_set(&place, step.integer("index")?, value).map(drop),
+        ("remove", Some(ResolvedKind::List { .. })) => {
+            tx.list_remove(&place, step.integer("index")?).map(drop)
+        }
+        ("add", _) => tx.set_add(&place, value).map(drop),
+        ("remove", Some(ResolvedKind::Set { .. })) => tx.set_remove(&place, value).map(drop),
+        ("put", _) => tx.map_put(&place, step.optional_text("key")?, value).map(drop),
+        ("remove", Some(ResolvedKind::Map { .. })) => {
+            tx.map_remove(&place, step.optional_text("key")?).map(drop)
+        }
+        ("clear", Some(ResolvedKind::List { .. })) => tx.list_clear(&place),
+        ("clear", Some(ResolvedKind::Set { .. })) => tx.set_clear(&place, &step.bounds()?),
+        ("clear", Some(ResolvedKind::Map { .. })) => tx.map_clear(&place, &step.bounds()?),
+        (op, _) => Err(Refusal::new("test error", format!("{op} does not fit the field"))),
+    }
+}

@@ -1,0 +1,43 @@
+//! Traces: recorded histories of operations, replayed step by step.
+
+mod events;
+mod index_views;
+pub mod listening;
+pub mod objects;
+mod operations;
+pub mod refusal;
+mod replay;
+pub mod step;
+
+use std::path::Path;
+
+use permazen_tests::files;
+
+use crate::report::{Outcome, Report, fail, same};
+use step::{Header, Step};
+
+/// Replays every trace in `dir`.
+pub fn run(dir: &Path, report: &mut Report) {
+    let mut steps = 0;
+    for file in files::names(dir, ".jsonl") {
+        let name = file.trim_end_matches(".jsonl");
+        report.case("traces", name, || {
+            let (header, lines) = read(dir, &file)?;
+            steps += lines.len();
+            replay::replay(dir, name, &header, &lines)
+        });
+    }
+    report.note(&format!("traces: {steps} steps"));
+}
+
+fn read(dir: &Path, file: &str) -> Outcome<(Header, Vec<Step>)> {
+    let text = files::text(dir, file)?;
+    let mut lines = text.lines();
+    let header: Header = serde_json::from_str(lines.next().unwrap_or_default())?;
+    if header.format != "permazen-trace" || header.version != 1 {
+        return Err(fail(format!("{} version {} is unknown", header.format, header.version)));
+    }
+    let steps: Vec<Step> = lines.map(Step::parse).collect::<Outcome<_>>()?;
+    same("number of steps", steps.len(), header.steps)?;
+    Ok((header, steps))
+}

@@ -1,0 +1,514 @@
+//! Recorded operations as calls of the object layer: names, ids and texts in, texts out.
+
+use std::collections::BTreeMap;
+use std::ops::Bound as End;
+use std::sync::{Arc, Mutex};
+
+use permazen::encoding::Value;
+use permazen::object::{
+    CopyOptions, Error, IdMap, ListView, ListenerId, MapView, Migrate, SetView, Transaction,
+};
+use permazen::schema::{ResolvedField, ResolvedKind, SchemaModel};
+use permazen::{ObjId, StorageId};
+
+use super::listening::EventLog;
+use super::refusal::{Answer, Refusal};
+use super::step::{Bound, Bounds, Header, Step};
+use crate::live::text::{Text, encoding_of, field_text, value_of};
+
+/// What the steps of one transaction share.
+#[derive(Debug)]
+pub struct Context {
+    pub header: Arc<Header>,
+    pub log: EventLog,
+    /// The listeners registered, by name.
+    pub listeners: Mutex<BTreeMap<String, ListenerId>>,
+}
+
+/// A field of an object, by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'s> {
+    pub id: &'s str,
+    pub field: &'s str,
+    /// Whether the object first moves to the schema of the transaction.
+    pub migrate: bool,
+}
+
+/// Which neighbour of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Lower,
+    Floor,
+    Ceiling,
+    Higher,
+}
+
+/// A part of a field that holds values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The field itself, or the elements of a set or list, or the values of a map.
+    Value,
+    /// The keys of a map.
+    Key,
+}
+
+/// The object with this id.
+pub fn obj_id(text: &str) -> Answer<ObjId> {
+    text.parse().map_err(|_| Refusal::new("test error", format!("{text} is no object id")))
+}
+
+/// The storage id a step names as `sid`.
+pub fn storage_id(step: &Step) -> Answer<StorageId> {
+    let number = step.integer("sid")?;
+    u32::try_from(number)
+        .ok()
+        .and_then(StorageId::new)
+        .ok_or_else(|| Refusal::new("test error", format!("{number} is no storage id")))
+}
+
+/// An open transaction that speaks in recorded texts.
+pub struct Tx<'t, 'db> {
+    pub tx: &'t Transaction<'db>,
+    pub context: Arc<Context>,
+}
+
+impl<'t, 'db> Tx<'t, 'db> {
+    pub fn new(tx: &'t Transaction<'db>, context: &Arc<Context>) -> Self {
+        Tx { tx, context: Arc::clone(context) }
+    }
+
+    // ------------------------------------------------------------------ schemas
+
+    /// The schema that the trace calls by this name.
+    pub fn model(&self, name: &str) -> Answer<SchemaModel> {
+        model(&self.context.header, name)
+    }
+
+    pub fn add_schema(&self, name: &str) -> Answer<bool> {
+        Ok(self.tx.add_schema(&self.model(name)?)?)
+    }
+
+    pub fn remove_schema(&self, name: &str) -> Answer<bool> {
+        Ok(self.tx.remove_schema(self.model(name)?.schema_id())?)
+    }
+
+    pub fn type_id(&self, name: &str) -> Answer<StorageId> {
+        Ok(self.tx.type_storage_id(name)?)
+    }
+
+    fn schema_name(&self, id: impl ToString) -> String {
+        self.context.header.schema_name(&id.to_string()).to_owned()
+    }
+
+    // ------------------------------------------------------------------ objects
+
+    pub fn create(&self, id: &str, schema: Option<&str>) -> Answer<bool> {
+        let id = obj_id(id)?;
+        Ok(match schema {
+            None => self.tx.create_with_id(id)?,
+            Some(name) => self.tx.create_with_id_in(id, self.model(name)?.schema_id())?,
+        })
+    }
+
+    pub fn delete(&self, id: &str) -> Answer<bool> {
+        Ok(self.tx.delete(obj_id(id)?)?)
+    }
+
+    pub fn exists(&self, id: &str) -> Answer<bool> {
+        Ok(self.tx.exists(obj_id(id)?)?)
+    }
+
+    pub fn type_of(&self, id: &str) -> Answer<String> {
+        Ok(self.tx.object_type(obj_id(id)?)?.name.to_string())
+    }
+
+    pub fn schema_of(&self, id: &str) -> Answer<String> {
+        Ok(self.schema_name(self.tx.object_schema(obj_id(id)?)?.id))
+    }
+
+    pub fn migrate(&self, id: &str) -> Answer<bool> {
+        Ok(self.tx.migrate(obj_id(id)?)?)
+    }
+
+    pub fn copy(&self, from: &str, to: &str, migrate: bool) -> Answer<bool> {
+        let (from, to) = (obj_id(from)?, obj_id(to)?);
+        let mut ids = IdMap::from([(from, Some(to))]);
+        let migrate = if migrate { Migrate::Yes } else { Migrate::No };
+        let mut options = CopyOptions::new().migrating(migrate).mapping_ids(&mut ids);
+        Ok(self.tx.copy_to(from, self.tx, &mut options)?)
+    }
+
+    pub fn all(
+        &self,
+        type_name: Option<&str>,
+        bounds: &Bounds,
+        reverse: bool,
+    ) -> Answer<Vec<String>> {
+        let objects = match type_name {
+            None => self.tx.all_objects()?,
+            Some(name) => self.tx.objects(name)?,
+        };
+        let end = |bound: &Option<Bound>| -> Answer<End<ObjId>> {
+            let Some(bound) = bound else { return Ok(End::Unbounded) };
+            let id = obj_id(bound.value.as_str().unwrap_or_default())?;
+            Ok(if bound.inclusive { End::Included(id) } else { End::Excluded(id) })
+        };
+        let objects = objects.range((end(&bounds.min)?, end(&bounds.max)?));
+        let ids: Result<Vec<ObjId>, Error> =
+            if reverse { objects.iter().rev().collect() } else { objects.iter().collect() };
+        Ok(id_texts(&ids?))
+    }
+
+    /// Schema index, schema name and objects of the schemas that have objects, or of one schema.
+    pub fn by_schema(&self, wanted: Option<&str>) -> Answer<Vec<(u32, String, Vec<String>)>> {
+        let bundle = self.tx.bundle();
+        let mut groups = Vec::new();
+        for index in self.tx.schemas_in_use()? {
+            let name =
+                bundle.schema(index).map_or(String::new(), |schema| self.schema_name(schema.id));
+            if wanted.is_none_or(|wanted| wanted == name) {
+                let ids = self.tx.objects_in_schema(index)?.to_vec()?;
+                groups.push((index.get(), name, id_texts(&ids)));
+            }
+        }
+        Ok(groups)
+    }
+
+    // ------------------------------------------------------------------ values
+
+    /// The field that a place means, as far as there is one.
+    pub fn field(&self, place: &Place<'_>) -> Option<Arc<ResolvedField>> {
+        let object_type = self.tx.object_type(obj_id(place.id).ok()?).ok()?;
+        let object_type = if place.migrate {
+            Arc::clone(self.tx.schema().type_by_storage_id(object_type.storage_id)?)
+        } else {
+            object_type
+        };
+        object_type.field(place.field).map(Arc::clone)
+    }
+
+    /// The value a text stands for at a place. Null if there is no such place: then the operation
+    /// itself has to say what is wrong.
+    fn value(&self, place: &Place<'_>, part: Part, text: Option<&str>) -> Answer<Value> {
+        let Some(field) = self.field(place) else { return Ok(Value::Null) };
+        let Some(encoding) = part_of(&field, part).and_then(encoding_of) else {
+            return Ok(Value::Null);
+        };
+        value_of(encoding, text).map_err(|error| Refusal::new("invalid-value", error.to_string()))
+    }
+
+    fn bounds(
+        &self,
+        place: &Place<'_>,
+        part: Part,
+        bounds: &Bounds,
+    ) -> Answer<(End<Value>, End<Value>)> {
+        let end = |bound: &Option<Bound>| -> Answer<End<Value>> {
+            let Some(bound) = bound else { return Ok(End::Unbounded) };
+            let value = self.value(place, part, bound.value.as_str())?;
+            Ok(if bound.inclusive { End::Included(value) } else { End::Excluded(value) })
+        };
+        Ok((end(&bounds.min)?, end(&bounds.max)?))
+    }
+
+    // ------------------------------------------------------------------ simple fields and counters
+
+    pub fn get(&self, place: &Place<'_>) -> Answer<Text> {
+        let value = self.tx.get(obj_id(place.id)?, place.field, migrate(place))?;
+        match self.field(place) {
+            Some(field) => Ok(field_text(&field, &value)?),
+            None => Err(Refusal::new("test error", "a value was read from no field")),
+        }
+    }
+
+    pub fn set(&self, place: &Place<'_>, text: Option<&str>) -> Answer<()> {
+        let value = self.value(place, Part::Value, text)?;
+        Ok(self.tx.set(obj_id(place.id)?, place.field, &value, migrate(place))?)
+    }
+
+    pub fn is_default(&self, place: &Place<'_>) -> Answer<bool> {
+        Ok(self.tx.is_default(obj_id(place.id)?, place.field)?)
+    }
+
+    pub fn counter(&self, place: &Place<'_>) -> Answer<i64> {
+        Ok(self.tx.counter(obj_id(place.id)?, place.field, migrate(place))?)
+    }
+
+    pub fn set_counter(&self, place: &Place<'_>, count: i64) -> Answer<()> {
+        Ok(self.tx.set_counter(obj_id(place.id)?, place.field, count, migrate(place))?)
+    }
+
+    pub fn adjust_counter(&self, place: &Place<'_>, by: i64) -> Answer<()> {
+        Ok(self.tx.adjust_counter(obj_id(place.id)?, place.field, by, migrate(place))?)
+    }
+
+    // ------------------------------------------------------------------ sets
+
+    fn set_view(&self, place: &Place<'_>) -> Answer<SetView<'t, 'db>> {
+        Ok(self.tx.set_view(obj_id(place.id)?, place.field, migrate(place))?)
+    }
+
+    fn set_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<SetView<'t, 'db>> {
+        let view = self.set_view(place)?;
+        let (min, max) = self.bounds(place, Part::Value, bounds)?;
+        Ok(view.range(min.as_ref(), max.as_ref())?)
+    }
+
+    pub fn set_add(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(place)?;
+        Ok(view.add(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn set_remove(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(place)?;
+        Ok(view.remove(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn set_contains(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.set_view(place)?;
+        Ok(view.contains(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn set_size(&self, place: &Place<'_>) -> Answer<usize> {
+        Ok(self.set_view(place)?.len()?)
+    }
+
+    pub fn set_clear(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<()> {
+        Ok(self.set_range(place, bounds)?.clear()?)
+    }
+
+    pub fn set_list(&self, place: &Place<'_>, bounds: &Bounds, reverse: bool) -> Answer<Vec<Text>> {
+        let view = self.set_range(place, bounds)?;
+        let values: Result<Vec<Value>, Error> =
+            if reverse { view.iter().rev().collect() } else { view.iter().collect() };
+        texts(view.field(), Part::Value, &values?)
+    }
+
+    pub fn set_near(
+        &self,
+        place: &Place<'_>,
+        how: How,
+        text: Option<&str>,
+    ) -> Answer<Option<Text>> {
+        let view = self.set_view(place)?;
+        let value = self.value(place, Part::Value, text)?;
+        let (min, max) = beside(how, &value);
+        let view = view.range(min, max)?;
+        let near = if is_before(how) { view.last()? } else { view.first()? };
+        near.map(|value| text_of_part(view.field(), Part::Value, &value)).transpose()
+    }
+
+    // ------------------------------------------------------------------ lists
+
+    fn list_view(&self, place: &Place<'_>) -> Answer<ListView<'t, 'db>> {
+        Ok(self.tx.list_view(obj_id(place.id)?, place.field, migrate(place))?)
+    }
+
+    pub fn list_append(&self, place: &Place<'_>, text: Option<&str>) -> Answer<()> {
+        let view = self.list_view(place)?;
+        Ok(view.push(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn list_insert(&self, place: &Place<'_>, at: i64, texts: &[Text]) -> Answer<bool> {
+        let view = self.list_view(place)?;
+        let values: Answer<Vec<Value>> =
+            texts.iter().map(|text| self.value(place, Part::Value, text.as_deref())).collect();
+        let values = values?;
+        Ok(match &values[..] {
+            [value] => view.insert(position(at)?, value).map(|()| true)?,
+            values => view.insert_all(position(at)?, values)?,
+        })
+    }
+
+    pub fn list_set(&self, place: &Place<'_>, at: i64, text: Option<&str>) -> Answer<Text> {
+        let view = self.list_view(place)?;
+        let old = view.set(position(at)?, &self.value(place, Part::Value, text)?)?;
+        text_of_part(view.field(), Part::Value, &old)
+    }
+
+    pub fn list_get(&self, place: &Place<'_>, at: i64) -> Answer<Text> {
+        let view = self.list_view(place)?;
+        match view.get(position(at)?)? {
+            Some(value) => text_of_part(view.field(), Part::Value, &value),
+            None => Err(out_of_range(at)),
+        }
+    }
+
+    pub fn list_remove(&self, place: &Place<'_>, at: i64) -> Answer<Text> {
+        let view = self.list_view(place)?;
+        let old = view.remove(position(at)?)?;
+        text_of_part(view.field(), Part::Value, &old)
+    }
+
+    pub fn list_remove_value(&self, place: &Place<'_>, text: Option<&str>) -> Answer<bool> {
+        let view = self.list_view(place)?;
+        Ok(view.remove_value(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn list_remove_range(&self, place: &Place<'_>, from: i64, to: i64) -> Answer<()> {
+        Ok(self.list_view(place)?.remove_range(position(from)?, position(to)?)?)
+    }
+
+    pub fn list_index_of(&self, place: &Place<'_>, text: Option<&str>) -> Answer<Option<u32>> {
+        let view = self.list_view(place)?;
+        Ok(view.position(&self.value(place, Part::Value, text)?)?)
+    }
+
+    pub fn list_size(&self, place: &Place<'_>) -> Answer<u32> {
+        Ok(self.list_view(place)?.len()?)
+    }
+
+    pub fn list_clear(&self, place: &Place<'_>) -> Answer<()> {
+        Ok(self.list_view(place)?.clear()?)
+    }
+
+    pub fn list_values(&self, place: &Place<'_>) -> Answer<Vec<Text>> {
+        let view = self.list_view(place)?;
+        texts(view.field(), Part::Value, &view.to_vec()?)
+    }
+
+    // ------------------------------------------------------------------ maps
+
+    fn map_view(&self, place: &Place<'_>) -> Answer<MapView<'t, 'db>> {
+        Ok(self.tx.map_view(obj_id(place.id)?, place.field, migrate(place))?)
+    }
+
+    fn map_range(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<MapView<'t, 'db>> {
+        let view = self.map_view(place)?;
+        let (min, max) = self.bounds(place, Part::Key, bounds)?;
+        Ok(view.range(min.as_ref(), max.as_ref())?)
+    }
+
+    pub fn map_put(
+        &self,
+        place: &Place<'_>,
+        key: Option<&str>,
+        value: Option<&str>,
+    ) -> Answer<Text> {
+        let view = self.map_view(place)?;
+        let key = self.value(place, Part::Key, key)?;
+        let old = view.put(&key, &self.value(place, Part::Value, value)?)?;
+        match old {
+            Some(old) => text_of_part(view.field(), Part::Value, &old),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of an entry; none if there is no entry.
+    pub fn map_get(&self, place: &Place<'_>, key: Option<&str>) -> Answer<Option<Text>> {
+        let view = self.map_view(place)?;
+        let value = view.get(&self.value(place, Part::Key, key)?)?;
+        value.map(|value| text_of_part(view.field(), Part::Value, &value)).transpose()
+    }
+
+    pub fn map_contains(&self, place: &Place<'_>, key: Option<&str>) -> Answer<bool> {
+        let view = self.map_view(place)?;
+        Ok(view.contains_key(&self.value(place, Part::Key, key)?)?)
+    }
+
+    pub fn map_remove(&self, place: &Place<'_>, key: Option<&str>) -> Answer<Text> {
+        let view = self.map_view(place)?;
+        match view.remove(&self.value(place, Part::Key, key)?)? {
+            Some(old) => text_of_part(view.field(), Part::Value, &old),
+            None => Ok(None),
+        }
+    }
+
+    pub fn map_size(&self, place: &Place<'_>) -> Answer<usize> {
+        Ok(self.map_view(place)?.len()?)
+    }
+
+    pub fn map_clear(&self, place: &Place<'_>, bounds: &Bounds) -> Answer<()> {
+        Ok(self.map_range(place, bounds)?.clear()?)
+    }
+
+    pub fn map_list(
+        &self,
+        place: &Place<'_>,
+        bounds: &Bounds,
+        reverse: bool,
+    ) -> Answer<Vec<(Text, Text)>> {
+        let view = self.map_range(place, bounds)?;
+        let entries: Result<Vec<(Value, Value)>, Error> =
+            if reverse { view.iter().rev().collect() } else { view.iter().collect() };
+        entries?.iter().map(|entry| entry_texts(view.field(), entry)).collect()
+    }
+
+    pub fn map_near(
+        &self,
+        place: &Place<'_>,
+        how: How,
+        key: Option<&str>,
+    ) -> Answer<Option<(Text, Text)>> {
+        let view = self.map_view(place)?;
+        let key = self.value(place, Part::Key, key)?;
+        let (min, max) = beside(how, &key);
+        let view = view.range(min, max)?;
+        let near = if is_before(how) { view.last()? } else { view.first()? };
+        near.map(|entry| entry_texts(view.field(), &entry)).transpose()
+    }
+}
+
+/// The schema that the trace calls by this name.
+pub fn model(header: &Header, name: &str) -> Answer<SchemaModel> {
+    let unnamed = || Refusal::new("test error", format!("the trace has no schema {name}"));
+    let xml = header.schemas.get(name).ok_or_else(unnamed)?;
+    Ok(SchemaModel::from_xml(xml.as_bytes()).map_err(Error::from)?)
+}
+
+fn migrate(place: &Place<'_>) -> Migrate {
+    if place.migrate { Migrate::Yes } else { Migrate::No }
+}
+
+fn position(at: i64) -> Answer<u32> {
+    u32::try_from(at).map_err(|_| out_of_range(at))
+}
+
+fn out_of_range(at: i64) -> Refusal {
+    Refusal::new("index-out-of-range", format!("there is no position {at}"))
+}
+
+fn is_before(how: How) -> bool {
+    matches!(how, How::Lower | How::Floor)
+}
+
+/// The bounds of what lies on that side of a value.
+fn beside(how: How, value: &Value) -> (End<&Value>, End<&Value>) {
+    match how {
+        How::Lower => (End::Unbounded, End::Excluded(value)),
+        How::Floor => (End::Unbounded, End::Included(value)),
+        How::Ceiling => (End::Included(value), End::Unbounded),
+        How::Higher => (End::Excluded(value), End::Unbounded),
+    }
+}
+
+fn part_of(field: &ResolvedField, part: Part) -> Option<&ResolvedField> {
+    match (&field.kind, part) {
+        (ResolvedKind::Simple(_), Part::Value) => Some(field),
+        (ResolvedKind::Set { element } | ResolvedKind::List { element }, Part::Value) => {
+            Some(element)
+        }
+        (ResolvedKind::Map { value, .. }, Part::Value) => Some(value),
+        (ResolvedKind::Map { key, .. }, Part::Key) => Some(key),
+        _ => None,
+    }
+}
+
+fn text_of_part(field: &ResolvedField, part: Part, value: &Value) -> Answer<Text> {
+    match part_of(field, part) {
+        Some(part) => Ok(field_text(part, value)?),
+        None => Err(Refusal::new("test error", "the field has no such part")),
+    }
+}
+
+fn texts(field: &ResolvedField, part: Part, values: &[Value]) -> Answer<Vec<Text>> {
+    values.iter().map(|value| text_of_part(field, part, value)).collect()
+}
+
+fn entry_texts(field: &ResolvedField, (key, value): &(Value, Value)) -> Answer<(Text, Text)> {
+    Ok((text_of_part(field, Part::Key, key)?, text_of_part(field, Part::Value, value)?))
+}
+
+fn id_texts(ids: &[ObjId]) -> Vec<String> {
+    ids.iter().map(ObjId::to_string).collect()
+}

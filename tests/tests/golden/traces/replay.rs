@@ -1,0 +1,275 @@
+//! Going through the steps of a trace.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
+use permazen::object::{Database, Transaction, TransactionConfig};
+use permazen::schema::{RecordedSchemas, SchemaRemoval, SchemaTables, inflate};
+use permazen_tests::digest::{self, StateDigest};
+use permazen_tests::{files, hex};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::events;
+use super::listening::{self, EventLog};
+use super::objects::{Context, Tx, model};
+use super::operations::{done, perform};
+use super::refusal::{Answer, Refusal};
+use super::step::{Header, Step};
+use crate::report::{Outcome, Stop, fail, same, same_text};
+
+/// Replays `steps` on an empty store; the first answer, event or digest that differs ends it.
+pub fn replay(dir: &Path, name: &str, header: &Header, steps: &[Step]) -> Outcome {
+    let mut replay = Replay {
+        header: Arc::new(header.clone()),
+        steps,
+        at: 0,
+        store: MemoryStore::new(),
+        log: EventLog::default(),
+        storage_ids: Value::Null,
+    };
+    let place = |replay: &Replay<'_>| {
+        let step = &steps[replay.at.saturating_sub(1).min(steps.len() - 1)];
+        format!("step {} ({})", step.number(), step.op())
+    };
+    match replay.run().and_then(|()| replay.compare_store(dir, name)) {
+        Err(Stop::Fail(text)) => Err(fail(format!("{}: {text}", place(&replay)))),
+        other => other,
+    }
+}
+
+struct Replay<'t> {
+    header: Arc<Header>,
+    steps: &'t [Step],
+    at: usize,
+    store: MemoryStore,
+    log: EventLog,
+    /// The storage ids listed last.
+    storage_ids: Value,
+}
+
+impl<'t> Replay<'t> {
+    fn next(&mut self) -> Option<&'t Step> {
+        let step = self.steps.get(self.at)?;
+        self.at += 1;
+        Some(step)
+    }
+
+    fn run(&mut self) -> Outcome {
+        let store = self.store.clone();
+        let new_database = || Database::new(Arc::new(store.clone()));
+        let mut database = new_database();
+        while let Some(step) = self.next() {
+            match step.op() {
+                "database" => database = new_database(),
+                "digest" => {
+                    let committed = store.begin(&TxOptions::reading())?;
+                    compare_digest(step, digest::state_digest(&*committed)?)?;
+                }
+                "schemas" => {
+                    let found =
+                        self.schemas(SchemaTables::read(&*store.begin(&TxOptions::reading())?)?)?;
+                    self.compare_schemas(step, found)?;
+                }
+                "open" => self.transaction(&database, step)?,
+                // The recorded transaction has ended; ours is gone, so there is no such call.
+                _ if step.op() == "rollback" || is_stale(step) => {}
+                _ => return Err(fail("no transaction is open here")),
+            }
+        }
+        Ok(())
+    }
+
+    fn open<'db>(&self, database: &'db Database, step: &Step) -> Answer<Transaction<'db>> {
+        let removal = match step.text("removal")? {
+            "NEVER" => SchemaRemoval::Never,
+            "ONCE" => SchemaRemoval::Once,
+            "CONFIG_CHANGE" => SchemaRemoval::ConfigChange,
+            "ALWAYS" => SchemaRemoval::Always,
+            other => return Err(Refusal::new("test error", format!("no removal {other}"))),
+        };
+        let config = match step.optional_text("schema")? {
+            None => TransactionConfig::without_schema(),
+            Some(name) => TransactionConfig::new(model(&self.header, name)?)?,
+        };
+        let config = config.allow_new_schema(step.flag("allowNew")).schema_removal(removal);
+        Ok(database.begin(&config)?)
+    }
+
+    /// The steps from `open` to the end of the transaction.
+    fn transaction(&mut self, database: &Database, open: &Step) -> Outcome {
+        let transaction = match self.open(database, open) {
+            Ok(transaction) => {
+                let answer = json!({ "schemaIndex": transaction.schema().index.get() });
+                self.compare(open, Ok(answer))?;
+                transaction
+            }
+            Err(refusal) => return self.compare(open, Err(refusal)),
+        };
+        let context = Arc::new(Context {
+            header: Arc::clone(&self.header),
+            log: self.log.clone(),
+            listeners: Mutex::new(BTreeMap::new()),
+        });
+        while let Some(step) = self.next() {
+            match step.op() {
+                "commit" => {
+                    let answer = transaction.commit().map_err(Refusal::from).and_then(done);
+                    return self.compare(step, answer);
+                }
+                "rollback" => {
+                    let answer = transaction.rollback().map_err(Refusal::from).and_then(done);
+                    return self.compare(step, answer);
+                }
+                "digest" => {
+                    let found = transaction.read_pairs(|kv| Ok(digest::state_digest(kv)?))?;
+                    compare_digest(step, found)?;
+                }
+                "schemas" => {
+                    let tables = transaction.read_pairs(|kv| Ok(SchemaTables::read(kv)?))?;
+                    let found = self.schemas(tables)?;
+                    self.compare_schemas(step, found)?;
+                }
+                _ => {
+                    let answer = self.in_transaction(&Tx::new(&transaction, &context), step);
+                    self.compare(step, answer)?;
+                }
+            }
+        }
+        Err(fail("the trace ends within a transaction"))
+    }
+
+    fn in_transaction(&self, tx: &Tx<'_, '_>, step: &Step) -> Answer {
+        match step.op() {
+            "setReadOnly" => {
+                // There is no way back here; a switch that is taken back at once is left out.
+                let next = self.steps.get(self.at);
+                let taken_back =
+                    next.is_some_and(|next| next.op() == "setReadOnly" && !next.flag("value"));
+                if step.flag("value") && !taken_back {
+                    tx.tx.set_read_only()?;
+                }
+                done(())
+            }
+            "setRollbackOnly" => {
+                tx.tx.set_rollback_only();
+                done(())
+            }
+            "addCallback" => done(listening::add_callback(tx, step)?),
+            "addSchema" => Ok(tx.add_schema(step.text("schema")?)?.into()),
+            "removeSchema" => Ok(tx.remove_schema(step.text("schema")?)?.into()),
+            _ => perform(tx, step),
+        }
+    }
+
+    /// The recorded schemas and the storage ids as `schemas` steps list them.
+    fn schemas(&self, tables: SchemaTables) -> Outcome<(Value, Value)> {
+        let recorded = RecordedSchemas::decode(tables)?;
+        let mut schemas = Vec::new();
+        for schema in recorded.schemas() {
+            let id = schema.id.to_string();
+            let compressed = recorded.tables().schemas.get(&schema.index);
+            let xml = inflate(compressed.map(Vec::as_slice).unwrap_or_default())?;
+            schemas.push(json!({
+                "index": schema.index.get(),
+                "schema": self.header.schema_name(&id),
+                "id": id,
+                "xmlSha256": hex::encode(&Sha256::digest(&xml)),
+            }));
+        }
+        let mut storage_ids = Map::new();
+        for (item, storage_id) in recorded.schemas().iter().flat_map(|schema| &schema.items) {
+            storage_ids.insert(storage_id.to_string(), json!(item.to_string()));
+        }
+        Ok((schemas.into(), storage_ids.into()))
+    }
+
+    /// Compares answer and events of a step with what it recorded.
+    fn compare(&self, step: &Step, answer: Answer) -> Outcome {
+        let heard = self.log.take();
+        if step.flag("partial") {
+            return match answer {
+                Err(refusal) => same_text("error", refusal.kind, step.text("error")?),
+                Ok(answer) => Err(fail(format!("found {answer}, expected an error"))),
+            };
+        }
+        match (answer, step.get("expect"), step.get("error")) {
+            (Ok(found), Some(expected), _) => {
+                same_text("answer", &found.to_string(), &expected.to_string())?;
+            }
+            (Err(refusal), _, Some(kind)) if kind == refusal.kind => {
+                let found = refusal.detail;
+                for (member, expected) in
+                    step.get("detail").and_then(Value::as_object).into_iter().flatten()
+                {
+                    let found = found.get(member).unwrap_or(&Value::Null);
+                    same_text(member, &found.to_string(), &expected.to_string())?;
+                }
+            }
+            (Ok(found), _, Some(kind)) => {
+                return Err(fail(format!("found {found}, expected the error {kind}")));
+            }
+            (Err(refusal), expected, kind) => {
+                let expected = kind.or(expected).unwrap_or(&Value::Null);
+                let (kind, text) = (refusal.kind, refusal.text);
+                return Err(fail(format!("found the error {kind} ({text}), expected {expected}")));
+            }
+            (Ok(_), None, None) => return Err(fail("the step has no answer")),
+        }
+        let unordered = step.flag("unordered");
+        let expected = step.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
+        let expected = Value::from(events::in_order(expected, unordered));
+        let heard = Value::from(events::in_order(heard, unordered));
+        same_text("events", &heard.to_string(), &expected.to_string())
+    }
+
+    fn compare_schemas(&mut self, step: &Step, found: (Value, Value)) -> Outcome {
+        let (schemas, storage_ids) = found;
+        let mut answer = json!({ "schemas": schemas });
+        if storage_ids != self.storage_ids {
+            answer["storageIds"] = storage_ids.clone();
+            self.storage_ids = storage_ids;
+        }
+        let expected = step.get("expect").cloned().unwrap_or_default();
+        same_text("schemas", &answer.to_string(), &expected.to_string())
+    }
+
+    /// Compares what is left in the store with the recorded pairs, to show the first that differs.
+    fn compare_store(&self, dir: &Path, name: &str) -> Outcome {
+        let recorded = MemoryStore::new();
+        let mut recorded = recorded.begin(&TxOptions::writing())?;
+        xml::load(&mut *recorded, &files::bytes(dir, &format!("{name}.kv.xml"))?[..])?;
+        let found = self.store.begin(&TxOptions::reading())?;
+        let (found, recorded) = (pairs(&*found)?, pairs(&*recorded)?);
+        for (found, recorded) in found.iter().zip(&recorded) {
+            same_text("pair", found, recorded)?;
+        }
+        same("number of pairs", found.len(), recorded.len())
+    }
+}
+
+/// The pairs as lines, the schema table inflated.
+fn pairs(store: &dyn KvRead) -> Outcome<Vec<String>> {
+    let mut lines = Vec::new();
+    for pair in store.scan(KeySpan::FULL, Direction::Forward)? {
+        let (key, value) = pair?;
+        lines.push(if key.starts_with(&digest::SCHEMA_TABLE) {
+            format!("{}: {}", hex::encode(&key), String::from_utf8(inflate(&value)?)?)
+        } else {
+            format!("{}={}", hex::encode(&key), hex::encode(&value))
+        });
+    }
+    Ok(lines)
+}
+
+fn is_stale(step: &Step) -> bool {
+    step.get("error").is_some_and(|kind| kind == "stale-transaction")
+}
+
+fn compare_digest(step: &Step, found: StateDigest) -> Outcome {
+    same_text("sha256", &found.sha256, step.text("sha256")?)?;
+    same("pairs", found.pairs_in_digest as i64, step.integer("pairs")?)
+}
