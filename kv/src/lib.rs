@@ -5,15 +5,18 @@
 #![deny(missing_docs)]
 
 mod atomic;
+mod branch;
 mod codec;
 mod conflict;
 mod deadline;
 mod durability;
 mod error;
+mod pointers;
 mod range;
 mod ranges;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod read_transaction;
+mod retry;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod scratch;
 mod span;
@@ -32,17 +35,21 @@ pub mod lmdb;
 pub mod memory;
 pub mod optimistic;
 pub mod overlay;
+pub mod prefix;
+pub mod read_only;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "xml")]
 pub mod xml;
 
 pub use atomic::AtomicKvStore;
+pub use branch::{Branch, MergeError};
 pub use conflict::{find_conflict, find_conflicts};
 pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};
 pub use range::KeyRange;
 pub use ranges::KeyRanges;
+pub use retry::KvDatabaseExt;
 pub use span::{Hex, KeySpan};
 pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,

@@ -133,43 +133,6 @@ pub trait KvWrite: KvRead {
     }
 }
 
-/// What can be read can be read through a pointer to it.
-macro_rules! read_through {
-    ($($pointer:ty),*) => {$(
-        impl<T: KvRead + ?Sized> KvRead for $pointer {
-            fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-                (**self).get(key)
-            }
-
-            fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-                (**self).scan(span, direction)
-            }
-
-            fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-                (**self).at_least(min, max)
-            }
-
-            fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-                (**self).at_most(min, max)
-            }
-
-            fn max_key_len(&self) -> usize {
-                (**self).max_key_len()
-            }
-
-            fn encode_counter(&self, count: i64) -> [u8; 8] {
-                (**self).encode_counter(count)
-            }
-
-            fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-                (**self).decode_counter(value)
-            }
-        }
-    )*};
-}
-
-read_through!(&T, Box<T>, Arc<T>);
-
 /// Options of a new transaction.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]

@@ -1,0 +1,222 @@
+//! Long-lived edits that are merged if what they were based on still holds (kv §8.5).
+
+use std::fmt;
+
+use crate::overlay::MutableView;
+use crate::{
+    Blob, Conflict, Direction, KeyRanges, KeySpan, KvDatabase, KvError, KvRead, KvWrite, Pair,
+    Result, Scan, SharedRead, TxOptions, Writes,
+};
+
+/// A private copy of a database that can be read and changed for as long as one likes, and then
+/// merged: if everything that was read in the branch is still the same in the database, the
+/// changes are made there.
+///
+/// A branch holds no transaction open and outlives whatever it was made from. What is compared
+/// when it is merged are values: that a value changed and changed back does not matter. This is
+/// for edits that take a user minutes, where a transaction would be in the way of others.
+///
+/// The snapshot below is held until the branch is gone. On LMDB, space that is freed meanwhile
+/// cannot be used again, so the file may grow.
+///
+/// ```
+/// use permazen_kv::{Branch, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let db = MemoryStore::new();
+/// let mut branch = Branch::open(&db)?;
+/// assert!(branch.get(b"name")?.is_none());
+/// branch.put(b"name", b"Ada")?;
+/// branch.merge(&db)?;
+/// assert!(db.begin(&TxOptions::reading())?.get(b"name")?.is_some());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Debug)]
+pub struct Branch {
+    view: MutableView<SharedRead>,
+}
+
+impl Branch {
+    /// A branch of the present content of `db`.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if its transactions offer no snapshots.
+    pub fn open(db: &(impl KvDatabase + ?Sized)) -> Result<Self> {
+        let tx = db.begin(&TxOptions::reading())?;
+        let snapshot = tx.snapshot()?;
+        tx.commit()?;
+        Ok(Branch::of(snapshot))
+    }
+
+    /// A branch of `snapshot`.
+    pub fn of(snapshot: SharedRead) -> Self {
+        Branch { view: MutableView::new(snapshot) }
+    }
+
+    /// What was read so far.
+    pub fn reads(&self) -> KeyRanges {
+        self.view.reads()
+    }
+
+    /// The changes made so far.
+    pub fn writes(&self) -> &Writes {
+        self.view.writes()
+    }
+
+    /// The content of the branch for reads that do not matter when it is merged.
+    pub fn untracked(&self) -> impl KvRead + '_ {
+        self.view.weak()
+    }
+
+    /// The first difference between what was read in this branch and what `current` holds in its
+    /// place. Costs a scan of both over everything that was read.
+    pub fn conflict_with(&self, current: &dyn KvRead) -> Result<Option<Conflict>> {
+        let reads = self.view.reads();
+        for span in reads.iter() {
+            let conflict = match span.is_single_key() {
+                true => compare_key(self.view.base(), current, span.min)?,
+                false => compare(self.view.base(), current, span)?,
+            };
+            if conflict.is_some() {
+                return Ok(conflict);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the changes in `db`, in one transaction, if what was read is still the same there.
+    ///
+    /// # Errors
+    /// [`KvError::Conflict`] if it is not; and those of a transaction. The database is then as it
+    /// was (unless the outcome is unknown), and [`MergeError::branch`] is the branch, unchanged.
+    pub fn merge(self, db: &(impl KvDatabase + ?Sized)) -> std::result::Result<(), MergeError> {
+        match self.try_merge(db) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(MergeError { branch: Box::new(self), error }),
+        }
+    }
+
+    fn try_merge(&self, db: &(impl KvDatabase + ?Sized)) -> Result<()> {
+        let read_only = self.writes().is_empty();
+        let mut tx =
+            db.begin(&if read_only { TxOptions::reading() } else { TxOptions::writing() })?;
+        if let Some(conflict) = self.conflict_with(&tx)? {
+            return Err(KvError::Conflict(conflict));
+        }
+        tx.apply(self.writes())?;
+        tx.commit()
+    }
+}
+
+fn read_write(key: &[u8]) -> Option<Conflict> {
+    Some(Conflict::ReadWrite(key.to_vec().into()))
+}
+
+fn read_remove(key: &[u8]) -> Option<Conflict> {
+    let max = Some(crate::key::next_key(key).into());
+    Some(Conflict::ReadRemove { min: key.to_vec().into(), max })
+}
+
+fn compare_key(old: &dyn KvRead, new: &dyn KvRead, key: &[u8]) -> Result<Option<Conflict>> {
+    Ok(match (old.get(key)?, new.get(key)?) {
+        (old, new) if old == new => None,
+        (Some(_), None) => read_remove(key),
+        _ => read_write(key),
+    })
+}
+
+fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Option<Conflict>> {
+    let mut new = new.scan(span, Direction::Forward)?;
+    for pair in old.scan(span, Direction::Forward)? {
+        let (old_key, old_value) = pair?;
+        let Some((new_key, new_value)) = new.next().transpose()? else {
+            return Ok(read_remove(&old_key));
+        };
+        if old_key < new_key {
+            return Ok(read_remove(&old_key));
+        }
+        if old_key > new_key || old_value != new_value {
+            return Ok(read_write(&new_key));
+        }
+    }
+    Ok(new.next().transpose()?.and_then(|(key, _)| read_write(&key)))
+}
+
+impl KvRead for Branch {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.view.get(key)
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.view.scan(span, direction)
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view.at_least(min, max)
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.view.at_most(min, max)
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.view.max_key_len()
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.view.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.view.decode_counter(value)
+    }
+}
+
+impl KvWrite for Branch {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.view.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.view.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.view.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.view.adjust_counter(key, by)
+    }
+
+    fn apply(&mut self, writes: &Writes) -> Result<()> {
+        self.view.apply(writes)
+    }
+}
+
+/// A merge that failed, with the branch, which is still good: it can be looked at, merged again,
+/// or its changes made anew on another one.
+#[derive(Debug)]
+pub struct MergeError {
+    /// The branch as it was.
+    pub branch: Box<Branch>,
+    /// Why it could not be merged.
+    pub error: KvError,
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "branch cannot be merged: {}", self.error)
+    }
+}
+
+impl std::error::Error for MergeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl From<MergeError> for KvError {
+    fn from(failed: MergeError) -> KvError {
+        failed.error
+    }
+}

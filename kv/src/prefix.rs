@@ -1,0 +1,192 @@
+//! A wrapper that shows the keys of one prefix as a store of its own (kv §10).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use crate::key::after_prefix;
+use crate::{
+    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
+    Result, Scan, SharedRead, Statistics, TxOptions, Watch,
+};
+
+/// The keys of a store, transaction or database that start with a prefix, shown without it; every
+/// operation stays among them.
+///
+/// Each operation costs a copy of its keys beyond what the store below costs.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
+/// use permazen_kv::{memory::MemoryStore, prefix::Prefixed};
+///
+/// let store = MemoryStore::new();
+/// let part = Prefixed::new(store.clone(), b"part/");
+/// let mut tx = part.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// assert!(store.begin(&TxOptions::reading())?.get(b"part/key")?.is_some());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
+#[derive(Clone)]
+pub struct Prefixed<T> {
+    inner: T,
+    prefix: Vec<u8>,
+}
+
+impl<T> Prefixed<T> {
+    /// The keys of `inner` that start with `prefix`.
+    pub fn new(inner: T, prefix: &[u8]) -> Self {
+        Prefixed { inner, prefix: prefix.to_vec() }
+    }
+
+    /// The prefix.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// What is wrapped.
+    pub fn into_inner(self) -> T {
+        self.inner
+    }
+
+    fn key(&self, key: &[u8]) -> Vec<u8> {
+        [&self.prefix, key].concat()
+    }
+
+    /// The bound of the store below; no bound is the end of the prefix.
+    fn max(&self, max: Option<&[u8]>) -> Option<Vec<u8>> {
+        match max {
+            Some(max) => Some(self.key(max)),
+            None => after_prefix(&self.prefix),
+        }
+    }
+
+    fn strip<'a>(&self, (key, value): Pair<'a>) -> Pair<'a> {
+        (strip(self.prefix.len(), key), value)
+    }
+}
+
+fn strip(length: usize, key: Blob<'_>) -> Blob<'_> {
+    match key {
+        Cow::Borrowed(key) => Cow::Borrowed(key.get(length..).unwrap_or_default()),
+        Cow::Owned(mut key) => {
+            key.drain(..length.min(key.len()));
+            Cow::Owned(key)
+        }
+    }
+}
+
+impl<T: KvRead> KvRead for Prefixed<T> {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.inner.get(&self.key(key))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        span.check()?;
+        let (min, max) = (self.key(span.min), self.max(span.max));
+        let scan = self.inner.scan(KeySpan::new(&min, max.as_deref()), direction)?;
+        Ok(Box::new(scan.map(|pair| pair.map(|pair| self.strip(pair)))))
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        let pair = self.inner.at_least(&self.key(min), self.max(max).as_deref())?;
+        Ok(pair.map(|pair| self.strip(pair)))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        let pair = self.inner.at_most(&self.key(min), self.max(max).as_deref())?;
+        Ok(pair.map(|pair| self.strip(pair)))
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.inner.max_key_len().saturating_sub(self.prefix.len())
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.inner.encode_counter(count)
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.inner.decode_counter(value)
+    }
+}
+
+impl<T: KvWrite> KvWrite for Prefixed<T> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let key = self.key(key);
+        self.inner.put(&key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        let key = self.key(key);
+        self.inner.remove(&key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        span.check()?;
+        let (min, max) = (self.key(span.min), self.max(span.max));
+        self.inner.remove_span(KeySpan::new(&min, max.as_deref()))
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        let key = self.key(key);
+        self.inner.adjust_counter(&key, by)
+    }
+}
+
+impl<T: KvTransaction> KvTransaction for Prefixed<T> {
+    fn is_read_only(&self) -> bool {
+        self.inner.is_read_only()
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.inner.set_read_only()
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.inner.set_timeout(timeout)
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        let snapshot = Prefixed::new(self.inner.snapshot()?, &self.prefix);
+        Ok(std::sync::Arc::new(snapshot))
+    }
+
+    /// The watch names the key with the prefix.
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        let key = self.key(key);
+        self.inner.watch(&key)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        Box::new(self.inner).commit()
+    }
+
+    fn rollback(self: Box<Self>) {
+        Box::new(self.inner).rollback();
+    }
+}
+
+impl<D: KvDatabase> KvDatabase for Prefixed<D> {
+    fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
+        Ok(Box::new(Prefixed::new(self.inner.begin(options)?, &self.prefix)))
+    }
+
+    /// Those of the store below, but reads cannot be exempted from conflict detection.
+    fn capabilities(&self) -> Capabilities {
+        let mut offered = self.inner.capabilities();
+        offered.untracked_reads = false;
+        offered
+    }
+
+    /// Those of the whole store below.
+    fn statistics(&self) -> Result<Statistics> {
+        self.inner.statistics()
+    }
+}
+
+impl<T> fmt::Debug for Prefixed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prefixed({})", crate::Hex(&self.prefix))
+    }
+}
