@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use permazen::encoding::{EncodingId, EncodingRegistry};
+use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen::schema::{
@@ -352,6 +353,22 @@ fn the_same_schema_is_opened_from_memory() {
     let third = open_schema(&mut *tx, &state, &never).unwrap();
     assert!(Arc::ptr_eq(&first.bundle, &third.bundle));
     assert!(third.schema.index.is_empty_schema());
+}
+
+#[test]
+fn opening_as_before_costs_one_scan() {
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let state = new_state();
+    let person = ObjectType::new("T").field(Field::new("i", int())).field(Field::counter("c"));
+    let config = SchemaConfig::new(one_type(person)).unwrap();
+    let mut tx = store.begin(&TxOptions::default()).unwrap();
+    open_schema(&mut *tx, &state, &config).unwrap();
+    counter.take();
+    open_schema(&mut *tx, &state, &config).unwrap();
+    let cost = counter.take();
+    // The steps: format version, one schema, three storage IDs.
+    assert_eq!((cost.gets, cost.seeks, cost.steps, cost.writes()), (0, 1, 5, 0));
 }
 
 #[test]

@@ -23,10 +23,8 @@ impl SchemaModel {
         let mut problems = Vec::new();
         let mut previous: Option<&ObjectType> = None;
         for object_type in self.object_types() {
-            let mut report = Report {
-                problems: &mut problems,
-                location: item(object_type, Part::ObjectType).location(),
-            };
+            let mut report =
+                Report { problems: &mut problems, item: item(object_type, Part::ObjectType) };
             if previous.is_some_and(|p| p.name() == object_type.name()) {
                 report.add("there is another object type of this name");
             }
@@ -43,15 +41,15 @@ fn item<'m>(object_type: &'m ObjectType, part: Part<'m>) -> Item<'m> {
     Item { object_type, part }
 }
 
-/// Collects the problems of one place.
-struct Report<'p> {
+/// Collects the problems of one item.
+struct Report<'p, 'm> {
     problems: &'p mut Vec<Problem>,
-    location: String,
+    item: Item<'m>,
 }
 
-impl Report<'_> {
+impl Report<'_, '_> {
     fn add(&mut self, message: impl Into<String>) {
-        self.problems.push(Problem { location: self.location.clone(), message: message.into() });
+        self.problems.push(Problem { location: self.item.location(), message: message.into() });
     }
 
     fn check_name(&mut self, name: &str) {
@@ -62,6 +60,10 @@ impl Report<'_> {
     }
 
     fn check_length(&mut self, what: &str, text: &str) {
+        // Modified UTF-8 is at most half as long again as UTF-8.
+        if text.len() <= MAX_TEXT_BYTES / 3 {
+            return;
+        }
         let len: usize = text
             .encode_utf16()
             .map(|unit| match unit {
@@ -79,8 +81,7 @@ impl Report<'_> {
 fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<Problem>) {
     let mut previous: Option<&Field> = None;
     for field in object_type.fields() {
-        let location = item(object_type, Part::Field(field)).location();
-        let mut report = Report { problems, location };
+        let mut report = Report { problems, item: item(object_type, Part::Field(field)) };
         if previous.is_some_and(|p| p.name() == field.name()) {
             report.add("there is another field of this name");
         }
@@ -91,15 +92,13 @@ fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<
         }
         for (name, sub_field) in field.sub_fields() {
             let part = Part::SubField { parent: field, name, sub_field };
-            let location = item(object_type, part).location();
-            let mut report = Report { problems, location };
+            let mut report = Report { problems, item: item(object_type, part) };
             check_simple(model, sub_field.simple(), true, &mut report);
         }
     }
     let mut previous: Option<&CompositeIndex> = None;
     for index in object_type.indexes() {
-        let location = item(object_type, Part::Index(index)).location();
-        let mut report = Report { problems, location };
+        let mut report = Report { problems, item: item(object_type, Part::Index(index)) };
         if previous.is_some_and(|p| p.name() == index.name()) {
             report.add("there is another composite index of this name");
         }
@@ -110,7 +109,12 @@ fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<
     check_index_prefixes(object_type, problems);
 }
 
-fn check_simple(model: &SchemaModel, simple: &Simple, is_sub_field: bool, report: &mut Report<'_>) {
+fn check_simple(
+    model: &SchemaModel,
+    simple: &Simple,
+    is_sub_field: bool,
+    report: &mut Report<'_, '_>,
+) {
     match simple.kind() {
         SimpleKind::Plain(encoding) => report.check_length("encoding ID", encoding.as_str()),
         SimpleKind::Reference(reference) => {
@@ -139,7 +143,7 @@ fn check_simple(model: &SchemaModel, simple: &Simple, is_sub_field: bool, report
     }
 }
 
-fn check_identifiers(identifiers: &[String], report: &mut Report<'_>) {
+fn check_identifiers(identifiers: &[String], report: &mut Report<'_, '_>) {
     let mut seen = HashMap::with_capacity(identifiers.len());
     for (i, identifier) in identifiers.iter().enumerate() {
         if !is_enum_identifier(identifier) {
@@ -159,7 +163,7 @@ fn check_identifiers(identifiers: &[String], report: &mut Report<'_>) {
     }
 }
 
-fn check_index(object_type: &ObjectType, index: &CompositeIndex, report: &mut Report<'_>) {
+fn check_index(object_type: &ObjectType, index: &CompositeIndex, report: &mut Report<'_, '_>) {
     let count = index.fields().len();
     if !INDEX_FIELDS.contains(&count) {
         report.add(format!("a composite index is on 2 to 4 fields, not {count}"));
@@ -205,7 +209,7 @@ fn check_storage_ids(model: &SchemaModel, problems: &mut Vec<Problem>) {
     for item in model.items() {
         let Some(storage_id) = item.storage_id() else { continue };
         let schema_id = item.schema_id();
-        let mut report = Report { problems, location: item.location() };
+        let mut report = Report { problems, item };
         match by_storage_id.entry(storage_id) {
             Entry::Vacant(free) => {
                 free.insert((schema_id, item));

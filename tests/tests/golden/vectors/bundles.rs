@@ -74,7 +74,6 @@ struct Item {
 struct Action {
     action: String,
     schema: Option<String>,
-    r#type: Option<String>,
     id: Option<String>,
     result: Option<bool>,
     schema_index: Option<u32>,
