@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, Statistics, TxOptions,
+    Result, Scan, SharedRead, Statistics, TxOptions, Watch,
 };
 
 /// How many operations there were, by kind.
@@ -255,6 +255,10 @@ impl KvTransaction for Counted<Box<dyn KvTransaction + Send + '_>> {
         count(&self.counts.snapshots);
         let inner = self.inner.snapshot()?;
         Ok(Arc::new(Counted { inner, counts: Arc::clone(&self.counts) }))
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        self.inner.watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {

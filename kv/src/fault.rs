@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions,
+    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Watch,
 };
 
 type MakeError = Box<dyn Fn() -> KvError + Send>;
@@ -233,6 +233,10 @@ impl KvTransaction for Faulty<'_> {
     fn snapshot(&self) -> Result<SharedRead> {
         self.check()?;
         self.inner.snapshot()
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        self.inner.watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {

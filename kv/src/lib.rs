@@ -39,6 +39,8 @@ pub mod prefix;
 pub mod read_only;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "testsuite")]
+pub mod testsuite;
 #[cfg(feature = "xml")]
 pub mod xml;
 

@@ -87,8 +87,8 @@ pub trait KvRead {
 /// Changing a sorted byte map. Object safe.
 ///
 /// Changes are visible at once to reads through the same object. Beside the errors of [`KvRead`]
-/// a store can be full ([`KvError::Full`]) or refuse a key that is too long
-/// ([`KvError::KeyTooLong`]).
+/// a store can be full ([`KvError::Full`]) or refuse to put a key that is too long
+/// ([`KvError::KeyTooLong`]); for reading, removing and adjusting such a key is merely absent.
 pub trait KvWrite: KvRead {
     /// Sets the value of `key`. Costs one descent.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;

@@ -291,7 +291,7 @@ impl<B: KvRead> KvWrite for MutableView<B> {
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.check_change(key)?;
+        self.check_change(&[])?;
         self.writes.adjusts.remove(key);
         self.writes.puts.remove(key);
         self.writes.removes.add_key(key);
@@ -311,7 +311,7 @@ impl<B: KvRead> KvWrite for MutableView<B> {
 
     /// Reads nothing, so it does not conflict with others that adjust the same counter.
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.check_change(key)?;
+        self.check_change(&[])?;
         if let Some(value) = self.writes.puts.get_mut(key) {
             if let Ok(count) = self.base.decode_counter(value) {
                 *value = self.base.encode_counter(count.wrapping_add(by)).to_vec();

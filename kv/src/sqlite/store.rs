@@ -61,7 +61,7 @@ impl SqliteBuilder {
     /// Java; unless set it takes it when it begins.
     ///
     /// Taken late, transactions that turn out not to write are in nobody's way, but one that does
-    /// fails with a retryable error if another one has committed since it first read.
+    /// fails with a retryable error if another one has committed since it began.
     #[must_use]
     pub fn late_lock(mut self, late: bool) -> Self {
         self.late_lock = late;

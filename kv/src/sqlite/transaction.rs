@@ -117,7 +117,11 @@ impl WriteTransaction {
         connection
             .busy_timeout(wait)
             .map_err(|error| failed(&shared.path, "cannot begin", error))?;
-        shared.session(&connection).execute("cannot begin", sql, [])?;
+        let session = shared.session(&connection);
+        session.execute("cannot begin", sql, [])?;
+        if late {
+            session.touch()?;
+        }
         Ok(WriteTransaction {
             connection: Some(connection),
             shared: Arc::clone(shared),

@@ -1,0 +1,166 @@
+//! Stores to test, and the first steps of most tests.
+
+use std::any::Any;
+use std::fmt;
+use std::time::Duration;
+
+use crate::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, Result, TxOptions};
+
+/// A transaction.
+pub type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
+
+type Reopen = Box<dyn Fn() -> Box<dyn KvDatabase>>;
+
+/// A new store to be tested.
+pub struct Fixture {
+    // Dropped in this order: the store is closed before its directory goes.
+    store: Option<Box<dyn KvDatabase>>,
+    reopen: Option<Reopen>,
+    kept: Vec<Box<dyn Any>>,
+}
+
+impl Fixture {
+    /// Tests `store`, which is empty.
+    pub fn new(store: impl KvDatabase + 'static) -> Self {
+        Fixture { store: Some(Box::new(store)), reopen: None, kept: Vec::new() }
+    }
+
+    /// How to open the store again once it has been closed; for stores that persist.
+    #[must_use]
+    pub fn reopening<D: KvDatabase + 'static>(mut self, open: impl Fn() -> D + 'static) -> Self {
+        self.reopen = Some(Box::new(move || Box::new(open())));
+        self
+    }
+
+    /// Keeps `value`, such as a temporary directory, until the store has been closed.
+    #[must_use]
+    pub fn keeping(mut self, value: impl Any) -> Self {
+        self.kept.push(Box::new(value));
+        self
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn KvDatabase {
+        &**self.store.as_ref().expect("the store is open")
+    }
+
+    /// Closes the store and opens it again, if it can be.
+    pub fn reopen(&mut self) -> bool {
+        let Some(reopen) = &self.reopen else { return false };
+        self.store = None;
+        self.store = Some(reopen());
+        true
+    }
+}
+
+impl fmt::Debug for Fixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fixture").field("persistent", &self.reopen.is_some()).finish()
+    }
+}
+
+/// Runs `change` in a transaction that is retried until it commits.
+pub fn write<R>(store: &dyn KvDatabase, mut change: impl FnMut(&mut Tx<'_>) -> Result<R>) -> R {
+    let mut pause = 1;
+    loop {
+        let done = store.begin(&TxOptions::writing()).and_then(|mut tx| {
+            let result = change(&mut tx)?;
+            tx.commit()?;
+            Ok(result)
+        });
+        match done {
+            Ok(result) => return result,
+            Err(error) if error.is_retryable() => {
+                std::thread::sleep(Duration::from_micros(pause));
+                pause = (pause * 2).min(2000);
+            }
+            Err(error) => panic!("not retryable: {error}"),
+        }
+    }
+}
+
+/// Puts pairs in a transaction of its own.
+pub fn put_all(store: &dyn KvDatabase, pairs: &[(&[u8], &[u8])]) {
+    write(store, |tx| pairs.iter().try_for_each(|(key, value)| tx.put(key, value)));
+}
+
+/// Everything a transaction or snapshot sees.
+pub fn dump<K: KvRead + ?Sized>(source: &K) -> Vec<(Vec<u8>, Vec<u8>)> {
+    source
+        .scan(KeySpan::FULL, Direction::Forward)
+        .unwrap()
+        .map(|pair| pair.unwrap())
+        .map(|(key, value)| (key.into_owned(), value.into_owned()))
+        .collect()
+}
+
+/// Everything that is committed.
+pub fn committed(store: &dyn KvDatabase) -> Vec<(Vec<u8>, Vec<u8>)> {
+    dump(&*store.begin(&TxOptions::reading()).unwrap())
+}
+
+/// The committed value of a key.
+pub fn get(store: &dyn KvDatabase, key: &[u8]) -> Option<Vec<u8>> {
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    tx.get(key).unwrap().map(|value| value.into_owned())
+}
+
+/// Begins a transaction that writes, or none if transactions take turns and it is another's.
+pub fn attempt(store: &dyn KvDatabase) -> Option<Tx<'_>> {
+    match store.begin(&TxOptions::writing().with_wait(Duration::ZERO)) {
+        Ok(tx) => Some(tx),
+        Err(error) => {
+            assert!(error.is_retryable(), "{error}");
+            assert!(!store.capabilities().concurrent_writers, "cannot begin: {error}");
+            None
+        }
+    }
+}
+
+/// A transaction that may lose against another one.
+pub(super) struct Rival<'db>(pub(super) Option<Tx<'db>>);
+
+impl<'db> Rival<'db> {
+    pub(super) fn begin(store: &'db dyn KvDatabase) -> Self {
+        Rival(attempt(store))
+    }
+
+    /// Takes a step if it has not lost yet.
+    pub(super) fn step<R>(&mut self, step: impl FnOnce(&mut Tx<'db>) -> Result<R>) -> Option<R> {
+        match step(self.0.as_mut()?) {
+            Ok(result) => Some(result),
+            Err(error) => {
+                assert!(error.is_retryable(), "lost with another error: {error}");
+                self.0 = None;
+                None
+            }
+        }
+    }
+
+    /// Reads a counter or other number of eight bytes; absent is zero.
+    pub(super) fn read(&mut self, key: &[u8]) -> Option<i64> {
+        self.step(|tx| {
+            tx.get(key)?.map_or(Ok(0), |value| {
+                <[u8; 8]>::try_from(&value[..])
+                    .map(i64::from_be_bytes)
+                    .map_err(|_| KvError::InvalidArgument("not a number".to_owned()))
+            })
+        })
+    }
+
+    pub(super) fn put(&mut self, key: &[u8], number: i64) {
+        self.step(|tx| tx.put(key, &number.to_be_bytes()));
+    }
+
+    /// Whether it was committed.
+    pub(super) fn commit(mut self) -> bool {
+        let Some(tx) = self.0.take() else { return false };
+        match tx.commit() {
+            Ok(()) => true,
+            Err(error) => {
+                assert!(error.is_retryable(), "lost with another error: {error}");
+                false
+            }
+        }
+    }
+}

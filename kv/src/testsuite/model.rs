@@ -1,0 +1,305 @@
+//! Random operations in several open transactions, compared with a sorted map.
+//!
+//! A committed transaction must be explained by running all of it, reads included, at the moment
+//! of its commit; a read-only one by the state at its beginning.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::{Fixture, Tx, attempt, committed, write};
+use crate::{Direction, KeySpan, KvDatabase, KvError, KvRead, Result, SharedRead, TxOptions};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What is done in one of the open transactions.
+#[derive(Debug, Clone)]
+enum Operation {
+    Get(Vec<u8>),
+    AtLeast(Vec<u8>, Option<Vec<u8>>),
+    AtMost(Vec<u8>, Option<Vec<u8>>),
+    Scan(Vec<u8>, Option<Vec<u8>>, bool),
+    Put(Vec<u8>, Vec<u8>),
+    Remove(Vec<u8>),
+    RemoveSpan(Vec<u8>, Option<Vec<u8>>),
+    Adjust(Vec<u8>, i64),
+}
+
+/// What is done next.
+#[derive(Debug, Clone)]
+enum Step {
+    Begin { read_only: bool },
+    Operate(usize, Operation),
+    Snapshot(usize),
+    SetReadOnly(usize),
+    Commit(usize),
+    Rollback(usize),
+}
+
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop::sample::select(vec![0u8, 1, 2, 0x7f, 0x80, 0xfe, 0xff]);
+    prop::collection::vec(byte, 0..4)
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..4),
+        any::<i64>().prop_map(|count| count.to_be_bytes().to_vec()),
+    ]
+}
+
+fn span() -> impl Strategy<Value = (Vec<u8>, Option<Vec<u8>>)> {
+    (key(), prop::option::weighted(0.8, key()))
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        2 => key().prop_map(Operation::Get),
+        1 => span().prop_map(|(min, max)| Operation::AtLeast(min, max)),
+        1 => span().prop_map(|(min, max)| Operation::AtMost(min, max)),
+        1 => (span(), any::<bool>()).prop_map(|((min, max), r)| Operation::Scan(min, max, r)),
+        5 => (key(), value()).prop_map(|(key, value)| Operation::Put(key, value)),
+        2 => key().prop_map(Operation::Remove),
+        1 => span().prop_map(|(min, max)| Operation::RemoveSpan(min, max)),
+        2 => (key(), any::<i64>()).prop_map(|(key, by)| Operation::Adjust(key, by)),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let which = 0usize..4;
+    prop_oneof![
+        2 => prop::bool::weighted(0.3).prop_map(|read_only| Step::Begin { read_only }),
+        16 => (which.clone(), operation()).prop_map(|(i, operation)| Step::Operate(i, operation)),
+        1 => which.clone().prop_map(Step::Snapshot),
+        1 => which.clone().prop_map(Step::SetReadOnly),
+        2 => which.clone().prop_map(Step::Commit),
+        1 => which.prop_map(Step::Rollback),
+    ]
+}
+
+/// What an operation returned.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Done,
+    Value(Option<Vec<u8>>),
+    Pairs(Vec<(Vec<u8>, Vec<u8>)>),
+    Refused,
+}
+
+/// Does `operation` to the store; a retryable failure is an error.
+fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
+    let one = |pair: Option<crate::Pair<'_>>| {
+        Outcome::Pairs(pair.into_iter().map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+    };
+    let done = match operation {
+        Operation::Get(key) => {
+            tx.get(key).map(|value| Outcome::Value(value.map(|value| value.into_owned())))
+        }
+        Operation::AtLeast(min, max) => tx.at_least(min, max.as_deref()).map(one),
+        Operation::AtMost(min, max) => tx.at_most(min, max.as_deref()).map(one),
+        Operation::Scan(min, max, reverse) => {
+            let direction = if *reverse { Direction::Reverse } else { Direction::Forward };
+            tx.scan(KeySpan::new(min, max.as_deref()), direction).and_then(|scan| {
+                let pairs: Result<Vec<_>> =
+                    scan.map(|pair| pair.map(|(k, v)| (k.into_owned(), v.into_owned()))).collect();
+                pairs.map(Outcome::Pairs)
+            })
+        }
+        Operation::Put(key, value) => tx.put(key, value).map(|()| Outcome::Done),
+        Operation::Remove(key) => tx.remove(key).map(|()| Outcome::Done),
+        Operation::RemoveSpan(min, max) => {
+            tx.remove_span(KeySpan::new(min, max.as_deref())).map(|()| Outcome::Done)
+        }
+        Operation::Adjust(key, by) => tx.adjust_counter(key, *by).map(|()| Outcome::Done),
+    };
+    match done {
+        Err(KvError::InvalidArgument(_)) => Ok(Outcome::Refused),
+        done => done,
+    }
+}
+
+/// Does `operation` to a sorted map.
+fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
+    let within = |map: &Map, min: &[u8], max: Option<&[u8]>| -> Vec<(Vec<u8>, Vec<u8>)> {
+        let span = KeySpan::new(min, max);
+        map.iter().filter(|(k, _)| span.contains(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    };
+    let reversed =
+        |min: &[u8], max: &Option<Vec<u8>>| max.as_ref().is_some_and(|max| min > &max[..]);
+    match operation {
+        Operation::Get(key) => return Outcome::Value(map.get(key).cloned()),
+        Operation::AtLeast(min, max) => {
+            return Outcome::Pairs(within(map, min, max.as_deref()).into_iter().take(1).collect());
+        }
+        Operation::AtMost(min, max) => {
+            let pairs = within(map, min, max.as_deref());
+            return Outcome::Pairs(pairs.into_iter().next_back().into_iter().collect());
+        }
+        Operation::Scan(min, max, _) if reversed(min, max) => return Outcome::Refused,
+        Operation::RemoveSpan(min, max) if reversed(min, max) => return Outcome::Refused,
+        Operation::Scan(min, max, reverse) => {
+            let mut pairs = within(map, min, max.as_deref());
+            if *reverse {
+                pairs.reverse();
+            }
+            return Outcome::Pairs(pairs);
+        }
+        Operation::Put(key, value) => {
+            map.insert(key.clone(), value.clone());
+        }
+        Operation::Remove(key) => {
+            map.remove(key);
+        }
+        Operation::RemoveSpan(min, max) => {
+            let span = KeySpan::new(min, max.as_deref());
+            map.retain(|key, _| !span.contains(key));
+        }
+        Operation::Adjust(key, by) => {
+            if let Some(value) = map.get_mut(key)
+                && let Ok(old) = <[u8; 8]>::try_from(&value[..])
+            {
+                *value = i64::from_be_bytes(old).wrapping_add(*by).to_be_bytes().to_vec();
+            }
+        }
+    }
+    Outcome::Done
+}
+
+/// An open transaction with what was done in it.
+struct Open<'db> {
+    tx: Tx<'db>,
+    read_only: bool,
+    /// Whether it was begun to write, and so may keep others from it even once it is read-only.
+    begun_writing: bool,
+    /// The content as the transaction should see it.
+    seen: Map,
+    log: Vec<(Operation, Outcome)>,
+    /// How many transactions had changed something when it began.
+    begun_at: u64,
+}
+
+/// Whether a transaction surely had something to commit.
+fn changes(log: &[(Operation, Outcome)]) -> bool {
+    let mut adjusts: BTreeMap<&[u8], i64> = BTreeMap::new();
+    for (operation, _) in log {
+        match operation {
+            Operation::Put(..) | Operation::Remove(_) => return true,
+            Operation::RemoveSpan(min, max) if !KeySpan::new(min, max.as_deref()).is_empty() => {
+                return true;
+            }
+            Operation::Adjust(key, by) => {
+                let sum = adjusts.entry(key).or_default();
+                *sum = sum.wrapping_add(*by);
+            }
+            _ => {}
+        }
+    }
+    adjusts.values().any(|sum| *sum != 0)
+}
+
+/// Random operations equal those on a sorted map.
+pub fn equals_a_sorted_map(fixture: &mut Fixture) {
+    let store = fixture.store();
+    let given = std::env::var_os("PROPTEST_CASES").is_some();
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let config = if given { config } else { Config { cases: 60, ..config } };
+    let steps = prop::collection::vec(step(), 1..120);
+    TestRunner::new(config)
+        .run(&steps, |steps| {
+            write(store, |tx| tx.remove_span(KeySpan::FULL));
+            run(store, &steps);
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn run(store: &dyn KvDatabase, steps: &[Step]) {
+    let capabilities = store.capabilities();
+    let mut state = Map::new();
+    let mut version = 0;
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut snapshots: Vec<(SharedRead, Map)> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Begin { read_only } if open.len() < 4 => {
+                let tx = if *read_only {
+                    Some(store.begin(&TxOptions::reading()).unwrap())
+                } else {
+                    attempt(store)
+                };
+                let Some(tx) = tx else {
+                    assert!(open.iter().any(|open| open.begun_writing), "cannot begin to write");
+                    continue;
+                };
+                let (seen, log, read_only) = (state.clone(), Vec::new(), *read_only);
+                let begun_writing = !read_only;
+                open.push(Open { tx, read_only, begun_writing, seen, log, begun_at: version });
+            }
+            Step::Begin { .. } => {}
+            Step::Operate(i, operation) => {
+                let Some(at) = open.len().checked_sub(1).map(|last| i % (last + 1)) else {
+                    continue;
+                };
+                let entry = &mut open[at];
+                match on_store(&mut entry.tx, operation) {
+                    Ok(outcome) => {
+                        assert_eq!(outcome, on_map(&mut entry.seen, operation), "{operation:?}");
+                        entry.log.push((operation.clone(), outcome));
+                    }
+                    Err(error) => {
+                        assert!(error.is_retryable(), "{error}");
+                        assert!(version > entry.begun_at || open.len() > 1, "{error}");
+                        open.remove(at);
+                    }
+                }
+            }
+            Step::Snapshot(i) => {
+                if let Some(entry) = open.get(*i) {
+                    match entry.tx.snapshot() {
+                        Ok(snapshot) => snapshots.push((snapshot, entry.seen.clone())),
+                        Err(error) => {
+                            assert!(matches!(error, KvError::Unsupported(_)), "{error}");
+                            assert!(!capabilities.snapshots);
+                        }
+                    }
+                }
+            }
+            Step::SetReadOnly(i) => {
+                if let Some(entry) = open.get_mut(*i)
+                    && capabilities.read_only_switch
+                {
+                    entry.tx.set_read_only().unwrap();
+                    entry.read_only = true;
+                }
+            }
+            Step::Commit(i) if *i < open.len() => {
+                let entry = open.remove(*i);
+                match entry.tx.commit() {
+                    // What only read belongs where it began, and was compared with that.
+                    Ok(()) if entry.read_only || !changes(&entry.log) => {}
+                    Ok(()) => {
+                        for (operation, outcome) in &entry.log {
+                            assert_eq!(on_map(&mut state, operation), *outcome, "{operation:?}");
+                        }
+                        version += 1;
+                    }
+                    Err(error) => {
+                        assert!(error.is_retryable(), "{error}");
+                        assert!(version > entry.begun_at, "nobody else has committed: {error}");
+                    }
+                }
+                let now: Map = committed(store).into_iter().collect();
+                assert_eq!(now, state);
+            }
+            Step::Rollback(i) if *i < open.len() => open.remove(*i).tx.rollback(),
+            Step::Commit(_) | Step::Rollback(_) => {}
+        }
+    }
+    drop(open);
+    for (snapshot, expected) in snapshots {
+        let content: Map = super::dump(&*snapshot).into_iter().collect();
+        assert_eq!(content, expected);
+    }
+    assert_eq!(committed(store).into_iter().collect::<Map>(), state);
+}

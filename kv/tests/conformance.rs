@@ -1,0 +1,51 @@
+//! The conformance suite on every store and on what is put on top of stores.
+
+#![allow(clippy::expect_used)]
+
+use std::path::PathBuf;
+
+use permazen_kv::counting::CountingStore;
+use permazen_kv::fault::FaultStore;
+use permazen_kv::memory::MemoryStore;
+use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::testsuite::Fixture;
+use permazen_kv::{KvDatabase, conformance};
+
+/// A store in a temporary directory, opened by `open`.
+#[allow(dead_code)]
+fn on_disk<D: KvDatabase + 'static>(open: fn(PathBuf) -> D) -> Fixture {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("store");
+    Fixture::new(open(path.clone())).reopening(move || open(path.clone())).keeping(dir)
+}
+
+conformance!(memory, || Fixture::new(MemoryStore::new()));
+conformance!(memory_optimistic, || Fixture::new(OptimisticDatabase::new(MemoryStore::new())));
+conformance!(counting, || Fixture::new(CountingStore::new(MemoryStore::new())));
+conformance!(fault, || Fixture::new(FaultStore::new(OptimisticDatabase::new(MemoryStore::new()))));
+
+#[cfg(feature = "lmdb")]
+fn lmdb(path: PathBuf) -> permazen_kv::lmdb::LmdbStore {
+    permazen_kv::lmdb::LmdbStore::open_or_create(path).expect("a new environment")
+}
+
+#[cfg(feature = "lmdb")]
+conformance!(lmdb_direct, || on_disk(lmdb));
+#[cfg(feature = "lmdb")]
+conformance!(lmdb_optimistic, || on_disk(|path| OptimisticDatabase::new(lmdb(path))));
+
+#[cfg(feature = "sqlite")]
+fn sqlite(path: PathBuf) -> permazen_kv::sqlite::SqliteStore {
+    permazen_kv::sqlite::SqliteStore::open_or_create(path).expect("a new database")
+}
+
+#[cfg(feature = "sqlite")]
+conformance!(sqlite_direct, || on_disk(sqlite));
+#[cfg(feature = "sqlite")]
+conformance!(sqlite_late_lock, || on_disk(|path| {
+    drop(sqlite(path.clone()));
+    let builder = permazen_kv::sqlite::SqliteStore::builder().late_lock(true);
+    builder.open(path).expect("a new database")
+}));
+#[cfg(feature = "sqlite")]
+conformance!(sqlite_optimistic, || on_disk(|path| OptimisticDatabase::new(sqlite(path))));
