@@ -316,6 +316,11 @@ impl Content<'_, '_> {
                     let detail = format!("no value of {}: {e}", encoding.name());
                     return Ok(Judged::Bad(undecodable, detail.into()));
                 }
+                // As long as an object ID, so meant as one rather than as null and more.
+                Ok(_) if simple.reference.is_some() && bytes.len() == ObjId::LEN => {
+                    let detail = "starts with ff, as no object ID does";
+                    return Ok(Judged::Bad(undecodable, detail.into()));
+                }
                 Ok(_) if !reader.is_empty() => {
                     return Ok(Judged::Bad(
                         Class::TrailingGarbage,

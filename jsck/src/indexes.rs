@@ -112,7 +112,8 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
             Ok(number) => number,
             Err(e) => return bad(format!("the schema index cannot be read: {e}")),
         };
-        if SchemaIndex::new(number).and_then(|index| self.bundle.schema(index)).is_none() {
+        let index = SchemaIndex::new(number).filter(|index| !index.is_empty_schema());
+        if index.and_then(|index| self.bundle.schema(index)).is_none() {
             return bad(format!("no schema is recorded under schema index {number}"));
         }
         let id = match ObjId::read_from(&mut reader) {

@@ -91,9 +91,9 @@ pub(crate) fn read_tables(
             let value = compressed(&model);
             out.report(
                 Finding::new(
-                    Class::Override,
+                    Class::MissingSchema,
                     &key,
-                    format!("schema {index} is added as asked for"),
+                    format!("schema {index} is missing, and added as asked for"),
                 )
                 .put(&value),
             )?;
@@ -122,9 +122,9 @@ pub(crate) fn read_tables(
             let value = storage_id_value(schema_id);
             out.report(
                 Finding::new(
-                    Class::Override,
+                    Class::MissingStorageId,
                     &key,
-                    format!("storage ID {id} is added as asked for"),
+                    format!("storage ID {id} is missing, and added as asked for"),
                 )
                 .put(&value),
             )?;
