@@ -2,6 +2,9 @@
 //! beyond it: random operations against naive models, and what operations cost.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod creation;
+mod deletion;
+mod fields;
 mod support;
 
 mod collection_models;

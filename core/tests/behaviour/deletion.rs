@@ -1,0 +1,453 @@
+//! Deletion: behaviours 84 to 100.
+
+use std::sync::{Arc, Mutex};
+
+use permazen::ObjId;
+use permazen::encoding::Value;
+use permazen::object::{Error, Migrate, PathStep, Transaction, Watch};
+
+use crate::support::*;
+
+/// All kinds of references, with the delete action given.
+fn containers(action: &str, element_action: &str) -> String {
+    format!(
+        r#"<Schema><ObjectType name="A" storageId="10">
+<SimpleField name="n" encoding="urn:fdc:permazen.io:2020:int" storageId="40"/>
+<ReferenceField name="ref" storageId="20" inverseDelete="{action}"/>
+<ListField name="list" storageId="21"><ReferenceField storageId="22" inverseDelete="{element_action}"/></ListField>
+<SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="{element_action}"/></SetField>
+<MapField name="byKey" storageId="25"><ReferenceField storageId="26" inverseDelete="{element_action}"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="27"/></MapField>
+<MapField name="byValue" storageId="28"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="29"/><ReferenceField storageId="30" inverseDelete="{element_action}"/></MapField>
+</ObjectType></Schema>"#
+    )
+}
+
+fn a(n: u8) -> ObjId {
+    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
+}
+
+fn to(n: u8) -> Value {
+    Value::Ref(a(n))
+}
+
+/// Puts A2 into every container of the holders.
+fn fill(tx: &Transaction<'_>, holders: &[u8]) {
+    for &holder in holders {
+        let id = a(holder);
+        set(tx, id, "ref", to(2));
+        let list = tx.list_view(id, "list", Migrate::No).unwrap();
+        list.extend(&[to(2), to(1), to(2)]).unwrap();
+        tx.set_view(id, "set", Migrate::No).unwrap().add(&to(2)).unwrap();
+        let by_key = tx.map_view(id, "byKey", Migrate::No).unwrap();
+        by_key.put(&Value::Null, &int(8)).unwrap();
+        by_key.put(&to(2), &int(7)).unwrap();
+        let by_value = tx.map_view(id, "byValue", Migrate::No).unwrap();
+        by_value.put(&int(1), &to(2)).unwrap();
+        by_value.put(&int(2), &to(2)).unwrap();
+    }
+}
+
+/// The content of all containers as text.
+fn content(tx: &Transaction<'_>, id: ObjId) -> String {
+    let pairs = |name| {
+        let map = tx.map_view(id, name, Migrate::No).unwrap().to_vec().unwrap();
+        map.iter()
+            .map(|(key, value)| format!("{}={}", show(key), show(value)))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    format!(
+        "{} [{}] {{{}}} {{{}}} {{{}}}",
+        show(&tx.get(id, "ref", Migrate::No).unwrap()),
+        show_all(&tx.list_view(id, "list", Migrate::No).unwrap().to_vec().unwrap()),
+        show_all(&tx.set_view(id, "set", Migrate::No).unwrap().to_vec().unwrap()),
+        pairs("byKey"),
+        pairs("byValue"),
+    )
+}
+
+#[test]
+fn t084_everything_of_a_deleted_object_goes() {
+    let world = World::new();
+    let tx = world.foo();
+    let id = create(&tx, foo_id(1));
+    set(&tx, id, "i", int(5));
+    set(&tx, id, "s", text("abc"));
+    tx.list_view(id, "list", Migrate::No).unwrap().extend(&texts(&["q", "q"])).unwrap();
+    tx.set_view(id, "set", Migrate::No).unwrap().add(&int(7)).unwrap();
+    tx.map_view(id, "map", Migrate::No).unwrap().put(&int(2), &Value::Null).unwrap();
+    let (deleted, cost) = world.cost(|| tx.delete(id).unwrap());
+    assert!(deleted);
+    assert!(cost.seeks <= 2 && cost.span_removes == 1 && cost.gets == 0, "{cost:?}");
+    assert!(!tx.delete(id).unwrap());
+    assert!(!tx.exists(id).unwrap());
+    tx.commit().unwrap();
+    assert!(world.pairs().is_empty(), "{:?}", world.pairs());
+}
+
+#[test]
+fn t085_t086_exception_refuses_unless_the_object_refers_to_itself() {
+    let world = World::new();
+    let tx = world.begin(&containers("EXCEPTION", "EXCEPTION"));
+    create(&tx, a(1));
+    create(&tx, a(2));
+    tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to(2)).unwrap();
+    set(&tx, a(2), "ref", to(2));
+    match tx.delete(a(2)) {
+        Err(Error::ReferencedObject { id, referrer, field, full_name }) => {
+            assert_eq!((id, referrer), (a(2), a(1)));
+            assert_eq!((&field[..], &full_name[..]), ("element", "set.element"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(tx.exists(a(2)).unwrap());
+    tx.set_view(a(1), "set", Migrate::No).unwrap().clear().unwrap();
+    assert!(tx.delete(a(2)).unwrap());
+}
+
+#[test]
+fn t087_ignore_leaves_the_reference() {
+    let world = World::new();
+    let tx = world.begin(&containers("IGNORE", "IGNORE"));
+    create(&tx, a(1));
+    create(&tx, a(2));
+    fill(&tx, &[1]);
+    let before = content(&tx, a(1));
+    assert!(tx.delete(a(2)).unwrap());
+    assert_eq!(content(&tx, a(1)), before);
+    tx.commit().unwrap();
+    assert!(world.pairs().contains(&"140a000000000000020a00000000000001=".to_owned()));
+}
+
+#[test]
+fn t088_t089_nullify_with_one_and_with_several_holders() {
+    let world = World::new();
+    let tx = world.begin(&containers("NULLIFY", "NULLIFY"));
+    for n in 1..=4 {
+        create(&tx, a(n));
+    }
+    fill(&tx, &[1, 3, 4]);
+    let events: Vec<_> = [20, 21, 23, 25, 28].map(|field| Events::on(&tx, field)).into();
+    assert!(tx.delete(a(2)).unwrap());
+    for n in [1, 3, 4] {
+        assert_eq!(
+            content(&tx, a(n)),
+            "null [null,0a00000000000001,null] {null} {null=7} {1=null,2=null}"
+        );
+    }
+    let two = "0a00000000000002";
+    let each =
+        |events: &[&str]| events.repeat(3).iter().map(|e| (*e).to_owned()).collect::<Vec<_>>();
+    assert_eq!(events[0].take(), each(&[&format!("{two} -> null")]));
+    assert_eq!(
+        events[1].take(),
+        each(&[&format!("replace 0:{two}->null"), &format!("replace 2:{two}->null")])
+    );
+    assert_eq!(events[2].take(), each(&[&format!("remove {two}"), "add null"]));
+    assert_eq!(events[3].take(), each(&[&format!("remove {two}=7"), "replace null=8->7"]));
+    assert_eq!(
+        events[4].take(),
+        each(&[&format!("replace 1={two}->null"), &format!("replace 2={two}->null")])
+    );
+}
+
+#[test]
+fn t090_remove_with_one_and_with_several_holders() {
+    let world = World::new();
+    let tx = world.begin(&containers("NULLIFY", "REMOVE"));
+    for n in 1..=4 {
+        create(&tx, a(n));
+    }
+    fill(&tx, &[1, 3, 4]);
+    assert!(tx.delete(a(2)).unwrap());
+    for n in [1, 3, 4] {
+        assert_eq!(content(&tx, a(n)), "null [0a00000000000001] {} {null=8} {}");
+    }
+}
+
+#[test]
+fn adjacent_duplicates_in_a_list_all_go() {
+    for watched in [false, true] {
+        let world = World::new();
+        let tx = world.begin(&containers("NULLIFY", "REMOVE"));
+        create(&tx, a(1));
+        create(&tx, a(2));
+        let events = watched.then(|| Events::on(&tx, 21));
+        let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
+        list.extend(&[to(2), to(2), to(2), to(1), to(2)]).unwrap();
+        if let Some(events) = &events {
+            events.take();
+        }
+        assert!(tx.delete(a(2)).unwrap());
+        assert_eq!(list.to_vec().unwrap(), [to(1)]);
+        if let Some(events) = events {
+            let two = "0a00000000000002";
+            let removed = [0, 0, 0, 1].map(|at| format!("remove {at}:{two}"));
+            assert_eq!(events.take(), removed);
+        }
+    }
+}
+
+const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
+<ReferenceField name="next" storageId="11" inverseDelete="DELETE"/>
+<ReferenceField name="owned" storageId="12" inverseDelete="NULLIFY" forwardDelete="true" allowDeleted="true"/>
+<ReferenceField name="strict" storageId="13" inverseDelete="EXCEPTION"/>
+<SetField name="all" storageId="14"><ReferenceField storageId="15" inverseDelete="NULLIFY" forwardDelete="true"/></SetField>
+</ObjectType></Schema>"#;
+
+/// Tells of deletions.
+fn deletions(tx: &Transaction<'_>) -> Arc<Mutex<Vec<ObjId>>> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |tx, id, _| {
+            assert!(tx.exists(id)?, "told before it goes");
+            listener.lock().unwrap().push(id);
+            Ok(())
+        }),
+    )
+    .unwrap();
+    told
+}
+
+#[test]
+fn t091_a_cycle_of_cascades_goes_as_a_whole() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=4 {
+        create(&tx, a(n));
+    }
+    for (from, target) in [(1, 2), (2, 3), (3, 1)] {
+        set(&tx, a(from), "next", to(target));
+    }
+    let told = deletions(&tx);
+    assert!(tx.delete(a(2)).unwrap());
+    let mut told = told.lock().unwrap().clone();
+    told.sort();
+    assert_eq!(told, [a(1), a(2), a(3)]);
+    assert_eq!([1, 2, 3, 4].map(|n| tx.exists(a(n)).unwrap()), [false, false, false, true]);
+}
+
+#[test]
+fn t092_t095_forward_deletion() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=4 {
+        create(&tx, a(n));
+    }
+    set(&tx, a(1), "owned", to(2));
+    set(&tx, a(2), "owned", to(9));
+    let all = tx.set_view(a(1), "all", Migrate::No).unwrap();
+    for value in [to(3), to(4), to(1), Value::Null] {
+        all.add(&value).unwrap();
+    }
+    assert!(tx.delete(a(1)).unwrap());
+    assert_eq!([1, 2, 3, 4].map(|n| tx.exists(a(n)).unwrap()), [false; 4]);
+}
+
+#[test]
+fn t093_a_refusal_in_a_cascade_undoes_all_of_it() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=5 {
+        create(&tx, a(n));
+    }
+    set(&tx, a(1), "owned", to(2));
+    set(&tx, a(2), "owned", to(3));
+    set(&tx, a(4), "strict", to(3));
+    set(&tx, a(5), "owned", to(1));
+    tx.commit().unwrap();
+    let before = world.pairs();
+    let tx = world.begin(CHAIN);
+    let refused = tx.delete(a(1));
+    assert!(matches!(refused, Err(Error::ReferencedObject { .. })), "{refused:?}");
+    assert_eq!([1, 2, 3, 4, 5].map(|n| tx.exists(a(n)).unwrap()), [true; 5]);
+    assert_eq!(tx.get(a(5), "owned", Migrate::No).unwrap(), to(1));
+    tx.commit().unwrap();
+    assert_eq!(world.pairs(), before);
+}
+
+#[test]
+fn t094_each_holder_reacts_by_its_own_schema() {
+    let xml = |action: &str| {
+        format!(
+            r#"<Schema><ObjectType name="H" storageId="10"><ReferenceField name="r" storageId="20" inverseDelete="{action}"/></ObjectType></Schema>"#
+        )
+    };
+    let world = World::new();
+    let tx = world.begin(&xml("NULLIFY"));
+    for n in 1..=2 {
+        create(&tx, a(n));
+    }
+    set(&tx, a(1), "r", to(2));
+    tx.commit().unwrap();
+    let tx = world.begin(&xml("DELETE"));
+    create(&tx, a(3));
+    set(&tx, a(3), "r", to(2));
+    assert!(tx.delete(a(2)).unwrap());
+    assert!(tx.exists(a(1)).unwrap());
+    assert_eq!(tx.get(a(1), "r", Migrate::No).unwrap(), Value::Null);
+    assert!(!tx.exists(a(3)).unwrap());
+}
+
+#[test]
+fn each_holder_reacts_by_its_own_type() {
+    let xml = r#"<Schema>
+<ObjectType name="A" storageId="10"><ReferenceField name="ref" storageId="20" inverseDelete="DELETE"/></ObjectType>
+<ObjectType name="B" storageId="11"><ReferenceField name="ref" storageId="20" inverseDelete="NULLIFY"/></ObjectType>
+<ObjectType name="X" storageId="12"><ReferenceField name="ref" storageId="20" inverseDelete="EXCEPTION"/></ObjectType>
+<ObjectType name="T" storageId="13"/></Schema>"#;
+    let world = World::new();
+    let tx = world.begin(xml);
+    let [holder_a, holder_b, holder_x, target] =
+        ["A", "B", "X", "T"].map(|name| tx.create(name).unwrap());
+    for holder in [holder_a, holder_b] {
+        set(&tx, holder, "ref", Value::Ref(target));
+    }
+    set(&tx, holder_x, "ref", Value::Ref(holder_x));
+    assert!(tx.delete(target).unwrap());
+    assert!(!tx.exists(holder_a).unwrap());
+    assert_eq!(tx.get(holder_b, "ref", Migrate::No).unwrap(), Value::Null);
+    assert!(tx.exists(holder_x).unwrap());
+}
+
+#[test]
+fn t096_t097_deletions_within_a_delete_listener() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=3 {
+        create(&tx, a(n));
+    }
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |tx, id, _| {
+            listener.lock().unwrap().push(id);
+            assert!(!tx.delete(id)?, "it is being deleted already");
+            if id == a(1) {
+                assert!(tx.delete(a(2))?);
+                assert!(!tx.exists(a(2))?);
+                assert!(tx.exists(a(1))?);
+            }
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(tx.delete(a(1)).unwrap());
+    assert_eq!(*told.lock().unwrap(), [a(1), a(2)]);
+    assert_eq!([1, 2, 3].map(|n| tx.exists(a(n)).unwrap()), [false, false, true]);
+}
+
+#[test]
+fn a_listener_whose_deletion_cascades_back_takes_the_object_away() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=2 {
+        create(&tx, a(n));
+    }
+    set(&tx, a(1), "next", to(2));
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |tx, id, _| {
+            if id == a(1) {
+                tx.delete(a(2))?;
+            }
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(!tx.delete(a(1)).unwrap(), "deleted by the nested deletion");
+    assert!(!tx.exists(a(1)).unwrap());
+}
+
+#[test]
+fn t098_a_failing_delete_listener_keeps_the_object() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    create(&tx, a(1));
+    tx.on_delete(Watch::itself(), Arc::new(|_, _, _| Err(Error::listener("no")))).unwrap();
+    assert!(matches!(tx.delete(a(1)), Err(Error::Listener(_))));
+    assert!(tx.exists(a(1)).unwrap());
+    assert!(matches!(tx.delete(a(1)), Err(Error::Listener(_))), "told again");
+}
+
+#[test]
+fn t099_references_made_by_a_delete_listener_count() {
+    for (field, refused) in [("owned", false), ("strict", true)] {
+        let world = World::new();
+        let tx = world.begin(CHAIN);
+        create(&tx, a(1));
+        create(&tx, a(2));
+        tx.on_delete(
+            Watch::itself(),
+            Arc::new(move |tx, id, _| tx.set(a(2), field, &Value::Ref(id), Migrate::No)),
+        )
+        .unwrap();
+        let result = tx.delete(a(1));
+        assert_eq!(matches!(result, Err(Error::ReferencedObject { .. })), refused, "{result:?}");
+        assert_eq!(tx.exists(a(1)).unwrap(), refused);
+        assert_eq!(tx.get(a(2), field, Migrate::No).unwrap(), Value::Null);
+    }
+}
+
+#[test]
+fn t100_a_delete_listener_along_a_path_gets_the_holders() {
+    let world = World::new();
+    let tx = world.begin(&containers("NULLIFY", "NULLIFY"));
+    for n in 1..=4 {
+        create(&tx, a(n));
+    }
+    fill(&tx, &[3, 1]);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    tx.on_delete(
+        Watch::along([PathStep::Forward(sid(22))]),
+        Arc::new(move |_, id, referrers| {
+            listener.lock().unwrap().push((id, referrers.to_vec()));
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(tx.delete(a(4)).unwrap());
+    assert!(told.lock().unwrap().is_empty(), "nobody holds it");
+    assert!(tx.delete(a(2)).unwrap());
+    assert_eq!(*told.lock().unwrap(), [(a(2), vec![a(1), a(3)])]);
+}
+
+#[test]
+fn a_map_entry_whose_both_halves_go_is_nullified() {
+    let xml = r#"<Schema><ObjectType name="M" storageId="10"><MapField name="m" storageId="20">
+<ReferenceField storageId="21" inverseDelete="NULLIFY"/><ReferenceField storageId="22" inverseDelete="NULLIFY"/></MapField></ObjectType></Schema>"#;
+    let world = World::new();
+    let tx = world.begin(xml);
+    create(&tx, a(1));
+    create(&tx, a(2));
+    let map = tx.map_view(a(1), "m", Migrate::No).unwrap();
+    map.put(&to(2), &to(2)).unwrap();
+    assert!(tx.delete(a(2)).unwrap());
+    assert_eq!(map.to_vec().unwrap(), [(Value::Null, Value::Null)]);
+}
+
+#[test]
+fn a_long_chain_needs_no_stack_and_no_square_time() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    let ids: Vec<ObjId> = (1..=20_000u32)
+        .map(|n| {
+            let mut bytes = [0; 8];
+            bytes[0] = 0x0a;
+            bytes[4..].copy_from_slice(&n.to_be_bytes());
+            create(&tx, ObjId::from_bytes(bytes).unwrap())
+        })
+        .collect();
+    for pair in ids.windows(2) {
+        set(&tx, pair[1], "next", Value::Ref(pair[0]));
+    }
+    let (deleted, cost) = world.cost(|| tx.delete(ids[0]).unwrap());
+    assert!(deleted);
+    assert!(ids.iter().all(|id| !tx.exists(*id).unwrap()));
+    let each = (cost.reads() + cost.writes()) / 20_000;
+    assert!(each <= 30, "{each} operations per object: {cost:?}");
+}
