@@ -112,6 +112,7 @@ pub use reference::ReferenceEncoding;
 pub use registry::EncodingRegistry;
 pub use string::JavaString;
 pub use string_encoding::StringEncoding;
+pub(crate) use typed::NOT_NULL;
 pub use typed::{Encodable, FieldType, SchemaForm, TypedEncoding};
 pub use unknown::UnknownEncoding;
 pub use uuid::Uuid;

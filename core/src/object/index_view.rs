@@ -192,6 +192,14 @@ impl<'t> IndexView<'t> {
         self.filtered(column, ColumnFilter::exactly(self.encoded(column, value)?))
     }
 
+    /// As [`with_value`](IndexView::with_value), with the encoded value.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no such column.
+    pub fn with_encoded_value(&self, column: usize, value: &[u8]) -> Result<Self> {
+        self.filtered(column, ColumnFilter::exactly(value.to_vec()))
+    }
+
     /// Restricts the first columns to these values.
     ///
     /// # Errors

@@ -199,6 +199,15 @@ impl Transaction<'_> {
         self.type_for_reading(id, migrate)
     }
 
+    /// Moves an object that must exist to the schema of the transaction, if it is of another one. No read if the object
+    /// is known in this transaction.
+    pub(crate) fn require_current(&self, id: ObjId) -> Result<()> {
+        if self.info(id)?.schema != self.schema_index() {
+            self.migrate(id)?;
+        }
+        Ok(())
+    }
+
     /// The type, in its own schema, of an object that is changed through a view.
     pub(crate) fn require_object_type(&self, id: ObjId) -> Result<Arc<ResolvedType>> {
         self.type_for_writing(id, Migrate::No)

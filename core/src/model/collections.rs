@@ -1,0 +1,567 @@
+//! Live views of the counters and collections of an object, with typed values.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use permazen_kv::Direction;
+
+use super::error::{Error, Result};
+use super::handle::Handle;
+use super::target::{Ref, Target};
+use super::values::EncodeAs;
+use crate::encoding::{EncodingError, FieldType};
+use crate::object::{self, ListView, MapView, Migrate, SetView};
+
+/// A counter of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct CounterOf<'t> {
+    handle: Handle<'t>,
+    position: usize,
+}
+
+impl<'t> CounterOf<'t> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Self {
+        CounterOf { handle, position }
+    }
+
+    /// The number. One get.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn get(&self) -> Result<i64> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes)?)
+    }
+
+    /// Sets the number. One put.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn set(&self, number: i64) -> Result<()> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.write_counter_field(self.handle.id, field, number, Migrate::Yes)?)
+    }
+
+    /// Adds to the number, wrapping in 64 bits, without reading it: transactions that add do not conflict, where the
+    /// store supports that. Adding 0 does nothing.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn add(&self, by: i64) -> Result<()> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.adjust_counter_field(self.handle.id, field, by, Migrate::Yes)?)
+    }
+}
+
+/// What the views of sets, lists and maps share.
+#[derive(Clone, Copy)]
+struct At<'t> {
+    handle: Handle<'t>,
+    position: usize,
+}
+
+impl<'t> At<'t> {
+    fn undecodable(&self, source: EncodingError) -> Error {
+        match self.handle.binding.field(self.position) {
+            Ok(field) => self.handle.undecodable(field, source),
+            Err(error) => error,
+        }
+    }
+
+    fn decode<V: FieldType>(&self, bytes: &[u8]) -> Result<V> {
+        V::decode_all(bytes).map_err(|source| self.undecodable(source))
+    }
+
+    /// Runs `body` on the encoded form of a value.
+    fn encoded<V, R>(
+        &self,
+        value: &impl EncodeAs<V>,
+        body: impl FnOnce(&[u8]) -> object::Result<R>,
+    ) -> Result<R> {
+        self.handle.tx.with_encoded(value, |result, bytes| {
+            if let Err(source) = result {
+                let field = self.handle.binding.field(self.position)?;
+                return Err(self.handle.unencodable(field, source));
+            }
+            Ok(body(bytes)?)
+        })
+    }
+
+    fn bounds<V, Q: EncodeAs<V>>(
+        &self,
+        range: &impl RangeBounds<Q>,
+    ) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
+        let encode = |bound: Bound<&Q>| -> Result<Bound<Vec<u8>>> {
+            let bytes = |value: &Q| self.encoded(value, |bytes| Ok(bytes.to_vec()));
+            Ok(match bound {
+                Bound::Unbounded => Bound::Unbounded,
+                Bound::Included(value) => Bound::Included(bytes(value)?),
+                Bound::Excluded(value) => Bound::Excluded(bytes(value)?),
+            })
+        };
+        Ok((encode(range.start_bound())?, encode(range.end_bound())?))
+    }
+}
+
+macro_rules! view_basics {
+    ($name:ident<$($parameter:ident),*>) => {
+        impl<$($parameter),*> Clone for $name<'_, $($parameter),*> {
+            fn clone(&self) -> Self {
+                $name { at: self.at, view: self.view.clone(), types: PhantomData }
+            }
+        }
+
+        impl<$($parameter),*> fmt::Debug for $name<'_, $($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.view).finish()
+            }
+        }
+    };
+}
+
+/// A set of an object: a live view in the order of the encoded elements, null last.
+///
+/// The set may be changed while it is iterated.
+pub struct SetOf<'t, E> {
+    at: At<'t>,
+    view: SetView<'t, 'static>,
+    types: PhantomData<fn() -> E>,
+}
+
+view_basics!(SetOf<E>);
+
+impl<'t, E: FieldType> SetOf<'t, E> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
+        handle.tx.core.require_current(handle.id)?;
+        let view = handle.tx.core.set_of(handle.id, field)?;
+        Ok(SetOf { at: At { handle, position }, view, types: PhantomData })
+    }
+
+    /// Whether an element is in the set. One get.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn contains(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        self.at.encoded(&element, |bytes| self.view.contains_encoded(bytes))
+    }
+
+    /// Adds an element; false if it was there.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the element is outside of what the field holds.
+    pub fn add(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        self.at.encoded(&element, |bytes| self.view.add_encoded(bytes))
+    }
+
+    /// Adds elements; those that are there already stay.
+    ///
+    /// # Errors
+    /// As [`SetOf::add`].
+    pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
+        elements.into_iter().try_for_each(|element| self.add(element).map(drop))
+    }
+
+    /// Removes an element; false if it was not there.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        self.at.encoded(&element, |bytes| self.view.remove_encoded(bytes))
+    }
+
+    /// Removes all elements (of this range).
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.view.clear()?)
+    }
+
+    /// The elements in order; also readable from the back. One seek, then a step per element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
+        let at = self.at;
+        self.view.iter_with(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
+    }
+
+    /// The part of the set in a range.
+    ///
+    /// # Errors
+    /// If a bound is no element, or the range ends before it begins.
+    pub fn range<Q: EncodeAs<E>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
+        let (lower, upper) = self.at.bounds(&range)?;
+        Ok(SetOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
+    }
+
+    /// The smallest element.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn first(&self) -> Result<Option<E>> {
+        self.end(Direction::Forward)
+    }
+
+    /// The largest element.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn last(&self) -> Result<Option<E>> {
+        self.end(Direction::Reverse)
+    }
+
+    fn end(&self, direction: Direction) -> Result<Option<E>> {
+        self.view.end_encoded(direction)?.map(|bytes| self.at.decode(&bytes)).transpose()
+    }
+
+    /// How many elements there are. Reads all of them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn len(&self) -> Result<usize> {
+        Ok(self.view.len()?)
+    }
+
+    /// Whether there are no elements.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// All elements in order, collected.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn load<C: FromIterator<E>>(&self) -> Result<C> {
+        self.iter().collect()
+    }
+}
+
+impl<'t, T: Target> SetOf<'t, Ref<T>> {
+    /// The objects the set refers to.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().map(move |reference| T::live(tx, reference?.id()))
+    }
+}
+
+impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
+    /// The objects the set refers to, null left out.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().filter_map(move |reference| match reference {
+            Ok(reference) => reference.map(|reference| T::live(tx, reference.id())),
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
+
+/// A list of an object: a live view. The list may be changed while it is iterated.
+pub struct ListOf<'t, E> {
+    at: At<'t>,
+    view: ListView<'t, 'static>,
+    types: PhantomData<fn() -> E>,
+}
+
+view_basics!(ListOf<E>);
+
+impl<'t, E: FieldType> ListOf<'t, E> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
+        handle.tx.core.require_current(handle.id)?;
+        let view = handle.tx.core.list_of(handle.id, field)?;
+        Ok(ListOf { at: At { handle, position }, view, types: PhantomData })
+    }
+
+    /// The element at a position; none behind the end. One get.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn get(&self, position: u32) -> Result<Option<E>> {
+        self.view
+            .get_encoded(position, |bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
+    }
+
+    /// Replaces the element at a position and returns the old one.
+    ///
+    /// # Errors
+    /// If the object or the position does not exist.
+    pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
+        let old = self.at.encoded(&element, |bytes| self.view.set_encoded(position, bytes))?;
+        self.at.decode(&old)
+    }
+
+    /// Appends an element.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the element is outside of what the field holds.
+    pub fn push(&self, element: impl EncodeAs<E>) -> Result<()> {
+        self.at.encoded(&element, |bytes| self.view.push_encoded(bytes))
+    }
+
+    /// Appends elements, all or none of them.
+    ///
+    /// # Errors
+    /// As [`ListOf::push`].
+    pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
+        self.insert_encoded(None, elements)
+    }
+
+    /// Inserts an element before the one at a position, or at the end. All elements behind it move.
+    ///
+    /// # Errors
+    /// As [`ListOf::push`], and if the position is behind the end.
+    pub fn insert(&self, position: u32, element: impl EncodeAs<E>) -> Result<()> {
+        self.insert_encoded(Some(position), [element])
+    }
+
+    fn insert_encoded(
+        &self,
+        position: Option<u32>,
+        elements: impl IntoIterator<Item: EncodeAs<E>>,
+    ) -> Result<()> {
+        let encode = |element| self.at.encoded(&element, |bytes| Ok(bytes.to_vec()));
+        let elements: Vec<Vec<u8>> = elements.into_iter().map(encode).collect::<Result<_>>()?;
+        let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
+        Ok(self.view.insert_all_encoded(position, &elements)?)
+    }
+
+    /// Removes the element at a position and returns it. All elements behind it move.
+    ///
+    /// # Errors
+    /// If the object or the position does not exist.
+    pub fn remove(&self, position: u32) -> Result<E> {
+        let old = self.view.remove_encoded(position)?;
+        self.at.decode(&old)
+    }
+
+    /// Removes the last element and returns it.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn pop(&self) -> Result<Option<E>> {
+        match self.len()?.checked_sub(1) {
+            Some(last) => self.remove(last).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes the elements at positions from `from` up to, but without, `to`.
+    ///
+    /// # Errors
+    /// If the object or a position does not exist.
+    pub fn remove_range(&self, from: u32, to: u32) -> Result<()> {
+        Ok(self.view.remove_range(from, to)?)
+    }
+
+    /// Removes all elements.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.view.clear()?)
+    }
+
+    /// The elements in order; also readable from the back. One seek, then a step per element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
+        let at = self.at;
+        self.view.iter_with(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
+    }
+
+    /// The first position of an element. Reads up to there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn position(&self, element: impl EncodeAs<E>) -> Result<Option<u32>> {
+        self.at.encoded(&element, |bytes| self.view.position_encoded(bytes))
+    }
+
+    /// How many elements there are. One seek.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn len(&self) -> Result<u32> {
+        Ok(self.view.len()?)
+    }
+
+    /// Whether there are no elements.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// All elements in order, collected.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn load<C: FromIterator<E>>(&self) -> Result<C> {
+        self.iter().collect()
+    }
+}
+
+impl<'t, T: Target> ListOf<'t, Ref<T>> {
+    /// The objects the list refers to.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().map(move |reference| T::live(tx, reference?.id()))
+    }
+}
+
+impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
+    /// The objects the list refers to, nulls left out.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().filter_map(move |reference| match reference {
+            Ok(reference) => reference.map(|reference| T::live(tx, reference.id())),
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
+
+/// A map of an object: a live view in the order of the encoded keys, null last.
+///
+/// The map may be changed while it is iterated.
+pub struct MapOf<'t, K, V> {
+    at: At<'t>,
+    view: MapView<'t, 'static>,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+view_basics!(MapOf<K, V>);
+
+impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
+        handle.tx.core.require_current(handle.id)?;
+        let view = handle.tx.core.map_of(handle.id, field)?;
+        Ok(MapOf { at: At { handle, position }, view, types: PhantomData })
+    }
+
+    /// The value of a key. One get.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn get(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
+        let at = self.at;
+        let value = |bytes: Option<&[u8]>| bytes.map(|bytes| at.decode(bytes)).transpose();
+        at.encoded(&key, |key| self.view.get_encoded(key, value))?
+    }
+
+    /// Whether there is an entry with this key. One get.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn contains_key(&self, key: impl EncodeAs<K>) -> Result<bool> {
+        self.at.encoded(&key, |key| self.view.get_encoded(key, |value| value.is_some()))
+    }
+
+    /// Sets the value of a key and returns the old one.
+    ///
+    /// # Errors
+    /// If the object does not exist, or key or value are outside of what the field holds.
+    pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
+        let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
+        let old = self.at.encoded(&key, |key| self.view.put_encoded(key, &value))?;
+        old.map(|bytes| self.at.decode(&bytes)).transpose()
+    }
+
+    /// Sets the values of several keys.
+    ///
+    /// # Errors
+    /// As [`MapOf::insert`].
+    pub fn extend<A: EncodeAs<K>, B: EncodeAs<V>>(
+        &self,
+        entries: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<()> {
+        entries.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop))
+    }
+
+    /// Removes the entry of a key and returns its value.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
+        let old = self.at.encoded(&key, |key| self.view.remove_encoded(key))?;
+        old.map(|bytes| self.at.decode(&bytes)).transpose()
+    }
+
+    /// Removes all entries (of this range).
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.view.clear()?)
+    }
+
+    /// The entries in the order of their keys; also readable from the back. One seek, then a step per entry.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(K, V)>> + use<'t, K, V> {
+        let at = self.at;
+        let entry = move |key: &[u8], value: &[u8]| Ok((at.decode(key)?, at.decode(value)?));
+        self.view.iter_with(move |key, value| Ok(entry(key, value))).map(|entry| entry?)
+    }
+
+    /// The keys in order; also readable from the back.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<K>> + use<'t, K, V> {
+        let at = self.at;
+        self.view.iter_with(move |key, _| Ok(at.decode(key))).map(|key| key?)
+    }
+
+    /// The values in the order of their keys; also readable from the back.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<V>> + use<'t, K, V> {
+        let at = self.at;
+        self.view.iter_with(move |_, value| Ok(at.decode(value))).map(|value| value?)
+    }
+
+    /// The part of the map with keys in a range.
+    ///
+    /// # Errors
+    /// If a bound is no key, or the range ends before it begins.
+    pub fn range<Q: EncodeAs<K>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
+        let (lower, upper) = self.at.bounds(&range)?;
+        Ok(MapOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
+    }
+
+    /// The entry with the smallest key.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn first(&self) -> Result<Option<(K, V)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The entry with the largest key.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn last(&self) -> Result<Option<(K, V)>> {
+        self.iter().next_back().transpose()
+    }
+
+    /// How many entries there are. Reads all of them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn len(&self) -> Result<usize> {
+        Ok(self.view.len()?)
+    }
+
+    /// Whether there are no entries.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// All entries in order, collected.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn load<C: FromIterator<(K, V)>>(&self) -> Result<C> {
+        self.iter().collect()
+    }
+}

@@ -1,0 +1,260 @@
+//! Typed queries of composite indexes, column by column.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use super::error::{Error, Result};
+use super::fields::Composite;
+use super::index::{Columns, IndexOn, bad_bound, entries, fix, restrict};
+use super::objects::Objs;
+use super::target::Model;
+use super::tx::Tx;
+use super::values::EncodeAs;
+use crate::encoding::{EncodingError, FieldType};
+use crate::object::{IndexEntryRef, IndexView};
+
+/// A column of a composite index, at compile time.
+pub trait Column {
+    /// Which column.
+    const POSITION: usize;
+    /// The one behind it.
+    type Next;
+}
+
+macro_rules! columns {
+    ($($name:ident $position:literal $next:ident;)*) => {
+        $(
+            #[doc = concat!("Column ", $position, " of a composite index, counted from 0.")]
+            #[derive(Debug)]
+            pub enum $name {}
+
+            impl Column for $name {
+                const POSITION: usize = $position;
+                type Next = $next;
+            }
+        )*
+    };
+}
+
+columns! { Column0 0 Column1; Column1 1 Column2; Column2 2 Column3; Column3 3 Column4; }
+
+/// Behind the last column.
+#[derive(Debug)]
+pub enum Column4 {}
+
+/// A tuple of indexed values that has a column `P`.
+#[diagnostic::on_unimplemented(message = "all columns of this index are fixed already")]
+pub trait HasColumn<P: Column> {
+    /// The type of the values in it.
+    type Value: FieldType;
+}
+
+/// The values of a composite index, as a tuple.
+pub trait Tuple: Sized + 'static {
+    /// How many values.
+    const LEN: usize;
+
+    /// Decodes the first columns of an entry.
+    ///
+    /// # Errors
+    /// If a value cannot be decoded.
+    fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError>;
+
+    /// Encodes the values one by one and hands each to `each` with its column; a value that cannot be encoded as why.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    fn each_encoded<E>(
+        &self,
+        each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), E>,
+    ) -> Result<(), E>;
+}
+
+macro_rules! tuple {
+    ($len:literal: $($value:ident $column:ident $position:tt),*) => {
+        impl<$($value: FieldType),*> Tuple for ($($value,)*) {
+            const LEN: usize = $len;
+
+            fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError> {
+                Ok(($($value::decode_all(columns.encoded($position))?,)*))
+            }
+
+            fn each_encoded<Error>(
+                &self,
+                mut each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), Error>,
+            ) -> Result<(), Error> {
+                let mut bytes = Vec::new();
+                $(
+                    bytes.clear();
+                    let encoded = self.$position.encode_to(&mut bytes);
+                    each($position, encoded.map(|()| &bytes[..]))?;
+                )*
+                Ok(())
+            }
+        }
+
+        tuple!(@columns [$($value),*] $($value $column),*);
+    };
+    (@columns $all:tt $($value:ident $column:ident),*) => {
+        $(tuple!(@column $all $value $column);)*
+    };
+    (@column [$($all:ident),*] $value:ident $column:ident) => {
+        impl<$($all: FieldType),*> HasColumn<$column> for ($($all,)*) {
+            type Value = $value;
+        }
+    };
+}
+
+tuple!(2: A Column0 0, B Column1 1);
+tuple!(3: A Column0 0, B Column1 1, C Column2 2);
+tuple!(4: A Column0 0, B Column1 1, C Column2 2, D Column3 3);
+
+/// `((value, value, …), object)`
+#[derive(Debug)]
+pub struct ByTuple<V>(PhantomData<fn() -> V>);
+
+/// A composite index, restricted to objects of model `M`: a live view in the order of the columns.
+///
+/// `P` is the first column that is not fixed to one value: [`prefix`](CompositeIndex::prefix) fixes it and goes on to the
+/// next, [`range`](CompositeIndex::range) restricts it.
+pub struct CompositeIndex<'t, M, V, P = Column0> {
+    tx: &'t Tx,
+    view: IndexView<'t>,
+    types: PhantomData<fn() -> (M, V, P)>,
+}
+
+impl<M, V, P> fmt::Debug for CompositeIndex<'_, M, V, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CompositeIndex").field(&self.view).finish()
+    }
+}
+
+impl<M, V, P> Clone for CompositeIndex<'_, M, V, P> {
+    fn clone(&self) -> Self {
+        CompositeIndex { tx: self.tx, view: self.view.clone(), types: PhantomData }
+    }
+}
+
+impl<V: Tuple + HasColumn<Column0>> Columns for ByTuple<V> {
+    type First = <V as HasColumn<Column0>>::Value;
+    type Entry<L> = (V, L);
+    const COUNT: usize = V::LEN + 1;
+
+    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(V, L), EncodingError> {
+        Ok((V::decode(columns)?, object))
+    }
+}
+
+impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P> {
+    fn with<Q>(&self, view: IndexView<'t>) -> CompositeIndex<'t, M, V, Q> {
+        CompositeIndex { tx: self.tx, view, types: PhantomData }
+    }
+
+    /// The part of the index with one value in the first column not fixed yet.
+    ///
+    /// # Errors
+    /// If the value is outside of what the field holds.
+    pub fn prefix(
+        &self,
+        value: impl EncodeAs<<V as HasColumn<P>>::Value>,
+    ) -> Result<CompositeIndex<'t, M, V, P::Next>>
+    where
+        P: Column,
+        V: HasColumn<P>,
+    {
+        Ok(self.with(fix(self.tx, &self.view, P::POSITION, &value)?))
+    }
+
+    /// The part of the index with values in a range in the first column not fixed yet.
+    ///
+    /// # Errors
+    /// If a bound is outside of what the field holds, or the range ends before it begins.
+    pub fn range<Q: EncodeAs<<V as HasColumn<P>>::Value>>(
+        &self,
+        range: impl RangeBounds<Q>,
+    ) -> Result<Self>
+    where
+        P: Column,
+        V: HasColumn<P>,
+    {
+        Ok(self.with(restrict(self.tx, &self.view, P::POSITION, &range)?))
+    }
+
+    /// The objects having exactly these values.
+    ///
+    /// # Errors
+    /// If a value is outside of what its field holds.
+    pub fn get(&self, values: V) -> Result<Objs<'t, M>> {
+        let mut view = self.view.clone();
+        values.each_encoded(|column, bytes| {
+            let bytes = bytes.map_err(|source| bad_bound(&self.view, source))?;
+            view = view.with_encoded_value(column, bytes)?;
+            Ok::<_, Error>(())
+        })?;
+        Ok(Objs::new(self.tx, view.id_set()?))
+    }
+
+    /// The entries: the indexed values and the object; also readable from the back.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Result<(V, M::Live<'t>)>> + use<'t, M, V, P> {
+        entries::<M, ByTuple<V>>(self.tx, &self.view)
+    }
+
+    /// The objects in index order; also readable from the back.
+    pub fn objects(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P> {
+        let tx = self.tx;
+        self.view.ids().map(move |id| M::live(tx, id?))
+    }
+
+    /// The first entry.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn first(&self) -> Result<Option<(V, M::Live<'t>)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The last entry.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn last(&self) -> Result<Option<(V, M::Live<'t>)>> {
+        self.iter().next_back().transpose()
+    }
+
+    /// Whether there are no entries.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// How many entries there are. Reads all of them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn count(&self) -> Result<usize> {
+        Ok(self.view.count()?)
+    }
+
+    /// The underlying view, for queries by column and [`Value`](crate::encoding::Value).
+    pub fn as_view(&self) -> &IndexView<'t> {
+        &self.view
+    }
+}
+
+impl<M: Model, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
+    type View<'t> = CompositeIndex<'t, M, V>;
+
+    fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
+        let binding = tx.binding::<M>()?;
+        let view = tx.core.index_view(binding.composite_shape(self.position)?)?;
+        let view = view.of_types([binding.storage_id()]);
+        Ok(CompositeIndex { tx, view, types: PhantomData })
+    }
+}

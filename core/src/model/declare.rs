@@ -1,0 +1,275 @@
+//! What a model struct says about its object type: constant data written by `#[derive(PermazenObject)]`.
+
+use crate::encoding::{EncodingId, FieldType, SchemaForm};
+use crate::schema::DeleteAction;
+
+/// A field as its struct declares it.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldDecl {
+    pub(crate) name: &'static str,
+    pub(crate) storage_id: u32,
+    pub(crate) shape: Shape,
+    pub(crate) unique: bool,
+    pub(crate) excludes: &'static [Exclude],
+    pub(crate) upgrade: Upgrade,
+}
+
+/// The kind of a field with its values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    Simple(ValueDecl),
+    Counter,
+    Set(ValueDecl),
+    List(ValueDecl),
+    Map(ValueDecl, ValueDecl),
+}
+
+impl FieldDecl {
+    const fn new(name: &'static str, shape: Shape) -> Self {
+        let (storage_id, unique, excludes, upgrade) = (0, false, &[], Upgrade::Attempt);
+        FieldDecl { name, storage_id, shape, unique, excludes, upgrade }
+    }
+
+    /// A simple field.
+    pub const fn simple(name: &'static str, value: ValueDecl) -> Self {
+        Self::new(name, Shape::Simple(value))
+    }
+
+    /// A counter.
+    pub const fn counter(name: &'static str) -> Self {
+        Self::new(name, Shape::Counter)
+    }
+
+    /// A set.
+    pub const fn set(name: &'static str, element: ValueDecl) -> Self {
+        Self::new(name, Shape::Set(element))
+    }
+
+    /// A list.
+    pub const fn list(name: &'static str, element: ValueDecl) -> Self {
+        Self::new(name, Shape::List(element))
+    }
+
+    /// A map.
+    pub const fn map(name: &'static str, key: ValueDecl, value: ValueDecl) -> Self {
+        Self::new(name, Shape::Map(key, value))
+    }
+
+    /// Asks for a storage id.
+    #[must_use]
+    pub const fn storage_id(mut self, id: u32) -> Self {
+        self.storage_id = id;
+        self
+    }
+
+    /// No two objects may have the same value.
+    #[must_use]
+    pub const fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+
+    /// Exempts values from [`unique`](FieldDecl::unique).
+    #[must_use]
+    pub const fn exclude(mut self, excludes: &'static [Exclude]) -> Self {
+        self.excludes = excludes;
+        self
+    }
+
+    /// What becomes of a value when the type of the field changes.
+    #[must_use]
+    pub const fn upgrade(mut self, upgrade: Upgrade) -> Self {
+        self.upgrade = upgrade;
+        self
+    }
+
+    /// Name of the field on disk.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// The values of a simple field or of a sub-field.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueDecl {
+    pub(crate) kind: fn() -> ValueKind,
+    pub(crate) encoding: Option<&'static str>,
+    pub(crate) storage_id: u32,
+    pub(crate) indexed: bool,
+    pub(crate) inverse_delete: Option<DeleteAction>,
+    pub(crate) forward_delete: bool,
+    pub(crate) allow_deleted: bool,
+    pub(crate) forward_cascades: &'static [&'static str],
+    pub(crate) inverse_cascades: &'static [&'static str],
+}
+
+impl ValueDecl {
+    /// Values of type `T`.
+    pub const fn of<T: FieldType>() -> Self {
+        ValueDecl {
+            kind: value_kind::<T>,
+            encoding: None,
+            storage_id: 0,
+            indexed: false,
+            inverse_delete: None,
+            forward_delete: false,
+            allow_deleted: false,
+            forward_cascades: &[],
+            inverse_cascades: &[],
+        }
+    }
+
+    /// Asks for a storage id; for sub-fields.
+    #[must_use]
+    pub const fn storage_id(mut self, id: u32) -> Self {
+        self.storage_id = id;
+        self
+    }
+
+    /// Keeps an index.
+    #[must_use]
+    pub const fn indexed(mut self) -> Self {
+        self.indexed = true;
+        self
+    }
+
+    /// Records another encoding id than that of the type.
+    #[must_use]
+    pub const fn encoding(mut self, id: &'static str) -> Self {
+        self.encoding = Some(id);
+        self
+    }
+
+    /// What happens to the reference when its target is deleted.
+    #[must_use]
+    pub const fn inverse_delete(mut self, action: DeleteAction) -> Self {
+        self.inverse_delete = Some(action);
+        self
+    }
+
+    /// Deletes the target along with the referring object.
+    #[must_use]
+    pub const fn forward_delete(mut self) -> Self {
+        self.forward_delete = true;
+        self
+    }
+
+    /// Allows references to objects that do not exist.
+    #[must_use]
+    pub const fn allow_deleted(mut self) -> Self {
+        self.allow_deleted = true;
+        self
+    }
+
+    /// Names the cascades the reference takes part in, forwards and backwards.
+    #[must_use]
+    pub const fn cascades(
+        mut self,
+        forward: &'static [&'static str],
+        inverse: &'static [&'static str],
+    ) -> Self {
+        self.forward_cascades = forward;
+        self.inverse_cascades = inverse;
+        self
+    }
+}
+
+/// What the schema says about the values of a Rust type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Plain(EncodingId),
+    Enum(&'static [&'static str]),
+    EnumArray(u8, &'static [&'static str]),
+    Reference(Option<&'static [&'static str]>),
+}
+
+fn value_kind<T: FieldType>() -> ValueKind {
+    match T::SCHEMA_FORM {
+        SchemaForm::Plain => ValueKind::Plain(T::encoding_id()),
+        SchemaForm::Enum { identifiers, dimensions: 0 } => ValueKind::Enum(identifiers),
+        SchemaForm::Enum { identifiers, dimensions } => {
+            ValueKind::EnumArray(dimensions, identifiers)
+        }
+        SchemaForm::Reference(types) => ValueKind::Reference(types),
+    }
+}
+
+/// A composite index as its struct declares it.
+#[derive(Debug, Clone, Copy)]
+pub struct CompositeDecl {
+    pub(crate) name: &'static str,
+    /// Positions of the fields among the struct's fields.
+    pub(crate) fields: &'static [usize],
+    pub(crate) storage_id: u32,
+    pub(crate) unique: bool,
+    /// Lists of one list of exempt values per column.
+    pub(crate) excludes: &'static [&'static [&'static [Exclude]]],
+}
+
+impl CompositeDecl {
+    /// An index on the fields at these positions.
+    pub const fn new(name: &'static str, fields: &'static [usize]) -> Self {
+        CompositeDecl { name, fields, storage_id: 0, unique: false, excludes: &[] }
+    }
+
+    /// Asks for a storage id.
+    #[must_use]
+    pub const fn storage_id(mut self, id: u32) -> Self {
+        self.storage_id = id;
+        self
+    }
+
+    /// No two objects may have the same combination of values.
+    #[must_use]
+    pub const fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+
+    /// Exempts combinations from [`unique`](CompositeDecl::unique): those all of whose values match one of the
+    /// lists, column by column.
+    #[must_use]
+    pub const fn exclude(mut self, excludes: &'static [&'static [&'static [Exclude]]]) -> Self {
+        self.excludes = excludes;
+        self
+    }
+}
+
+/// Values exempt from uniqueness, as text that the field's encoding parses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclude {
+    /// Null.
+    Nulls,
+    /// Everything but null.
+    NonNulls,
+    /// One value.
+    Value(&'static str),
+    /// A range of values.
+    Range {
+        /// Where it begins; `None` is unbounded.
+        lower: Option<ExcludeBound>,
+        /// Where it ends; `None` is unbounded.
+        upper: Option<ExcludeBound>,
+    },
+}
+
+/// One end of a range of exempt values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcludeBound {
+    /// The bound as text.
+    pub value: &'static str,
+    /// Whether it belongs to the range.
+    pub inclusive: bool,
+}
+
+/// What becomes of a value when the type of its field changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Upgrade {
+    /// The field starts at the default of its new type.
+    Reset,
+    /// The value is converted if it can be; otherwise as [`Upgrade::Reset`].
+    #[default]
+    Attempt,
+    /// The value is converted; if it cannot be, the operation fails.
+    Require,
+}

@@ -1,0 +1,166 @@
+//! Why something asked of the typed layer was refused.
+
+use permazen_kv::KvError;
+
+use super::generate::ModelErrors;
+use crate::encoding::EncodingError;
+use crate::id::ObjId;
+use crate::object;
+use crate::schema::SchemaError;
+
+/// Result of an operation of the typed layer.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something was refused. Unless stated otherwise, a refused operation has changed nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An object operation was refused, or the store failed.
+    #[error(transparent)]
+    Object(#[from] object::Error),
+    /// The models contradict themselves or each other.
+    #[error("invalid model: {0}")]
+    Models(#[from] ModelErrors),
+    /// The database has other schemas than the models describe, and recording a new one is not allowed.
+    #[error(
+        "the models differ from the schema recorded in the database: {differences}; change the models, or allow new \
+         schemas"
+    )]
+    SchemaDiffers {
+        /// What differs.
+        differences: String,
+    },
+    /// A model was used that was not registered when the database was opened.
+    #[error(
+        "object type {type_name} is not registered: call `.model::<{type_name}>()` when building the database"
+    )]
+    NotRegistered {
+        /// The name of the object type.
+        type_name: &'static str,
+    },
+    /// An object is of another type than asked for.
+    #[error("object {id} is not of type {expected}")]
+    WrongType {
+        /// The object.
+        id: ObjId,
+        /// The type asked for.
+        expected: &'static str,
+    },
+    /// A stored value does not fit the type in the struct.
+    #[error("{field} of object {id}: {source}")]
+    Decode {
+        /// Type and field.
+        field: String,
+        /// The object.
+        id: ObjId,
+        /// What is wrong with the value.
+        source: EncodingError,
+    },
+    /// A value given does not fit the field.
+    #[error("{field}: {source}")]
+    Encode {
+        /// Type and field.
+        field: String,
+        /// What is wrong with the value.
+        source: EncodingError,
+    },
+    /// A value could not be converted between the type in the struct and the one stored (`with = …`).
+    #[error("{field}: the value cannot be converted: {source}")]
+    Convert {
+        /// Type and field.
+        field: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An error of the application, given by [`Error::other`].
+    #[error(transparent)]
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// An error of the application, to end a transaction with.
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Error::Other(error.into())
+    }
+
+    /// Whether running the whole transaction again may succeed.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Error::Object(error) => error.is_retryable(),
+            Error::Other(error) => is_retryable(&**error),
+            _ => false,
+        }
+    }
+}
+
+impl From<KvError> for Error {
+    fn from(error: KvError) -> Self {
+        Error::Object(error.into())
+    }
+}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Self {
+        Error::Object(error.into())
+    }
+}
+
+/// Whether the cause of an error is one that running the transaction again may remove: looks through its sources for
+/// an error of this crate that says so.
+pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut error = Some(error);
+    while let Some(current) = error {
+        if let Some(error) = current.downcast_ref::<Error>() {
+            return error.is_retryable();
+        }
+        if let Some(error) = current.downcast_ref::<object::Error>() {
+            return error.is_retryable();
+        }
+        if let Some(error) = current.downcast_ref::<KvError>() {
+            return matches!(error, KvError::Retry(_));
+        }
+        error = current.source();
+    }
+    false
+}
+
+/// An error a transaction closure may end with; see [`Permazen::write`](super::Permazen::write).
+///
+/// Implemented for [`Error`] and boxed errors. For an error type of your own, which needs a `From<permazen::Error>`
+/// anyway, it is one line:
+///
+/// ```
+/// # #[derive(Debug)] struct MyError(permazen::Error);
+/// # impl std::fmt::Display for MyError {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
+/// # }
+/// # impl std::error::Error for MyError {
+/// #     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> { Some(&self.0) }
+/// # }
+/// # impl From<permazen::Error> for MyError { fn from(error: permazen::Error) -> Self { MyError(error) } }
+/// impl permazen::Failure for MyError {
+///     fn is_retryable(&self) -> bool { permazen::is_retryable(self) }
+/// }
+/// ```
+pub trait Failure: From<Error> {
+    /// Whether running the whole transaction again may succeed.
+    fn is_retryable(&self) -> bool;
+}
+
+impl Failure for Error {
+    fn is_retryable(&self) -> bool {
+        Error::is_retryable(self)
+    }
+}
+
+impl Failure for Box<dyn std::error::Error> {
+    fn is_retryable(&self) -> bool {
+        is_retryable(&**self)
+    }
+}
+
+impl Failure for Box<dyn std::error::Error + Send + Sync> {
+    fn is_retryable(&self) -> bool {
+        is_retryable(&**self)
+    }
+}

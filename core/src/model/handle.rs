@@ -1,0 +1,482 @@
+//! Handles on objects: a transaction and an id, copied freely.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::binding::Binding;
+use super::collections::{CounterOf, ListOf, MapOf, SetOf};
+use super::error::{Error, Result};
+use super::fields::{CounterField, Field, ListField, MapField, SetField};
+use super::load::{ObjectReader, ObjectWriter};
+use super::target::{Accessors, Any, Model, Ref, Target};
+use super::tx::Tx;
+use super::values::EncodeAs;
+use crate::encoding::{EncodingError, FieldType, Value};
+use crate::id::ObjId;
+use crate::object::{FieldValue, Migrate, ObjectData};
+use crate::schema::{ResolvedField, ResolvedType, SchemaId};
+
+/// An object in a transaction, as generated accessors see it.
+#[derive(Clone, Copy)]
+pub struct Handle<'t> {
+    pub(crate) tx: &'t Tx,
+    pub(crate) binding: &'t Binding,
+    pub(crate) id: ObjId,
+}
+
+impl fmt::Debug for Handle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.binding.info.name, self.id)
+    }
+}
+
+/// What generated accessors call; the number is the position of the field in the struct.
+impl<'t> Handle<'t> {
+    /// Reads a simple field. One get.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the stored value does not fit `V`.
+    pub fn get<V: FieldType>(&self, position: usize) -> Result<V> {
+        let field = self.binding.field(position)?;
+        self.tx
+            .core
+            .read_encoded(self.id, field, Migrate::Yes, V::decode_all)?
+            .map_err(|source| self.undecodable(field, source))
+    }
+
+    /// Sets a simple field.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the value is outside of what the field holds.
+    pub fn set<V: FieldType>(&self, position: usize, value: impl EncodeAs<V>) -> Result<()> {
+        let field = self.binding.field(position)?;
+        self.tx.with_encoded(&value, |result, bytes| {
+            result.map_err(|source| self.unencodable(field, source))?;
+            Ok(self.tx.core.write_encoded(self.id, field, bytes, Migrate::Yes)?)
+        })
+    }
+
+    /// Reads a simple field whose struct type is converted from `D`.
+    ///
+    /// # Errors
+    /// As [`Handle::get`], and those of the conversion.
+    pub fn get_converted<D, V>(&self, position: usize) -> Result<V>
+    where
+        D: FieldType,
+        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value: D = self.get(position)?;
+        V::try_from(value).map_err(|source| self.unconvertible(position, source))
+    }
+
+    /// Sets a simple field whose struct type is converted to `D`.
+    ///
+    /// # Errors
+    /// As [`Handle::set`], and those of the conversion.
+    pub fn set_converted<D, V>(&self, position: usize, value: V) -> Result<()>
+    where
+        D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value = D::try_from(value).map_err(|source| self.unconvertible(position, source))?;
+        self.set::<D>(position, value)
+    }
+
+    /// Reads a reference.
+    ///
+    /// # Errors
+    /// As [`Handle::get`].
+    pub fn reference<T: Target>(&self, position: usize) -> Result<Option<T::Live<'t>>> {
+        let reference: Option<Ref<T>> = self.get(position)?;
+        reference.map(|reference| T::live(self.tx, reference.id())).transpose()
+    }
+
+    /// Reads a reference that is never null.
+    ///
+    /// # Errors
+    /// As [`Handle::get`].
+    pub fn required_reference<T: Target>(&self, position: usize) -> Result<T::Live<'t>> {
+        let reference: Ref<T> = self.get(position)?;
+        T::live(self.tx, reference.id())
+    }
+
+    /// The counter. Reads nothing.
+    pub fn counter(&self, position: usize) -> CounterOf<'t> {
+        CounterOf::new(*self, position)
+    }
+
+    /// The live view of a set.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn set_of<E: FieldType>(&self, position: usize) -> Result<SetOf<'t, E>> {
+        SetOf::new(*self, position)
+    }
+
+    /// The live view of a list.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn list_of<E: FieldType>(&self, position: usize) -> Result<ListOf<'t, E>> {
+        ListOf::new(*self, position)
+    }
+
+    /// The live view of a map.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn map_of<K: FieldType, V: FieldType>(&self, position: usize) -> Result<MapOf<'t, K, V>> {
+        MapOf::new(*self, position)
+    }
+
+    pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
+        Error::Decode { field: self.binding.path(field), id: self.id, source }
+    }
+
+    pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
+        Error::Encode { field: self.binding.path(field), source }
+    }
+
+    fn unconvertible(
+        &self,
+        position: usize,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Error {
+        match self.binding.field(position) {
+            Ok(field) => Error::Convert { field: self.binding.path(field), source: source.into() },
+            Err(error) => error,
+        }
+    }
+}
+
+/// An object of model `M` in a transaction.
+///
+/// A handle holds no data: it is a transaction and an id, and each access reads or writes the store. It may be copied,
+/// compared and kept for as long as the transaction is borrowed. Whether the object exists shows when it is
+/// accessed. The accessors of the model's fields are reached through it: `person.name()?`,
+/// `person.set_name("Ann")?`. A field named like one of the methods below is reached by
+/// [`fields`](Obj::fields): `person.fields().id()`.
+pub struct Obj<'t, M: Model> {
+    fields: M::Fields<'t>,
+}
+
+impl<'t, M: Model> Obj<'t, M> {
+    pub(crate) fn new(tx: &'t Tx, binding: &'t Binding, id: ObjId) -> Self {
+        Obj { fields: M::Fields::bind(Handle { tx, binding, id }) }
+    }
+
+    pub(crate) fn handle(&self) -> Handle<'t> {
+        self.fields.handle()
+    }
+
+    /// The object id.
+    pub fn id(&self) -> ObjId {
+        self.handle().id
+    }
+
+    /// A reference to this object, which outlives the transaction.
+    pub fn to_ref(&self) -> Ref<M> {
+        Ref::new(self.id())
+    }
+
+    /// The transaction.
+    pub fn tx(&self) -> &'t Tx {
+        self.handle().tx
+    }
+
+    /// The generated accessors, for fields whose names are those of methods of `Obj`.
+    pub fn fields(&self) -> M::Fields<'t> {
+        self.fields
+    }
+
+    /// The object for access by name.
+    pub fn any(&self) -> AnyObj<'t> {
+        AnyObj { tx: self.tx(), id: self.id() }
+    }
+
+    /// Whether the object exists. One get, none if it is known in this transaction.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn exists(&self) -> Result<bool> {
+        Ok(self.tx().core.exists(self.id())?)
+    }
+
+    /// Creates the object anew with default values; false if it exists.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn recreate(&self) -> Result<bool> {
+        Ok(self.tx().core.create_with_id(self.id())?)
+    }
+
+    /// Moves the object to the schema of the transaction, as every access to a field does; true if it was of
+    /// another one.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn migrate(&self) -> Result<bool> {
+        Ok(self.tx().core.migrate(self.id())?)
+    }
+
+    /// The id of the schema the object is of.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn schema_id(&self) -> Result<SchemaId> {
+        self.any().schema_id()
+    }
+
+    /// Reads all fields. One seek and a scan of the object's pairs.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject, Debug, Default, PartialEq)]
+    /// # struct Person { name: Option<String>, age: i32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// # db.write(|tx| {
+    /// let ann = tx.create(Person { name: Some("Ann".into()), age: 30 })?;
+    /// ann.set_age(31)?;
+    /// assert_eq!(ann.load()?, Person { name: Some("Ann".into()), age: 31 });
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the object does not exist, or a stored value does not fit the struct.
+    pub fn load(&self) -> Result<M> {
+        let handle = self.handle();
+        let data = handle.tx.core.load(handle.id, Migrate::Yes)?;
+        M::read(&mut ObjectReader::new(handle, &data))
+    }
+
+    /// Writes all fields, each as if it were set by itself. What does not change is not written.
+    ///
+    /// # Errors
+    /// If the object does not exist, or a value is outside of what its field holds; nothing has changed then.
+    pub fn store(&self, value: &M) -> Result<()> {
+        let handle = self.handle();
+        let mut data = ObjectData::new(Arc::clone(&handle.binding.object_type));
+        value.write(&mut ObjectWriter::new(handle.binding, &mut data))?;
+        Ok(super::replace::replace(&handle.tx.core, handle.id, &data)?)
+    }
+
+    /// Reads a simple field.
+    ///
+    /// # Errors
+    /// As the generated accessors.
+    pub fn get<V: FieldType, I>(&self, field: Field<M, V, I>) -> Result<V> {
+        self.handle().get(field.position)
+    }
+
+    /// Sets a simple field.
+    ///
+    /// # Errors
+    /// As the generated accessors.
+    pub fn set<V: FieldType, I>(
+        &self,
+        field: Field<M, V, I>,
+        value: impl EncodeAs<V>,
+    ) -> Result<()> {
+        self.handle().set::<V>(field.position, value)
+    }
+
+    /// A counter.
+    pub fn counter(&self, field: CounterField<M>) -> CounterOf<'t> {
+        self.handle().counter(field.position)
+    }
+
+    /// A set.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn set_of<E: FieldType, I>(&self, field: SetField<M, E, I>) -> Result<SetOf<'t, E>> {
+        self.handle().set_of(field.position)
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn list_of<E: FieldType, I>(&self, field: ListField<M, E, I>) -> Result<ListOf<'t, E>> {
+        self.handle().list_of(field.position)
+    }
+
+    /// A map.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn map_of<K: FieldType, V: FieldType, KI, VI>(
+        &self,
+        field: MapField<M, K, V, KI, VI>,
+    ) -> Result<MapOf<'t, K, V>> {
+        self.handle().map_of(field.position)
+    }
+}
+
+impl<'t, M: Model> Deref for Obj<'t, M> {
+    type Target = M::Fields<'t>;
+
+    fn deref(&self) -> &M::Fields<'t> {
+        &self.fields
+    }
+}
+
+impl<M: Model> Clone for Obj<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Model> Copy for Obj<'_, M> {}
+
+impl<M: Model> PartialEq for Obj<'_, M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id() && std::ptr::eq(self.tx(), other.tx())
+    }
+}
+
+impl<M: Model> Eq for Obj<'_, M> {}
+
+impl<M: Model> PartialOrd for Obj<'_, M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<M: Model> Ord for Obj<'_, M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let address = |object: &Self| std::ptr::from_ref(object.tx()) as usize;
+        self.id().cmp(&other.id()).then_with(|| address(self).cmp(&address(other)))
+    }
+}
+
+impl<M: Model> Hash for Obj<'_, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl<M: Model> fmt::Debug for Obj<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", M::TYPE_NAME, self.id())
+    }
+}
+
+/// Any object in a transaction, of a registered model or not, accessed by field name and [`Value`].
+///
+/// Unlike [`Obj`] it does not move objects to the transaction's schema: fields are those of the schema the object is
+/// of.
+#[derive(Clone, Copy)]
+pub struct AnyObj<'t> {
+    tx: &'t Tx,
+    id: ObjId,
+}
+
+impl<'t> AnyObj<'t> {
+    pub(crate) fn new(tx: &'t Tx, id: ObjId) -> Self {
+        AnyObj { tx, id }
+    }
+
+    /// The object id.
+    pub fn id(&self) -> ObjId {
+        self.id
+    }
+
+    /// The transaction.
+    pub fn tx(&self) -> &'t Tx {
+        self.tx
+    }
+
+    /// A reference to this object, which outlives the transaction.
+    pub fn to_ref(&self) -> Ref<Any> {
+        Ref::new(self.id)
+    }
+
+    /// Whether the object exists.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn exists(&self) -> Result<bool> {
+        Ok(self.tx.core.exists(self.id)?)
+    }
+
+    /// The object's type, as the object's own schema defines it.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn object_type(&self) -> Result<Arc<ResolvedType>> {
+        Ok(self.tx.core.object_type(self.id)?)
+    }
+
+    /// Name of the object's type.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn type_name(&self) -> Result<String> {
+        Ok(self.object_type()?.name.to_string())
+    }
+
+    /// The id of the schema the object is of.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn schema_id(&self) -> Result<SchemaId> {
+        Ok(self.tx.core.object_schema(self.id)?.id)
+    }
+
+    /// The object as one of model `M`, if it is of that type.
+    pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
+        self.tx.get(Ref::<M>::new(self.id)).ok()
+    }
+
+    /// Reads a simple field by name.
+    ///
+    /// # Errors
+    /// If the object or the field does not exist.
+    pub fn get(&self, field: &str) -> Result<Value> {
+        Ok(self.tx.core.get(self.id, field, Migrate::No)?)
+    }
+
+    /// Sets a simple field by name.
+    ///
+    /// # Errors
+    /// If the object or the field does not exist, or the value is none of the field.
+    pub fn set(&self, field: &str, value: &Value) -> Result<()> {
+        Ok(self.tx.core.set(self.id, field, value, Migrate::No)?)
+    }
+
+    /// Reads all fields, in name order.
+    ///
+    /// # Errors
+    /// If the object does not exist or is damaged.
+    pub fn fields(&self) -> Result<Vec<(String, FieldValue)>> {
+        let object_type = self.object_type()?;
+        let data = self.tx.core.load(self.id, Migrate::No)?;
+        let decode =
+            |field: &Arc<ResolvedField>| Ok((field.name.to_string(), data.decode_field(field)?));
+        object_type.fields.iter().map(decode).collect()
+    }
+}
+
+impl PartialEq for AnyObj<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && std::ptr::eq(self.tx, other.tx)
+    }
+}
+
+impl Eq for AnyObj<'_> {}
+
+impl Hash for AnyObj<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl fmt::Debug for AnyObj<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AnyObj({})", self.id)
+    }
+}

@@ -1,0 +1,318 @@
+//! Typed index queries.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use super::binding::Part;
+use super::error::{Error, Result};
+use super::fields::{
+    Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
+};
+use super::objects::Objs;
+use super::target::{Any, Model, Target};
+use super::tx::Tx;
+use super::values::EncodeAs;
+use crate::encoding::{EncodingError, FieldType};
+use crate::object::{self, IndexEntryRef, IndexView};
+
+/// Something with an index: an indexed field, the elements, keys or values of a collection, a composite index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no index",
+    label = "not indexed",
+    note = "add `#[permazen(indexed)]` to the field, or to its `element`, `key` or `value`"
+)]
+pub trait IndexOn {
+    /// The index, as queries see it.
+    type View<'t>;
+
+    /// The index in a transaction. Reads nothing.
+    ///
+    /// # Errors
+    /// If the model is not registered.
+    fn open(self, tx: &Tx) -> Result<Self::View<'_>>;
+}
+
+/// How the columns of an index are given out.
+pub trait Columns {
+    /// Values of the first column.
+    type First: FieldType;
+
+    /// What an entry with object `L` is.
+    type Entry<L>;
+
+    /// How many columns there are, with that of the object.
+    const COUNT: usize;
+
+    /// An entry.
+    ///
+    /// # Errors
+    /// If a value cannot be decoded.
+    fn entry<L>(
+        columns: &IndexEntryRef<'_, '_>,
+        object: L,
+    ) -> Result<Self::Entry<L>, EncodingError>;
+}
+
+/// `(value, object)`
+#[derive(Debug)]
+pub struct ByValue<V>(PhantomData<fn() -> V>);
+
+/// `(element, object, position)`
+#[derive(Debug)]
+pub struct ByPosition<E>(PhantomData<fn() -> E>);
+
+/// `(value, object, key)`
+#[derive(Debug)]
+pub struct ByKey<V, K>(PhantomData<fn() -> (V, K)>);
+
+impl<V: FieldType> Columns for ByValue<V> {
+    type First = V;
+    type Entry<L> = (V, L);
+    const COUNT: usize = 2;
+
+    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(V, L), EncodingError> {
+        Ok((V::decode_all(columns.encoded(0))?, object))
+    }
+}
+
+impl<E: FieldType> Columns for ByPosition<E> {
+    type First = E;
+    type Entry<L> = (E, L, u32);
+    const COUNT: usize = 3;
+
+    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(E, L, u32), EncodingError> {
+        let position = crate::encoding::uint::decode(columns.encoded(2))?;
+        Ok((E::decode_all(columns.encoded(0))?, object, position))
+    }
+}
+
+impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
+    type First = V;
+    type Entry<L> = (V, L, K);
+    const COUNT: usize = 3;
+
+    fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(V, L, K), EncodingError> {
+        Ok((V::decode_all(columns.encoded(0))?, object, K::decode_all(columns.encoded(2))?))
+    }
+}
+
+/// An index on one value, restricted to objects of `T`: a live, ordered view.
+///
+/// Entries come in the order of the encoded values, those of one value by object id; null is last, and a range
+/// without upper end includes it. Nothing is read before something is asked for; then it is one seek and a step per
+/// entry. What is changed while iterating shows: entries removed ahead are not returned, entries inserted ahead
+/// are.
+pub struct Index<'t, T, C> {
+    tx: &'t Tx,
+    view: IndexView<'t>,
+    types: PhantomData<fn() -> (T, C)>,
+}
+
+impl<T, C> fmt::Debug for Index<'_, T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Index").field(&self.view).finish()
+    }
+}
+
+impl<T, C> Clone for Index<'_, T, C> {
+    fn clone(&self) -> Self {
+        Index { tx: self.tx, view: self.view.clone(), types: PhantomData }
+    }
+}
+
+impl<'t, T: Target, C: Columns> Index<'t, T, C> {
+    fn new(tx: &'t Tx, view: &IndexView<'t>) -> Self {
+        Index { tx, view: view.distinct(C::COUNT), types: PhantomData }
+    }
+
+    fn with(&self, view: IndexView<'t>) -> Self {
+        Index { tx: self.tx, view, types: PhantomData }
+    }
+
+    /// The entries; also readable from the back.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
+        entries::<T, C>(self.tx, &self.view)
+    }
+
+    /// The objects having a value.
+    ///
+    /// # Errors
+    /// If the value is outside of what the field holds.
+    pub fn get(&self, value: impl EncodeAs<C::First>) -> Result<Objs<'t, T>> {
+        let view = fix(self.tx, &self.view, 0, &value)?;
+        Ok(Objs::new(self.tx, view.id_set()?))
+    }
+
+    /// The part of the index with values in a range: `range("A".."B")`, `range(1..=5)`.
+    ///
+    /// # Errors
+    /// If a bound is outside of what the field holds, or the range ends before it begins.
+    pub fn range<Q: EncodeAs<C::First>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
+        Ok(self.with(restrict(self.tx, &self.view, 0, &range)?))
+    }
+
+    /// The distinct values that any object has; also readable from the back.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<C::First>> + use<'t, T, C> {
+        let view = self.view.distinct(1);
+        let inner = view.iter_with(|entry| Ok(C::First::decode_all(entry.encoded(0))));
+        inner.map(move |value| value?.map_err(|source| bad_entry(&view, source)))
+    }
+
+    /// The objects in the order of their values; also readable from the back. An object that has several values is
+    /// returned several times.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C> {
+        let tx = self.tx;
+        self.view.ids().map(move |id| T::live(tx, id?))
+    }
+
+    /// The entry with the smallest value.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn first(&self) -> Result<Option<C::Entry<T::Live<'t>>>> {
+        self.iter().next().transpose()
+    }
+
+    /// The entry with the largest value.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn last(&self) -> Result<Option<C::Entry<T::Live<'t>>>> {
+        self.iter().next_back().transpose()
+    }
+
+    /// Whether there are no entries.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// How many entries there are. Reads all of them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn count(&self) -> Result<usize> {
+        Ok(self.view.count()?)
+    }
+
+    /// The same index without the restriction to one type: types with an equally named field of equal type share one
+    /// index, which is what queries over several types read.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
+        let view = self.tx.core.index_view(Arc::new(self.view.shape().clone()))?;
+        Ok(Index::new(self.tx, &view))
+    }
+
+    /// The underlying view, for queries by column and [`Value`](crate::encoding::Value).
+    pub fn as_view(&self) -> &IndexView<'t> {
+        &self.view
+    }
+}
+
+impl<'t, T: Target, C: Columns + 't> IntoIterator for &Index<'t, T, C> {
+    type Item = Result<C::Entry<T::Live<'t>>>;
+    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 't>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(entries::<T, C>(self.tx, &self.view))
+    }
+}
+
+/// The entries of a view with the columns `C`, whose objects are of `T`.
+pub(super) fn entries<'t, T: Target, C: Columns>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
+    let name = view.clone();
+    let rows = view.iter_with(move |entry| {
+        let live = T::live(tx, entry.id()?);
+        Ok(live.map(|live| C::entry(&entry, live)))
+    });
+    rows.map(move |row| row??.map_err(|source| bad_entry(&name, source)))
+}
+
+/// `view` with a column restricted to one value.
+pub(super) fn fix<'t, V>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    column: usize,
+    value: &impl EncodeAs<V>,
+) -> Result<IndexView<'t>> {
+    tx.with_encoded(value, |result, bytes| {
+        result.map_err(|source| bad_bound(view, source))?;
+        Ok(view.with_encoded_value(column, bytes)?)
+    })
+}
+
+/// `view` with a column restricted to a range.
+pub(super) fn restrict<'t, V, Q: EncodeAs<V>>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    column: usize,
+    range: &impl RangeBounds<Q>,
+) -> Result<IndexView<'t>> {
+    let encode = |bound: Bound<&Q>| -> Result<Bound<Vec<u8>>> {
+        let bytes = |value: &Q| -> Result<Vec<u8>> {
+            tx.with_encoded(value, |result, bytes| {
+                result.map_err(|source| bad_bound(view, source))?;
+                Ok(bytes.to_vec())
+            })
+        };
+        Ok(match bound {
+            Bound::Unbounded => Bound::Unbounded,
+            Bound::Included(value) => Bound::Included(bytes(value)?),
+            Bound::Excluded(value) => Bound::Excluded(bytes(value)?),
+        })
+    };
+    let (lower, upper) = (encode(range.start_bound())?, encode(range.end_bound())?);
+    let lower = lower.as_ref().map(|bytes| &bytes[..]);
+    Ok(view.with_encoded_bounds(column, lower, upper.as_ref().map(|bytes| &bytes[..]))?)
+}
+
+pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
+    Error::Encode { field: view.shape().name().to_string(), source }
+}
+
+fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
+    let what = format!("an entry of index {}: {source}", view.shape().name());
+    Error::Object(object::Error::Inconsistent { what })
+}
+
+/// The view of an index of model `M`, restricted to its objects.
+fn open<'t, M: Model, C: Columns>(
+    tx: &'t Tx,
+    position: usize,
+    part: Part,
+) -> Result<Index<'t, M, C>> {
+    let binding = tx.binding::<M>()?;
+    let view = tx.core.index_view(binding.index_shape(position, part)?)?;
+    Ok(Index::new(tx, &view.of_types([binding.storage_id()])))
+}
+
+macro_rules! index_on {
+    ([$($parameter:ident),*] $field:ty, $columns:ty, $part:ident) => {
+        impl<M: Model, $($parameter: FieldType),*> IndexOn for $field {
+            type View<'t> = Index<'t, M, $columns>;
+
+            fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
+                open(tx, self.position, Part::$part)
+            }
+        }
+    };
+}
+
+index_on!([V] Field<M, V, Indexed>, ByValue<V>, Main);
+index_on!([E] SetField<M, E, Indexed>, ByValue<E>, Main);
+index_on!([E] ListField<M, E, Indexed>, ByValue<E>, Main);
+index_on!([E] Positions<M, E>, ByPosition<E>, Main);
+index_on!([K] MapKey<M, K, Indexed>, ByValue<K>, Main);
+index_on!([K, V] MapValue<M, K, V, Indexed>, ByValue<V>, MapValue);
+index_on!([K, V] MapValueKeys<M, K, V>, ByKey<V, K>, MapValue);

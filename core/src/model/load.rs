@@ -1,0 +1,187 @@
+//! Whole objects: from the stored pairs to a struct and back.
+
+use super::binding::Binding;
+use super::error::{Error, Result};
+use super::handle::Handle;
+use super::values::Counter;
+use crate::encoding::{EncodingError, FieldType};
+use crate::object::ObjectData;
+use crate::schema::ResolvedField;
+
+/// The stored values of an object, from which a model struct is read. The numbers are positions of fields in the
+/// struct.
+#[derive(Debug)]
+pub struct ObjectReader<'a> {
+    handle: Handle<'a>,
+    data: &'a ObjectData,
+}
+
+impl<'a> ObjectReader<'a> {
+    pub(crate) fn new(handle: Handle<'a>, data: &'a ObjectData) -> Self {
+        ObjectReader { handle, data }
+    }
+
+    fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
+        V::decode_all(bytes).map_err(|source| self.handle.undecodable(field, source))
+    }
+
+    /// The value of a simple field.
+    ///
+    /// # Errors
+    /// If it does not fit `V`.
+    pub fn simple<V: FieldType>(&mut self, position: usize) -> Result<V> {
+        let field = self.handle.binding.field(position)?;
+        self.decode(field, self.data.simple(field))
+    }
+
+    /// The value of a simple field, converted from `D`.
+    ///
+    /// # Errors
+    /// If it does not fit `D`, and those of the conversion.
+    pub fn converted<D, V>(&mut self, position: usize) -> Result<V>
+    where
+        D: FieldType,
+        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value: D = self.simple(position)?;
+        let field = self.handle.binding.field(position)?;
+        V::try_from(value).map_err(|source| unconvertible(self.handle.binding, field, source))
+    }
+
+    /// The value of a counter.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn counter(&mut self, position: usize) -> Result<Counter> {
+        let field = self.handle.binding.field(position)?;
+        Ok(Counter(self.data.counter(field)?))
+    }
+
+    /// The elements of a set or list.
+    ///
+    /// # Errors
+    /// If one does not fit `E`.
+    pub fn elements<E: FieldType, C: FromIterator<E>>(&mut self, position: usize) -> Result<C> {
+        let field = self.handle.binding.field(position)?;
+        let is_set = matches!(field.kind, crate::schema::ResolvedKind::Set { .. });
+        let pairs = self.data.pairs(field);
+        pairs.map(|(key, value)| self.decode(field, if is_set { key } else { value })).collect()
+    }
+
+    /// The entries of a map.
+    ///
+    /// # Errors
+    /// If a key or value does not fit its type.
+    pub fn entries<K: FieldType, V: FieldType, C: FromIterator<(K, V)>>(
+        &mut self,
+        position: usize,
+    ) -> Result<C> {
+        let field = self.handle.binding.field(position)?;
+        let pairs = self.data.pairs(field);
+        pairs
+            .map(|(key, value)| Ok((self.decode(field, key)?, self.decode(field, value)?)))
+            .collect()
+    }
+}
+
+/// The values of an object to be stored, taken from a model struct. The numbers are positions of fields in the
+/// struct.
+#[derive(Debug)]
+pub struct ObjectWriter<'a> {
+    binding: &'a Binding,
+    data: &'a mut ObjectData,
+}
+
+impl<'a> ObjectWriter<'a> {
+    pub(crate) fn new(binding: &'a Binding, data: &'a mut ObjectData) -> Self {
+        ObjectWriter { binding, data }
+    }
+
+    /// Writes a simple field.
+    ///
+    /// # Errors
+    /// If the value is outside of what the field holds.
+    pub fn simple<V: FieldType>(&mut self, position: usize, value: &V) -> Result<()> {
+        let field = self.binding.field(position)?;
+        self.data
+            .write_simple(field, |out| value.encode_to(out))
+            .map_err(|source| unencodable(self.binding, field, source))
+    }
+
+    /// Writes a simple field whose value is converted to `D`.
+    ///
+    /// # Errors
+    /// As [`ObjectWriter::simple`], and those of the conversion.
+    pub fn converted<D, V>(&mut self, position: usize, value: &V) -> Result<()>
+    where
+        V: Clone,
+        D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let field = self.binding.field(position)?;
+        let value = D::try_from(value.clone())
+            .map_err(|source| unconvertible(self.binding, field, source))?;
+        self.simple(position, &value)
+    }
+
+    /// Writes a counter.
+    ///
+    /// # Errors
+    /// None but misuse.
+    pub fn counter(&mut self, position: usize, value: Counter) -> Result<()> {
+        let field = self.binding.field(position)?;
+        self.data.write_counter(field, value.0);
+        Ok(())
+    }
+
+    /// Writes the elements of a set or list.
+    ///
+    /// # Errors
+    /// If one is outside of what the field holds.
+    pub fn elements<'e, E: FieldType>(
+        &mut self,
+        position: usize,
+        elements: impl Iterator<Item = &'e E>,
+    ) -> Result<()> {
+        let field = self.binding.field(position)?;
+        let is_set = matches!(field.kind, crate::schema::ResolvedKind::Set { .. });
+        for (element, at) in elements.zip(0u32..) {
+            let written = if is_set {
+                self.data.write_set_element(field, |out| element.encode_to(out))
+            } else {
+                self.data.write_list_element(field, at, |out| element.encode_to(out))
+            };
+            written.map_err(|source| unencodable(self.binding, field, source))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of a map.
+    ///
+    /// # Errors
+    /// If a key or value is outside of what the field holds.
+    pub fn entries<'e, K: FieldType, V: FieldType>(
+        &mut self,
+        position: usize,
+        entries: impl Iterator<Item = (&'e K, &'e V)>,
+    ) -> Result<()> {
+        let field = self.binding.field(position)?;
+        for (key, value) in entries {
+            self.data
+                .write_map_entry(field, |out| key.encode_to(out), |out| value.encode_to(out))
+                .map_err(|source| unencodable(self.binding, field, source))?;
+        }
+        Ok(())
+    }
+}
+
+fn unencodable(binding: &Binding, field: &ResolvedField, source: EncodingError) -> Error {
+    Error::Encode { field: binding.path(field), source }
+}
+
+fn unconvertible(
+    binding: &Binding,
+    field: &ResolvedField,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
+    Error::Convert { field: binding.path(field), source: source.into() }
+}

@@ -1,0 +1,127 @@
+//! Key/value transactions that keep their database alive.
+//!
+//! A transaction of the key/value layer borrows its database. Handles on objects would have to carry that lifetime
+//! beside their own, and it could not be shortened, as a transaction can be written to. So the typed layer joins
+//! the two into one value, which borrows nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use permazen_kv::{
+    Blob, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair, Result,
+    Scan, SharedRead, TxOptions,
+};
+use self_cell::self_cell;
+
+/// A transaction that borrows its database; none once it has ended.
+type Borrowed<'db> = Option<Box<dyn KvTransaction + Send + 'db>>;
+
+self_cell!(
+    /// A transaction together with its database.
+    pub(crate) struct OwnedTransaction {
+        owner: Arc<dyn KvDatabase>,
+        #[not_covariant]
+        dependent: Borrowed,
+    }
+);
+
+impl OwnedTransaction {
+    /// Begins a transaction.
+    pub(crate) fn begin(database: Arc<dyn KvDatabase>, options: &TxOptions) -> Result<Self> {
+        OwnedTransaction::try_new(database, |database| database.begin(options).map(Some))
+    }
+
+    fn read<'a, R>(
+        &'a self,
+        body: impl for<'db> FnOnce(&'a (dyn KvTransaction + Send + 'db)) -> Result<R>,
+    ) -> Result<R> {
+        self.with_dependent(|_, tx| match tx {
+            Some(tx) => body(&**tx),
+            None => Err(ended()),
+        })
+    }
+
+    fn write<R>(
+        &mut self,
+        body: impl for<'db> FnOnce(&mut (dyn KvTransaction + Send + 'db)) -> Result<R>,
+    ) -> Result<R> {
+        self.with_dependent_mut(|_, tx| match tx {
+            Some(tx) => body(&mut **tx),
+            None => Err(ended()),
+        })
+    }
+}
+
+fn ended() -> KvError {
+    KvError::Stale("it has ended".into())
+}
+
+impl KvRead for OwnedTransaction {
+    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+        self.read(|tx| tx.get(key))
+    }
+
+    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.read(|tx| tx.scan(span, direction))
+    }
+
+    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.read(|tx| tx.at_least(min, max))
+    }
+
+    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+        self.read(|tx| tx.at_most(min, max))
+    }
+
+    fn max_key_len(&self) -> usize {
+        self.with_dependent(|_, tx| tx.as_ref().map_or(usize::MAX, |tx| tx.max_key_len()))
+    }
+}
+
+impl KvWrite for OwnedTransaction {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(|tx| tx.put(key, value))
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.write(|tx| tx.remove(key))
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
+        self.write(|tx| tx.remove_span(span))
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.write(|tx| tx.adjust_counter(key, by))
+    }
+}
+
+impl KvTransaction for OwnedTransaction {
+    fn is_read_only(&self) -> bool {
+        self.with_dependent(|_, tx| tx.as_ref().is_none_or(|tx| tx.is_read_only()))
+    }
+
+    fn set_read_only(&mut self) -> Result<()> {
+        self.write(|tx| tx.set_read_only())
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.write(|tx| tx.set_timeout(timeout))
+    }
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        self.read(|tx| tx.snapshot())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.with_dependent_mut(|_, tx| tx.take().ok_or_else(ended)?.commit())
+    }
+
+    fn rollback(mut self: Box<Self>) {
+        self.with_dependent_mut(|_, tx| {
+            if let Some(tx) = tx.take() {
+                tx.rollback();
+            }
+        });
+    }
+}

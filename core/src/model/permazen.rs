@@ -1,0 +1,334 @@
+//! A database with typed models.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use permazen_kv::KvDatabase;
+
+use super::binding::Bindings;
+use super::differences::one_line;
+use super::error::{Error, Failure, Result};
+use super::generate::schema_model;
+use super::owned::OwnedTransaction;
+use super::target::{Model, ModelInfo};
+use super::tx::{Transaction, Tx};
+use crate::encoding::EncodingRegistry;
+use crate::object::{self, Database, TransactionConfig};
+use crate::schema::{SchemaError, SchemaModel, SchemaRemoval};
+
+/// A database with typed models: where transactions begin. Cheap to clone; to be kept for the life of the program.
+///
+/// ```
+/// use permazen::kv::memory::MemoryStore;
+/// use permazen::{Permazen, PermazenObject};
+///
+/// #[derive(PermazenObject, Default)]
+/// struct Person {
+///     #[permazen(indexed)]
+///     name: String,
+/// }
+///
+/// let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+/// db.write(|tx| {
+///     tx.create(Person { name: "Ann".into() })?;
+///     Ok(())
+/// })?;
+/// let found = db.read(|tx| tx.index(Person::NAME)?.get("Ann")?.count())?;
+/// assert_eq!(found, 1);
+/// # Ok::<(), permazen::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Permazen {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    database: Database,
+    models: Vec<ModelInfo>,
+    schema: Arc<SchemaModel>,
+    config: TransactionConfig,
+    retry: Retry,
+    /// The models bound to the schema of the last transaction.
+    bindings: Mutex<Arc<Bindings>>,
+}
+
+impl fmt::Debug for Permazen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let models = self.shared.models.iter().map(|model| model.name);
+        f.debug_struct("Permazen").field("models", &models.collect::<Vec<_>>()).finish()
+    }
+}
+
+/// How often and after which pauses a transaction is run again that failed for a reason that may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often it is run again; 0 is never.
+    pub times: u32,
+    /// The first pause; each one after it is twice as long.
+    pub first_pause: Duration,
+    /// The longest pause.
+    pub longest_pause: Duration,
+}
+
+impl Default for Retry {
+    /// Up to 12 times, from 1 ms to 250 ms.
+    fn default() -> Self {
+        Retry {
+            times: 12,
+            first_pause: Duration::from_millis(1),
+            longest_pause: Duration::from_millis(250),
+        }
+    }
+}
+
+impl Retry {
+    /// The pause before the next attempt after `failed` failed ones: random between half and all of what the attempt
+    /// is due, so that rivals do not meet again.
+    fn pause(&self, failed: u32) -> Option<Duration> {
+        if failed > self.times {
+            return None;
+        }
+        let doubled = 2u32.saturating_pow(failed.saturating_sub(1));
+        let due = self.first_pause.saturating_mul(doubled).min(self.longest_pause);
+        let random = RandomState::new().hash_one(failed) >> 32;
+        let share = 0.5 + 0.5 * random as f64 / f64::from(u32::MAX);
+        Some(due.mul_f64(share))
+    }
+}
+
+/// Builds a [`Permazen`].
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    kv: Arc<dyn KvDatabase>,
+    encodings: Option<Arc<EncodingRegistry>>,
+    models: Vec<ModelInfo>,
+    allow_new_schema: bool,
+    schema_removal: SchemaRemoval,
+    retry: Retry,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("models", &self.models).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Registers a model. Every model that a reference can refer to is needed.
+    pub fn model<M: Model>(mut self) -> Self {
+        let model = ModelInfo::of::<M>();
+        if !self.models.iter().any(|other| other.type_id == model.type_id) {
+            self.models.push(model);
+        }
+        self
+    }
+
+    /// The encodings known, beside the built-in ones.
+    pub fn encodings(mut self, encodings: Arc<EncodingRegistry>) -> Self {
+        self.encodings = Some(encodings);
+        self
+    }
+
+    /// Whether the schema of the models may be recorded if it is not yet. If not (it may, unless said otherwise), a
+    /// database recorded with other models is refused with what differs.
+    pub fn allow_new_schema(mut self, allow: bool) -> Self {
+        self.allow_new_schema = allow;
+        self
+    }
+
+    /// When recorded schemas without objects are dropped.
+    pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
+        self.schema_removal = removal;
+        self
+    }
+
+    /// How [`Permazen::write`] runs a transaction again.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Checks the models and opens the database. The schema of the models is recorded in it if it is not yet; otherwise
+    /// nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Models`] with everything that is wrong with the models, before the database is touched;
+    /// [`Error::SchemaDiffers`]; those of the store and of damaged databases.
+    pub fn build(self) -> Result<Permazen> {
+        let schema = Arc::new(schema_model(&self.models)?);
+        let database = match self.encodings {
+            Some(encodings) => Database::with_encodings(self.kv, encodings),
+            None => Database::new(self.kv),
+        };
+        let config =
+            TransactionConfig::new(Arc::clone(&schema))?.schema_removal(self.schema_removal);
+        // Looking whether the schema is recorded drops none.
+        let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
+        let config = config.allow_new_schema(self.allow_new_schema);
+        let opened = match begin(&database, &known.read_only()) {
+            Err(object::Error::Schema(SchemaError::NotAllowed { .. })) if self.allow_new_schema => {
+                let tx = begin(&database, &config)?;
+                let recorded = (tx.schema(), tx.bundle());
+                tx.commit()?;
+                recorded
+            }
+            Err(object::Error::Schema(SchemaError::NotAllowed { .. })) => {
+                return Err(schema_differs(&database, &schema)?);
+            }
+            opened => {
+                let tx = opened?;
+                (tx.schema(), tx.bundle())
+            }
+        };
+        let bindings = Bindings::new(&self.models, opened.0, &opened.1)?;
+        let shared = Shared {
+            database,
+            models: self.models,
+            schema,
+            config,
+            retry: self.retry,
+            bindings: Mutex::new(Arc::new(bindings)),
+        };
+        Ok(Permazen { shared: Arc::new(shared) })
+    }
+}
+
+/// Begins a transaction that keeps the database open.
+fn begin(
+    database: &Database,
+    config: &TransactionConfig,
+) -> object::Result<object::Transaction<'static>> {
+    let kv = OwnedTransaction::begin(Arc::clone(database.kv()), config.kv())?;
+    database.begin_on(Box::new(kv), config)
+}
+
+/// The error of models that are not what the database records.
+fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
+    let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
+    let tx = begin(database, &config.read_only())?;
+    let bundle = tx.bundle();
+    let differences = match bundle.schemas().last() {
+        Some(newest) => one_line(&newest.model, wanted),
+        None => "no schema is recorded there yet".to_owned(),
+    };
+    Ok(Error::SchemaDiffers { differences })
+}
+
+impl Permazen {
+    /// Begins to build a database over a key/value store.
+    pub fn builder(kv: impl KvDatabase + 'static) -> Builder {
+        Permazen::builder_shared(Arc::new(kv))
+    }
+
+    /// As [`builder`](Permazen::builder), over a store that others use too.
+    pub fn builder_shared(kv: Arc<dyn KvDatabase>) -> Builder {
+        Builder {
+            kv,
+            encodings: None,
+            models: Vec::new(),
+            allow_new_schema: true,
+            schema_removal: SchemaRemoval::default(),
+            retry: Retry::default(),
+        }
+    }
+
+    /// The schema made from the models.
+    pub fn schema(&self) -> &SchemaModel {
+        &self.shared.schema
+    }
+
+    /// The database of the object layer.
+    pub fn database(&self) -> &Database {
+        &self.shared.database
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// Those of the store; the schema may have been removed or contradicted by another program.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(&self.shared.config)
+    }
+
+    /// Begins a transaction that sees a snapshot and keeps no writer waiting. What is written in it is lost.
+    ///
+    /// # Errors
+    /// As [`Permazen::begin`].
+    pub fn begin_read(&self) -> Result<Transaction> {
+        self.begin_with(&self.shared.config.clone().read_only())
+    }
+
+    fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
+        let core = begin(&self.shared.database, config)?;
+        let schema = core.schema();
+        let mut bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&bindings.schema, &schema) {
+            *bindings = Arc::new(Bindings::new(&self.shared.models, schema, &core.bundle())?);
+        }
+        let bindings = Arc::clone(&bindings);
+        Ok(Transaction::new(Tx::new(core, bindings)))
+    }
+
+    /// Runs a transaction: commits if `body` succeeds, rolls back if it fails.
+    ///
+    /// If it fails for a reason that may pass, such as a conflict with another transaction, everything is rolled back and
+    /// `body` is run again, as [`Builder::retry`] says; so it should have no effects outside of the transaction. Errors of
+    /// the application are given by [`Error::other`], or by [`try_write`](Permazen::try_write).
+    ///
+    /// # Errors
+    /// Those of `body` and of the commit.
+    pub fn write<T>(&self, body: impl FnMut(&Tx) -> Result<T>) -> Result<T> {
+        self.try_write(body)
+    }
+
+    /// As [`write`](Permazen::write), for a `body` with an error type of its own.
+    ///
+    /// # Errors
+    /// Those of `body` and of the commit.
+    pub fn try_write<T, E: Failure>(
+        &self,
+        mut body: impl FnMut(&Tx) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.retrying(|| {
+            let tx = self.begin()?;
+            let value = body(&tx)?;
+            tx.commit()?;
+            Ok(value)
+        })
+    }
+
+    /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub fn read<T>(&self, body: impl FnMut(&Tx) -> Result<T>) -> Result<T> {
+        self.try_read(body)
+    }
+
+    /// As [`read`](Permazen::read), for a `body` with an error type of its own.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub fn try_read<T, E: Failure>(
+        &self,
+        mut body: impl FnMut(&Tx) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.retrying(|| body(&*self.begin_read()?))
+    }
+
+    fn retrying<T, E: Failure>(&self, mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+        let mut failed = 0;
+        loop {
+            let error = match attempt() {
+                Err(error) if error.is_retryable() => error,
+                done => return done,
+            };
+            failed += 1;
+            let Some(pause) = self.shared.retry.pause(failed) else { return Err(error) };
+            tracing::debug!(failed, ?pause, "running a transaction again");
+            std::thread::sleep(pause);
+        }
+    }
+}

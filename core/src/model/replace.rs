@@ -1,0 +1,90 @@
+//! Replacing the whole content of an object, field by field.
+
+use crate::id::ObjId;
+use crate::object::{Migrate, ObjectData, Result, Transaction};
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// Gives an object the content `new`, which is of the type the object has in the transaction's schema. Each field is
+/// changed as if alone; what is equal is not written. All or nothing.
+pub(crate) fn replace(tx: &Transaction<'_>, id: ObjId, new: &ObjectData) -> Result<()> {
+    tx.atomic(|tx| {
+        let old = tx.load(id, Migrate::Yes)?;
+        for field in &new.object_type().fields {
+            replace_field(tx, id, field, &old, new)?;
+        }
+        Ok(())
+    })
+}
+
+fn replace_field(
+    tx: &Transaction<'_>,
+    id: ObjId,
+    field: &std::sync::Arc<ResolvedField>,
+    old: &ObjectData,
+    new: &ObjectData,
+) -> Result<()> {
+    match &field.kind {
+        ResolvedKind::Simple(_) => {
+            if old.simple(field) != new.simple(field) {
+                tx.write_encoded(id, field, new.simple(field), Migrate::Yes)?;
+            }
+        }
+        ResolvedKind::Counter => {
+            let number = new.counter(field)?;
+            if old.counter(field)? != number {
+                tx.write_counter_field(id, field, number, Migrate::Yes)?;
+            }
+        }
+        ResolvedKind::Set { .. } => {
+            let set = tx.set_of(id, field)?;
+            for (element, _) in old.pairs(field).filter(|pair| !has_key(new, field, pair.0)) {
+                set.remove_encoded(element)?;
+            }
+            for (element, _) in new.pairs(field).filter(|pair| !has_key(old, field, pair.0)) {
+                set.add_encoded(element)?;
+            }
+        }
+        ResolvedKind::Map { .. } => {
+            let map = tx.map_of(id, field)?;
+            for (key, _) in old.pairs(field).filter(|pair| !has_key(new, field, pair.0)) {
+                map.remove_encoded(key)?;
+            }
+            for (key, value) in new.pairs(field) {
+                if value_of(old, field, key) != Some(value) {
+                    map.put_encoded(key, value)?;
+                }
+            }
+        }
+        ResolvedKind::List { .. } => {
+            let list = tx.list_of(id, field)?;
+            let elements: Vec<&[u8]> = new.pairs(field).map(|pair| pair.1).collect();
+            let kept = old.pairs(field).len().min(elements.len());
+            for ((at, old), new) in (0u32..).zip(old.pairs(field).map(|pair| pair.1)).zip(&elements)
+            {
+                if old != *new {
+                    list.set_encoded(at, new)?;
+                }
+            }
+            let (kept_len, old_len) = (as_position(kept), as_position(old.pairs(field).len()));
+            if kept_len < old_len {
+                list.remove_range(kept_len, old_len)?;
+            }
+            list.insert_all_encoded(None, elements.get(kept..).unwrap_or_default())?;
+        }
+    }
+    Ok(())
+}
+
+/// List positions are 32-bit numbers.
+fn as_position(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+fn has_key(data: &ObjectData, field: &ResolvedField, key: &[u8]) -> bool {
+    value_of(data, field, key).is_some()
+}
+
+/// The value stored under a key of a field.
+fn value_of<'d>(data: &'d ObjectData, field: &ResolvedField, key: &[u8]) -> Option<&'d [u8]> {
+    data.pairs(field).find(|pair| pair.0 == key).map(|pair| pair.1)
+}

@@ -1,0 +1,210 @@
+//! Models, and what references can refer to.
+
+use std::any::TypeId;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use super::declare::{CompositeDecl, FieldDecl};
+use super::error::Result;
+use super::handle::{AnyObj, Handle, Obj};
+use super::load::{ObjectReader, ObjectWriter};
+use super::tx::Tx;
+use crate::id::ObjId;
+
+/// A struct that is an object type; implemented by `#[derive(PermazenObject)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no object type",
+    label = "not a model",
+    note = "add `#[derive(PermazenObject)]` to the struct"
+)]
+pub trait Model: Target + 'static {
+    /// The generated accessors.
+    type Fields<'t>: Accessors<'t>;
+
+    /// Name of the object type on disk.
+    const TYPE_NAME: &'static str;
+
+    /// The storage id asked for; 0 to have one assigned.
+    const STORAGE_ID: u32 = 0;
+
+    /// Whether there is at most one object of this type.
+    const SINGLETON: bool = false;
+
+    /// The fields, in the order of the struct.
+    const FIELDS: &'static [FieldDecl];
+
+    /// The composite indexes.
+    const COMPOSITES: &'static [CompositeDecl];
+
+    /// The struct of a stored object.
+    ///
+    /// # Errors
+    /// If a value cannot be decoded, or is null where the struct's type cannot be.
+    fn read(from: &mut ObjectReader<'_>) -> Result<Self>;
+
+    /// Writes all fields.
+    ///
+    /// # Errors
+    /// If a value is outside of what its encoding holds.
+    fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
+}
+
+/// The generated accessors of one model.
+pub trait Accessors<'t>: Copy + fmt::Debug {
+    /// The accessors of one object.
+    fn bind(handle: Handle<'t>) -> Self;
+
+    /// The object.
+    fn handle(&self) -> Handle<'t>;
+}
+
+/// What a [`Ref`] can refer to: a model, or [`Any`] object.
+#[diagnostic::on_unimplemented(
+    message = "a reference cannot refer to `{Self}`",
+    label = "not a model",
+    note = "add `#[derive(PermazenObject)]` to the struct, or use `Ref<Any>`"
+)]
+pub trait Target: Sized + 'static {
+    /// What a reference gives when it is followed.
+    type Live<'t>: Copy;
+
+    /// Names of the object types allowed; `None` is every type.
+    const TYPES: Option<&'static [&'static str]>;
+
+    /// The object with this id.
+    ///
+    /// # Errors
+    /// If the id is of another type.
+    fn live<'t>(tx: &'t Tx, id: ObjId) -> Result<Self::Live<'t>>;
+}
+
+/// Any object, of a known type or not: `Ref<Any>` is an unrestricted reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Any {}
+
+impl Target for Any {
+    type Live<'t> = AnyObj<'t>;
+    const TYPES: Option<&'static [&'static str]> = None;
+
+    fn live<'t>(tx: &'t Tx, id: ObjId) -> Result<AnyObj<'t>> {
+        Ok(tx.any(id))
+    }
+}
+
+/// A reference as it is stored: the id of an object of type `M`. It outlives transactions;
+/// [`Tx::get`] turns it into a handle again.
+pub struct Ref<M> {
+    id: ObjId,
+    target: PhantomData<fn() -> M>,
+}
+
+impl<M> Ref<M> {
+    /// A reference to the object with this id. Whether that is one of type `M` shows when it is used.
+    pub const fn new(id: ObjId) -> Self {
+        Ref { id, target: PhantomData }
+    }
+
+    /// The object id.
+    pub const fn id(self) -> ObjId {
+        self.id
+    }
+
+    /// The same reference without its type.
+    pub const fn any(self) -> Ref<Any> {
+        Ref::new(self.id)
+    }
+}
+
+impl<M> Clone for Ref<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Ref<M> {}
+
+impl<M> PartialEq for Ref<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<M> Eq for Ref<M> {}
+
+impl<M> PartialOrd for Ref<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<M> Ord for Ref<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id)
+    }
+}
+
+impl<M> Hash for Ref<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl<M> fmt::Debug for Ref<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref({})", self.id)
+    }
+}
+
+impl<M> fmt::Display for Ref<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id.fmt(f)
+    }
+}
+
+impl<M> From<ObjId> for Ref<M> {
+    fn from(id: ObjId) -> Ref<M> {
+        Ref::new(id)
+    }
+}
+
+impl<M> From<Ref<M>> for ObjId {
+    fn from(reference: Ref<M>) -> ObjId {
+        reference.id
+    }
+}
+
+impl<'t, M: Model> From<Obj<'t, M>> for Ref<M> {
+    fn from(object: Obj<'t, M>) -> Ref<M> {
+        object.to_ref()
+    }
+}
+
+impl<'t, M: Model> From<Obj<'t, M>> for Ref<Any> {
+    fn from(object: Obj<'t, M>) -> Ref<Any> {
+        Ref::new(object.id())
+    }
+}
+
+/// What is known of a registered model at run time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelInfo {
+    pub(crate) type_id: TypeId,
+    pub(crate) name: &'static str,
+    pub(crate) storage_id: u32,
+    pub(crate) fields: &'static [FieldDecl],
+    pub(crate) composites: &'static [CompositeDecl],
+}
+
+impl ModelInfo {
+    pub(crate) fn of<M: Model>() -> Self {
+        ModelInfo {
+            type_id: TypeId::of::<M>(),
+            name: M::TYPE_NAME,
+            storage_id: M::STORAGE_ID,
+            fields: M::FIELDS,
+            composites: M::COMPOSITES,
+        }
+    }
+}

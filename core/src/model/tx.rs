@@ -1,0 +1,200 @@
+//! Transactions of the typed layer.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::binding::{Binding, Bindings};
+use super::error::{Error, Result};
+use super::handle::{AnyObj, Obj};
+use super::index::IndexOn;
+use super::load::ObjectWriter;
+use super::objects::Objs;
+use super::target::{Any, Model, Ref};
+use super::values::EncodeAs;
+use crate::encoding::EncodingError;
+use crate::id::ObjId;
+use crate::object::{self, IndexView, ObjectData};
+use crate::schema::Schema;
+
+/// What objects are reached through: an open transaction, as handles, queries and hooks see it.
+///
+/// Every operation takes `&self`. A transaction can be sent to another thread, but not be shared between threads.
+pub struct Tx {
+    pub(crate) core: object::Transaction<'static>,
+    bindings: Arc<Bindings>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+}
+
+impl fmt::Debug for Tx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tx").field(&self.core).finish()
+    }
+}
+
+impl Tx {
+    pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
+        Tx { core, bindings, buffers: RefCell::default() }
+    }
+
+    /// The transaction of the object layer, for access by name, storage id and encoded value.
+    pub fn core(&self) -> &object::Transaction<'static> {
+        &self.core
+    }
+
+    /// The schema of the transaction.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.bindings.schema
+    }
+
+    pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
+        self.bindings.of::<M>()
+    }
+
+    // ------------------------------------------------------------------ objects
+
+    /// Creates an object with these values and a new id. One put per stored pair.
+    ///
+    /// # Errors
+    /// If a value is outside of what its field holds, or refers to an object that does not exist.
+    pub fn create<M: Model>(&self, value: M) -> Result<Obj<'_, M>> {
+        let binding = self.binding::<M>()?;
+        let mut data = ObjectData::new(Arc::clone(&binding.object_type));
+        value.write(&mut ObjectWriter::new(binding, &mut data))?;
+        let created = self.core.create_with(None, data)?;
+        let id = created.ok_or_else(|| Error::other("a new object was not created"))?;
+        Ok(Obj::new(self, binding, id))
+    }
+
+    /// Creates an object with default values and a new id.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
+        let binding = self.binding::<M>()?;
+        let id = self.core.create(&binding.object_type.name)?;
+        Ok(Obj::new(self, binding, id))
+    }
+
+    /// A handle on the object that a reference, an id or a handle of another transaction means, whether or not it exists.
+    /// Reads nothing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] if the id is one of another type.
+    pub fn get<M: Model>(&self, object: impl Into<Ref<M>>) -> Result<Obj<'_, M>> {
+        let id = object.into().id();
+        let binding = self.binding::<M>()?;
+        if id.storage_id() != binding.storage_id() {
+            return Err(Error::WrongType { id, expected: M::TYPE_NAME });
+        }
+        Ok(Obj::new(self, binding, id))
+    }
+
+    /// A handle on any object. Reads nothing.
+    pub fn any(&self, id: impl Into<ObjId>) -> AnyObj<'_> {
+        AnyObj::new(self, id.into())
+    }
+
+    /// All objects of a model, in whichever schema they were stored, by ascending id.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`].
+    pub fn all<M: Model>(&self) -> Result<Objs<'_, M>> {
+        let storage_id = self.binding::<M>()?.storage_id();
+        Ok(Objs::new(self, self.core.objects_of([storage_id])?))
+    }
+
+    /// All objects in the database, also those of types that are not registered.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn everything(&self) -> Result<Objs<'_, Any>> {
+        Ok(Objs::new(self, self.core.all_objects()?))
+    }
+
+    /// All objects of types that are not registered.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn untyped(&self) -> Result<Objs<'_, Any>> {
+        let known = self.core.objects_of(self.bindings.storage_ids())?;
+        Ok(Objs::new(self, self.core.all_objects()?.difference(&known)))
+    }
+
+    // ------------------------------------------------------------------ queries
+
+    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`. Reads nothing.
+    ///
+    /// What has no index does not compile.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`].
+    pub fn index<I: IndexOn>(&self, on: I) -> Result<I::View<'_>> {
+        on.open(self)
+    }
+
+    /// The index of a field or composite index by name, with dynamic values.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
+        Ok(self.core.index_by_name(type_name, name)?)
+    }
+
+    // ------------------------------------------------------------------ buffers
+
+    /// Lends the encoded form of a value, or why there is none.
+    pub(crate) fn with_encoded<V, R>(
+        &self,
+        value: &impl EncodeAs<V>,
+        body: impl FnOnce(Result<(), EncodingError>, &[u8]) -> R,
+    ) -> R {
+        let mut bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
+        let result = value.encode_as(&mut bytes);
+        let result = body(result, &bytes);
+        bytes.clear();
+        self.buffers.borrow_mut().push(bytes);
+        result
+    }
+}
+
+/// A transaction that can be committed. Dropping it rolls it back.
+///
+/// It keeps the database open and borrows nothing; handles borrow it, so none of them outlives it.
+#[derive(Debug)]
+#[must_use = "dropping a transaction rolls it back"]
+pub struct Transaction {
+    tx: Tx,
+}
+
+impl Transaction {
+    pub(super) fn new(tx: Tx) -> Self {
+        Transaction { tx }
+    }
+
+    /// Makes the changes durable and visible to others.
+    ///
+    /// # Errors
+    /// Those of the store, some of them [retryable](Error::is_retryable), and of callbacks. Everything was rolled back
+    /// then.
+    pub fn commit(self) -> Result<()> {
+        Ok(self.tx.core.commit()?)
+    }
+
+    /// Discards the changes.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn rollback(self) -> Result<()> {
+        Ok(self.tx.core.rollback()?)
+    }
+}
+
+impl Deref for Transaction {
+    type Target = Tx;
+
+    fn deref(&self) -> &Tx {
+        &self.tx
+    }
+}

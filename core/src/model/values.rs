@@ -1,0 +1,260 @@
+//! What setters and queries take for a value, and the values that only models have: enums, references, counters.
+
+use std::ops::{AddAssign, SubAssign};
+
+use super::handle::Obj;
+use super::target::{Any, Model, Ref, Target};
+use crate::encoding::{
+    Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm, Value,
+    uint,
+};
+use crate::id::ObjId;
+
+/// Something that can be written to, or looked up in, a field with values of type `V`: the value itself, a reference
+/// to it, or what is plainly meant by it (`"Ann"` for an `Option<String>`, `3` for an `Option<i32>`, a handle for a
+/// reference).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value for a field of type `{V}`",
+    label = "expected `{V}`"
+)]
+pub trait EncodeAs<V> {
+    /// Appends the encoded form.
+    ///
+    /// # Errors
+    /// If the value is outside of what the encoding holds; `out` is then as it was before.
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()>;
+}
+
+impl<V: FieldType> EncodeAs<V> for V {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        self.encode_to(out)
+    }
+}
+
+impl<V: FieldType> EncodeAs<V> for &V {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        (**self).encode_to(out)
+    }
+}
+
+impl<T: Encodable> EncodeAs<Option<T>> for T {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        encode_some(self, out)
+    }
+}
+
+impl<T: Encodable> EncodeAs<Option<T>> for &T {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        encode_some(*self, out)
+    }
+}
+
+/// Appends `value` as its encoding with null has it.
+fn encode_some<T: Encodable>(value: &T, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    if T::PREFIX_FF {
+        out.push(crate::encoding::NOT_NULL);
+    }
+    value.write_to(out).inspect_err(|_| out.truncate(start))
+}
+
+impl EncodeAs<String> for &str {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        crate::encoding::string::write(self, out);
+        Ok(())
+    }
+}
+
+impl EncodeAs<Option<String>> for &str {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        crate::encoding::string::write(self, out);
+        Ok(())
+    }
+}
+
+impl<M: Model> EncodeAs<Ref<M>> for Obj<'_, M> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+impl<M: Model> EncodeAs<Option<Ref<M>>> for Obj<'_, M> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+impl<M: Model> EncodeAs<Ref<Any>> for Obj<'_, M> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+impl<M: Model> EncodeAs<Option<Ref<Any>>> for Obj<'_, M> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+}
+
+fn write_id(id: ObjId, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(id.as_bytes());
+    Ok(())
+}
+
+impl<M: Target> Encodable for Ref<M> {
+    const PREFIX_00: bool = false;
+    const PREFIX_FF: bool = false;
+    const FIXED_WIDTH: Option<usize> = Some(ObjId::LEN);
+    const SORTS_NATURALLY: bool = true;
+    const SCHEMA_FORM: SchemaForm = SchemaForm::Reference(M::TYPES);
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("ObjId")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_id(self.id(), out)
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        ObjId::read_from(reader).map(Ref::new)
+    }
+
+    fn to_text(&self) -> String {
+        self.id().to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        text.parse().map(Ref::new)
+    }
+
+    fn into_value(self) -> Value {
+        Value::Ref(self.id())
+    }
+
+    fn borrow_value(value: &Value) -> Option<std::borrow::Cow<'_, Self>> {
+        match value {
+            Value::Ref(id) => Some(std::borrow::Cow::Owned(Ref::new(*id))),
+            _ => None,
+        }
+    }
+}
+
+/// A field-less enum that is a field type; implemented by `#[derive(PermazenEnum)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no enum that can be stored",
+    note = "add `#[derive(PermazenEnum)]`"
+)]
+pub trait EnumType: Sized + 'static {
+    /// The identifiers in the order of the variants.
+    const IDENTIFIERS: &'static [&'static str];
+
+    /// Position among the variants.
+    fn ordinal(&self) -> u32;
+
+    /// The variant of a position.
+    fn from_ordinal(ordinal: u32) -> Option<Self>;
+
+    /// The identifier on disk.
+    fn identifier(&self) -> &'static str {
+        Self::IDENTIFIERS.get(self.ordinal() as usize).copied().unwrap_or_default()
+    }
+
+    /// The variant with an identifier.
+    fn from_identifier(identifier: &str) -> Option<Self> {
+        let at = Self::IDENTIFIERS.iter().position(|known| *known == identifier)?;
+        Self::from_ordinal(u32::try_from(at).ok()?)
+    }
+}
+
+impl<E: EnumType + Clone + std::fmt::Debug + Send + Sync> Encodable for E {
+    const PREFIX_FF: bool = false;
+    const SCHEMA_FORM: SchemaForm = SchemaForm::Enum { identifiers: E::IDENTIFIERS, dimensions: 0 };
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::known("enum")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        uint::write(self.ordinal(), out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        let ordinal = uint::read(reader)?;
+        E::from_ordinal(ordinal).ok_or_else(|| {
+            EncodingError::Invalid(format!(
+                "ordinal {ordinal} of an enum with {} identifiers",
+                E::IDENTIFIERS.len()
+            ))
+        })
+    }
+
+    fn to_text(&self) -> String {
+        self.identifier().to_owned()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        E::from_identifier(text)
+            .ok_or_else(|| EncodingError::Invalid(format!("unknown enum identifier {text:?}")))
+    }
+
+    fn into_value(self) -> Value {
+        Value::Enum(EnumValue::new(self.identifier(), self.ordinal()))
+    }
+
+    fn borrow_value(value: &Value) -> Option<std::borrow::Cow<'_, Self>> {
+        match value {
+            Value::Enum(value) => E::from_identifier(value.name()).map(std::borrow::Cow::Owned),
+            _ => None,
+        }
+    }
+}
+
+/// A counter field in a model struct: a 64-bit number that transactions can add to without conflicting with each
+/// other, where the store supports it.
+///
+/// In the struct it is the number the counter had when the object was loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Counter(pub i64);
+
+impl Counter {
+    /// The number.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl From<i64> for Counter {
+    fn from(number: i64) -> Self {
+        Counter(number)
+    }
+}
+
+impl AddAssign<i64> for Counter {
+    fn add_assign(&mut self, by: i64) {
+        self.0 = self.0.wrapping_add(by);
+    }
+}
+
+impl SubAssign<i64> for Counter {
+    fn sub_assign(&mut self, by: i64) {
+        self.0 = self.0.wrapping_sub(by);
+    }
+}
+
+impl std::fmt::Display for Counter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}

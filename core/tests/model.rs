@@ -1,0 +1,428 @@
+//! The typed layer through its public interface, over the memory store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use permazen::kv::memory::MemoryStore;
+use permazen::model::{DeleteAction, ModelErrors};
+use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+use permazen::{Any, Counter, Error, Permazen, PermazenEnum, PermazenObject, Ref, Result};
+
+#[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Low,
+    VeryHigh,
+}
+
+#[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+#[permazen(composite(name = "nameAge", fields(name, age)))]
+struct Person {
+    #[permazen(indexed)]
+    name: Option<String>,
+    age: i32,
+    #[permazen(inverse_delete = "nullify")]
+    friend: Option<Ref<Person>>,
+    #[permazen(indexed)]
+    level: Option<Level>,
+    hits: Counter,
+    #[permazen(element(indexed))]
+    tags: Vec<String>,
+    pals: BTreeSet<Ref<Person>>,
+    #[permazen(key(indexed), value(indexed))]
+    scores: BTreeMap<String, Option<i32>>,
+    #[permazen(skip)]
+    scratch: u32,
+    anything: Option<Ref<Any>>,
+    codes: Option<Box<[i32]>>,
+    levels: Option<Box<[Option<Level>]>>,
+    nick_name: String,
+}
+
+#[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+#[permazen(name = "Hound")]
+struct Dog {
+    #[permazen(indexed, unique, exclude(nulls, "Rex"))]
+    name: Option<String>,
+    #[permazen(rename = "who", inverse_delete = "delete", cascade(forward = ["tree"]))]
+    owner: Option<Ref<Person>>,
+}
+
+fn open() -> Result<Permazen> {
+    Permazen::builder(MemoryStore::new()).model::<Person>().model::<Dog>().build()
+}
+
+fn encoding(alias: &str) -> permazen::encoding::EncodingId {
+    permazen::encoding::EncodingId::from_alias(alias).unwrap()
+}
+
+fn person(name: &str, age: i32) -> Person {
+    Person { name: Some(name.into()), age, nick_name: name.to_lowercase(), ..Person::default() }
+}
+
+#[test]
+fn a_struct_gives_the_schema_it_says() {
+    let string = || Simple::of(encoding("String"));
+    let levels = ["LOW", "VERY_HIGH"];
+    let people = || Simple::reference().to(["Person"]);
+    let expected = SchemaModel::new()
+        .object_type(
+            ObjectType::new("Person")
+                .field(Field::new("name", string().indexed()))
+                .field(Field::new("age", Simple::of(encoding("int"))))
+                .field(Field::new("friend", people().on_delete(DeleteAction::Nullify)))
+                .field(Field::new("level", Simple::enumeration(levels).indexed()))
+                .field(Field::counter("hits"))
+                .field(Field::list("tags", string().indexed()))
+                .field(Field::set("pals", people()))
+                .field(Field::map(
+                    "scores",
+                    string().indexed(),
+                    Simple::of(encoding("Integer")).indexed(),
+                ))
+                .field(Field::new("anything", Simple::reference()))
+                .field(Field::new("codes", Simple::of(encoding("int[]"))))
+                .field(Field::new("levels", Simple::enum_array(1, levels)))
+                .field(Field::new("nickName", string()))
+                .index("nameAge", ["name", "age"]),
+        )
+        .object_type(
+            ObjectType::new("Hound")
+                .field(Field::new("name", string().indexed()))
+                .field(Field::new("who", people().on_delete(DeleteAction::Delete))),
+        );
+    assert_eq!(*open().unwrap().schema(), expected);
+}
+
+#[test]
+fn what_is_created_is_loaded() -> Result<()> {
+    let db = open()?;
+    let (id, whole) = db.write(|tx| {
+        let bob = tx.create(person("Bob", 40))?;
+        let whole = Person {
+            friend: Some(bob.to_ref()),
+            level: Some(Level::VeryHigh),
+            hits: Counter(7),
+            tags: vec!["x".into(), "y".into()],
+            pals: [bob.to_ref()].into(),
+            scores: [("k".into(), Some(5)), ("n".into(), None)].into(),
+            scratch: 9,
+            anything: Some(Ref::new(bob.id())),
+            codes: Some([1, -2, 3].into()),
+            levels: Some([Some(Level::Low), None].into()),
+            ..person("Ann", 30)
+        };
+        let ann = tx.create(whole.clone())?;
+        assert_eq!(ann.load()?, Person { scratch: 0, ..whole.clone() });
+        Ok((ann.id(), whole))
+    })?;
+    db.read(|tx| {
+        let ann = tx.get::<Person>(id)?;
+        assert_eq!(ann.load()?, Person { scratch: 0, ..whole.clone() });
+        assert_eq!(ann.name()?.as_deref(), Some("Ann"));
+        assert_eq!(ann.get(Person::AGE)?, 30);
+        assert_eq!(ann.friend()?.map(|bob| bob.age()).transpose()?, Some(40));
+        assert_eq!(ann.level()?, Some(Level::VeryHigh));
+        assert_eq!(ann.hits().get()?, 7);
+        assert_eq!(ann.tags()?.load::<Vec<_>>()?, ["x", "y"]);
+        assert_eq!(ann.anything()?.and_then(|any| any.downcast::<Person>()), ann.friend()?);
+        assert_eq!(ann.any().type_name()?, "Person");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_new_object_has_defaults_unless_null_is_none() -> Result<()> {
+    open()?.write(|tx| {
+        let object = tx.create_default::<Person>()?;
+        assert_eq!((object.name()?, object.age()?, object.hits().get()?), (None, 0, 0));
+        assert!(object.tags()?.is_empty()?);
+        let error = object.nick_name().unwrap_err().to_string();
+        assert!(error.starts_with("Person.nickName of object "), "{error}");
+        assert!(matches!(object.load(), Err(Error::Decode { .. })));
+        object.set_nick_name("a")?;
+        assert_eq!(object.load()?, Person { nick_name: "a".into(), ..Person::default() });
+        Ok(())
+    })
+}
+
+#[test]
+fn setters_take_what_is_plainly_meant() -> Result<()> {
+    open()?.write(|tx| {
+        let ann = tx.create(person("Ann", 30))?;
+        ann.set_name("Anna")?;
+        ann.set_name(String::from("Anna"))?;
+        ann.set_name(&String::from("Anna"))?;
+        ann.set_name(Some("Anna".to_owned()))?;
+        assert_eq!(ann.name()?.as_deref(), Some("Anna"));
+        ann.set_name(None)?;
+        assert_eq!(ann.name()?, None);
+        ann.set_friend(ann)?;
+        ann.set_friend(ann.to_ref())?;
+        ann.set_friend(Some(ann.to_ref()))?;
+        assert_eq!(ann.friend()?, Some(ann));
+        ann.set_anything(ann)?;
+        ann.set(Person::AGE, 31)?;
+        ann.set_level(Level::Low)?;
+        assert_eq!(ann.get(Person::LEVEL)?, Some(Level::Low));
+        Ok(())
+    })
+}
+
+#[test]
+fn store_changes_what_differs() -> Result<()> {
+    open()?.write(|tx| {
+        let bob = tx.create(person("Bob", 1))?;
+        let ann = tx.create(Person {
+            tags: vec!["a".into(), "b".into(), "c".into()],
+            pals: [bob.to_ref()].into(),
+            scores: [("k".into(), Some(1)), ("l".into(), Some(2))].into(),
+            ..person("Ann", 30)
+        })?;
+        for tags in [vec!["a", "z"], vec![], vec!["q", "r", "s", "t"]] {
+            let changed = Person {
+                tags: tags.into_iter().map(String::from).collect(),
+                pals: [ann.to_ref()].into(),
+                scores: [("l".into(), None), ("m".into(), Some(3))].into(),
+                hits: Counter(-4),
+                ..person("Anna", 31)
+            };
+            ann.store(&changed)?;
+            assert_eq!(ann.load()?, changed);
+        }
+        let found = tx.index(Person::TAGS)?.get("q")?.to_vec()?;
+        assert_eq!(found, [ann]);
+        assert!(tx.index(Person::TAGS)?.get("a")?.is_empty()?);
+        Ok(())
+    })
+}
+
+#[test]
+fn collections_are_live_and_may_change_while_iterated() -> Result<()> {
+    open()?.write(|tx| {
+        let ann = tx.create(person("Ann", 30))?;
+        let tags = ann.tags()?;
+        tags.extend(["a", "b", "c"])?;
+        tags.insert(1, "x")?;
+        assert_eq!(tags.load::<Vec<_>>()?, ["a", "x", "b", "c"]);
+        assert_eq!(tags.set(0, "A")?, "a");
+        assert_eq!(tags.remove(1)?, "x");
+        assert_eq!(tags.pop()?.as_deref(), Some("c"));
+        assert_eq!((tags.len()?, tags.get(1)?.as_deref(), tags.get(2)?), (2, Some("b"), None));
+        assert_eq!(tags.position("b")?, Some(1));
+        for tag in tags.iter() {
+            let tag = tag?;
+            if tag.len() == 1 {
+                tags.push(format!("{tag}{tag}"))?;
+            }
+        }
+        assert_eq!(tags.load::<Vec<_>>()?, ["A", "b", "AA", "bb"]);
+        assert_eq!(tags.iter().next_back().transpose()?.as_deref(), Some("bb"));
+        tags.clear()?;
+        assert!(tags.is_empty()?);
+
+        let others = (0..5).map(|age| tx.create(person("p", age))).collect::<Result<Vec<_>>>()?;
+        let pals = ann.pals()?;
+        pals.extend(others.iter().copied())?;
+        assert!(!pals.add(others[0])?);
+        assert!(pals.contains(others[3])? && pals.remove(others[3])? && !pals.remove(others[3])?);
+        assert_eq!(pals.len()?, 4);
+        let ages: BTreeSet<i32> = pals.objects().map(|pal| pal?.age()).collect::<Result<_>>()?;
+        assert_eq!(ages, [0, 1, 2, 4].into());
+
+        let scores = ann.scores()?;
+        assert_eq!(scores.insert("k", 1)?, None);
+        assert_eq!(scores.insert("k", None)?, Some(Some(1)));
+        scores.extend([("a", 1), ("z", 2)])?;
+        let keys: Vec<String> = scores.range("b"..)?.keys().collect::<Result<_>>()?;
+        assert_eq!(keys, ["k", "z"]);
+        assert_eq!(scores.get("z")?, Some(Some(2)));
+        assert_eq!(scores.remove("z")?, Some(Some(2)));
+        assert_eq!(scores.last()?, Some(("k".into(), None)));
+        assert!(scores.contains_key("a")?);
+
+        let hits = ann.hits();
+        hits.set(5)?;
+        hits.add(-7)?;
+        assert_eq!(hits.get()?, -2);
+        Ok(())
+    })
+}
+
+type Names<'t> = permazen::model::Index<'t, Person, permazen::model::ByValue<Option<String>>>;
+
+fn values(index: &Names<'_>) -> Result<Vec<String>> {
+    index.values().map(|name| Ok(name?.unwrap_or_default())).collect()
+}
+
+#[test]
+fn indexes_are_queried_by_value_range_and_prefix() -> Result<()> {
+    open()?.write(|tx| {
+        for (name, age) in [("Ann", 30), ("Bob", 20), ("Ann", 10), ("Cid", 5)] {
+            tx.create(person(name, age))?;
+        }
+        tx.create(Dog { name: Some("Ann".into()), owner: None })?;
+        let names = tx.index(Person::NAME)?;
+        assert_eq!(names.get("Ann")?.count()?, 2);
+        assert_eq!(names.count()?, 4);
+        assert_eq!(values(&names)?, ["Ann", "Bob", "Cid"]);
+        assert_eq!(values(&names.range("B"..)?)?, ["Bob", "Cid"]);
+        assert_eq!(values(&names.range("Ann".."Bob")?)?, ["Ann"]);
+        assert_eq!(values(&names.range("Ann"..="Bob")?)?, ["Ann", "Bob"]);
+        let backwards: Vec<_> =
+            names.iter().rev().map(|entry| Ok(entry?.1.age()?)).collect::<Result<_>>()?;
+        assert_eq!(backwards.first().zip(backwards.get(1)), Some((&5, &20)));
+        let both = names.of_all_types()?.get("Ann")?;
+        assert_eq!(both.count()?, 3);
+
+        let composite = tx.index(Person::NAME_AGE)?;
+        assert_eq!(composite.count()?, 4);
+        assert_eq!(composite.get((Some("Ann".into()), 30))?.count()?, 1);
+        assert_eq!(composite.range("B"..)?.count()?, 2);
+        let anns = composite.prefix("Ann")?;
+        let in_order: Vec<i32> = anns.iter().map(|entry| Ok(entry?.0.1)).collect::<Result<_>>()?;
+        assert_eq!(in_order, [10, 30]);
+        assert_eq!(anns.range(11..)?.first()?.map(|entry| entry.0.1), Some(30));
+        assert_eq!(anns.prefix(10)?.count()?, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn element_key_and_value_indexes_know_positions_and_keys() -> Result<()> {
+    open()?.write(|tx| {
+        let ann = tx.create(Person {
+            tags: vec!["a".into(), "b".into(), "a".into()],
+            scores: [("k".into(), Some(1)), ("l".into(), Some(1))].into(),
+            ..person("Ann", 30)
+        })?;
+        assert_eq!(tx.index(Person::TAGS)?.iter().count(), 2);
+        let positions: Vec<_> =
+            tx.index(Person::TAGS.positions())?.iter().collect::<Result<_>>()?;
+        assert_eq!(positions, [("a".into(), ann, 0), ("a".into(), ann, 2), ("b".into(), ann, 1)]);
+        assert_eq!(tx.index(Person::SCORES.key())?.get("l")?.to_vec()?, [ann]);
+        assert_eq!(tx.index(Person::SCORES.value())?.get(1)?.to_vec()?, [ann]);
+        let keyed: Vec<_> =
+            tx.index(Person::SCORES.value().with_keys())?.iter().collect::<Result<_>>()?;
+        assert_eq!(keyed, [(Some(1), ann, "k".into()), (Some(1), ann, "l".into())]);
+        Ok(())
+    })
+}
+
+#[test]
+fn handles_are_compared_by_object_and_transaction() -> Result<()> {
+    let db = open()?;
+    let tx = db.begin()?;
+    let ann = tx.create(person("Ann", 30))?;
+    assert_eq!(tx.get(ann.to_ref())?, ann);
+    assert_eq!(format!("{ann:?}"), format!("Person@{}", ann.id()));
+    let reference = ann.to_ref();
+    tx.commit()?;
+    let (one, two) = (db.begin_read()?, db.begin_read()?);
+    assert_ne!(one.get(reference)?, two.get(reference)?);
+    assert!(matches!(one.get::<Dog>(reference.id()), Err(Error::WrongType { .. })));
+    Ok(())
+}
+
+#[test]
+fn a_failed_transaction_leaves_nothing() -> Result<()> {
+    let db = open()?;
+    let refused = db.write(|tx| {
+        tx.create(person("Ann", 30))?;
+        Err::<(), _>(Error::other("no"))
+    });
+    assert_eq!(refused.unwrap_err().to_string(), "no");
+    {
+        let tx = db.begin()?;
+        tx.create(person("Ann", 30))?;
+    }
+    assert_eq!(db.read(|tx| tx.all::<Person>()?.count())?, 0);
+    Ok(())
+}
+
+#[test]
+fn a_transaction_is_run_again_after_a_conflict() -> Result<()> {
+    let db = open()?;
+    let mut runs = 0;
+    let done = db.write(|_| {
+        runs += 1;
+        if runs < 3 {
+            return Err(Error::other(permazen::kv::KvError::Retry("test".into())));
+        }
+        Ok(runs)
+    })?;
+    assert_eq!(done, 3);
+    let failed: Result<(), Box<dyn std::error::Error>> = db.try_write(|_| Err("text".into()));
+    assert_eq!(failed.unwrap_err().to_string(), "text");
+    Ok(())
+}
+
+#[test]
+fn all_problems_of_the_models_are_told() {
+    #[derive(PermazenObject)]
+    #[allow(dead_code)]
+    struct Lonely {
+        person: Option<Ref<Person>>,
+        #[permazen(element(inverse_delete = "remove"))]
+        dogs: Vec<Ref<Dog>>,
+        #[permazen(encoding = "nonsense:")]
+        text: String,
+    }
+    let error = Permazen::builder(MemoryStore::new()).model::<Lonely>().build().unwrap_err();
+    let Error::Models(errors) = error else { panic!("{error}") };
+    let paths =
+        |errors: &ModelErrors| errors.iter().map(|error| error.path.clone()).collect::<Vec<_>>();
+    assert_eq!(paths(&errors), ["Lonely.person", "Lonely.dogs.element", "Lonely.text"]);
+    let error = Permazen::builder(MemoryStore::new()).build().unwrap_err();
+    assert!(error.to_string().contains("no model is registered"), "{error}");
+}
+
+#[test]
+fn models_that_differ_from_the_database_are_refused_if_asked() -> Result<()> {
+    mod changed {
+        use permazen::PermazenObject;
+
+        #[derive(PermazenObject, Debug, Default)]
+        #[permazen(name = "Hound")]
+        pub(super) struct Dog {
+            #[permazen(indexed)]
+            name: Option<i64>,
+        }
+    }
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let open = || Permazen::builder_shared(store.clone());
+    open().model::<Person>().model::<Dog>().build()?;
+    let error =
+        open().model::<changed::Dog>().allow_new_schema(false).build().unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    for part in ["Hound", "name", "String", "Long", "Person"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    open().model::<Person>().model::<Dog>().allow_new_schema(false).build()?;
+    open().model::<changed::Dog>().build()?;
+    Ok(())
+}
+
+#[test]
+fn objects_of_unknown_types_are_reached_by_name() -> Result<()> {
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let open = || Permazen::builder_shared(store.clone());
+    let dog = open()
+        .model::<Person>()
+        .model::<Dog>()
+        .build()?
+        .write(|tx| Ok(tx.create(Dog { name: Some("Rex".into()), owner: None })?.id()))?;
+    let db = open().model::<Person>().build()?;
+    db.write(|tx| {
+        assert!(matches!(tx.all::<Dog>(), Err(Error::NotRegistered { .. })));
+        let all = tx.untyped()?.to_vec()?;
+        assert_eq!(all, [tx.any(dog)]);
+        assert_eq!(tx.everything()?.count()?, 1);
+        let dog = tx.any(dog);
+        assert_eq!(dog.type_name()?, "Hound");
+        assert_eq!(dog.get("name")?, "Rex".into());
+        dog.set("name", &"Max".into())?;
+        let names: Vec<String> = dog.fields()?.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["name", "who"]);
+        assert_eq!(tx.index_by_name("Hound", "name")?.get(&["Max".into()])?.count()?, 1);
+        Ok(())
+    })
+}
