@@ -40,11 +40,11 @@ pub(crate) struct FieldModel {
 
 /// The kind of a field with its values.
 pub(crate) enum Shape {
-    Simple(ValueModel),
+    Simple(Box<ValueModel>),
     Counter,
-    Set(ValueModel),
-    List(ValueModel),
-    Map(ValueModel, ValueModel),
+    Set(Box<ValueModel>),
+    List(Box<ValueModel>),
+    Map(Box<ValueModel>, Box<ValueModel>),
 }
 
 /// A simple field or a sub-field of a collection.
@@ -115,8 +115,8 @@ pub(crate) struct CompositeModel {
 
 impl ValueModel {
     /// A value of type `ty` without attributes.
-    pub(crate) fn plain(ty: Type, reference: Option<ReferenceModel>) -> Self {
-        ValueModel {
+    pub(crate) fn plain(ty: Type, reference: Option<ReferenceModel>) -> Box<Self> {
+        Box::new(ValueModel {
             ty,
             converted: false,
             indexed: reference.is_some(),
@@ -128,7 +128,7 @@ impl ValueModel {
             allow_deleted: false,
             forward_cascades: Vec::new(),
             inverse_cascades: Vec::new(),
-        }
+        })
     }
 }
 

@@ -331,7 +331,7 @@ fn sub_reference(item: Option<&Item>) -> Option<&Item> {
 }
 
 /// A simple value of type `ty`; notes a mistake if `ty` cannot be one.
-fn sub_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<ValueModel> {
+fn sub_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<Box<ValueModel>> {
     if let Some(message) = types::refusal(ty) {
         errors.at(ty, message);
         return None;

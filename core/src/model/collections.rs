@@ -11,7 +11,7 @@ use super::handle::Handle;
 use super::target::{Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, ListView, MapView, Migrate, SetView};
+use crate::object::{self, EncodedRange, ListView, MapView, Migrate, SetView};
 
 /// A counter of an object.
 #[derive(Debug, Clone, Copy)]
@@ -88,10 +88,7 @@ impl<'t> At<'t> {
         })
     }
 
-    fn bounds<V, Q: EncodeAs<V>>(
-        &self,
-        range: &impl RangeBounds<Q>,
-    ) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
+    fn bounds<V, Q: EncodeAs<V>>(&self, range: &impl RangeBounds<Q>) -> Result<EncodedRange> {
         let encode = |bound: Bound<&Q>| -> Result<Bound<Vec<u8>>> {
             let bytes = |value: &Q| self.encoded(value, |bytes| Ok(bytes.to_vec()));
             Ok(match bound {

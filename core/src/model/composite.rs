@@ -121,8 +121,10 @@ pub struct ByTuple<V>(PhantomData<fn() -> V>);
 pub struct CompositeIndex<'t, M, V, P = Column0> {
     tx: &'t Tx,
     view: IndexView<'t>,
-    types: PhantomData<fn() -> (M, V, P)>,
+    types: Types<M, V, P>,
 }
+
+type Types<M, V, P> = PhantomData<fn() -> (M, V, P)>;
 
 impl<M, V, P> fmt::Debug for CompositeIndex<'_, M, V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -74,10 +74,10 @@ pub(crate) fn schema_model(models: &[ModelInfo]) -> Result<SchemaModel, ModelErr
     if models.is_empty() {
         problems.add("models", "no model is registered: call `.model::<T>()` for each struct");
     }
-    if problems.0.is_empty() {
-        if let Err(error) = schema.validate() {
-            problems.add("schema", error);
-        }
+    if problems.0.is_empty()
+        && let Err(error) = schema.validate()
+    {
+        problems.add("schema", error);
     }
     if problems.0.is_empty() { Ok(schema) } else { Err(ModelErrors(problems.0)) }
 }
