@@ -16,7 +16,7 @@ use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType, Value};
 use crate::id::ObjId;
-use crate::object::{FieldValue, Migrate, ObjectData};
+use crate::object::{FieldValue, Migrate};
 use crate::schema::{ResolvedField, ResolvedType, SchemaId};
 
 /// An object in a transaction, as generated accessors see it.
@@ -204,6 +204,14 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(self.tx().core.exists(self.id())?)
     }
 
+    /// Deletes the object, with all that this entails for what refers to it; false if it does not exist.
+    ///
+    /// # Errors
+    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids that; nothing has changed then.
+    pub fn delete(&self) -> Result<bool> {
+        Ok(self.tx().core.delete(self.id())?)
+    }
+
     /// Creates the object anew with default values; false if it exists.
     ///
     /// # Errors
@@ -258,8 +266,7 @@ impl<'t, M: Model> Obj<'t, M> {
     /// If the object does not exist, or a value is outside of what its field holds; nothing has changed then.
     pub fn store(&self, value: &M) -> Result<()> {
         let handle = self.handle();
-        let mut data = ObjectData::new(Arc::clone(&handle.binding.object_type));
-        value.write(&mut ObjectWriter::new(handle.binding, &mut data))?;
+        let data = ObjectWriter::content(handle.binding, value)?;
         Ok(super::replace::replace(&handle.tx.core, handle.id, &data)?)
     }
 
@@ -458,6 +465,14 @@ impl<'t> AnyObj<'t> {
         let decode =
             |field: &Arc<ResolvedField>| Ok((field.name.to_string(), data.decode_field(field)?));
         object_type.fields.iter().map(decode).collect()
+    }
+
+    /// Deletes the object; false if it does not exist.
+    ///
+    /// # Errors
+    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids that.
+    pub fn delete(&self) -> Result<bool> {
+        Ok(self.tx.core.delete(self.id)?)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Whole objects: from the stored pairs to a struct and back.
 
+use std::sync::Arc;
+
 use super::binding::Binding;
 use super::error::{Error, Result};
 use super::handle::Handle;
+use super::target::Model;
 use super::values::Counter;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::ObjectData;
+use crate::object::{ObjectBuilder, ObjectData};
 use crate::schema::ResolvedField;
 
 /// The stored values of an object, from which a model struct is read. The numbers are positions of fields in the
@@ -89,12 +92,16 @@ impl<'a> ObjectReader<'a> {
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
     binding: &'a Binding,
-    data: &'a mut ObjectData,
+    data: ObjectBuilder,
 }
 
 impl<'a> ObjectWriter<'a> {
-    pub(crate) fn new(binding: &'a Binding, data: &'a mut ObjectData) -> Self {
-        ObjectWriter { binding, data }
+    /// The content of an object with the values of `value`.
+    pub(crate) fn content<M: Model>(binding: &'a Binding, value: &M) -> Result<ObjectData> {
+        let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
+        let mut writer = ObjectWriter { binding, data };
+        value.write(&mut writer)?;
+        Ok(writer.data.finish())
     }
 
     /// Writes a simple field.

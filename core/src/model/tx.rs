@@ -15,7 +15,7 @@ use super::target::{Any, Model, Ref};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView, ObjectData};
+use crate::object::{self, IndexView};
 use crate::schema::Schema;
 
 /// What objects are reached through: an open transaction, as handles, queries and hooks see it.
@@ -60,9 +60,8 @@ impl Tx {
     /// If a value is outside of what its field holds, or refers to an object that does not exist.
     pub fn create<M: Model>(&self, value: M) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
-        let mut data = ObjectData::new(Arc::clone(&binding.object_type));
-        value.write(&mut ObjectWriter::new(binding, &mut data))?;
-        let created = self.core.create_with(None, data)?;
+        let data = ObjectWriter::content(binding, &value)?;
+        let created = self.core.create_with(None, &data)?;
         let id = created.ok_or_else(|| Error::other("a new object was not created"))?;
         Ok(Obj::new(self, binding, id))
     }
