@@ -50,6 +50,19 @@ fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Valu
     to.from_text(&from.to_text(value)?)
 }
 
+/// The count of a counter that takes the place of a field with this value; `None` if the value is no number.
+pub(crate) fn to_counter(value: &Value) -> Option<i64> {
+    match value {
+        Value::Bool(_) | Value::Char(_) => None,
+        Value::BigInteger(number) => Some(number.low_bits()),
+        Value::BigDecimal(number) => Some(number.low_bits()),
+        _ => match Number::of(value)?.cast(Primitive::Long) {
+            Value::Long(count) => Some(count),
+            _ => None,
+        },
+    }
+}
+
 /// Without the wrapper that adds null.
 fn unwrap<'e>(encoding: &'e dyn Encoding) -> EncodingKind<'e> {
     match encoding.kind() {

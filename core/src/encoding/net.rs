@@ -4,16 +4,30 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::invalid;
+use super::text::java_digit;
 use super::{Encodable, EncodingId, Reader, Result, Value};
 
 /// Reads a numeric address: IPv6 with or without a scope, which is dropped; IPv4 within IPv6 becomes IPv4.
+///
+/// Digits may be of any script, as in Java.
 fn parse(text: &str) -> Option<IpAddr> {
-    if let Ok(address) = text.parse::<Ipv4Addr>() {
-        return Some(IpAddr::V4(address));
-    }
     let (address, scope) =
         text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
+    let to_ascii = |char: char| {
+        java_digit(char, 16).and_then(|digit| char::from_digit(digit, 16)).unwrap_or(char)
+    };
+    let address: String = address.chars().map(to_ascii).collect();
+    if let Ok(address) = address.parse::<Ipv4Addr>() {
+        return scope.is_none().then_some(IpAddr::V4(address));
+    }
     let address: Ipv6Addr = address.parse().ok()?;
+    let is_scope = |scope: &str| {
+        !scope.is_empty()
+            && scope.chars().all(|char| char.is_alphanumeric() || "._-".contains(char))
+    };
+    if !scope.is_none_or(is_scope) {
+        return None;
+    }
     match address.to_ipv4_mapped() {
         Some(mapped) => scope.is_none().then_some(IpAddr::V4(mapped)),
         None => Some(IpAddr::V6(address)),

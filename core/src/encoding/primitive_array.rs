@@ -55,12 +55,13 @@ pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
 
 /// Parses the list form, or the Base64 form where there is one.
 ///
-/// Base64 without padding is accepted for arrays long enough to be printed so: Java Permazen prints it but does not
-/// read it back.
+/// Base64 without padding is accepted if it is exactly what would be printed: Java Permazen prints it but does not read
+/// it back.
 pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
     if T::WIDTH > 0
         && let Some(bytes) = base64::decode(text)
-        && (text.ends_with('=') || bytes.len() > MAX_LIST * T::WIDTH)
+        && (text.ends_with('=')
+            || (bytes.len() > MAX_LIST * T::WIDTH && base64::encode_mime(&bytes) == text))
     {
         if bytes.len() % T::WIDTH != 0 {
             return invalid(format!(

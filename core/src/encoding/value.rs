@@ -253,6 +253,12 @@ impl Value {
         T::from_value(self)
     }
 
+    /// The count of a counter that takes the place of a field with this value, when a schema changes: numbers are cast
+    /// to 64 bits as in Java. `None` if the value is no number.
+    pub fn to_counter(&self) -> Option<i64> {
+        super::convert::to_counter(self)
+    }
+
     /// What kind of value this is, for messages.
     pub fn type_name(&self) -> Cow<'static, str> {
         let name = match self {

@@ -64,6 +64,18 @@ impl BigDecimal {
         self.digits.is_empty()
     }
 
+    /// The lowest 64 bits of the integer part.
+    pub(crate) fn low_bits(&self) -> i64 {
+        let fraction = usize::try_from(self.scale).unwrap_or(0).min(self.digits.len());
+        let whole = self.digits[..self.digits.len() - fraction]
+            .iter()
+            .fold(0i64, |number, &digit| number.wrapping_mul(10).wrapping_add(i64::from(digit)));
+        // 10^64 has no bits among the lowest 64.
+        let zeros = self.scale.min(0).unsigned_abs().min(64);
+        let shifted = (0..zeros).fold(whole, |number, _| number.wrapping_mul(10));
+        if self.negative { shifted.wrapping_neg() } else { shifted }
+    }
+
     fn digit_text(&self) -> String {
         if self.is_zero() {
             "0".to_owned()

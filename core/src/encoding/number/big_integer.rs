@@ -65,6 +65,13 @@ impl BigInteger {
         Some(self.bytes.iter().fold(sign, |number, &byte| number << 8 | i128::from(byte)))
     }
 
+    /// The lowest 64 bits.
+    pub(crate) fn low_bits(&self) -> i64 {
+        let sign = if self.is_negative() { -1 } else { 0 };
+        let low = self.bytes.rchunks(8).next().unwrap_or_default();
+        low.iter().fold(sign, |number, &byte| number << 8 | i64::from(byte))
+    }
+
     /// The magnitude in 32-bit digits, least significant first.
     fn magnitude(&self) -> Vec<u32> {
         let (invert, mut carry) = if self.is_negative() { (0xff, 1) } else { (0, 0) };

@@ -340,7 +340,8 @@ impl Date {
     }
 
     fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
-        let year = number(scanner.digits(4)).filter(|_| scanner.peek() == Some(b'-'))?;
+        let digits = scanner.digits(4);
+        let year = number(digits).filter(|_| digits.len() == 4)?;
         let part = |scanner: &mut Scanner<'_>, before: u8| {
             // Letters only in upper case, unlike elsewhere.
             (scanner.peek() == Some(before)).then(|| scanner.eat(before))?;

@@ -223,6 +223,21 @@ impl Encodable for ZonedDateTime {
         ZoneId::skip_over(reader)
     }
 
+    /// Any valid offset passes: the one that was right when the value was written may not be any more, as the rules of
+    /// zones change.
+    fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
+        let start = reader.rest();
+        let check = |reader: &mut Reader<'_>| {
+            let stored = OffsetDateTime::read_from(reader)?;
+            let zone = ZoneId::read_from(reader)?;
+            let mut again = Vec::new();
+            stored.write_to(&mut again)?;
+            zone.write_to(&mut again)?;
+            Ok(start.get(..start.len() - reader.rest().len()) == Some(&again))
+        };
+        Some(check(reader))
+    }
+
     fn to_text(&self) -> String {
         self.to_string()
     }

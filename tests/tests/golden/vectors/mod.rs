@@ -1,7 +1,9 @@
 //! Vectors: recorded inputs and outputs of codecs, encodings, schemas and XML.
 
 mod bundles;
+mod encodings;
 mod names;
+mod numbers;
 mod schemas;
 
 use std::path::Path;
@@ -15,8 +17,16 @@ use crate::report::{Report, skip};
 type Run = fn(&str, &mut Report);
 
 /// The files of this kind and what checks them.
-const FILES: &[(&str, Run)] =
-    &[("bundles.json", bundles::run), ("names.json", names::run), ("schemas.json", schemas::run)];
+const FILES: &[(&str, Run)] = &[
+    ("bundles.json", bundles::run),
+    ("convert.json", encodings::run_convert),
+    ("encodings.json", encodings::run),
+    ("fixed.json", numbers::run_fixed),
+    ("long.json", numbers::run_long),
+    ("names.json", names::run),
+    ("schemas.json", schemas::run),
+    ("uint.json", numbers::run_uint),
+];
 
 /// Checks every vector file in `dir`.
 pub fn run(dir: &Path, report: &mut Report) {
