@@ -1,5 +1,6 @@
 //! The conformance suite on every store and on what is put on top of stores.
 
+#![cfg(feature = "testsuite")]
 #![allow(clippy::expect_used)]
 
 use std::path::PathBuf;
