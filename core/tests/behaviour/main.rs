@@ -2,9 +2,13 @@
 //! beyond it: random operations against naive models, and what operations cost.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod copying;
 mod creation;
 mod deletion;
 mod fields;
+mod life_cycle;
+mod migration;
+mod notifications;
 mod support;
 
 mod collection_models;
