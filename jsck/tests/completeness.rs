@@ -1,0 +1,172 @@
+//! Is everything found, and nothing but? A healthy database is changed in one place, in every
+//! place in turn, and the checker's word is held against that of a naive model.
+//!
+//! `PERMAZEN_MUTANTS=all` tries every mutant; otherwise `PERMAZEN_MUTANTS` (default 600) of each
+//! kind are tried, spread evenly.
+#![allow(clippy::print_stdout)]
+
+mod naive;
+
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use naive::{Pairs, is_healthy};
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvTransaction, TxOptions, xml};
+use permazen_jsck::{Options, check, repair};
+
+#[test]
+fn reference_database_every_pair_deleted_and_every_byte_changed() {
+    mutate("reference/R.kv.xml", 1);
+}
+
+#[test]
+fn music_pairs_deleted_and_bytes_changed() {
+    mutate("databases/music/kv.xml", 30);
+}
+
+struct Tally {
+    found: u64,
+    legal: u64,
+}
+
+/// `costly`: divides the number of mutants tried.
+fn mutate(file: &str, costly: u64) {
+    let store = load(file);
+    let pairs = all(&store);
+    assert!(is_healthy(&pairs), "the naive model finds fault with {file}");
+    let limit = match std::env::var("PERMAZEN_MUTANTS").as_deref() {
+        Ok("all") => u64::MAX,
+        Ok(number) => number.parse().expect("PERMAZEN_MUTANTS: a number, or all"),
+        Err(_) => 600,
+    } / costly;
+    let list: Vec<_> = pairs.iter().collect();
+
+    let mut deleted = Tally { found: 0, legal: 0 };
+    for at in spread(list.len() as u64, limit) {
+        let (key, _) = list[at as usize];
+        judge(&store, &pairs, |mutant| drop(mutant.remove(key)), &mut deleted);
+    }
+    let lens: Vec<u64> = list.iter().map(|(k, v)| (k.len() + v.len()) as u64).collect();
+    let bytes: u64 = lens.iter().sum();
+    let mut changed = Tally { found: 0, legal: 0 };
+    for number in spread(bytes * 255, limit * 3) {
+        let (mut place, by) = (number / 255, (number % 255 + 1) as u8);
+        let at = lens.iter().position(|&len| {
+            let here = place < len;
+            if !here {
+                place -= len;
+            }
+            here
+        });
+        let (key, value) = list[at.expect("the place is inside")];
+        judge(
+            &store,
+            &pairs,
+            |mutant| {
+                let (mut new_key, mut new_value) = (key.clone(), value.clone());
+                let place = place as usize;
+                match place.checked_sub(key.len()) {
+                    None => new_key[place] ^= by,
+                    Some(place) => new_value[place] ^= by,
+                }
+                mutant.remove(key);
+                mutant.insert(new_key, new_value);
+            },
+            &mut changed,
+        );
+    }
+    println!(
+        "{file}: {} pairs, {bytes} bytes; pairs deleted: {} found, {} legal, 0 missed; \
+         bytes changed: {} found, {} legal, 0 missed",
+        list.len(),
+        deleted.found,
+        deleted.legal,
+        changed.found,
+        changed.legal
+    );
+    assert!(deleted.found > 0 && changed.found > 0);
+}
+
+/// Up to `limit` numbers below `count`, evenly spread but not in step with anything.
+fn spread(count: u64, limit: u64) -> impl Iterator<Item = u64> {
+    let step = (count / limit.max(1)).max(1);
+    (0..count.div_ceil(step)).map(move |n| {
+        let jitter = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        (n * step + jitter % step).min(count - 1)
+    })
+}
+
+fn judge(store: &MemoryStore, pairs: &Pairs, change: impl FnOnce(&mut Pairs), tally: &mut Tally) {
+    let mut mutant = pairs.clone();
+    change(&mut mutant);
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    let mut touched = Vec::new();
+    for (key, _) in pairs.iter().filter(|(key, _)| !mutant.contains_key(*key)) {
+        kv.remove(key).expect("remove");
+        touched.push(key);
+    }
+    for (key, value) in mutant.iter().filter(|(key, value)| pairs.get(*key) != Some(value)) {
+        kv.put(key, value).expect("put");
+        touched.push(key);
+    }
+    let healthy = is_healthy(&mutant);
+    let mut findings = Vec::new();
+    let report = check(&*kv, &Options::default(), &mut |f| findings.push(f.to_string()));
+    let report = report.expect("damage is no error");
+    let at: Vec<_> = touched.iter().map(|key| hex(key)).collect();
+    if healthy {
+        assert!(report.is_clean(), "healthy, but (at {at:?}): {findings:#?}");
+        tally.legal += 1;
+    } else {
+        assert!(report.findings > 0, "missed: at {at:?}");
+        tally.found += 1;
+        mend(&mut *kv, &at);
+    }
+    kv.rollback();
+}
+
+/// Repair either refuses and changes nothing, or leaves a healthy database.
+fn mend(kv: &mut (dyn KvTransaction + Send), at: &[String]) {
+    let before = pairs_of(kv);
+    let repaired =
+        repair(kv, &Options::default(), &mut |_| {}, &mut |_| {}, &mut |_| Ok(())).expect("repair");
+    let after = pairs_of(kv);
+    if repaired.left.unrepairable > 0 {
+        assert_eq!(before, after, "refused, but changed at {at:?}");
+    } else {
+        assert!(is_healthy(&after), "repaired, but not healthy: at {at:?}");
+    }
+}
+
+fn load(file: &str) -> MemoryStore {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let store = MemoryStore::new();
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    match std::fs::File::open(data.join(file)) {
+        Ok(plain) => xml::load(&mut *kv, plain),
+        Err(_) => {
+            let gz = std::fs::File::open(data.join(format!("{file}.gz"))).expect("test data");
+            xml::load(&mut *kv, GzDecoder::new(gz))
+        }
+    }
+    .expect("a dump");
+    kv.commit().expect("commit");
+    store
+}
+
+fn all(store: &MemoryStore) -> Pairs {
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    pairs_of(&*kv)
+}
+
+fn pairs_of(kv: &(dyn KvTransaction + Send)) -> Pairs {
+    kv.scan(KeySpan::FULL, Direction::Forward)
+        .expect("scan")
+        .map(|pair| pair.map(|(key, value)| (key.into_owned(), value.into_owned())).expect("pair"))
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
