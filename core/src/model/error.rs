@@ -117,7 +117,7 @@ pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
             return error.is_retryable();
         }
         if let Some(error) = current.downcast_ref::<KvError>() {
-            return matches!(error, KvError::Retry(_));
+            return error.is_retryable();
         }
         error = current.source();
     }

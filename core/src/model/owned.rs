@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use permazen_kv::{
     Blob, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair, Result,
-    Scan, SharedRead, TxOptions,
+    Scan, SharedRead, TxOptions, Watch, Writes,
 };
 use self_cell::self_cell;
 
@@ -73,6 +73,17 @@ impl KvRead for OwnedTransaction {
         self.read(|tx| tx.at_most(min, max))
     }
 
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        self.with_dependent(|_, tx| match tx {
+            Some(tx) => tx.encode_counter(count),
+            None => count.to_be_bytes(),
+        })
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
+        self.read(|tx| tx.decode_counter(value))
+    }
+
     fn max_key_len(&self) -> usize {
         self.with_dependent(|_, tx| tx.as_ref().map_or(usize::MAX, |tx| tx.max_key_len()))
     }
@@ -89,6 +100,10 @@ impl KvWrite for OwnedTransaction {
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
         self.write(|tx| tx.remove_span(span))
+    }
+
+    fn apply(&mut self, writes: &Writes) -> Result<()> {
+        self.write(|tx| tx.apply(writes))
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
@@ -111,6 +126,14 @@ impl KvTransaction for OwnedTransaction {
 
     fn snapshot(&self) -> Result<SharedRead> {
         self.read(|tx| tx.snapshot())
+    }
+
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        self.write(|tx| tx.watch(key))
+    }
+
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        self.with_dependent(|_, tx| tx.as_ref().and_then(|tx| tx.untracked()))
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {

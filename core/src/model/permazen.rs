@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use permazen_kv::KvDatabase;
+use permazen_kv::{KvDatabase, TxOptions};
 
 use super::binding::Bindings;
 use super::differences::one_line;
@@ -105,7 +105,8 @@ pub struct Builder {
     encodings: Option<Arc<EncodingRegistry>>,
     models: Vec<ModelInfo>,
     allow_new_schema: bool,
-    schema_removal: SchemaRemoval,
+    schema_removal: Option<SchemaRemoval>,
+    kv_options: TxOptions,
     retry: Retry,
 }
 
@@ -138,9 +139,16 @@ impl Builder {
         self
     }
 
-    /// When recorded schemas without objects are dropped.
+    /// When recorded schemas without objects are dropped. Unless said otherwise that is when the configuration changes,
+    /// and never if new schemas are not allowed.
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
-        self.schema_removal = removal;
+        self.schema_removal = Some(removal);
+        self
+    }
+
+    /// Options of the key/value store's transactions, such as how long to wait for the right to write.
+    pub fn kv_options(mut self, options: TxOptions) -> Self {
+        self.kv_options = options;
         self
     }
 
@@ -162,8 +170,11 @@ impl Builder {
             Some(encodings) => Database::with_encodings(self.kv, encodings),
             None => Database::new(self.kv),
         };
-        let config =
-            TransactionConfig::new(Arc::clone(&schema))?.schema_removal(self.schema_removal);
+        let usual =
+            if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
+        let removal = self.schema_removal.unwrap_or(usual);
+        let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
+        let config = config.kv_options(self.kv_options);
         // Looking whether the schema is recorded drops none.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let config = config.allow_new_schema(self.allow_new_schema);
@@ -229,7 +240,8 @@ impl Permazen {
             encodings: None,
             models: Vec::new(),
             allow_new_schema: true,
-            schema_removal: SchemaRemoval::default(),
+            schema_removal: None,
+            kv_options: TxOptions::default(),
             retry: Retry::default(),
         }
     }

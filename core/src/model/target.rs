@@ -19,7 +19,7 @@ use crate::id::ObjId;
     label = "not a model",
     note = "add `#[derive(PermazenObject)]` to the struct"
 )]
-pub trait Model: Target + 'static {
+pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// The generated accessors.
     type Fields<'t>: Accessors<'t>;
 
