@@ -59,7 +59,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     for change in db.write(change_things)? {
         println!("{change}");
     }
-    check(&*store)
+    check(&store)
 }
 
 /// A copy of the sample database in a new directory.
