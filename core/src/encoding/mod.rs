@@ -70,6 +70,7 @@
 mod array;
 mod base64;
 mod builtin;
+mod byte_array;
 mod convert;
 mod dynamic;
 mod encoding_id;
@@ -104,6 +105,7 @@ pub use array::ArrayEncoding;
 #[doc(hidden)]
 pub use array::ArrayHooks;
 pub use builtin::{Void, ids};
+pub use byte_array::ByteArray;
 pub use dynamic::{Encoding, EncodingKind, Primitive};
 pub use encoding_id::EncodingId;
 pub use enumeration::{EnumArrayEncoding, EnumEncoding};

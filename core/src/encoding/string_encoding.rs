@@ -1,6 +1,7 @@
 //! The registered encoding `String`, and strings as Rust types.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::error::invalid;
 use super::string::{self, JavaString};
@@ -16,6 +17,10 @@ impl Encodable for String {
 
     fn encoding_id() -> EncodingId {
         EncodingId::known("String")
+    }
+
+    fn nullable_encoding() -> Arc<dyn Encoding> {
+        Arc::new(StringEncoding::nullable())
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -66,6 +71,10 @@ impl Encodable for JavaString {
 
     fn encoding_id() -> EncodingId {
         EncodingId::known("String")
+    }
+
+    fn nullable_encoding() -> Arc<dyn Encoding> {
+        Arc::new(StringEncoding::nullable())
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::array::{self, ArrayHooks};
+use super::array::{self, ArrayEncoding, ArrayHooks};
 use super::dynamic::wrong_type;
 use super::error::invalid;
 use super::{
@@ -132,6 +132,12 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const ARRAY: Option<ArrayHooks<Self>> = None;
 
+    /// The encoding with null.
+    #[doc(hidden)]
+    fn nullable_encoding() -> Arc<dyn Encoding> {
+        Arc::new(TypedEncoding::<Self>::nullable())
+    }
+
     /// Whether reading a value tells if its bytes are the ones writing gives.
     #[doc(hidden)]
     fn is_canonical(_reader: &mut Reader<'_>) -> Option<Result<bool>> {
@@ -243,11 +249,7 @@ impl<T: Encodable> FieldType for T {
     }
 
     fn encoding() -> Arc<dyn Encoding> {
-        Arc::new(if T::NULLABLE {
-            TypedEncoding::<T>::nullable()
-        } else {
-            TypedEncoding::<T>::not_null()
-        })
+        if T::NULLABLE { T::nullable_encoding() } else { Arc::new(TypedEncoding::<T>::not_null()) }
     }
 
     #[inline]
@@ -307,7 +309,7 @@ impl<T: Encodable> FieldType for Option<T> {
     }
 
     fn encoding() -> Arc<dyn Encoding> {
-        Arc::new(TypedEncoding::<T>::nullable())
+        T::nullable_encoding()
     }
 
     #[inline]
@@ -545,6 +547,16 @@ impl<T: FieldType> Encodable for Box<[T]> {
         let element = T::encoding_id();
         // 255 dimensions need 255 nested types.
         element.array().unwrap_or(element)
+    }
+
+    fn nullable_encoding() -> Arc<dyn Encoding> {
+        match &T::ARRAY {
+            Some(_) => Arc::new(TypedEncoding::<Self>::nullable()),
+            None => match ArrayEncoding::new(T::encoding()) {
+                Ok(encoding) => Arc::new(encoding),
+                Err(_) => Arc::new(TypedEncoding::<Self>::nullable()),
+            },
+        }
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -1,0 +1,701 @@
+//! Encodings through the public interface: properties of all of them, and the typed side.
+
+use std::cmp::Ordering;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use permazen::encoding::number::{
+    BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
+    LongSummaryStatistics,
+};
+use permazen::encoding::textual::{FilePath, InternetAddress, Pattern, Uri};
+use permazen::encoding::time::{
+    Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, MonthDay, OffsetDateTime,
+    OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
+};
+use permazen::encoding::{
+    ByteArray, Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
+    EnumEncoding, EnumValue, FieldType, JavaChar, JavaString, Reader, ReferenceEncoding, Result,
+    TypedEncoding, UnknownEncoding, Uuid, Value, Void, string, uint,
+};
+use permazen::{ObjId, ObjIdGenerator, StorageId};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn encoded<T: FieldType>(value: &T) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.encode_to(&mut out).expect("storable");
+    out
+}
+
+/// What holds for every value: it is read back from its bytes, its text and its dynamic form, and every way of
+/// writing gives the same bytes.
+fn check_value<T: Encodable + PartialEq>(value: &T) {
+    let bytes = encoded(value);
+    assert_eq!(&T::decode_all(&bytes).expect("just written"), value);
+    assert_eq!(encoded(&Some(value.clone())).last(), bytes.last());
+    let mut reader = Reader::new(&bytes);
+    T::skip_encoded(&mut reader).expect("just written");
+    assert!(reader.is_empty());
+    for end in 0..bytes.len() {
+        assert!(T::decode_all(&bytes[..end]).is_err(), "{value:?} cut to {end}");
+        assert!(
+            T::skip_encoded(&mut Reader::new(&bytes[..end])).is_err(),
+            "{value:?} skipped when cut to {end}"
+        );
+    }
+
+    let encoding = T::encoding();
+    let dynamic = value.to_value();
+    assert_eq!(encoding.encode_all(&dynamic).expect("storable"), bytes);
+    assert_eq!(encoding.decode_all(&bytes).expect("just written"), dynamic);
+    encoding.check_canonical(&bytes).expect("just written");
+    assert_eq!(&T::from_value(&dynamic).expect("of this type"), value);
+    assert_eq!(&dynamic.get::<T>().expect("of this type"), value);
+    assert_eq!(encoding.to_text(&dynamic).expect("not null"), value.to_text());
+    let mut reader = Reader::new(&bytes);
+    encoding.skip(&mut reader).expect("just written");
+    assert!(reader.is_empty());
+}
+
+fn check_text<T: Encodable + PartialEq>(value: &T) {
+    let text = value.to_text();
+    assert_eq!(&T::from_text(&text).expect("just printed"), value, "{text:?}");
+}
+
+/// The order of two values is that of their bytes, and null comes last.
+fn check_order<T: Encodable>(a: &T, b: &T, order: Ordering) {
+    assert_eq!(encoded(a).cmp(&encoded(b)), order, "{a:?} and {b:?}");
+    assert_eq!(a.to_value().cmp(&b.to_value()), order, "{a:?} and {b:?}");
+    assert!(encoded(&Some(a.clone())) < encoded(&None::<T>));
+    assert!(a.to_value() < Value::Null);
+}
+
+macro_rules! properties {
+    ($($name:ident: $type:ty = $strategy:expr, text $text:literal;)*) => {
+        mod ordered {
+            use super::*;
+            proptest! {
+                $(#[test]
+                fn $name(a in $strategy, b in $strategy) {
+                    let (a, b): ($type, $type) = (a, b);
+                    check_value(&a);
+                    check_order(&a, &b, a.cmp(&b));
+                    check_order(&a, &a, Ordering::Equal);
+                    if $text {
+                        check_text(&a);
+                    }
+                })*
+            }
+        }
+    };
+}
+
+fn any_string() -> impl Strategy<Value = JavaString> {
+    let unit = prop_oneof![0u16..0x300, any::<u16>(), 0xd7f0u16..0xe010, 0xfff0u16..=0xffff];
+    vec(unit, 0..12).prop_map(|units| JavaString::from_units(&units))
+}
+
+fn any_long() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        any::<i64>(),
+        -400i64..400,
+        (0u32..64, any::<i64>()).prop_map(|(shift, number)| number >> shift)
+    ]
+}
+
+fn any_integer() -> impl Strategy<Value = BigInteger> {
+    prop_oneof![
+        any_long().prop_map(BigInteger::from),
+        vec(any::<u8>(), 0..40).prop_map(|bytes| BigInteger::from_signed_bytes(&bytes))
+    ]
+}
+
+fn any_decimal() -> impl Strategy<Value = BigDecimal> {
+    let storable = |decimal: &BigDecimal| !decimal.is_zero() || decimal.scale() >= 0;
+    (any_integer(), prop_oneof![-20i32..20, -100_000i32..100_000])
+        .prop_map(|(unscaled, scale)| BigDecimal::new(&unscaled, scale))
+        .prop_filter("zero with a negative scale cannot be stored", storable)
+}
+
+fn any_instant() -> impl Strategy<Value = Instant> {
+    let seconds = prop_oneof![
+        Instant::MIN.epoch_second()..=Instant::MAX.epoch_second(),
+        -100_000_000_000i64..100_000_000_000
+    ];
+    (seconds, 0i64..1_000_000_000)
+        .prop_map(|(second, nano)| Instant::new(second, nano).expect("in range"))
+}
+
+fn any_local_date() -> impl Strategy<Value = LocalDate> {
+    prop_oneof![LocalDate::MIN.epoch_day()..=LocalDate::MAX.epoch_day(), -1_000_000i64..1_000_000]
+        .prop_map(|day| LocalDate::from_epoch_day(day).expect("in range"))
+}
+
+fn any_local_time() -> impl Strategy<Value = LocalTime> {
+    let unit = prop_oneof![
+        Just(1i64),
+        Just(1000),
+        Just(1_000_000),
+        Just(1_000_000_000),
+        Just(60_000_000_000)
+    ];
+    (0..=LocalTime::MAX.nano_of_day(), unit)
+        .prop_map(|(nano, unit)| LocalTime::from_nano_of_day(nano / unit * unit).expect("in range"))
+}
+
+fn any_local_date_time() -> impl Strategy<Value = LocalDateTime> {
+    (any_local_date(), any_local_time()).prop_map(|(date, time)| LocalDateTime::new(date, time))
+}
+
+fn any_offset() -> impl Strategy<Value = ZoneOffset> {
+    prop_oneof![-64_800i32..=64_800, (-72i32..=72).prop_map(|quarter| quarter * 900)]
+        .prop_map(|seconds| ZoneOffset::from_seconds(seconds).expect("in range"))
+}
+
+fn any_offset_date_time() -> impl Strategy<Value = OffsetDateTime> {
+    (any_local_date_time(), any_offset())
+        .prop_map(|(local, offset)| OffsetDateTime::from_local(local, offset))
+}
+
+fn any_zone() -> impl Strategy<Value = ZoneId> {
+    let region = prop::sample::select(vec![
+        "America/New_York",
+        "Europe/Vienna",
+        "Asia/Kathmandu",
+        "Australia/Lord_Howe",
+        "UTC",
+        "Etc/GMT+5",
+    ]);
+    prop_oneof![
+        any_offset().prop_map(ZoneId::from),
+        region.prop_map(|id| ZoneId::new(id).expect("in the database"))
+    ]
+}
+
+fn any_zoned() -> impl Strategy<Value = ZonedDateTime> {
+    let seconds = -62_000_000_000i64..250_000_000_000;
+    (seconds, 0i64..1_000_000_000, any_zone()).prop_map(|(second, nano, zone)| {
+        ZonedDateTime::new(Instant::new(second, nano).expect("in range"), zone).expect("in range")
+    })
+}
+
+fn any_uuid() -> impl Strategy<Value = Uuid> {
+    any::<u128>().prop_map(Uuid::from_u128)
+}
+
+fn any_ints() -> impl Strategy<Value = Box<[i32]>> {
+    vec(any::<i32>(), 0..4).prop_map(Into::into)
+}
+
+fn any_ipv6() -> impl Strategy<Value = Ipv6Addr> {
+    let segments = prop::array::uniform8(prop_oneof![Just(0u16), any::<u16>()]);
+    segments.prop_map(Ipv6Addr::from).prop_filter("mapped addresses cannot be stored", |address| {
+        address.to_ipv4_mapped().is_none()
+    })
+}
+
+properties! {
+    booleans: bool = any::<bool>(), text true;
+    bytes: i8 = any::<i8>(), text true;
+    shorts: i16 = any::<i16>(), text true;
+    ints: i32 = any_long().prop_map(|number| number as i32), text true;
+    longs: i64 = any_long(), text true;
+    chars: JavaChar = any::<u16>().prop_map(JavaChar), text true;
+    strings: JavaString = any_string(), text true;
+    boolean_arrays: Box<[bool]> = vec(any::<bool>(), 0..12).prop_map(Into::into), text true;
+    byte_arrays: Box<[i8]> = vec(any::<i8>(), 0..40).prop_map(Into::into), text true;
+    unsigned_byte_arrays: ByteArray = vec(any::<u8>(), 0..40).prop_map(Into::into), text true;
+    short_arrays: Box<[i16]> = vec(any::<i16>(), 0..24).prop_map(Into::into), text true;
+    int_arrays: Box<[i32]> = vec(any_long().prop_map(|number| number as i32), 0..24).prop_map(Into::into), text true;
+    long_arrays: Box<[i64]> = vec(any_long(), 0..24).prop_map(Into::into), text true;
+    char_arrays: Box<[JavaChar]> = vec(any::<u16>().prop_map(JavaChar), 0..8).prop_map(Into::into), text true;
+    big_integers: BigInteger = any_integer(), text true;
+    big_decimals: BigDecimal = any_decimal(), text true;
+    bit_sets: BitSet = vec(0usize..200, 0..10).prop_map(|bits| bits.into_iter().collect()), text true;
+    uuids: Uuid = any_uuid(), text true;
+    int_statistics: IntSummaryStatistics = (any_long(), 0i64..9, any::<i32>(), any::<i32>())
+        .prop_map(|(sum, count, a, b)| IntSummaryStatistics::new(sum, count, a.min(b), a.max(b)).expect("valid")), text true;
+    long_statistics: LongSummaryStatistics = (any_long(), 0i64..9, any_long(), any_long())
+        .prop_map(|(sum, count, a, b)| LongSummaryStatistics::new(sum, count, a.min(b), a.max(b)).expect("valid")), text true;
+    double_statistics: DoubleSummaryStatistics = (any::<f64>(), 0i64..9, any::<f64>(), any::<f64>())
+        .prop_map(|(sum, count, a, b)| DoubleSummaryStatistics::new(sum, count, a.min(b), a.max(b)).unwrap_or(DoubleSummaryStatistics::EMPTY)),
+        text true;
+    // Years before 1 and after 9999 print texts that read back as others.
+    java_dates: Date = any_long().prop_map(Date::from_millis), text false;
+    recent_java_dates: Date = (-62_135_000_000_000i64..253_402_000_000_000).prop_map(Date::from_millis), text true;
+    instants: Instant = any_instant(), text true;
+    durations: Duration = (any_long(), 0i64..1_000_000_000).prop_map(|(second, nano)| Duration::new(second, nano).expect("in range")), text true;
+    local_dates: LocalDate = any_local_date(), text true;
+    local_times: LocalTime = any_local_time(), text true;
+    local_date_times: LocalDateTime = any_local_date_time(), text true;
+    month_days: MonthDay = (1u8..=12, 1u8..=29).prop_map(|(month, day)| MonthDay::new(month, day).expect("exists")), text true;
+    years: Year = (-9999i32..999_999_999).prop_map(|year| Year::new(year).expect("in range")), text true;
+    year_months: YearMonth = (-999_999_999i32..=9999, 1u8..=12).prop_map(|(year, month)| YearMonth::new(year, month).expect("in range")), text true;
+    periods: Period = any::<[i32; 3]>().prop_map(|[years, months, days]| Period { years, months, days }), text true;
+    zone_offsets: ZoneOffset = any_offset(), text true;
+    zones: ZoneId = any_zone(), text true;
+    offset_times: OffsetTime = (any_local_time(), any_offset()).prop_map(|(time, offset)| OffsetTime::new(time, offset)), text true;
+    offset_date_times: OffsetDateTime = any_offset_date_time(), text true;
+    zoned_date_times: ZonedDateTime = any_zoned(), text true;
+    ipv4: Ipv4Addr = any::<u32>().prop_map(Ipv4Addr::from), text true;
+    ipv6: Ipv6Addr = any_ipv6(), text true;
+    ip: IpAddr = prop_oneof![any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())), any_ipv6().prop_map(IpAddr::V6)], text true;
+    files: FilePath = "[a-z./ ]{0,12}".prop_map(|path| FilePath::new(&path)), text true;
+    uris: Uri = "[a-z]{1,4}:(//[a-z.]{1,8})?(/[a-z%é]{0,3}41)?(\\?[a-z=&]{0,5})?".prop_filter_map("a URI", |uri| Uri::new(&uri).ok()), text true;
+    patterns: Pattern = "[a-c.*+?|()\\[\\]]{0,6}".prop_filter_map("a pattern", |pattern| Pattern::new(&pattern).ok()), text true;
+    addresses: InternetAddress = "([A-Z][a-z .]{0,8} )?<[a-z.]{1,5}@[a-z.]{1,5}>"
+        .prop_filter_map("an address", |address| InternetAddress::new(&address).ok()), text true;
+}
+
+fn nullable<T: Encodable>(
+    item: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Box<[Option<T>]>> {
+    vec(prop::option::of(item), 0..5).prop_map(Into::into)
+}
+
+/// Arrays compare element by element, null last, a shorter array before those it is the beginning of.
+fn check_arrays<T: Encodable + Ord>(a: Box<[Option<T>]>, b: Box<[Option<T>]>) {
+    check_value(&a);
+    check_text(&a);
+    let null_last = |array: &[Option<T>]| -> Vec<(bool, Option<T>)> {
+        array.iter().map(|item| (item.is_none(), item.clone())).collect()
+    };
+    check_order(&a, &b, null_last(&a).cmp(&null_last(&b)));
+}
+
+proptest! {
+    #[test]
+    fn string_arrays(a in nullable(any_string()), b in nullable(any_string())) {
+        check_arrays(a, b);
+    }
+
+    #[test]
+    fn date_arrays(a in nullable(any_local_date()), b in nullable(any_local_date())) {
+        check_arrays(a, b);
+    }
+
+    #[test]
+    fn uuid_arrays(a in nullable(any_uuid()), b in nullable(any_uuid())) {
+        check_arrays(a, b);
+    }
+
+    #[test]
+    fn int_array_arrays(a in nullable(any_ints()), b in nullable(any_ints())) {
+        check_arrays(a, b);
+    }
+
+    #[test]
+    fn string_array_arrays(a in nullable(nullable(any_string()))) {
+        check_value(&a);
+        check_text(&a);
+    }
+
+    #[test]
+    fn floats(a in any::<f32>(), b in any::<f32>()) {
+        check_value(&a);
+        check_text(&a);
+        check_order(&a, &b, a.total_cmp(&b));
+    }
+
+    #[test]
+    fn doubles(a in any::<f64>(), b in any::<f64>()) {
+        check_value(&a);
+        check_text(&a);
+        check_order(&a, &b, a.total_cmp(&b));
+    }
+
+    #[test]
+    fn float_arrays(items in vec(any::<f64>(), 0..24)) {
+        let narrow: Box<[f32]> = items.iter().map(|&item| item as f32).collect();
+        check_value(&narrow);
+        check_text(&narrow);
+        let items: Box<[f64]> = items.into();
+        check_value(&items);
+        check_text(&items);
+    }
+
+    /// Rust text and strings of Java's are the same encoding.
+    #[test]
+    fn texts(text in any::<String>()) {
+        check_value(&text);
+        check_text(&text);
+        let mut bytes = encoded(&text);
+        prop_assert_eq!(&bytes, &encoded(&JavaString::from(text.as_str())));
+        let borrowed = string::read_cow(&mut Reader::new(&bytes)).expect("just written");
+        prop_assert_eq!(borrowed.as_ref(), text.as_str());
+        bytes.truncate(bytes.len() - 1);
+        prop_assert!(string::read_cow(&mut Reader::new(&bytes)).is_err());
+    }
+
+    #[test]
+    fn text_order(a in any::<String>(), b in any::<String>()) {
+        check_order(&a, &b, string::compare(&a, &b));
+    }
+}
+
+/// Every registered encoding, arrays of them, and those that schemas build.
+fn all_encodings() -> Vec<Arc<dyn Encoding>> {
+    let registry = EncodingRegistry::new();
+    let mut all: Vec<Arc<dyn Encoding>> = Vec::new();
+    for id in registry.ids() {
+        let array = id.array().expect("few dimensions");
+        let nested = array.array().expect("few dimensions");
+        all.extend([id, array, nested].iter().filter_map(|id| registry.get(id)));
+    }
+    let colours = || EnumEncoding::new(["RED", "GREEN", "BLUE"]).expect("identifiers");
+    all.push(Arc::new(colours()));
+    all.push(EnumArrayEncoding::build(colours(), 2).expect("two dimensions"));
+    all.push(Arc::new(ReferenceEncoding::new(None)));
+    all
+}
+
+#[test]
+fn the_catalogue_is_complete() {
+    assert_eq!(EncodingRegistry::new().ids().len(), 55);
+    assert_eq!(all_encodings().len(), 55 * 3 - 9 * 2 + 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Any bytes are refused or read as a value that then is written and read back as the same.
+    #[test]
+    fn any_bytes(bytes in prop_oneof![vec(any::<u8>(), 0..40), vec(prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0xff), any::<u8>()], 0..16)]) {
+        for encoding in all_encodings() {
+            let mut reader = Reader::new(&bytes);
+            let read = encoding.decode(&mut reader);
+            let used = bytes.len() - reader.rest().len();
+            let mut skipper = Reader::new(&bytes);
+            let skipped = encoding.skip(&mut skipper);
+            let Ok(value) = read else { continue };
+            prop_assert!(skipped.is_ok(), "{} does not skip {:?}", encoding.name(), value);
+            prop_assert_eq!(bytes.len() - skipper.rest().len(), used, "{} skips {:?}", encoding.name(), value);
+            prop_assert!(used > 0);
+            // A few values can be read but not written, all of them zero with a negative scale or the like.
+            let Ok(canonical) = encoding.encode_all(&value) else { continue };
+            prop_assert_eq!(encoding.decode_all(&canonical).expect("just written"), value.clone());
+            if !encoding.name().starts_with("ZonedDateTime") {
+                prop_assert_eq!(encoding.check_canonical(&bytes[..used]).is_ok(), canonical == bytes[..used]);
+            }
+            prop_assert_eq!(encoding.to_text(&value).is_err(), value.is_null());
+        }
+    }
+
+    /// Any text is refused or read as a value.
+    #[test]
+    fn any_text(text in prop_oneof![any::<String>(), "[-+0-9:.TZPYMDHS\\[\\]\", nulE/@\\\\(){}]{0,24}"]) {
+        for encoding in all_encodings() {
+            let Ok(value) = encoding.from_text(&text) else { continue };
+            let Ok(bytes) = encoding.encode_all(&value) else { continue };
+            prop_assert_eq!(encoding.decode_all(&bytes).expect("just written"), value);
+        }
+    }
+}
+
+#[test]
+fn cut_values_are_refused() {
+    for (alias, text) in [
+        ("float", "1.5"),
+        ("UUID", "1-2-3-4-5"),
+        ("Inet4Address", "1.2.3.4"),
+        ("BigInteger", "123456789"),
+        ("long", "1234567890123"),
+    ] {
+        let encoding =
+            EncodingRegistry::new().find_alias(alias).expect("an alias").expect("built in");
+        let bytes =
+            encoding.encode_all(&encoding.from_text(text).expect("valid")).expect("storable");
+        for end in 0..bytes.len() {
+            assert_eq!(
+                encoding.decode(&mut Reader::new(&bytes[..end])),
+                Err(EncodingError::Truncated),
+                "{alias}"
+            );
+            assert_eq!(
+                encoding.skip(&mut Reader::new(&bytes[..end])),
+                Err(EncodingError::Truncated),
+                "{alias}"
+            );
+        }
+    }
+}
+
+#[test]
+fn mapped_addresses() {
+    let mapped: Ipv6Addr = "::ffff:1.2.3.4".parse().expect("an address");
+    let mut out = vec![7];
+    assert!(mapped.encode_to(&mut out).is_err());
+    assert_eq!(out, [7]);
+    assert_eq!(encoded(&IpAddr::V6(mapped)), [4, 1, 2, 3, 4]);
+}
+
+#[test]
+fn unknown_properties_pass() {
+    for pattern in [
+        "\\p{IsNewScript}",
+        "\\p{InNewBlock}",
+        "\\p{javaNewMethod}",
+        "\\p{sc=NewScript}",
+        "\\p{Lu}",
+        "\\pL",
+        "[\\p{Alpha}&&[^a-c]]",
+    ] {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern}");
+    }
+    for pattern in [
+        "\\p{Nothing}",
+        "\\p{}",
+        "\\p",
+        "\\p{Lu",
+        "(?<n>a)(?<n>b)",
+        "(?<=a*)b",
+        "\\k<x>",
+        "a{2,1}",
+        "[b-a]",
+        "(?z)",
+        "x{,3}",
+        "\\",
+        "\\y",
+    ] {
+        assert!(Pattern::new(pattern).is_err(), "{pattern}");
+    }
+    for pattern in [
+        "(?<n>a)\\k<n>",
+        "(?<=a{1,3})b",
+        "\\Q[*\\E]",
+        "(?x) a b # comment (",
+        "a{2}{3}",
+        "[]a]",
+        "[^]]",
+        "[a&&b]",
+        "\\x{1F600}",
+        "\\07",
+        "}",
+        "]",
+    ] {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern}");
+    }
+}
+
+#[test]
+fn null_needs_an_option() {
+    assert!(matches!(String::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
+    assert_eq!(Option::<String>::decode_all(&[0xff]), Ok(None));
+    assert!(matches!(Uuid::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
+    assert!(matches!(String::from_value(&Value::Null), Err(EncodingError::NullValue(_))));
+    assert!(i32::decode_all(&[0xff]).is_err());
+    assert_eq!(Option::<i32>::decode_all(&[0xff]), Ok(None));
+    assert_eq!(<i32 as FieldType>::encoding_id(), EncodingId::from_alias("int").expect("an alias"));
+    assert_eq!(Option::<i32>::encoding_id(), EncodingId::from_alias("Integer").expect("an alias"));
+    assert_eq!(
+        Option::<Box<[Option<String>]>>::encoding_id(),
+        EncodingId::from_alias("String[]").expect("an alias")
+    );
+    assert_eq!(i32::field_default(), Some(0));
+    assert_eq!(String::field_default(), None);
+    assert_eq!(Option::<i32>::field_default(), Some(None));
+    assert_eq!(encoded(&None::<Void>), [0xff]);
+    assert!(Box::<[String]>::decode_all(&[1, 0xff, 0]).is_err());
+}
+
+#[test]
+fn unpaired_surrogates() {
+    let lone = JavaString::from_units(&[0x61, 0xd800]);
+    let bytes = encoded(&lone);
+    assert!(matches!(String::decode_all(&bytes), Err(EncodingError::Invalid(_))));
+    assert_eq!(JavaString::decode_all(&bytes), Ok(lone.clone()));
+    assert_eq!(lone.to_value(), Value::Utf16(lone.clone()));
+    assert_eq!(Value::Utf16("abc".into()), Value::from("abc"));
+    // U+FFFF sorts after U+1F600, whose units are surrogates.
+    assert!(JavaString::from("\u{1f600}") < JavaString::from("\u{ffff}"));
+}
+
+#[test]
+fn widening_is_for_primitives_without_null() {
+    let registry = EncodingRegistry::new();
+    let encode = |alias: &str, value: Value| {
+        registry.find_alias(alias).expect("an alias").expect("built in").encode_all(&value)
+    };
+    assert_eq!(encode("int", Value::Byte(5)), Ok(vec![0x84]));
+    assert_eq!(encode("int", Value::Char(JavaChar(5))), Ok(vec![0x84]));
+    assert_eq!(encode("long", Value::Short(5)), Ok(vec![0x84]));
+    assert_eq!(encode("double", Value::Float(1.0)), Ok(vec![0xbf, 0xf0, 0, 0, 0, 0, 0, 0]));
+    assert!(encode("int", Value::Long(5)).is_err());
+    assert!(encode("Integer", Value::Byte(5)).is_err());
+    assert!(matches!(encode("int", Value::Null), Err(EncodingError::NullValue(_))));
+}
+
+/// A string that is stored as one, the usual base of an own encoding (encodings X33).
+#[derive(Debug, Clone, PartialEq)]
+struct Tag(String);
+
+impl Encodable for Tag {
+    const PREFIX_FF: bool = false;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::new("urn:fdc:example.com:2026:tag").expect("a URN")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        string::write(&self.0, out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        string::read(reader).map(Tag)
+    }
+
+    fn to_text(&self) -> String {
+        self.0.to_text()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        String::from_text(text).map(Tag)
+    }
+}
+
+/// A type without null, which therefore has a default (encodings X34).
+#[derive(Debug, Clone, PartialEq)]
+struct Level(u32);
+
+impl Encodable for Level {
+    const PREFIX_FF: bool = false;
+    const NULLABLE: bool = false;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::new("urn:fdc:example.com:2026:level").expect("a URN")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        uint::write(self.0, out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        uint::read(reader).map(Level)
+    }
+
+    fn to_text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        text.parse()
+            .map(Level)
+            .map_err(|_| EncodingError::Invalid(format!("invalid level {text:?}")))
+    }
+
+    fn default_value() -> Option<Self> {
+        Some(Level(0))
+    }
+}
+
+#[test]
+fn own_encodings() {
+    let registry = EncodingRegistry::new();
+    assert_eq!(registry.add::<Tag>(), Ok(true));
+    assert_eq!(registry.add::<Tag>(), Ok(false));
+    assert_eq!(registry.add::<Level>(), Ok(true));
+    assert_eq!(encoded(&Tag("x".into())), [0x78, 0]);
+    assert_eq!(encoded(&None::<Tag>), [0xff]);
+    check_value(&Tag("é".into()));
+    check_value(&Level(7));
+    assert_eq!(Level::encoding().default_bytes(), Some(&[0][..]));
+    assert_eq!(Level::encoding().default_value(), Some(Level(0).to_value()));
+    assert!(Level::encoding().encode_all(&Value::Null).is_err());
+    let tags: Box<[Option<Tag>]> = Box::new([None, Some(Tag("x".into()))]);
+    check_value(&tags);
+    let found = registry
+        .get(&Option::<Box<[Option<Tag>]>>::encoding_id())
+        .expect("arrays of what is registered");
+    assert_eq!(found.encode_all(&tags.to_value()), Ok(encoded(&tags)));
+    let levels: Box<[Level]> = Box::new([Level(0), Level(300)]);
+    assert_eq!(encoded(&levels), [1, 0, 1, 0xfb, 49, 0]);
+    check_value(&levels);
+
+    // A value of one encoding is none of another, and one without an id or of arrays is not registered.
+    assert!(Tag::encoding().encode_all(&Level(1).to_value()).is_err());
+    assert!(registry.add_encoding(Arc::new(ReferenceEncoding::new(None))).is_err());
+    assert!(registry.add_encoding(Arc::new(TypedEncoding::<Box<[i32]>>::nullable())).is_err());
+}
+
+#[test]
+fn unknown_encodings_are_carried() {
+    let id = EncodingId::new("urn:fdc:example.com:2026:other").expect("a URN");
+    assert!(EncodingRegistry::new().get(&id).is_none());
+    let unknown = UnknownEncoding::new(id.clone());
+    let encoding: &dyn Encoding = &unknown;
+    let value = encoding.decode_all(&[1, 0xff, 3]).expect("any bytes");
+    assert_eq!(encoding.encode_all(&value), Ok(vec![1, 0xff, 3]));
+    assert_eq!(encoding.to_text(&value), Ok("01ff03".into()));
+    assert_eq!(encoding.from_text("01ff03"), Ok(value));
+    assert!(encoding.decode_all(&[]).is_err());
+}
+
+#[test]
+fn enums_check_name_and_ordinal() {
+    let colours = EnumEncoding::new(["RED", "GREEN", "BLUE"]).expect("identifiers");
+    let encoding: &dyn Encoding = &colours;
+    assert_eq!(encoding.encode_all(&Value::Enum(EnumValue::new("BLUE", 2))), Ok(vec![2]));
+    let wrong =
+        encoding.encode_all(&Value::Enum(EnumValue::new("BLUE", 1))).expect_err("wrong ordinal");
+    assert_eq!(wrong.to_string(), "enum value BLUE#1 has incorrect ordinal value 1 != 2");
+    let unknown =
+        encoding.encode_all(&Value::Enum(EnumValue::new("PINK", 3))).expect_err("unknown");
+    assert_eq!(unknown.to_string(), "unknown enum value PINK#3");
+    let beyond = encoding.decode_all(&[3]).expect_err("beyond the list");
+    assert_eq!(beyond.to_string(), "enum ordinal 3 not in the range [0..3)");
+    for bad in [&["null"][..], &["A", "A"], &["1a"], &[""]] {
+        assert!(EnumEncoding::new(bad.iter().copied()).is_err(), "{bad:?}");
+    }
+    assert!(EnumArrayEncoding::build(colours.clone(), 0).is_err());
+    assert!(EnumArrayEncoding::build(colours, 256).is_err());
+}
+
+#[test]
+fn references_are_restricted_when_written() {
+    let id: ObjId = "0b00000000000001".parse().expect("an id");
+    let allowed = [10, 300].into_iter().filter_map(StorageId::new).collect();
+    let restricted = ReferenceEncoding::new(Some(allowed));
+    let encoding: &dyn Encoding = &restricted;
+    assert!(matches!(
+        encoding.encode_all(&Value::Ref(id)),
+        Err(EncodingError::InvalidReference { .. })
+    ));
+    assert_eq!(encoding.decode_all(id.as_bytes()), Ok(Value::Ref(id)));
+    let generic = restricted.generic();
+    assert_eq!((&generic as &dyn Encoding).encode_all(&Value::Ref(id)), Ok(id.to_bytes().to_vec()));
+    assert!(!encoding.is_same(&generic));
+}
+
+#[test]
+fn object_ids_are_of_their_type() {
+    let mut ids = ObjIdGenerator::new().expect("random numbers");
+    for number in [1, 250, 251, 506, 507, 65_786, 65_787, 16_777_466, 16_777_467, StorageId::MAX] {
+        let storage_id = StorageId::new(number).expect("a storage id");
+        let id = ids.next_id(storage_id);
+        assert_eq!(id.storage_id(), storage_id);
+        assert!((ObjId::min(storage_id)..=ObjId::max(storage_id)).contains(&id));
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+    let storage_id = StorageId::new(10).expect("a storage id");
+    assert_ne!(ids.next_id(storage_id), ids.next_id(storage_id));
+    let of_seed = |seed| ObjIdGenerator::from_seed(seed).next_id(storage_id);
+    assert_eq!(of_seed(1), of_seed(1));
+}
+
+#[test]
+fn deep_arrays() {
+    let mut id = EncodingId::from_alias("String").expect("an alias");
+    for _ in 0..255 {
+        id = id.array().expect("up to 255 dimensions");
+    }
+    assert!(id.array().is_err());
+    let encoding = EncodingRegistry::new().get(&id).expect("arrays of any dimension");
+    assert!(encoding.decode_all(&[1; 300]).is_err());
+    let mut bytes = vec![1; 254];
+    bytes.extend([0; 255]);
+    let value = encoding.decode_all(&bytes).expect("one array in the other");
+    assert_eq!(encoding.encode_all(&value), Ok(bytes));
+}
