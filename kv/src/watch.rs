@@ -279,3 +279,59 @@ impl Slot {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeySpan;
+
+    fn put(keys: impl IntoIterator<Item = u8>) -> Writes {
+        let puts = keys.into_iter().map(|key| (vec![key], vec![])).collect();
+        Writes { puts, ..Writes::default() }
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_is_told_wrongly() {
+        let tracker = WatchTracker::new();
+        let watches: Vec<Watch> = (0..=CAPACITY).map(|_| tracker.watch(b"key")).collect();
+        assert_eq!(tracker.len(), CAPACITY);
+        assert!(watches[0].is_changed().unwrap());
+        assert!(!watches[1].is_changed().unwrap());
+        drop(watches);
+        assert!(tracker.is_empty());
+    }
+
+    #[test]
+    fn few_changes_and_many_find_the_same_watches() {
+        for filler in [0, 100] {
+            let tracker = WatchTracker::new();
+            let watches = [1, 2, 3, 4, 5].map(|key| tracker.watch(&[key]));
+            let mut writes = put((100..100 + filler).chain([2]));
+            writes.removes.add(KeySpan::new(&[4], Some(&[5])));
+            writes.adjusts.insert(vec![5], 1);
+            tracker.notify(&writes);
+            let told: Vec<bool> = watches.iter().map(|watch| watch.is_changed().unwrap()).collect();
+            assert_eq!(told, [false, true, false, true, true]);
+            assert_eq!(tracker.len(), 2);
+        }
+    }
+
+    #[test]
+    fn closing_ends_watches_present_and_future() {
+        let tracker = WatchTracker::new();
+        let watches = [tracker.watch(b"a"), tracker.watch(b"b")];
+        tracker.notify(&Writes { puts: [(b"a".to_vec(), vec![])].into(), ..Writes::default() });
+        tracker.close();
+        assert!(watches[0].wait().is_ok());
+        assert!(watches[1].wait_timeout(Duration::from_secs(9)).is_err());
+        assert!(tracker.watch(b"c").is_changed().is_err());
+        drop(tracker);
+        drop(watches);
+    }
+
+    #[test]
+    fn waiting_in_vain_ends() {
+        let tracker = WatchTracker::new();
+        assert!(!tracker.watch(b"a").wait_timeout(Duration::from_millis(2)).unwrap());
+    }
+}

@@ -124,9 +124,9 @@ impl<B: KvRead> MutableView<B> {
         Some(reads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records that `span` of the base was looked at, less what the changes hide at its start
-    /// (forward) or end (reverse).
-    fn record_span(&self, span: KeySpan<'_>, direction: Direction) {
+    /// Records that `span` of the base was looked at, less what removes hide at its start
+    /// (forward) or end (reverse), and less its first key if that is `put`.
+    fn record_span(&self, span: KeySpan<'_>, direction: Direction, put: Option<&[u8]>) {
         let Some(mut record) = self.record() else { return };
         let KeySpan { mut min, mut max } = span;
         let removes = &self.writes.removes;
@@ -148,7 +148,7 @@ impl<B: KvRead> MutableView<B> {
         if max.is_some_and(|max| min >= max) {
             return;
         }
-        if !self.writes.puts.is_empty() && self.writes.puts.contains_key(min) {
+        if put == Some(min) {
             let after = crate::key::next_key(min);
             record.add(KeySpan::new(&after, max));
         } else {

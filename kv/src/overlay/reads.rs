@@ -1,6 +1,7 @@
 //! The record of what was read.
 
-use crate::key::next_key;
+use std::collections::HashSet;
+
 use crate::{KeyRanges, KeySpan};
 
 /// Ranges read, put in order only when somebody asks.
@@ -10,21 +11,17 @@ use crate::{KeyRanges, KeySpan};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reads {
     ranges: KeyRanges,
-    /// Single keys, in the order they were read.
-    keys: Vec<Vec<u8>>,
+    /// Single keys.
+    keys: HashSet<Vec<u8>>,
     /// What the latest scan has read; adjoining steps extend it.
     scanned: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// As many keys may wait.
-const WAITING: usize = 4096;
-
 impl Reads {
     pub(super) fn add_key(&mut self, key: &[u8]) {
-        if self.keys.len() >= WAITING {
-            self.settle();
+        if !self.keys.contains(key) {
+            self.keys.insert(key.to_vec());
         }
-        self.keys.push(key.to_vec());
     }
 
     pub(super) fn add(&mut self, span: KeySpan<'_>) {
@@ -53,20 +50,14 @@ impl Reads {
         if let Some((min, max)) = self.scanned.take() {
             self.ranges.add(KeySpan::new(&min, max.as_deref()));
         }
-        self.settle();
+        let mut keys: Vec<Vec<u8>> = self.keys.drain().collect();
+        keys.sort_unstable();
+        keys.iter().for_each(|key| self.ranges.add_key(key));
         &self.ranges
     }
 
     pub(super) fn into_ranges(mut self) -> KeyRanges {
         self.ranges();
         self.ranges
-    }
-
-    fn settle(&mut self) {
-        self.keys.sort_unstable();
-        self.keys.dedup();
-        for key in self.keys.drain(..) {
-            self.ranges.add(KeySpan::new(&key, Some(&next_key(&key))));
-        }
     }
 }

@@ -88,9 +88,10 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 Direction::Reverse => self.puts.next_back(),
             };
         }
+        let put = self.next_put.map(|(key, _)| &key[..]);
         let order = match (&self.next_base, self.next_put) {
             (None, None) => {
-                self.record(None);
+                self.record(None, None);
                 return Ok(None);
             }
             (Some(_), None) => Ordering::Less,
@@ -114,13 +115,13 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 .map(|(key, value)| (Cow::Borrowed(&key[..]), Cow::Borrowed(&value[..])))
         };
         if let Some((key, _)) = &pair {
-            self.advance(key);
+            self.advance(key, put);
         }
         Ok(pair)
     }
 
     /// Records what was looked at to find `key`, and takes it off what is left.
-    fn advance(&mut self, key: &[u8]) {
+    fn advance(&mut self, key: &[u8], put: Option<&[u8]>) {
         if !self.track {
             return;
         }
@@ -129,11 +130,11 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 self.scratch.clear();
                 self.scratch.extend_from_slice(key);
                 self.scratch.push(0);
-                self.record(Some(&self.scratch));
+                self.record(Some(&self.scratch), put);
                 std::mem::swap(&mut self.min, &mut self.scratch);
             }
             Direction::Reverse => {
-                self.record(Some(key));
+                self.record(Some(key), put);
                 let max = self.max.get_or_insert_default();
                 max.clear();
                 max.extend_from_slice(key);
@@ -142,7 +143,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
     }
 
     /// Records what is left up to `bound`.
-    fn record(&self, bound: Option<&[u8]>) {
+    fn record(&self, bound: Option<&[u8]>, put: Option<&[u8]>) {
         if !self.track {
             return;
         }
@@ -151,7 +152,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
             (Direction::Forward, Some(max)) => (&self.min[..], Some(max)),
             (Direction::Reverse, Some(min)) => (min, self.max.as_deref()),
         };
-        self.view.record_span(KeySpan::new(min, max), self.direction);
+        self.view.record_span(KeySpan::new(min, max), self.direction, put);
     }
 }
 
