@@ -296,7 +296,7 @@ impl Transaction<'_> {
             entries.extend_from_slice(new);
             entries.extend_from_within(own.end..end);
             self.store.check_key(entries.get(end..).unwrap_or_default()).map_err(|error| {
-                error.with_key_of(|| format!("index {} of object {id}", index.name))
+                error.with_key_of(|| format!("{} in index {:?}", describe(id, field), &*index.name))
             })?;
             ends.push(entries.len());
         }

@@ -323,11 +323,6 @@ impl ListenerSet {
         self.deleted.iter().any(|monitor| monitor.watch.watches_type(object_type))
     }
 
-    /// Whether schema changes of objects of this type are watched.
-    pub(crate) fn watches_schema_change(&self, object_type: StorageId) -> bool {
-        self.schema_changed.contains_key(&object_type)
-    }
-
     pub(crate) fn of_creation(&self, object_type: StorageId) -> &[(ListenerId, Arc<Create>)] {
         self.created.get(&object_type).map_or(&[], Vec::as_slice)
     }

@@ -94,16 +94,6 @@ impl<'db> Store<'db> {
         self.backing.try_borrow().is_ok_and(|backing| matches!(*backing, Backing::Detached(_)))
     }
 
-    /// Whether the transaction has ended.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.backing.try_borrow().is_ok_and(|backing| matches!(*backing, Backing::Ended))
-    }
-
-    /// The longest key the store takes.
-    pub(crate) fn max_key_len(&self) -> usize {
-        self.max_key_len
-    }
-
     /// Refuses a key the store cannot hold.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         if key.len() > self.max_key_len {
@@ -354,11 +344,6 @@ impl<'db> Store<'db> {
     }
 
     // ------------------------------------------------------------------ life-cycle
-
-    /// Whether an undo has failed.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.broken.get()
-    }
 
     /// Lends the transaction below, which detached stores have none of.
     pub(crate) fn transaction<R>(

@@ -5,6 +5,7 @@
 mod copying;
 mod creation;
 mod deletion;
+mod failures;
 mod fields;
 mod life_cycle;
 mod migration;
