@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::key::after_prefix;
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, Statistics, TxOptions, Watch,
+    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
+    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Watch,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, shown without it; every
@@ -111,8 +111,17 @@ impl<T: KvRead> KvRead for Prefixed<T> {
     }
 }
 
+impl<T: KvRead> Prefixed<T> {
+    /// The store below would count the prefix too.
+    fn check_length(&self, key: &[u8]) -> Result<()> {
+        let max = self.max_key_len();
+        if key.len() > max { Err(KvError::key_too_long(key, max)) } else { Ok(()) }
+    }
+}
+
 impl<T: KvWrite> KvWrite for Prefixed<T> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_length(key)?;
         let key = self.key(key);
         self.inner.put(&key, value)
     }
@@ -129,6 +138,7 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.check_length(key)?;
         let key = self.key(key);
         self.inner.adjust_counter(&key, by)
     }

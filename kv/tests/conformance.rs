@@ -4,11 +4,13 @@
 #![allow(clippy::expect_used)]
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use permazen_kv::counting::CountingStore;
 use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
+use permazen_kv::prefix::Prefixed;
 use permazen_kv::testsuite::Fixture;
 use permazen_kv::{KvDatabase, conformance};
 
@@ -23,6 +25,14 @@ fn on_disk<D: KvDatabase + 'static>(open: fn(PathBuf) -> D) -> Fixture {
 conformance!(memory, || Fixture::new(MemoryStore::new()));
 conformance!(memory_optimistic, || Fixture::new(OptimisticDatabase::new(MemoryStore::new())));
 conformance!(counting, || Fixture::new(CountingStore::new(MemoryStore::new())));
+conformance!(prefixed, || {
+    let db = OptimisticDatabase::new(MemoryStore::new());
+    Fixture::new(Prefixed::new(db, b"prefix"))
+});
+conformance!(prefixed_by_ff, || {
+    let db: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    Fixture::new(Prefixed::new(db, &[0xff, 0xff]))
+});
 conformance!(fault, || Fixture::new(FaultStore::new(OptimisticDatabase::new(MemoryStore::new()))));
 
 #[cfg(feature = "lmdb")]
@@ -34,6 +44,9 @@ fn lmdb(path: PathBuf) -> permazen_kv::lmdb::LmdbStore {
 conformance!(lmdb_direct, || on_disk(lmdb));
 #[cfg(feature = "lmdb")]
 conformance!(lmdb_optimistic, || on_disk(|path| OptimisticDatabase::new(lmdb(path))));
+
+#[cfg(feature = "lmdb")]
+conformance!(lmdb_prefixed, || on_disk(|path| Prefixed::new(lmdb(path), &[0])));
 
 #[cfg(feature = "sqlite")]
 fn sqlite(path: PathBuf) -> permazen_kv::sqlite::SqliteStore {
