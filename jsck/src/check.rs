@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::kv::KvRead;
+use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{SchemaIndex, schema_table_key, storage_id_table_key};
 use permazen::schema::SchemaBundle;
 
@@ -14,6 +14,7 @@ use crate::indexes::IndexMerge;
 use crate::known::Known;
 use crate::objects::ObjectScan;
 use crate::output::{Change, Checked, Halt, Output};
+use crate::selection::Selection;
 use crate::sort::Sorter;
 use crate::{Error, Options, Progress, Report, Result, joint, metadata, ranges};
 
@@ -52,20 +53,7 @@ pub(crate) fn run(
     if options.format_version.is_some_and(|version| version != 1) {
         return Err(Error::Option("the only format version there is is 1".to_owned()));
     }
-    let mut out = Output {
-        sink,
-        progress,
-        stop: options.stop.as_deref(),
-        limit: options.max_findings,
-        position: Progress::default(),
-        findings: 0,
-        warnings: 0,
-        unrepairable: 0,
-        scope: options.repair,
-        describer: None,
-        kv,
-        changes,
-    };
+    let mut out = output(kv, options, sink, progress, changes);
     let mut objects = 0;
     let complete = match phases(kv, options, &mut out, &mut objects) {
         Ok(complete) => complete,
@@ -81,6 +69,30 @@ pub(crate) fn run(
         complete,
     };
     Ok((report, out.changes.unwrap_or_default()))
+}
+
+/// An output that has reported nothing yet.
+pub(crate) fn output<'a>(
+    kv: &'a dyn KvRead,
+    options: &'a Options,
+    sink: &'a mut dyn FnMut(&Finding),
+    progress: &'a mut dyn FnMut(&Progress),
+    changes: Option<Vec<Change>>,
+) -> Output<'a> {
+    Output {
+        sink,
+        progress,
+        stop: options.stop.as_deref(),
+        limit: options.max_findings,
+        position: Progress::default(),
+        findings: 0,
+        warnings: 0,
+        unrepairable: 0,
+        scope: options.repair,
+        describer: None,
+        kv,
+        changes,
+    }
 }
 
 fn phases(
@@ -103,43 +115,36 @@ fn phases(
     out.describer = Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
     ranges::check_gaps(kv, &ranges, out)?;
 
-    let selected = select(&bundle, &options.types)?;
-    out.phase("which objects exist")?;
-    let known = Known::scan(kv, &bundle, out)?;
+    let selection = Selection::new(&bundle, options)?;
+    let known = if selection.is_partial() {
+        Known::in_store()
+    } else {
+        out.phase("which objects exist")?;
+        Known::scan(kv, &bundle, out)?
+    };
     out.phase("objects")?;
     let mut expected = Sorter::new(options.sort_memory);
     let mut used = BTreeSet::new();
-    for type_id in bundle.type_ids().filter(|id| selected.contains(id)) {
+    for type_id in bundle.type_ids() {
+        let Some((min, max)) = selection.span(type_id) else { continue };
         let mut scan = ObjectScan {
             kv,
             bundle: &bundle,
             known: &known,
+            selection: &selection,
             expected: &mut expected,
             used: &mut used,
             objects,
             out,
         };
-        scan.check_type(type_id)?;
+        scan.check_span(type_id, KeySpan::new(&min, Some(&max)))?;
     }
     out.phase("indexes")?;
-    IndexMerge::new(kv, &bundle, &known, &selected, expected.finish()?, out)?.run(&ranges)?;
-    if options.collect_schemas && options.types.is_empty() {
+    IndexMerge::new(kv, &bundle, &known, &selection, expected.finish()?, out)?.run(&ranges)?;
+    if options.collect_schemas && !selection.is_partial() {
         report_obsolete(&bundle, &used, out)?;
     }
     Ok(true)
-}
-
-/// The object types to check.
-fn select(bundle: &SchemaBundle, names: &[String]) -> Checked<BTreeSet<StorageId>> {
-    if names.is_empty() {
-        return Ok(bundle.type_ids().collect());
-    }
-    let find = |name: &String| {
-        bundle
-            .type_storage_id(name)
-            .ok_or_else(|| Error::Option(format!("no recorded schema has an object type {name}")))
-    };
-    Ok(names.iter().map(find).collect::<Result<_>>()?)
 }
 
 /// Schemas no object uses, and the storage IDs only they need.

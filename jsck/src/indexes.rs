@@ -1,6 +1,6 @@
 //! The indexes: what is there against what the objects call for, merged in key order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
@@ -12,6 +12,7 @@ use crate::finding::{Class, Finding};
 use crate::known::Known;
 use crate::output::{Checked, Output};
 use crate::ranges::{IndexRange, Range, Tail};
+use crate::selection::Selection;
 use crate::sort::Sorted;
 
 /// Compares index entries with what the objects call for.
@@ -19,8 +20,8 @@ pub(crate) struct IndexMerge<'a, 'o> {
     kv: &'a dyn KvRead,
     bundle: &'a SchemaBundle,
     known: &'a Known,
-    /// The types whose objects are checked; entries about others are passed over.
-    selected: &'a BTreeSet<StorageId>,
+    /// Entries about objects that are not checked are passed over.
+    selection: &'a Selection,
     expected: Expected,
     out: &'a mut Output<'o>,
 }
@@ -30,11 +31,11 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
         kv: &'a dyn KvRead,
         bundle: &'a SchemaBundle,
         known: &'a Known,
-        selected: &'a BTreeSet<StorageId>,
+        selection: &'a Selection,
         expected: Sorted,
         out: &'a mut Output<'o>,
     ) -> Checked<Self> {
-        Ok(IndexMerge { kv, bundle, known, selected, expected: Expected::new(expected)?, out })
+        Ok(IndexMerge { kv, bundle, known, selection, expected: Expected::new(expected)?, out })
     }
 
     /// Checks the object schema index, then all others in the order of their keys.
@@ -76,10 +77,10 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
         Ok(())
     }
 
-    /// Whether an entry is about an object of a type that is not checked.
+    /// Whether an entry is about an object that is not checked.
     fn passes_over(&self, kind: &Kind<'_>, key: &[u8]) -> bool {
-        let id = kind.object(key).map(ObjId::storage_id);
-        id.is_some_and(|id| !self.selected.contains(&id) && self.bundle.type_name(id).is_some())
+        self.selection.is_partial()
+            && kind.object(key).is_some_and(|id| !self.selection.includes(id.as_bytes()))
     }
 
     fn missing(&mut self, kind: &Kind<'_>) -> Checked {

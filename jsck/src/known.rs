@@ -50,6 +50,11 @@ impl Known {
         Ok(known)
     }
 
+    /// Looks everything up in the store when it is asked for.
+    pub(crate) fn in_store() -> Known {
+        Known { ids: Vec::new(), complete: false }
+    }
+
     /// Whether the object exists.
     pub(crate) fn contains(
         &self,

@@ -31,22 +31,25 @@ mod joint;
 mod known;
 mod metadata;
 mod objects;
+mod online;
 mod output;
 mod ranges;
 mod repair;
+mod selection;
 mod sort;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use permazen::StorageId;
 use permazen::encoding::EncodingRegistry;
 use permazen::layout::SchemaIndex;
 use permazen::schema::{SchemaId, SchemaModel};
+use permazen::{ObjId, StorageId};
 
 pub use check::{check, check_with};
 pub use finding::{Class, Finding, Fix};
+pub use online::{OnlineCheck, Slice};
 pub use repair::{RepairReport, repair};
 
 /// How to check.
@@ -68,6 +71,10 @@ pub struct Options {
     /// Names of the object types to check, with the index entries about their objects; empty is
     /// everything.
     pub types: Vec<String>,
+    /// Check only objects from the first id on and before the second one.
+    pub ids: (Option<ObjId>, Option<ObjId>),
+    /// Check only about this share of the objects, above 0 and up to 1; always the same ones.
+    pub sample: Option<f64>,
     /// What repair may change.
     pub repair: RepairScope,
     /// About how many bytes to keep in memory before sorting on disk.
@@ -86,10 +93,19 @@ impl Default for Options {
             schemas: BTreeMap::new(),
             storage_ids: BTreeMap::new(),
             types: Vec::new(),
+            ids: (None, None),
+            sample: None,
             repair: RepairScope::All,
             sort_memory: 64 << 20,
             stop: None,
         }
+    }
+}
+
+impl Options {
+    /// Whether only some of the objects are checked.
+    pub fn is_partial(&self) -> bool {
+        !self.types.is_empty() || self.ids != (None, None) || self.sample.is_some()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::content::{Content, Place};
 use crate::finding::{Class, Finding};
 use crate::known::{Known, Meta, MetaFlaw};
 use crate::output::{Checked, Output};
+use crate::selection::Selection;
 use crate::sort::Sorter;
 
 /// What a scan of objects needs.
@@ -20,6 +21,7 @@ pub(crate) struct ObjectScan<'a, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
+    pub(crate) selection: &'a Selection,
     pub(crate) expected: &'a mut Sorter,
     /// Collects the schemas objects are in.
     pub(crate) used: &'a mut BTreeSet<SchemaIndex>,
@@ -29,12 +31,6 @@ pub(crate) struct ObjectScan<'a, 'o> {
 }
 
 impl ObjectScan<'_, '_> {
-    /// Checks every object of a type, in whichever schemas.
-    pub(crate) fn check_type(&mut self, type_id: StorageId) -> Checked {
-        let (min, max) = type_id.key_range();
-        self.check_span(type_id, KeySpan::new(&min, Some(&max)))
-    }
-
     /// Checks the objects of a type in a span of keys, which must not begin or end inside one.
     pub(crate) fn check_span(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
         let bundle = self.bundle;
@@ -51,6 +47,9 @@ impl ObjectScan<'_, '_> {
                 )?;
                 continue;
             };
+            if !self.selection.includes(id) {
+                continue;
+            }
             if state.id() != Some(id) {
                 self.finish(&mut state, &mut object)?;
                 state = self.begin(type_id, *id, rest, &value, &mut object)?;

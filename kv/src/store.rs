@@ -245,6 +245,15 @@ pub trait KvDatabase: Send + Sync {
         Capabilities::none()
     }
 
+    /// Checks the structure of the store below the pairs, and says in words what is wrong with it;
+    /// nothing if it is sound. Reads all of it.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if the store has no way to look.
+    fn verify(&self) -> Result<Vec<String>> {
+        Err(KvError::Unsupported("checking the structure of the store"))
+    }
+
     /// Figures about the store as it stands.
     fn statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))

@@ -39,7 +39,10 @@ use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::durability::Durability;
 use crate::read_transaction::ReadTransaction;
-use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
+use crate::{
+    Capabilities, Direction, Hex, KeySpan, KvDatabase, KvRead, KvTransaction, Result, Statistics,
+    TxOptions,
+};
 
 /// An LMDB environment. Clones share it.
 ///
@@ -157,6 +160,36 @@ impl KvDatabase for LmdbStore {
         offered.read_only_switch = true;
         offered.persistent = true;
         offered
+    }
+
+    /// Walks all pages of the tree from left to right: keys must ascend, and there must be as many
+    /// as the tree's root says.
+    fn verify(&self) -> Result<Vec<String>> {
+        let view = View::open(Arc::clone(&self.shared))?;
+        let (entries, ..) = view.sizes()?;
+        let mut problems = Vec::new();
+        let mut last: Option<Vec<u8>> = None;
+        let mut found = 0u64;
+        for pair in view.scan(KeySpan::FULL, Direction::Forward)? {
+            let (key, _) = match pair {
+                Ok(pair) => pair,
+                Err(error) => {
+                    problems.push(format!("after {found} pairs: {error}"));
+                    return Ok(problems);
+                }
+            };
+            if last.as_deref().is_some_and(|last| last >= &key[..]) {
+                problems.push(format!("key {} does not follow the one before it", Hex(&key)));
+            }
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(&key);
+            found += 1;
+        }
+        if found != entries {
+            problems.push(format!("{found} pairs where the root counts {entries}"));
+        }
+        Ok(problems)
     }
 
     fn statistics(&self) -> Result<Statistics> {

@@ -278,6 +278,20 @@ impl KvDatabase for SqliteStore {
         offered
     }
 
+    /// SQLite's own `integrity_check`.
+    fn verify(&self) -> Result<Vec<String>> {
+        let connection = self.shared.take()?;
+        let mut problems = Vec::new();
+        let checked = connection.pragma_query(None, "integrity_check", |row| {
+            problems.push(row.get::<_, String>(0)?);
+            Ok(())
+        });
+        checked.map_err(|error| failed(self.path(), "cannot check the structure", error))?;
+        self.shared.keep(connection);
+        problems.retain(|problem| problem != "ok");
+        Ok(problems)
+    }
+
     fn statistics(&self) -> Result<Statistics> {
         let failed = |error| failed(self.path(), "cannot measure", error);
         let connection = self.shared.take()?;

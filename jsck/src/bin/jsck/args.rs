@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Parser, ValueEnum};
-use permazen::StorageId;
 use permazen::layout::SchemaIndex;
 use permazen::schema::{SchemaId, SchemaModel};
+use permazen::{ObjId, StorageId};
 use permazen_jsck::{Options, RepairScope};
 
 use crate::Failure;
@@ -53,6 +53,24 @@ pub(crate) struct Args {
     /// Check only objects of this type and their indexes' entries; may be repeated
     #[arg(long = "type", value_name = "NAME")]
     types: Vec<String>,
+    /// Check only objects with ids from FROM on and before TO; either may be left out
+    #[arg(long, value_name = "FROM..TO")]
+    range: Option<String>,
+    /// Check only this percentage of the objects, always the same ones
+    #[arg(long, value_name = "PERCENT")]
+    sample: Option<f64>,
+    /// Check piece by piece, each in a short transaction of its own, while others write
+    #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo"])]
+    pub(crate) online: bool,
+    /// With --online: how many entries a second to read at most
+    #[arg(long, value_name = "ENTRIES", requires = "online")]
+    pub(crate) rate: Option<u64>,
+    /// With --online: keep the position in this file, and go on from there if it exists
+    #[arg(long, value_name = "FILE", requires = "online")]
+    pub(crate) position: Option<PathBuf>,
+    /// Do not check the structure of the store below
+    #[arg(long)]
+    pub(crate) no_store_check: bool,
     /// Also show values in full and what is being looked at
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -127,6 +145,19 @@ impl Args {
         options.collect_schemas = self.collect_schemas;
         options.format_version = self.format_version;
         options.types = self.types.clone();
+        options.sample = self.sample.map(|percent| percent / 100.0);
+        if let Some(range) = &self.range {
+            let (from, to) = range
+                .split_once("..")
+                .ok_or_else(|| format!("--range {range}: there is no .. in it"))?;
+            let id = |text: &str| -> Result<Option<ObjId>, Failure> {
+                match text {
+                    "" => Ok(None),
+                    text => Ok(Some(text.parse().map_err(|e| format!("--range {range}: {e}"))?)),
+                }
+            };
+            options.ids = (id(from)?, id(to)?);
+        }
         options.repair = match self.repair {
             Some(Scope::Derived) => RepairScope::Derived,
             _ => RepairScope::All,

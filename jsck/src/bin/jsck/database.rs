@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
+use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
 
 use crate::Failure;
 use crate::args::Kind;
@@ -91,6 +91,14 @@ impl Database {
     /// How many pairs it has, if the store knows.
     pub(crate) fn entries(&self) -> Option<u64> {
         self.store.statistics().ok()?.entries
+    }
+
+    /// What is wrong with the structure of the store; nothing where it cannot be looked at.
+    pub(crate) fn verify(&self) -> Result<Vec<String>, Failure> {
+        match self.store.verify() {
+            Err(KvError::Unsupported(_)) => Ok(Vec::new()),
+            problems => Ok(problems?),
+        }
     }
 
     /// Begins a transaction.

@@ -28,6 +28,8 @@ enum Line<'l> {
         fix: &'static str,
         new_value: Option<String>,
     },
+    /// The store below the database is damaged.
+    Store { problem: &'l str },
     Summary {
         findings: u64,
         warnings: u64,
@@ -52,6 +54,10 @@ struct Repair {
 impl Json {
     pub(crate) fn new(_: &Args) -> Json {
         Json
+    }
+
+    pub(crate) fn store_damage(&self, problem: &str) {
+        print(&Line::Store { problem });
     }
 
     pub(crate) fn finding(&self, finding: &Finding) {

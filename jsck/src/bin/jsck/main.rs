@@ -5,6 +5,7 @@ mod args;
 mod database;
 mod json;
 mod mend;
+mod online;
 mod progress;
 mod text;
 mod undo;
@@ -58,14 +59,17 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let database = database::open(path, args.kind, args.repair.is_some())?;
     let mut output = Presenter::new(args);
     output.start(&database);
-    let report = if args.repair.is_some() {
+    let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
+    let report = if args.online {
+        online::run(args, &options, &database, &mut output)?
+    } else if args.repair.is_some() {
         mend::run(args, &options, database, &mut output)?
     } else {
         mend::check(&options, &database, &mut output)?
     };
     Ok(match report {
         report if !report.complete && report.findings == 0 => FAILED,
-        report if report.findings > 0 => FINDINGS,
+        report if report.findings > 0 || damaged => FINDINGS,
         _ => CLEAN,
     })
 }
@@ -98,6 +102,13 @@ impl Presenter {
     fn start(&mut self, database: &database::Database) {
         if let Presenter::Text(text) = self {
             text.start(database);
+        }
+    }
+
+    fn store_damage(&mut self, problem: &str) {
+        match self {
+            Presenter::Text(text) => text.store_damage(problem),
+            Presenter::Json(json) => json.store_damage(problem),
         }
     }
 

@@ -23,6 +23,16 @@ pub(crate) struct Mended {
     pub(crate) dry_run: bool,
 }
 
+/// Looks at the structure of the store below, where it can be looked at; tells whether it is
+/// damaged.
+pub(crate) fn check_store(database: &Database, output: &mut Presenter) -> Result<bool, Failure> {
+    let problems = database.verify()?;
+    for problem in &problems {
+        output.store_damage(problem);
+    }
+    Ok(!problems.is_empty())
+}
+
 /// Checks without changing anything.
 pub(crate) fn check(
     options: &Options,

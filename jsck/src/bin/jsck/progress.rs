@@ -33,12 +33,16 @@ impl Bar {
     }
 
     pub(crate) fn show(&self, progress: &Progress) {
+        self.position(progress.phase, progress.entries);
+    }
+
+    pub(crate) fn position(&self, phase: &'static str, entries: u64) {
         if !self.0.is_hidden() {
-            if self.0.length().is_some_and(|length| progress.entries > length) {
-                self.0.set_length(progress.entries);
+            if self.0.length().is_some_and(|length| entries > length) {
+                self.0.set_length(entries);
             }
-            self.0.set_position(progress.entries);
-            self.0.set_message(progress.phase);
+            self.0.set_position(entries);
+            self.0.set_message(phase);
         }
     }
 

@@ -32,6 +32,11 @@ impl Text {
         say(&format!("Checking {} ({}{entries})", database.path().display(), database.kind()));
     }
 
+    pub(crate) fn store_damage(&self, problem: &str) {
+        let style = &self.style;
+        say(&format!("{}store is damaged{}: {problem}", style.red, style.plain));
+    }
+
     pub(crate) fn finding(&mut self, finding: &Finding) {
         *self.counts.entry(finding.class).or_default() += 1;
         let style = &self.style;

@@ -1,0 +1,88 @@
+//! Checking piece by piece while the database is in use.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use permazen_jsck::{OnlineCheck, Options, Report};
+
+use crate::args::Args;
+use crate::database::Database;
+use crate::progress::Bar;
+use crate::{Failure, Presenter};
+
+/// Entries in a slice: a transaction stays open for some milliseconds.
+const SLICE: u64 = 5_000;
+
+pub(crate) fn run(
+    args: &Args,
+    options: &Options,
+    database: &Database,
+    output: &mut Presenter,
+) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let check = OnlineCheck::new(options.clone());
+    let bar = Bar::new(database.entries());
+    let mut report = Report::default();
+    let mut position = match &args.position {
+        Some(file) => read_position(file)?,
+        None => Vec::new(),
+    };
+    loop {
+        let kv = database.begin(false)?;
+        let slice = check.slice(&*kv, &position, SLICE, &mut |finding| {
+            bar.suspend(|| output.finding(finding));
+        });
+        kv.rollback();
+        let slice = slice.map_err(|e| format!("{}: {e}", database.path().display()))?;
+        report.findings += slice.findings;
+        report.entries += slice.entries;
+        bar.position("online", report.entries);
+        let Some(next) = slice.next else {
+            report.complete = true;
+            break;
+        };
+        position = next;
+        if let Some(file) = &args.position {
+            write_position(file, &position)?;
+        }
+        let stopped = options.stop.as_ref();
+        if stopped.is_some_and(|stop| stop.load(std::sync::atomic::Ordering::Relaxed))
+            || report.findings >= options.max_findings
+        {
+            break;
+        }
+        if let Some(rate) = args.rate {
+            let due = Duration::from_secs_f64(report.entries as f64 / rate.max(1) as f64);
+            std::thread::sleep(due.saturating_sub(start.elapsed()));
+        }
+    }
+    if report.complete
+        && let Some(file) = args.position.as_deref().filter(|file| file.exists())
+    {
+        std::fs::remove_file(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    bar.finish();
+    output.summary(&report, start.elapsed().as_secs_f64(), None);
+    Ok(report)
+}
+
+/// The key to go on from, in hex on one line; the beginning if there is no such file.
+fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
+    let text = match std::fs::read_to_string(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.map_err(|e| format!("{}: {e}", file.display()))?,
+    };
+    let text = text.trim();
+    let digits = |at: usize| text.get(at..at + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
+    (0..text.len())
+        .step_by(2)
+        .map(digits)
+        .collect::<Option<_>>()
+        .ok_or_else(|| format!("{}: not a position in hex", file.display()).into())
+}
+
+fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
+    let mut text: String = position.iter().map(|byte| format!("{byte:02x}")).collect();
+    text.push('\n');
+    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()).into())
+}

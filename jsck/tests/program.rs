@@ -1,0 +1,265 @@
+//! The program, run as a process.
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen_jsck::Class;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn data(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(file)
+}
+
+fn jsck(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
+    command.args(args);
+    command
+}
+
+/// The small reference database as an LMDB environment, with changes made to it.
+fn damaged(changes: &[(&str, Option<&str>)]) -> (TempDir, String) {
+    let dir = TempDir::new().expect("a directory");
+    let path = dir.path().join("db");
+    let store = LmdbStore::open_or_create(&path).expect("open");
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
+        .expect("load");
+    for (key, value) in changes {
+        match value {
+            Some(value) => kv.put(&bytes(key), &bytes(value)),
+            None => kv.remove(&bytes(key)),
+        }
+        .expect("change");
+    }
+    kv.commit().expect("commit");
+    let path = path.to_str().expect("a path in UTF-8").to_owned();
+    (dir, path)
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).expect("hex"))
+        .collect()
+}
+
+fn stdout(command: &mut Command, code: i32) -> String {
+    let output = command.assert().code(code).get_output().stdout.clone();
+    String::from_utf8(output).expect("UTF-8")
+}
+
+fn lines(command: &mut Command, code: i32) -> Vec<Value> {
+    let text = stdout(command, code);
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
+}
+
+const STALE_ENTRY: (&str, Option<&str>) = ("11416e6f001000000000000001", Some(""));
+
+#[test]
+fn a_clean_database_exits_with_0() {
+    let (_dir, path) = damaged(&[]);
+    let text = stdout(&mut jsck(&[&path]), 0);
+    assert!(text.contains("No findings: 4 objects"), "{text}");
+    assert!(!text.contains('\x1b'), "colours although not on a terminal: {text}");
+}
+
+#[test]
+fn a_damaged_one_exits_with_1_and_explains() {
+    let (_dir, path) = damaged(&[STALE_ENTRY]);
+    let text = stdout(&mut jsck(&[&path]), 1);
+    for expected in [
+        "dangling-index-entry  Person.name  object 1000000000000001",
+        "object 1000000000000001 has no such value",
+        "key     11416e6f001000000000000001  (index Person.name: \"Ano\", object 1000000000000001)",
+        "repair  removes the pair",
+        "1  dangling-index-entry",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_exits_with_2_and_one_line() {
+    let dir = TempDir::new().expect("a directory");
+    let missing = dir.path().join("missing");
+    let text = dir.path().join("file.txt");
+    std::fs::write(&text, "hello").expect("write");
+    for path in [missing.as_path(), text.as_path(), dir.path()] {
+        let path = path.to_str().expect("a path in UTF-8");
+        let output = jsck(&[path]).assert().code(2).get_output().stderr.clone();
+        let output = String::from_utf8(output).expect("UTF-8");
+        assert_eq!(output.lines().count(), 1, "{output}");
+        assert!(output.contains(path), "{output}");
+    }
+    assert!(!dir.path().join("data.mdb").exists(), "a check created an environment");
+}
+
+#[test]
+fn json_has_a_line_for_each_finding_and_a_summary() {
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("12aabb", Some("cc"))]);
+    let lines = lines(&mut jsck(&["--json", &path]), 1);
+    let (summary, findings) = lines.split_last().expect("lines");
+    assert_eq!(findings.len(), 2);
+    for finding in findings {
+        assert_eq!(finding["type"], "finding");
+        let class = finding["class"].as_str().expect("a class");
+        assert!(Class::ALL.iter().any(|known| known.as_str() == class), "{class}");
+        assert!(["remove", "put", "none"].contains(&finding["fix"].as_str().expect("a fix")));
+        for (member, optional) in [
+            ("key", false),
+            ("detail", false),
+            ("value", true),
+            ("object", true),
+            ("item", true),
+            ("decoded_key", true),
+            ("new_value", true),
+        ] {
+            let value = &finding[member];
+            assert!(value.is_string() || (optional && value.is_null()), "{member}: {value}");
+        }
+        assert!(finding["warning"].is_boolean() && finding["beyond_reference"].is_boolean());
+    }
+    assert_eq!(summary["type"], "summary");
+    assert_eq!(summary["findings"], 2);
+    assert_eq!(summary["complete"], true);
+    assert_eq!(summary["objects"], 4);
+}
+
+#[test]
+fn a_limit_ends_early() {
+    let (_dir, path) = damaged(&[("01", Some("aa")), ("02", Some("aa")), ("03", Some("aa"))]);
+    let lines = lines(&mut jsck(&["--json", "--limit", "2", &path]), 1);
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[2]["complete"], false);
+}
+
+#[test]
+fn repair_wants_to_be_confirmed() {
+    let (_dir, path) = damaged(&[STALE_ENTRY]);
+    jsck(&["--repair", &path]).write_stdin("").assert().code(2);
+    jsck(&[&path]).assert().code(1);
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let text = stdout(&mut jsck(&["--repair", "--dry-run", &path]), 1);
+    assert!(text.contains("repair would make 1 change"), "{text}");
+    jsck(&[&path]).assert().code(1);
+    assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+}
+
+#[test]
+fn repair_mends_and_can_be_undone() {
+    let (dir, path) = damaged(&[STALE_ENTRY, ("10000000000000011701", None)]);
+    let undo = dir.path().join("undo");
+    let backup = dir.path().join("backup.xml");
+    let (undo, backup) = (undo.to_str().expect("UTF-8"), backup.to_str().expect("UTF-8"));
+    let before = lines(&mut jsck(&["--json", &path]), 1);
+    let args = ["--repair", "--yes", "--undo-file", undo, "--backup", backup, &path];
+    let text = stdout(&mut jsck(&args), 1);
+    assert!(text.contains("Repaired:") && text.contains("0 findings left"), "{text}");
+    jsck(&[&path]).assert().code(0);
+    let in_backup = lines(&mut jsck(&["--json", backup]), 1);
+    assert_eq!(in_backup.len(), before.len(), "the backup is of the damaged database");
+    jsck(&["--apply-undo", undo, &path]).assert().code(0);
+    let again = lines(&mut jsck(&["--json", &path]), 1);
+    assert_eq!(again.len(), before.len());
+}
+
+#[test]
+fn repair_of_derived_data_leaves_objects_alone() {
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+    let text = stdout(&mut jsck(&["--repair=derived", "--yes", &path]), 1);
+    assert!(text.contains("Repaired:"), "{text}");
+    let left = lines(&mut jsck(&["--json", &path]), 1);
+    assert_eq!(left[0]["class"], "trailing-garbage");
+    assert_eq!(left.len(), 2);
+}
+
+#[test]
+fn what_cannot_be_repaired_is_refused() {
+    let (_dir, path) = damaged(&[("000101", Some("aabb")), ("01", Some("aa"))]);
+    let text = stdout(&mut jsck(&["--repair", "--yes", &path]), 1);
+    assert!(text.contains("Nothing was changed"), "{text}");
+    assert_eq!(lines(&mut jsck(&["--json", &path]), 1)[0]["class"], "bad-schema-xml");
+}
+
+#[test]
+fn an_xml_dump_is_checked_and_repaired_in_place() {
+    let dir = TempDir::new().expect("a directory");
+    let path = dir.path().join("dump.xml");
+    let text = std::fs::read_to_string(data("reference/R.kv.xml")).expect("data");
+    let stale = "<entry><key>11416e6f001000000000000001</key></entry></entries>";
+    std::fs::write(&path, text.replace("</entries>", stale)).expect("write");
+    let path = path.to_str().expect("UTF-8");
+    jsck(&[path]).assert().code(1);
+    jsck(&["--repair", "--yes", path]).assert().code(1);
+    jsck(&[path]).assert().code(0);
+}
+
+#[test]
+fn a_partial_check_looks_at_some_objects_only() {
+    let (_dir, path) = damaged(&[STALE_ENTRY]);
+    jsck(&["--type", "Pet", &path]).assert().code(0);
+    jsck(&["--type", "Person", &path]).assert().code(1);
+    jsck(&["--range", "1000000000000002..", &path]).assert().code(0);
+    jsck(&["--range", "..1000000000000002", &path]).assert().code(1);
+    jsck(&["--sample", "100", &path]).assert().code(1);
+    jsck(&["--type", "Nobody", &path]).assert().code(2);
+}
+
+#[test]
+fn an_online_check_finds_the_same_in_pieces() {
+    let (dir, path) = damaged(&[
+        STALE_ENTRY,
+        ("13ff1000000000000002", None),
+        ("0080011000000000000003", None),
+        ("0080011000000000000009", Some("")),
+        ("100000000000000112", Some("a700")),
+        ("01", Some("aa")),
+    ]);
+    let mut whole: Vec<_> = keys(&lines(&mut jsck(&["--json", &path]), 1));
+    let mut online: Vec<_> = keys(&lines(&mut jsck(&["--json", "--online", &path]), 1));
+    whole.sort();
+    online.sort();
+    assert_eq!(online, whole);
+    let position = dir.path().join("position");
+    std::fs::write(&position, "20\n").expect("write");
+    let position = position.to_str().expect("UTF-8");
+    let rest = lines(&mut jsck(&["--json", "--online", "--position", position, &path]), 0);
+    assert_eq!(rest.len(), 1, "nothing is wrong from the pets on");
+    assert!(!Path::new(position).exists(), "the position is kept although the end was reached");
+}
+
+fn keys(lines: &[Value]) -> Vec<String> {
+    let findings = lines.iter().filter(|line| line["type"] == "finding");
+    findings.map(|line| line["key"].as_str().expect("a key").to_owned()).collect()
+}
+
+#[test]
+fn a_schema_that_is_lost_is_put_back_by_hand() {
+    let (dir, path) = damaged(&[("000101", None)]);
+    assert_eq!(lines(&mut jsck(&["--json", &path]), 1)[0]["class"], "missing-schema");
+    let (_other, whole) = damaged(&[]);
+    let store = LmdbStore::open(&whole).expect("open");
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    let value = kv.get(&bytes("000101")).expect("get").expect("a schema").into_owned();
+    let xml = permazen::schema::inflate(&value).expect("inflate");
+    let file = dir.path().join("schema.xml");
+    std::fs::write(&file, xml).expect("write");
+    let schema = format!("1={}", file.display());
+    jsck(&["--repair", "--yes", "--schema", &schema, &path]).assert().code(1);
+    jsck(&[&path]).assert().code(0);
+}
+
+#[test]
+fn shell_completion_and_manual_are_generated() {
+    for (what, expected) in [("bash", "_jsck()"), ("zsh", "#compdef jsck"), ("man", ".TH jsck")] {
+        let text = stdout(&mut jsck(&["--generate", what]), 0);
+        assert!(text.contains(expected), "{what}: {text}");
+    }
+}
