@@ -13,6 +13,9 @@ use super::scan::extend_to_after_prefix;
 /// A range of encoded values: a lower and an upper bound.
 pub type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
+/// A key span: its smallest key, and the first key behind it if there is one.
+pub(crate) type OwnedSpan = (Vec<u8>, Option<Vec<u8>>);
+
 /// Where a value lies, seen from a filter and a direction of travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place<'f> {
@@ -151,8 +154,8 @@ impl ColumnFilter {
     }
 
     /// The lowest and the highest bound.
-    pub(crate) fn hull(&self) -> Option<(&Bound<Vec<u8>>, &Bound<Vec<u8>>)> {
-        Some((&self.ranges.first()?.0, &self.ranges.last()?.1))
+    pub(crate) fn hull(&self) -> Option<(Bound<&[u8]>, Bound<&[u8]>)> {
+        Some((as_slice(&self.ranges.first()?.0), as_slice(&self.ranges.last()?.1)))
     }
 
     /// Whether `bytes` is wanted.
@@ -220,14 +223,14 @@ pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
 }
 
 /// The key span of the values within `filter`, behind `prefix`; none if nothing is wanted.
-pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan> {
     let (lower, upper) = filter.hull()?;
     let mut min = prefix.to_vec();
-    if !push_lower(&mut min, as_slice(lower)) {
+    if !push_lower(&mut min, lower) {
         return None;
     }
     let mut max = prefix.to_vec();
-    Some((min, push_upper(&mut max, as_slice(upper)).then_some(max)))
+    Some((min, push_upper(&mut max, upper).then_some(max)))
 }
 
 #[cfg(test)]

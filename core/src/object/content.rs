@@ -6,7 +6,7 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::change::ChangeKind;
-use super::column::{ColumnFilter, EncodedRange, is_inverted, span_of};
+use super::column::{ColumnFilter, EncodedRange, OwnedSpan, is_inverted, span_of};
 use super::error::{Error, Result, hex};
 use super::scan::{LiveScan, ScanSource};
 use super::store::Undo;
@@ -60,7 +60,7 @@ impl<'t, 'db> Content<'t, 'db> {
     }
 
     /// The key span of the part of the content within `range`; none if nothing can be there.
-    pub(crate) fn span(&self, range: &EncodedRange) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    pub(crate) fn span(&self, range: &EncodedRange) -> Option<OwnedSpan> {
         span_of(&self.prefix(), &ColumnFilter::range(range.0.clone(), range.1.clone()))
     }
 
@@ -280,7 +280,7 @@ impl<'t, F> ContentIter<'t, F> {
     /// The pairs within `span`; `read` gets what follows the prefix in each key, and the value.
     pub(crate) fn new(
         source: &'t dyn ScanSource,
-        span: Option<(Vec<u8>, Option<Vec<u8>>)>,
+        span: Option<OwnedSpan>,
         prefix_len: usize,
         with_values: bool,
         read: F,

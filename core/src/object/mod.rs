@@ -15,6 +15,7 @@ mod error;
 mod fields;
 mod follow;
 mod id_set;
+mod id_stream;
 mod incoming;
 mod index_entry;
 mod index_key;
@@ -22,6 +23,7 @@ mod index_query;
 mod index_view;
 mod info;
 mod journal;
+mod list_cursor;
 mod list_shift;
 mod list_view;
 mod listeners;
@@ -53,7 +55,8 @@ pub use index_entry::{IndexEntry, IndexEntryRef, IndexIter};
 pub use index_key::{IndexKind, IndexShape};
 pub use index_view::IndexView;
 pub use info::Migrate;
-pub use list_view::{ListCursor, ListView, MAX_LIST_LEN};
+pub use list_cursor::ListCursor;
+pub use list_view::{ListView, MAX_LIST_LEN};
 pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,
