@@ -108,7 +108,16 @@ impl ObjId {
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if they do not start with a valid storage id.
+    #[inline]
     pub fn from_bytes(bytes: [u8; 8]) -> Result<Self> {
+        // Storage ids of one byte, which are all there are in most databases.
+        if matches!(bytes[0], 1..=0xfa) {
+            return Ok(ObjId(bytes));
+        }
+        Self::from_longer(bytes)
+    }
+
+    fn from_longer(bytes: [u8; 8]) -> Result<Self> {
         match StorageId::read_from(&mut Reader::new(&bytes)) {
             Ok(_) => Ok(ObjId(bytes)),
             Err(_) => Err(EncodingError::Invalid(format!(
@@ -122,6 +131,7 @@ impl ObjId {
     ///
     /// # Errors
     /// [`EncodingError::Truncated`] if there are fewer, [`EncodingError::Invalid`] as [`ObjId::from_bytes`].
+    #[inline]
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         Self::from_bytes(reader.array()?)
     }
@@ -130,7 +140,11 @@ impl ObjId {
     ///
     /// # Errors
     /// As [`ObjId::read_from`]; [`EncodingError::Invalid`] for bytes left over.
+    #[inline]
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
+        if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
+            return Self::from_bytes(bytes);
+        }
         let mut reader = Reader::new(bytes);
         let id = Self::read_from(&mut reader)?;
         reader.finish()?;

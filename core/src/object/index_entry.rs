@@ -58,6 +58,7 @@ impl<'t> IndexScan<'t> {
     }
 
     /// The next entry. After an error there is nothing any more.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<IndexEntryRef<'_, 't>>> {
         match self.advance() {
             Ok(true) => Ok(self.current()),
@@ -70,6 +71,7 @@ impl<'t> IndexScan<'t> {
     }
 
     /// The entry returned last.
+    #[inline]
     pub(crate) fn current(&self) -> Option<IndexEntryRef<'_, 't>> {
         if !self.on_entry {
             return None;
@@ -185,6 +187,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     }
 
     /// The encoded value of a column; empty if there is no such column.
+    #[inline]
     pub fn encoded(&self, column: usize) -> &'e [u8] {
         if column >= self.selection.columns {
             return &[];
@@ -206,6 +209,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the view was cut before the column of the id.
+    #[inline]
     pub fn id(&self) -> Result<ObjId> {
         object_id(self.encoded(self.selection.shape.id_column()), self.selection)
     }
@@ -314,14 +318,21 @@ impl IndexEntry<'_> {
     }
 }
 
+#[inline]
 fn object_id(bytes: &[u8], selection: &Selection) -> Result<ObjId> {
-    ObjId::from_slice(bytes).map_err(|_| {
-        Error::invalid_argument(format!(
-            "entries cut to {} columns of index {} have no object id",
-            selection.columns,
-            selection.shape.name()
-        ))
-    })
+    match ObjId::from_slice(bytes) {
+        Ok(id) => Ok(id),
+        Err(_) => Err(no_object_id(selection)),
+    }
+}
+
+#[cold]
+fn no_object_id(selection: &Selection) -> Error {
+    Error::invalid_argument(format!(
+        "entries cut to {} columns of index {} have no object id",
+        selection.columns,
+        selection.shape.name()
+    ))
 }
 
 fn list_position(bytes: &[u8], key: &[u8], selection: &Selection) -> Result<u32> {

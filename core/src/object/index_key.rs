@@ -98,18 +98,26 @@ impl IndexShape {
     }
 
     /// Sets `ends` to the end of each column of `key`.
+    #[inline]
     pub(crate) fn cut(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<()> {
         ends.clear();
-        self.try_cut(key, ends).map_err(|reason| {
-            Error::inconsistent(format!(
-                "key {} is no entry of index {} (storage id {}): {reason}",
-                hex(key, 64),
-                self.name,
-                self.storage_id,
-            ))
-        })
+        match self.try_cut(key, ends) {
+            Ok(()) => Ok(()),
+            Err(reason) => Err(self.malformed(key, &reason)),
+        }
     }
 
+    #[cold]
+    fn malformed(&self, key: &[u8], reason: &encoding::EncodingError) -> Error {
+        Error::inconsistent(format!(
+            "key {} is no entry of index {} (storage id {}): {reason}",
+            hex(key, 64),
+            self.name,
+            self.storage_id,
+        ))
+    }
+
+    #[inline]
     fn try_cut(&self, key: &[u8], ends: &mut Vec<usize>) -> encoding::Result<()> {
         let mut reader = Reader::new(key);
         reader.take(self.prefix.len())?;

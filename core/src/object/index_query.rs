@@ -1,5 +1,6 @@
 //! Finding indexes (transactions §8.1).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::error::{Error, Result};
@@ -100,7 +101,7 @@ fn map_key_of(object_type: &ResolvedType, value_id: StorageId) -> Option<&Arc<dy
 }
 
 impl ScanSource for Transaction<'_> {
-    fn changes(&self) -> u64 {
+    fn changes(&self) -> &Cell<u64> {
         self.store().changes()
     }
 

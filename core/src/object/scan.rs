@@ -5,6 +5,7 @@
 //! and reading resumes behind the last key returned: what was removed ahead is not returned, what
 //! was inserted ahead is, and no key is returned twice.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use permazen_kv::{Direction, KeySpan, KvRead};
@@ -24,14 +25,14 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
 pub(crate) trait ScanSource {
     /// A number that differs after every write.
-    fn changes(&self) -> u64;
+    fn changes(&self) -> &Cell<u64>;
 
     /// Calls `read` with the store borrowed.
     fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()>;
 }
 
 impl ScanSource for Store<'_> {
-    fn changes(&self) -> u64 {
+    fn changes(&self) -> &Cell<u64> {
         Store::changes(self)
     }
 
@@ -71,21 +72,26 @@ impl Batch {
         self.ends.clear();
     }
 
+    #[inline]
     fn len(&self) -> usize {
         self.ends.len()
     }
 
+    #[inline]
     fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.reserve(key.len() + value.len());
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value);
         self.ends.push((key_end, self.bytes.len()));
     }
 
+    #[inline]
     fn start(&self, at: usize) -> usize {
         at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |ends| ends.1)
     }
 
+    #[inline]
     fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
         let &(key_end, value_end) = self.ends.get(at)?;
         Some((self.bytes.get(self.start(at)..key_end)?, self.bytes.get(key_end..value_end)?))
@@ -112,6 +118,8 @@ pub(crate) struct LiveScan<'s> {
     /// Whether a pair was returned since the span was last narrowed.
     returned: bool,
     batch_size: usize,
+    /// The change counter of the store, and what it was when the batch was read.
+    counter: &'s Cell<u64>,
     changes: u64,
     /// Whether the store had nothing behind the current batch.
     drained: bool,
@@ -148,7 +156,8 @@ impl<'s> LiveScan<'s> {
             at: 0,
             returned: false,
             batch_size: FIRST_BATCH,
-            changes: source.changes(),
+            counter: source.changes(),
+            changes: source.changes().get(),
             drained: false,
             done,
         }
@@ -165,41 +174,48 @@ impl<'s> LiveScan<'s> {
     }
 
     /// Which way the scan goes.
+    #[inline]
     pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 
     /// The next key and value (an empty value unless values were asked for). After the end, or after
     /// an error, there is nothing any more.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        if self.done {
-            return Ok(None);
-        }
-        let changed = self.source.changes() != self.changes;
-        if changed || self.at >= self.batch.len() {
-            if !changed && self.drained {
-                self.done = true;
-                return Ok(None);
-            }
-            if changed {
-                self.batch_size = SMALL_BATCH;
-            }
-            if let Err(error) = self.refill() {
-                self.done = true;
-                return Err(error);
-            }
-        }
-        let at = self.at;
-        if at >= self.batch.len() {
-            self.done = true;
+        if (self.at >= self.batch.len() || self.counter.get() != self.changes || self.done)
+            && !self.more()?
+        {
             return Ok(None);
         }
         self.at += 1;
         self.returned = true;
-        Ok(self.batch.pair(at))
+        Ok(self.batch.pair(self.at - 1))
+    }
+
+    /// Makes the next pair available, reading a batch if need be; false at the end.
+    fn more(&mut self) -> Result<bool> {
+        if self.done {
+            return Ok(false);
+        }
+        let changed = self.counter.get() != self.changes;
+        if changed || self.at >= self.batch.len() {
+            if changed {
+                self.batch_size = SMALL_BATCH;
+            }
+            // On an error, and at the end, there is nothing any more.
+            self.done = true;
+            if !changed && self.drained {
+                return Ok(false);
+            }
+            self.refill()?;
+        }
+        self.done = self.at >= self.batch.len();
+        Ok(!self.done)
     }
 
     /// The pair [`LiveScan::next`] returned last, while nothing else was asked.
+    #[inline]
     pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
         self.batch.pair(self.at.checked_sub(1)?)
     }
@@ -297,7 +313,7 @@ impl<'s> LiveScan<'s> {
         self.batch.clear();
         self.at = 0;
         self.drained = false;
-        self.changes = self.source.changes();
+        self.changes = self.counter.get();
         if self.max.as_ref().is_some_and(|max| self.min >= *max) {
             self.drained = true;
             return Ok(());
@@ -325,7 +341,7 @@ impl<'s> LiveScan<'s> {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
-    use std::cell::{Cell, RefCell};
+    use std::cell::RefCell;
     use std::collections::BTreeMap;
 
     use permazen_kv::{Blob, KvError, Scan};
@@ -383,8 +399,8 @@ mod tests {
     }
 
     impl ScanSource for Map {
-        fn changes(&self) -> u64 {
-            self.changes.get()
+        fn changes(&self) -> &Cell<u64> {
+            &self.changes
         }
 
         fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()> {

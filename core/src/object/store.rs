@@ -79,8 +79,8 @@ impl<'db> Store<'db> {
     }
 
     /// A number that changes with every write.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes.get()
+    pub(crate) fn changes(&self) -> &Cell<u64> {
+        &self.changes
     }
 
     /// A number that changes whenever writes were taken back, so that what was derived from them
