@@ -92,9 +92,18 @@ impl<'t, 'db> Content<'t, 'db> {
             .map_err(|source| self.invalid(part, source))
     }
 
-    /// The value that stored bytes of `part` stand for.
-    pub(crate) fn decode(&self, part: &ResolvedField, bytes: &[u8], key: &[u8]) -> Result<Value> {
-        self.simple(part)?.encoding.decode_all(bytes).map_err(|reason| self.damaged(key, &reason))
+    /// The value that stored bytes of `part` stand for; `suffix` gives what follows the prefix in
+    /// their key, for messages.
+    pub(crate) fn decode<S: AsRef<[u8]>>(
+        &self,
+        part: &ResolvedField,
+        bytes: &[u8],
+        suffix: impl FnOnce() -> S,
+    ) -> Result<Value> {
+        self.simple(part)?
+            .encoding
+            .decode_all(bytes)
+            .map_err(|reason| self.damaged(&self.key(suffix().as_ref()), &reason))
     }
 
     pub(crate) fn simple<'p>(&self, part: &'p ResolvedField) -> Result<&'p ResolvedSimple> {

@@ -200,7 +200,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     }
 
     /// The part of the key that holds the returned columns.
-    fn returned(&self) -> &'e [u8] {
+    pub(super) fn returned(&self) -> &'e [u8] {
         let end = self.selection.columns.checked_sub(1).and_then(|column| self.ends.get(column));
         end.and_then(|end| self.key.get(..*end)).unwrap_or(self.key)
     }

@@ -107,6 +107,21 @@ impl IndexShape {
         }
     }
 
+    /// The object id of a key that ends with it.
+    #[inline]
+    pub(crate) fn id_at_end(&self, key: &[u8]) -> Result<ObjId> {
+        let mut reader = Reader::new(key.get(self.prefix.len()..).unwrap_or_default());
+        for value in &self.values {
+            if let Err(reason) = value.skip(&mut reader) {
+                return Err(self.malformed(key, &reason));
+            }
+        }
+        match ObjId::from_slice(reader.rest()) {
+            Ok(id) => Ok(id),
+            Err(reason) => Err(self.malformed(key, &reason)),
+        }
+    }
+
     #[cold]
     fn malformed(&self, key: &[u8], reason: &encoding::EncodingError) -> Error {
         Error::inconsistent(format!(

@@ -9,6 +9,7 @@ use super::column::{ColumnFilter, is_inverted, push_lower, push_upper, span_of};
 use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use super::index_entry::{IndexEntry, IndexIter};
+use super::index_ids::IndexIds;
 use super::index_key::IndexShape;
 use super::scan::{ScanSource, after_prefix};
 use crate::encoding::{Encoding, Value};
@@ -309,10 +310,8 @@ impl<'t> IndexView<'t> {
     /// The object ids in index order: for each value the ids of its objects ascending. An object is
     /// returned once per value (not once per position or map key). Also readable from the back.
     /// Cost: one seek, then one step per entry.
-    pub fn ids(
-        &self,
-    ) -> IndexIter<'t, impl FnMut(super::IndexEntryRef<'_, 't>) -> Result<ObjId> + use<'t>> {
-        self.distinct(self.shape().id_column() + 1).iter_with(|entry| entry.id())
+    pub fn ids(&self) -> IndexIds<'t> {
+        IndexIds::new(self.distinct(self.shape().id_column() + 1))
     }
 
     /// The entries in index order, each turned into something by `read` while its bytes are borrowed.

@@ -99,7 +99,11 @@ impl<'t, 'db> ListView<'t, 'db> {
     pub fn get(&self, position: u32) -> Result<Option<Value>> {
         let key = self.element_key(position);
         self.content.tx.store().get(&key, |value| {
-            value.map(|value| self.content.decode(&self.element, value, &key)).transpose()
+            value
+                .map(|value| {
+                    self.content.decode(&self.element, value, || position_suffix(position))
+                })
+                .transpose()
         })?
     }
 
@@ -127,7 +131,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, element) = (self.content.clone(), self.element.clone());
         self.iter_with(move |position, bytes| {
-            content.decode(&element, bytes, &content.key(&position_suffix(position)))
+            content.decode(&element, bytes, || position_suffix(position))
         })
     }
 
@@ -203,7 +207,7 @@ impl<'t, 'db> ListView<'t, 'db> {
             let element = self.content.encode(&self.element, value)?;
             self.set_in(target, position, &element, true)
         })?;
-        self.content.decode(&self.element, &old, &self.element_key(position))
+        self.content.decode(&self.element, &old, || position_suffix(position))
     }
 
     /// As [`set`](ListView::set).
@@ -370,7 +374,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// [`Error::Inconsistent`] if an element to be moved is missing.
     pub fn remove(&self, position: u32) -> Result<Value> {
         let old = self.remove_encoded(position)?;
-        self.content.decode(&self.element, &old, &self.element_key(position))
+        self.content.decode(&self.element, &old, || position_suffix(position))
     }
 
     /// As [`remove`](ListView::remove).

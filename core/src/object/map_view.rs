@@ -107,9 +107,7 @@ impl<'t, 'db> MapView<'t, 'db> {
     pub fn get(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
         self.get_encoded(&key, |value| {
-            value
-                .map(|value| self.content.decode(&self.value, value, &self.content.key(&key)))
-                .transpose()
+            value.map(|value| self.content.decode(&self.value, value, || &key)).transpose()
         })?
     }
 
@@ -167,15 +165,14 @@ impl<'t, 'db> MapView<'t, 'db> {
             self.content.span(&self.range),
             self.content.prefix().len(),
             false,
-            move |key: &[u8], _: &[u8]| content.decode(&part, key, &content.key(key)),
+            move |key: &[u8], _: &[u8]| content.decode(&part, key, || key),
         )
     }
 
     fn decode_pair(&self, key: &[u8], value: &[u8]) -> Result<(Value, Value)> {
-        let stored = self.content.key(key);
         Ok((
-            self.content.decode(&self.key, key, &stored)?,
-            self.content.decode(&self.value, value, &stored)?,
+            self.content.decode(&self.key, key, || key)?,
+            self.content.decode(&self.value, value, || key)?,
         ))
     }
 
@@ -267,7 +264,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         let key = self.content.encode(&self.key, key)?;
         let value = self.content.encode(&self.value, value)?;
         let old = self.put_encoded(&key, &value)?;
-        old.map(|old| self.content.decode(&self.value, &old, &self.content.key(&key))).transpose()
+        old.map(|old| self.content.decode(&self.value, &old, || &key)).transpose()
     }
 
     /// As [`put`](MapView::put).
@@ -328,7 +325,7 @@ impl<'t, 'db> MapView<'t, 'db> {
     pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
         let old = self.remove_encoded(&key)?;
-        old.map(|old| self.content.decode(&self.value, &old, &self.content.key(&key))).transpose()
+        old.map(|old| self.content.decode(&self.value, &old, || &key)).transpose()
     }
 
     /// As [`remove`](MapView::remove).

@@ -115,7 +115,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// One seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, element) = (self.content.clone(), self.element.clone());
-        self.iter_with(move |bytes| content.decode(&element, bytes, &content.key(bytes)))
+        self.iter_with(move |bytes| content.decode(&element, bytes, || bytes))
     }
 
     /// The elements in order, each turned into something by `read` while its bytes are borrowed.
@@ -161,7 +161,7 @@ impl<'t, 'db> SetView<'t, 'db> {
 
     fn end(&self, direction: Direction) -> Result<Option<Value>> {
         let Some(element) = self.end_encoded(direction)? else { return Ok(None) };
-        self.content.decode(&self.element, &element, &self.content.key(&element)).map(Some)
+        self.content.decode(&self.element, &element, || &element).map(Some)
     }
 
     /// The first element (or the last, going in reverse), encoded. One seek.
@@ -293,8 +293,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     fn pop(&self, direction: Direction) -> Result<Option<Value>> {
         self.content.mutate(|target| {
             let Some(element) = self.end_encoded(direction)? else { return Ok(None) };
-            let value =
-                self.content.decode(&self.element, &element, &self.content.key(&element))?;
+            let value = self.content.decode(&self.element, &element, || &element)?;
             self.remove_in(target, &element)?;
             Ok(Some(value))
         })
