@@ -231,7 +231,7 @@ impl KeyRanges {
     /// Appends the serialized form (kv §4.1) to `out`.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`] if a bound or the number of ranges exceeds 2³¹−1.
+    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if a bound or the number of ranges exceeds 2³¹−1.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
         codec::put_count(out, self.len())?;
         let mut previous = None;
@@ -246,7 +246,7 @@ impl KeyRanges {
     /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`] if the bytes are cut short or malformed, or the ranges are not
+    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short or malformed, or the ranges are not
     /// ascending or touch.
     pub fn decode(input: &mut &[u8]) -> Result<KeyRanges> {
         let mut reader = Input::new(input, "a set of key ranges");

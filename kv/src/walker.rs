@@ -37,7 +37,7 @@ impl Walker {
     /// A walk over `span`.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`] if the bounds are reversed.
+    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if the bounds are reversed.
     pub fn new(span: KeySpan<'_>, direction: Direction) -> Result<Self> {
         span.check()?;
         let mut walker = Walker {

@@ -33,7 +33,7 @@ fn write_multi(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&rest.to_be_bytes()[8 - count..]);
 }
 
-/// How many bytes [`write`] appends.
+/// How many bytes [`write()`] appends.
 pub fn len(value: i64) -> usize {
     match value {
         MIN_SHORT..=MAX_SHORT => 1,

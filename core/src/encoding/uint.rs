@@ -36,7 +36,7 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&rest.to_be_bytes()[4 - count..]);
 }
 
-/// How many bytes [`write`] appends.
+/// How many bytes [`write()`] appends.
 pub fn len(value: u32) -> usize {
     if value < BIAS { 1 } else { 1 + byte_count(value - BIAS) }
 }

@@ -21,7 +21,7 @@ use crate::{
 ///
 /// Unless it was made [`untracked`](MutableView::untracked), the view also records which keys and
 /// gaps of the *base* its answers depend on, so that it can be told later whether changes made to
-/// the base meanwhile matter ([`find_conflict`](crate::find_conflict)). What the view answers from
+/// the base meanwhile matter ([`find_conflict`]). What the view answers from
 /// its own changes depends on nothing; a scan is recorded step by step, as far as it came. The
 /// record may say more than was read but never less.
 ///
@@ -101,7 +101,7 @@ impl<B: KvRead> MutableView<B> {
 
     /// The first conflict of what was read with `writes` that others made to the base since.
     ///
-    /// Costs as [`reads`](MutableView::reads) and [`find_conflict`](crate::find_conflict).
+    /// Costs as [`reads`](MutableView::reads) and [`find_conflict`].
     pub fn conflict_with(&self, writes: &Writes) -> Option<Conflict> {
         find_conflict(self.record()?.ranges(), writes)
     }
