@@ -1,4 +1,5 @@
 //! Encodings through the public interface: properties of all of them, and the typed side.
+#![allow(clippy::expect_used)]
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

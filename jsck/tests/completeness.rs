@@ -3,7 +3,7 @@
 //!
 //! `PERMAZEN_MUTANTS=all` tries every mutant; otherwise `PERMAZEN_MUTANTS` (default 600) of each
 //! kind are tried, spread evenly.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::expect_used)]
 
 mod naive;
 

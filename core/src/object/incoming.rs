@@ -33,9 +33,12 @@ fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool 
     place.inverse_delete == action && place.allows(target)
 }
 
+/// Recorded schemas and their reference fields.
+type Collected = (Arc<SchemaBundle>, Arc<[Incoming]>);
+
 /// The reference fields of a database by ascending storage id, for the schemas recorded last.
 #[derive(Debug, Default)]
-pub(super) struct IncomingCache(Mutex<Option<(Arc<SchemaBundle>, Arc<[Incoming]>)>>);
+pub(super) struct IncomingCache(Mutex<Option<Collected>>);
 
 impl IncomingCache {
     fn get(&self, bundle: &Arc<SchemaBundle>) -> Arc<[Incoming]> {

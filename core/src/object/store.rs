@@ -315,7 +315,7 @@ impl<'db> Store<'db> {
             self.undone.set(self.undone.get().wrapping_add(1));
             while let Some(undone) = self.journal.borrow_mut().pop(mark, |inverse, key, value| {
                 self.write_anyway(|kv| {
-                    Ok(match inverse {
+                    match inverse {
                         Inverse::Remove => kv.remove(key)?,
                         Inverse::Restore => kv.put(key, value)?,
                         Inverse::Adjust(by) => kv.adjust_counter(key, by.wrapping_neg())?,
@@ -323,7 +323,8 @@ impl<'db> Store<'db> {
                             let max = Some(value).filter(|max| !max.is_empty());
                             kv.remove_span(KeySpan::new(key, max))?;
                         }
-                    })
+                    }
+                    Ok(())
                 })
             }) {
                 if undone.is_err() {

@@ -17,6 +17,9 @@ use super::numbers::bytes;
 use crate::report::{Outcome, Report, fail, same, same_text, skip};
 
 const GROUP: &str = "vectors/encodings.json";
+
+/// Checks one row of a list of an encoding.
+type CheckRow = fn(&Described, &dyn Encoding, &Json) -> Outcome;
 const CONVERT_GROUP: &str = "vectors/convert.json";
 
 #[derive(Deserialize)]
@@ -110,7 +113,7 @@ pub fn run(content: &str, report: &mut Report) {
             properties(described, encoding.as_ref())
         });
         report.case(GROUP, &format!("{name} order"), || order(described, encoding.as_ref()));
-        let lists: [(&str, fn(&Described, &dyn Encoding, &Json) -> Outcome); 8] = [
+        let lists: [(&str, CheckRow); 8] = [
             ("values", value),
             ("random", value),
             ("texts", text),

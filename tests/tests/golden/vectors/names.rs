@@ -35,6 +35,9 @@ struct Name {
     enum_identifier_can_be_stored: bool,
 }
 
+/// Checks one row of a list.
+type CheckRow = fn(&Json) -> Outcome;
+
 pub fn run(text: &str, report: &mut Report) {
     let file: File = match serde_json::from_str(text) {
         Ok(file) => file,
@@ -48,7 +51,7 @@ pub fn run(text: &str, report: &mut Report) {
     for kind in ["name_first", "name_next", "enum_identifier_first", "enum_identifier_next"] {
         report.case(GROUP, &format!("code points, {kind}"), || every_code_point(code_points, kind));
     }
-    let rows: [(&str, &[Json], fn(&Json) -> Outcome); 4] = [
+    let rows: [(&str, &[Json], CheckRow); 4] = [
         ("encoding id", &file.encoding_ids, encoding_id),
         ("encoding alias", &file.encoding_aliases, encoding_alias),
         ("encoding lookup", &file.encoding_lookups, encoding_lookup),
