@@ -1,4 +1,5 @@
 //! The program, run as a process.
+#![allow(clippy::expect_used)]
 
 use std::path::{Path, PathBuf};
 

@@ -65,15 +65,7 @@ fn overlay(c: &mut Criterion) {
     let mut group = c.benchmark_group("get");
     group.throughput(Throughput::Elements(COUNT));
     group.bench_function("BTreeMap", |b| {
-<<<<<<< HEAD
         b.iter(|| own.iter().for_each(|(key, _)| _ = black_box(map.get(&key[..]))));
-=======
-        b.iter(|| {
-            own.iter().for_each(|(key, _)| {
-                black_box(map.get(&key[..]));
-            })
-        });
->>>>>>> a059f21 (No warnings from clippy in any target)
     });
     group.bench_function("overlay, own change", |b| {
         b.iter(|| own.iter().for_each(|(key, _)| drop(black_box(view.get(key).unwrap()))));

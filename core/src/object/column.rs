@@ -12,6 +12,8 @@ use super::scan::extend_to_after_prefix;
 
 /// A range of encoded values: a lower and an upper bound.
 pub type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+/// An [`EncodedRange`], borrowed.
+type BorrowedRange<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
 /// A key span: its smallest key, and the first key behind it if there is one.
 pub(crate) type OwnedSpan = (Vec<u8>, Option<Vec<u8>>);
@@ -154,7 +156,7 @@ impl ColumnFilter {
     }
 
     /// The lowest and the highest bound.
-    pub(crate) fn hull(&self) -> Option<(Bound<&[u8]>, Bound<&[u8]>)> {
+    pub(crate) fn hull(&self) -> Option<BorrowedRange<'_>> {
         Some((as_slice(&self.ranges.first()?.0), as_slice(&self.ranges.last()?.1)))
     }
 
