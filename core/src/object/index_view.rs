@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use permazen_kv::Direction;
 
-use super::column::{ColumnFilter, is_inverted, push_lower, push_upper, span_of};
+use super::column::{ColumnFilter, OwnedSpan, is_inverted, push_lower, push_upper, span_of};
 use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use super::index_entry::{IndexEntry, IndexIter};
@@ -31,6 +31,8 @@ pub(crate) struct Selection {
     pub(crate) shape: Arc<IndexShape>,
     /// What is wanted of each column; none is everything.
     pub(crate) filters: Vec<Option<ColumnFilter>>,
+    /// The key span that holds the tuples wanted, if not all are.
+    pub(crate) tuples: Option<OwnedSpan>,
     /// How many columns are returned; entries that agree in them are returned once.
     pub(crate) columns: usize,
     /// Only objects of this schema.
@@ -40,6 +42,20 @@ pub(crate) struct Selection {
 impl Selection {
     /// The key span that holds what is wanted, and the columns it does not account for.
     pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
+        let (mut min, mut max, checked) = self.column_span();
+        if let Some((lower, upper)) = &self.tuples {
+            if *lower > min {
+                min.clone_from(lower);
+            }
+            if upper.is_some() && max.as_ref().is_none_or(|max| upper.as_ref() < Some(max)) {
+                max.clone_from(upper);
+            }
+        }
+        (min, max, checked)
+    }
+
+    /// The key span the column filters allow, and the columns it does not account for.
+    fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let mut prefix = self.shape.prefix().to_vec();
         let nothing = |prefix: Vec<u8>| (prefix.clone(), Some(prefix), Vec::new());
         if self.filters.iter().flatten().any(ColumnFilter::is_empty) {
@@ -95,7 +111,7 @@ impl<'t> IndexView<'t> {
         let filters = vec![None; shape.columns()];
         IndexView {
             source,
-            selection: Arc::new(Selection { shape, filters, columns, schema: None }),
+            selection: Arc::new(Selection { shape, filters, tuples: None, columns, schema: None }),
         }
     }
 
@@ -183,6 +199,65 @@ impl<'t> IndexView<'t> {
             lower.as_ref().map(|bytes| &bytes[..]),
             upper.as_ref().map(|bytes| &bytes[..]),
         )
+    }
+
+    /// Restricts the first columns, taken together and compared column by column, to the tuples
+    /// between two bounds. A bound may have fewer columns than the index; it then stands for all
+    /// entries that begin with it. Restrictions add up.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if a bound has a value its column cannot have, or too many, or if the
+    /// lower bound is above the upper one.
+    pub fn with_tuple_bounds(
+        &self,
+        lower: Bound<&[Value]>,
+        upper: Bound<&[Value]>,
+    ) -> Result<Self> {
+        let encoded = |bound: Bound<&[Value]>| -> Result<Bound<Vec<u8>>> {
+            let tuple = |values: &[Value]| {
+                let mut bytes = Vec::new();
+                for (column, value) in values.iter().enumerate() {
+                    self.shape().encode(column, value, &mut bytes)?;
+                }
+                Ok::<_, Error>(bytes)
+            };
+            Ok(match bound {
+                Bound::Unbounded => Bound::Unbounded,
+                Bound::Included(values) => Bound::Included(tuple(values)?),
+                Bound::Excluded(values) => Bound::Excluded(tuple(values)?),
+            })
+        };
+        let (lower, upper) = (encoded(lower)?, encoded(upper)?);
+        let begins_with_upper = match (&lower, &upper) {
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Included(upper) | Bound::Excluded(upper),
+            ) => lower.starts_with(upper),
+            _ => false,
+        };
+        if is_inverted(&lower, &upper) && !begins_with_upper {
+            return Err(Error::invalid_argument(format!(
+                "the lower bound of the tuples of index {} is above the upper one",
+                self.shape().name()
+            )));
+        }
+        let prefix = self.shape().prefix();
+        let (mut min, mut max) = (prefix.to_vec(), prefix.to_vec());
+        let reachable = push_lower(&mut min, lower.as_ref().map(|bytes| &bytes[..]));
+        let bounded = push_upper(&mut max, upper.as_ref().map(|bytes| &bytes[..]));
+        let max = if reachable { bounded.then_some(max) } else { Some(min.clone()) };
+        Ok(self.changed(|selection| {
+            selection.tuples = Some(match selection.tuples.take() {
+                None => (min, max),
+                Some((old_min, old_max)) => {
+                    let max = match (old_max, max) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    (old_min.max(min), max)
+                }
+            });
+        }))
     }
 
     /// Restricts a column to one value.
@@ -392,7 +467,8 @@ impl<'t> IndexView<'t> {
                 true
             })
         });
-        if !single || filters.get(id_column + 1).is_some_and(Option::is_some) {
+        let suffix = filters.get(id_column + 1).is_some_and(Option::is_some);
+        if !single || suffix || self.selection.tuples.is_some() {
             let ids: Result<Vec<_>> = self.ids().collect();
             return Ok(IdSet::of_ids(source, ids?));
         }

@@ -177,6 +177,30 @@ fn a_failed_operation_changes_nothing_whatever_failed() {
 }
 
 #[test]
+fn a_failed_change_of_a_collection_changes_nothing_whatever_failed() {
+    let schema = schema();
+    let check = |name, operation| check(name, &schema, operation);
+    check("insert several", |tx| {
+        tx.list_view(foo_id(1), "list", Migrate::No)?.insert_all(1, &texts(&["m", "n"])).map(drop)
+    });
+    check("remove a range", |tx| tx.list_view(foo_id(1), "list", Migrate::No)?.remove_range(0, 2));
+    check("replace an element", |tx| {
+        tx.list_view(foo_id(1), "list", Migrate::No)?.set(1, &text("z")).map(drop)
+    });
+    check("retain in a list nobody watches", |tx| {
+        tx.list_view(foo_id(5), "refs", Migrate::No)?
+            .retain(|value| *value != Value::Ref(foo_id(1)))
+            .map(drop)
+    });
+    check("clear a set", |tx| tx.set_view(foo_id(1), "set", Migrate::No)?.clear());
+    check("pop from a set", |tx| tx.set_view(foo_id(1), "set", Migrate::No)?.pop_first().map(drop));
+    check("remove from a map", |tx| {
+        tx.map_view(foo_id(1), "map", Migrate::No)?.remove(&int(1)).map(drop)
+    });
+    check("clear a map", |tx| tx.map_view(foo_id(1), "map", Migrate::No)?.clear());
+}
+
+#[test]
 fn a_failed_migration_changes_nothing_whatever_failed() {
     let newer = newer_schema();
     check("migrate", &newer, |tx| tx.migrate(foo_id(1)).map(drop));

@@ -86,24 +86,29 @@ struct Plan {
     types: Option<(bool, bool)>,
     schema: bool,
     columns: Option<usize>,
+    /// Bounds of tuples and how many columns they have.
+    tuples: Option<(PlannedBounds, usize, usize)>,
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
     let bounds =
         prop::collection::vec(prop::option::of((any::<u8>(), 0u8..4, any::<u8>(), 0u8..4)), 4);
+    let tuples = ((any::<u8>(), 0u8..4, any::<u8>(), 0u8..4), 1usize..4, 1usize..4);
     (
         0usize..7,
         bounds,
         prop::option::of(any::<(bool, bool)>()),
         any::<bool>(),
         prop::option::of(1usize..4),
+        prop::option::of(tuples),
     )
-        .prop_map(|(index, bounds, types, schema, columns)| Plan {
+        .prop_map(|(index, bounds, types, schema, columns, tuples)| Plan {
             index,
             bounds,
             types,
             schema,
             columns,
+            tuples,
         })
 }
 
@@ -119,6 +124,22 @@ fn inside(value: &Value, lower: &Bound<Value>, upper: &Bound<Value>) -> bool {
             Bound::Unbounded => true,
             Bound::Included(upper) => value.cmp(upper) != Ordering::Greater,
             Bound::Excluded(upper) => value.cmp(upper) == Ordering::Less,
+        }
+}
+
+/// A bound stands for all rows that begin with it.
+fn in_tuples(row: &[Value], lower: &Bound<Vec<Value>>, upper: &Bound<Vec<Value>>) -> bool {
+    let compare = |tuple: &[Value]| row[..tuple.len()].cmp(tuple);
+    let above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(lower) => compare(lower).is_ge(),
+        Bound::Excluded(lower) => compare(lower).is_gt(),
+    };
+    above
+        && match upper {
+            Bound::Unbounded => true,
+            Bound::Included(upper) => compare(upper).is_le(),
+            Bound::Excluded(upper) => compare(upper).is_lt(),
         }
 }
 
@@ -249,6 +270,32 @@ proptest! {
                         rows.retain(|row| inside(&row[column], &lower, &upper));
                     }
                 }
+            }
+            if let Some(((low, low_kind, high, high_kind), low_len, high_len)) = plan.tuples
+                && !all.is_empty()
+            {
+                let pick = |n: u8, kind: u8, len: usize| {
+                    let row = &all[usize::from(n) % all.len()];
+                    let tuple = row[..len.min(width)].to_vec();
+                    match kind {
+                        0 => Bound::Unbounded,
+                        1 => Bound::Excluded(tuple),
+                        _ => Bound::Included(tuple),
+                    }
+                };
+                let lower = pick(low, low_kind, low_len);
+                let upper = pick(high, high_kind, high_len);
+                let bounds = (
+                    lower.as_ref().map(|tuple| &tuple[..]),
+                    upper.as_ref().map(|tuple| &tuple[..]),
+                );
+                if let Ok(restricted) = view.with_tuple_bounds(bounds.0, bounds.1) {
+                    view = restricted;
+                } else {
+                    prop_assert!(!all.iter().any(|row| in_tuples(row, &lower, &upper)));
+                    continue;
+                }
+                rows.retain(|row| in_tuples(row, &lower, &upper));
             }
             if let Some((a, b)) = plan.types {
                 let types = [(a, sid(1)), (b, sid(200))];
