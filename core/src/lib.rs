@@ -20,3 +20,8 @@ pub use model::{
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};
+
+/// The examples of the README are tested with those of the documentation.
+#[cfg(all(doctest, feature = "derive"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
