@@ -78,6 +78,7 @@ mod enumeration;
 mod error;
 mod float;
 mod internal;
+mod interop;
 pub(crate) mod java_identifier;
 mod java_identifier_table;
 pub mod long;

@@ -91,7 +91,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
         let mut bytes = Vec::new();
         match self.encode_to(&mut bytes) {
             Ok(()) => Value::Custom(CustomValue::new(Self::encoding_id(), bytes)),
-            Err(_) => Value::Null,
+            Err(_) => unstorable::<Self>(),
         }
     }
 
@@ -349,6 +349,11 @@ impl<T: Encodable> FieldType for Option<T> {
             None => Err(wrong_type(Self::encoding_id().alias(), value)),
         }
     }
+}
+
+/// Stands for a value that cannot be written: no encoding takes it, so that it is refused where it is used.
+pub(crate) fn unstorable<T: Encodable>() -> Value {
+    Value::Custom(CustomValue::new(T::encoding_id(), []))
 }
 
 /// Reads what stands before a value that may be null: true if it is null, which then has been read.

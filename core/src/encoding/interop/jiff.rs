@@ -1,0 +1,153 @@
+//! The `jiff` crate.
+
+use jiff::civil;
+use jiff::tz::{self, TimeZone};
+
+use super::{encode_as, not_held};
+use crate::encoding::EncodingError;
+use crate::encoding::time::{
+    Duration, Instant, LocalDate, LocalDateTime, LocalTime, ZoneId, ZoneOffset, ZonedDateTime,
+};
+
+impl From<civil::Date> for LocalDate {
+    fn from(date: civil::Date) -> Self {
+        // Years have at most four digits, and the date exists.
+        Self::new(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
+            .unwrap_or(Self::MIN)
+    }
+}
+
+/// Fails for years outside of ±9999.
+impl TryFrom<LocalDate> for civil::Date {
+    type Error = EncodingError;
+
+    fn try_from(date: LocalDate) -> Result<Self, EncodingError> {
+        let (year, month, day) = date.to_ymd();
+        let held = i16::try_from(year)
+            .ok()
+            .and_then(|year| civil::Date::new(year, month as i8, day as i8).ok());
+        held.map_or_else(|| not_held(&date, "a date of the jiff crate"), Ok)
+    }
+}
+
+impl From<civil::Time> for LocalTime {
+    fn from(time: civil::Time) -> Self {
+        let part = |part: i8| part.unsigned_abs();
+        Self::new(
+            part(time.hour()),
+            part(time.minute()),
+            part(time.second()),
+            time.subsec_nanosecond().unsigned_abs(),
+        )
+        .unwrap_or_default()
+    }
+}
+
+impl From<LocalTime> for civil::Time {
+    fn from(time: LocalTime) -> Self {
+        let (hour, minute, second, nano) = time.to_hmsn();
+        civil::Time::new(hour as i8, minute as i8, second as i8, nano as i32).unwrap_or_default()
+    }
+}
+
+impl From<civil::DateTime> for LocalDateTime {
+    fn from(date_time: civil::DateTime) -> Self {
+        Self::new(date_time.date().into(), date_time.time().into())
+    }
+}
+
+/// Fails for years outside of ±9999.
+impl TryFrom<LocalDateTime> for civil::DateTime {
+    type Error = EncodingError;
+
+    fn try_from(date_time: LocalDateTime) -> Result<Self, EncodingError> {
+        Ok(civil::DateTime::from_parts(date_time.date().try_into()?, date_time.time().into()))
+    }
+}
+
+impl From<jiff::Timestamp> for Instant {
+    fn from(timestamp: jiff::Timestamp) -> Self {
+        // Timestamps end long before instants do.
+        Self::new(timestamp.as_second(), timestamp.subsec_nanosecond().into())
+            .unwrap_or(Self::EPOCH)
+    }
+}
+
+/// Fails for years outside of ±9999.
+impl TryFrom<Instant> for jiff::Timestamp {
+    type Error = EncodingError;
+
+    fn try_from(instant: Instant) -> Result<Self, EncodingError> {
+        jiff::Timestamp::new(instant.epoch_second(), instant.nano() as i32)
+            .or_else(|_| not_held(&instant, "a timestamp of the jiff crate"))
+    }
+}
+
+impl From<jiff::SignedDuration> for Duration {
+    fn from(duration: jiff::SignedDuration) -> Self {
+        // Negative nanoseconds come with seconds that are not the smallest, or are none.
+        Self::new(duration.as_secs(), duration.subsec_nanos().into()).unwrap_or_default()
+    }
+}
+
+impl From<Duration> for jiff::SignedDuration {
+    fn from(duration: Duration) -> Self {
+        jiff::SignedDuration::new(duration.seconds(), duration.nanos() as i32)
+    }
+}
+
+/// Fails above 18 hours either way.
+impl TryFrom<tz::Offset> for ZoneOffset {
+    type Error = EncodingError;
+
+    fn try_from(offset: tz::Offset) -> Result<Self, EncodingError> {
+        Self::from_seconds(offset.seconds())
+    }
+}
+
+impl TryFrom<ZoneOffset> for tz::Offset {
+    type Error = EncodingError;
+
+    fn try_from(offset: ZoneOffset) -> Result<Self, EncodingError> {
+        tz::Offset::from_seconds(offset.seconds())
+            .or_else(|_| not_held(&offset, "an offset of the jiff crate"))
+    }
+}
+
+/// Fails for zones that are neither offsets nor regions, and for local times outside of the range.
+impl TryFrom<jiff::Zoned> for ZonedDateTime {
+    type Error = EncodingError;
+
+    fn try_from(zoned: jiff::Zoned) -> Result<Self, EncodingError> {
+        let zone = match (zoned.time_zone().iana_name(), zoned.time_zone().to_fixed_offset()) {
+            (Some(name), _) => ZoneId::new(name)?,
+            (None, Ok(offset)) => ZoneOffset::try_from(offset)?.into(),
+            (None, Err(_)) => return not_held(&zoned, "a zoned time without the name of its zone"),
+        };
+        Self::new(zoned.timestamp().into(), zone)
+    }
+}
+
+/// Fails for regions that the crate's time zone database does not have; see that crate's features for where it is.
+impl TryFrom<ZonedDateTime> for jiff::Zoned {
+    type Error = EncodingError;
+
+    fn try_from(zoned: ZonedDateTime) -> Result<Self, EncodingError> {
+        let zone = match zoned.zone().region() {
+            Some(name) => TimeZone::get(name)
+                .or_else(|_| not_held(&zoned, "a zoned time of the jiff crate"))?,
+            None => tz::Offset::try_from(zoned.offset())?.to_time_zone(),
+        };
+        Ok(jiff::Timestamp::try_from(zoned.instant())?.to_zoned(zone))
+    }
+}
+
+encode_as! {
+    civil::Date => LocalDate,
+    civil::Time => LocalTime,
+    civil::DateTime => LocalDateTime,
+    jiff::Timestamp => Instant,
+    jiff::SignedDuration => Duration,
+    tz::Offset => ZoneOffset,
+    jiff::Zoned => ZonedDateTime,
+}

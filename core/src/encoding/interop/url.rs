@@ -1,0 +1,28 @@
+//! The `url` crate.
+
+use super::{encode_as, not_held};
+use crate::encoding::EncodingError;
+use crate::encoding::textual::Uri;
+
+/// Fails for the few URLs that Java does not accept as URIs.
+impl TryFrom<url::Url> for Uri {
+    type Error = EncodingError;
+
+    fn try_from(url: url::Url) -> Result<Self, EncodingError> {
+        Uri::new(url.as_str())
+    }
+}
+
+/// Fails for relative references and others that are no URLs.
+impl TryFrom<Uri> for url::Url {
+    type Error = EncodingError;
+
+    fn try_from(uri: Uri) -> Result<Self, EncodingError> {
+        match uri.as_str().map(url::Url::parse) {
+            Some(Ok(url)) => Ok(url),
+            _ => not_held(&uri, "a URL"),
+        }
+    }
+}
+
+encode_as!(url::Url => Uri);
