@@ -139,7 +139,8 @@ impl<'t> IdSet<'t> {
     /// Whether `id` is in the set. One seek for each plain set it is made of.
     ///
     /// # Errors
-    /// [`Error::Kv`] if the store fails; [`Error::Ended`] after the end of the transaction.
+    /// [`Error::Kv`](super::Error::Kv) if the store fails; [`Error::Ended`](super::Error::Ended) after the
+    /// end of the transaction.
     pub fn contains(&self, id: ObjId) -> Result<bool> {
         self.node.contains(self.source, id)
     }

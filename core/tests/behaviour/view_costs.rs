@@ -50,9 +50,14 @@ fn distinct_values_jump_over_many_entries() {
         set(&tx, number(n), "i", int(i32::from(n % 4)));
     }
     let values = tx.simple_index(sid(11)).unwrap().values();
-    let (count, cost) = world.cost(|| values.count().unwrap());
-    assert_eq!(count, 4);
-    assert!(cost.seeks <= 16 && cost.steps < 200, "{cost:?}");
+    for reverse in [false, true] {
+        let (count, cost) = world.cost(|| {
+            let entries = values.entries();
+            if reverse { entries.rev().count() } else { entries.count() }
+        });
+        assert_eq!(count, 4);
+        assert!(cost.seeks <= 16 && cost.steps < 200, "{cost:?}");
+    }
 }
 
 #[test]
