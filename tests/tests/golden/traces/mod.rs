@@ -27,7 +27,9 @@ pub fn run(dir: &Path, report: &mut Report) {
             replay::replay(dir, name, &header, &lines)
         });
     }
-    report.note(&format!("traces: {steps} steps"));
+    if steps > 0 {
+        report.note(&format!("traces: {steps} steps"));
+    }
 }
 
 fn read(dir: &Path, file: &str) -> Outcome<(Header, Vec<Step>)> {

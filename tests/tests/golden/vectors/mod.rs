@@ -5,6 +5,7 @@ mod encodings;
 mod names;
 mod numbers;
 mod schemas;
+mod xml_kv;
 
 use std::path::Path;
 
@@ -26,6 +27,7 @@ const FILES: &[(&str, Run)] = &[
     ("names.json", names::run),
     ("schemas.json", schemas::run),
     ("uint.json", numbers::run_uint),
+    ("xml-kv.json", xml_kv::run),
 ];
 
 /// Checks every vector file in `dir`.
