@@ -113,7 +113,7 @@ fn typed(c: &mut Criterion) {
     typed_value(c, "bool", &true);
     typed_value(c, "i32", &100_000);
     typed_value(c, "i64", &1_234_567_890_123i64);
-    typed_value(c, "f64", &3.14);
+    typed_value(c, "f64", &2.5);
     typed_value(c, "Option<i32>", &Some(42));
     typed_value(c, "String", &"The quick brown fox".to_owned());
     typed_value(c, "Uuid", &Uuid::from_u128(1 << 100));

@@ -1,4 +1,5 @@
 //! Types of other crates as fields: `cargo test -p permazen --all-features`.
+#![allow(clippy::expect_used)]
 #![cfg(all(
     feature = "bigdecimal",
     feature = "chrono",

@@ -10,7 +10,8 @@ use super::error::invalid;
 use super::text;
 use super::typed::{NOT_NULL, NULL, starts_null};
 use super::{
-    Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader, Result, Value,
+    Encodable, Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader,
+    Result, SchemaForm, TypedEncoding, Value,
 };
 
 const END: u8 = 0x00;
@@ -34,14 +35,14 @@ pub struct ArrayHooks<T: Clone + 'static> {
     pub(crate) borrow_value: BorrowArray<T>,
 }
 
-pub(crate) const fn prefix_ff<T: FieldType>() -> bool {
+const fn prefix_ff<T: FieldType>() -> bool {
     match T::ARRAY {
         Some(hooks) => hooks.prefix_ff,
         None => !T::HAS_PREFIX_00 && T::HAS_PREFIX_FF,
     }
 }
 
-pub(crate) fn write_objects<T: FieldType>(items: &[T], out: &mut Vec<u8>) -> Result<()> {
+fn write_objects<T: FieldType>(items: &[T], out: &mut Vec<u8>) -> Result<()> {
     for item in items {
         if T::HAS_PREFIX_00 {
             out.push(MARKER);
@@ -80,7 +81,7 @@ fn for_objects(
     Ok(())
 }
 
-pub(crate) fn read_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<Box<[T]>> {
+fn read_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<Box<[T]>> {
     let mut items = Vec::new();
     for_objects(T::HAS_PREFIX_00, reader, |reader| {
         items.push(T::decode_from(reader)?);
@@ -89,22 +90,117 @@ pub(crate) fn read_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<Box<
     Ok(items.into())
 }
 
-pub(crate) fn skip_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<()> {
+fn skip_objects<T: FieldType>(reader: &mut Reader<'_>) -> Result<()> {
     for_objects(T::HAS_PREFIX_00, reader, T::skip_encoded)
 }
 
-pub(crate) fn objects_to_text<T: FieldType>(items: &[T]) -> String {
+fn objects_to_text<T: FieldType>(items: &[T]) -> String {
     let encoding = T::encoding();
     text::join_items(items.iter().map(|item| encoding.to_text(&item.to_value()).ok()))
 }
 
-pub(crate) fn objects_from_text<T: FieldType>(text: &str) -> Result<Box<[T]>> {
+fn objects_from_text<T: FieldType>(text: &str) -> Result<Box<[T]>> {
     let encoding = T::encoding();
     let parse = |item: Option<String>| match item {
         Some(item) => T::from_value(&encoding.from_text(&item)?),
         None => T::from_value(&Value::Null),
     };
     text::split_items(text)?.into_iter().map(parse).collect()
+}
+
+/// Arrays of anything a field can have; of types that are no `Option`, the elements must not be null.
+impl<T: FieldType> Encodable for Box<[T]> {
+    const PREFIX_00: bool = true;
+    const PREFIX_FF: bool = prefix_ff::<T>();
+    const SCHEMA_FORM: SchemaForm = match T::SCHEMA_FORM {
+        SchemaForm::Enum { identifiers, dimensions } => {
+            SchemaForm::Enum { identifiers, dimensions: dimensions + 1 }
+        }
+        _ => SchemaForm::Plain,
+    };
+    const KIND: EncodingKind<'static> = match T::ARRAY {
+        Some(hooks) => EncodingKind::PrimitiveArray(hooks.element),
+        None => EncodingKind::Plain,
+    };
+
+    fn encoding_id() -> EncodingId {
+        const {
+            assert!(
+                T::HAS_ARRAYS,
+                "there are no arrays of nullable primitives: use arrays of the primitive type"
+            )
+        };
+        let element = T::encoding_id();
+        // 255 dimensions need 255 nested types.
+        element.array().unwrap_or(element)
+    }
+
+    fn nullable_encoding() -> Arc<dyn Encoding> {
+        match &T::ARRAY {
+            Some(_) => Arc::new(TypedEncoding::<Self>::nullable()),
+            None => match ArrayEncoding::new(T::encoding()) {
+                Ok(encoding) => Arc::new(encoding),
+                Err(_) => Arc::new(TypedEncoding::<Self>::nullable()),
+            },
+        }
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        match &T::ARRAY {
+            Some(hooks) => {
+                (hooks.write)(self, out);
+                Ok(())
+            }
+            None => write_objects(self, out),
+        }
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.read)(reader),
+            None => read_objects(reader),
+        }
+    }
+
+    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.skip)(reader),
+            None => skip_objects::<T>(reader),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.to_text)(self),
+            None => objects_to_text(self),
+        }
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.from_text)(text),
+            None => objects_from_text(text),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match &T::ARRAY {
+            Some(hooks) => (hooks.into_value)(self),
+            None => Value::Array(self.iter().map(T::to_value).collect()),
+        }
+    }
+
+    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
+        match (&T::ARRAY, value) {
+            (Some(hooks), _) => (hooks.borrow_value)(value),
+            (None, Value::Array(items)) => items
+                .iter()
+                .map(|item| T::from_value(item).ok())
+                .collect::<Option<_>>()
+                .map(Cow::Owned),
+            _ => None,
+        }
+    }
 }
 
 /// The encoding of arrays of another encoding's values, and null (encodings §13.2).

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::array::{self, ArrayEncoding, ArrayHooks};
+use super::array::ArrayHooks;
 use super::dynamic::wrong_type;
 use super::error::invalid;
 use super::{
@@ -525,99 +525,5 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
         };
         reader.finish()?;
         if canonical { Ok(()) } else { invalid("not the canonical form of the value") }
-    }
-}
-
-impl<T: FieldType> Encodable for Box<[T]> {
-    const PREFIX_00: bool = true;
-    const PREFIX_FF: bool = array::prefix_ff::<T>();
-    const SCHEMA_FORM: SchemaForm = match T::SCHEMA_FORM {
-        SchemaForm::Enum { identifiers, dimensions } => {
-            SchemaForm::Enum { identifiers, dimensions: dimensions + 1 }
-        }
-        _ => SchemaForm::Plain,
-    };
-    const KIND: EncodingKind<'static> = match T::ARRAY {
-        Some(hooks) => EncodingKind::PrimitiveArray(hooks.element),
-        None => EncodingKind::Plain,
-    };
-
-    fn encoding_id() -> EncodingId {
-        const {
-            assert!(
-                T::HAS_ARRAYS,
-                "there are no arrays of nullable primitives: use arrays of the primitive type"
-            )
-        };
-        let element = T::encoding_id();
-        // 255 dimensions need 255 nested types.
-        element.array().unwrap_or(element)
-    }
-
-    fn nullable_encoding() -> Arc<dyn Encoding> {
-        match &T::ARRAY {
-            Some(_) => Arc::new(TypedEncoding::<Self>::nullable()),
-            None => match ArrayEncoding::new(T::encoding()) {
-                Ok(encoding) => Arc::new(encoding),
-                Err(_) => Arc::new(TypedEncoding::<Self>::nullable()),
-            },
-        }
-    }
-
-    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
-        match &T::ARRAY {
-            Some(hooks) => {
-                (hooks.write)(self, out);
-                Ok(())
-            }
-            None => array::write_objects(self, out),
-        }
-    }
-
-    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        match &T::ARRAY {
-            Some(hooks) => (hooks.read)(reader),
-            None => array::read_objects(reader),
-        }
-    }
-
-    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        match &T::ARRAY {
-            Some(hooks) => (hooks.skip)(reader),
-            None => array::skip_objects::<T>(reader),
-        }
-    }
-
-    fn to_text(&self) -> String {
-        match &T::ARRAY {
-            Some(hooks) => (hooks.to_text)(self),
-            None => array::objects_to_text(self),
-        }
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        match &T::ARRAY {
-            Some(hooks) => (hooks.from_text)(text),
-            None => array::objects_from_text(text),
-        }
-    }
-
-    fn into_value(self) -> Value {
-        match &T::ARRAY {
-            Some(hooks) => (hooks.into_value)(self),
-            None => Value::Array(self.iter().map(T::to_value).collect()),
-        }
-    }
-
-    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
-        match (&T::ARRAY, value) {
-            (Some(hooks), _) => (hooks.borrow_value)(value),
-            (None, Value::Array(items)) => items
-                .iter()
-                .map(|item| T::from_value(item).ok())
-                .collect::<Option<_>>()
-                .map(Cow::Owned),
-            _ => None,
-        }
     }
 }

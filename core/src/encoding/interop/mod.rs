@@ -61,7 +61,8 @@ macro_rules! encode_as {
             }
 
             fn read_from(reader: &mut crate::encoding::Reader<'_>) -> crate::encoding::Result<Self> {
-                Ok(<$own as crate::encoding::Encodable>::read_from(reader)?.try_into()?)
+                let value: Self = <$own as crate::encoding::Encodable>::read_from(reader)?.try_into()?;
+                Ok(value)
             }
 
             fn skip_over(reader: &mut crate::encoding::Reader<'_>) -> crate::encoding::Result<()> {
@@ -73,7 +74,8 @@ macro_rules! encode_as {
             }
 
             fn from_text(text: &str) -> crate::encoding::Result<Self> {
-                Ok(<$own as crate::encoding::Encodable>::from_text(text)?.try_into()?)
+                let value: Self = <$own as crate::encoding::Encodable>::from_text(text)?.try_into()?;
+                Ok(value)
             }
 
             fn into_value(self) -> crate::encoding::Value {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::numbers::bytes;
-use crate::report::{Outcome, Report, fail, same, same_text, skip};
+use crate::report::{Outcome, Report, fail, same, same_text};
 
 const GROUP: &str = "vectors/encodings.json";
 
@@ -194,7 +194,8 @@ fn value(described: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome 
     let value = encoding.decode_all(&bytes)?;
     let written = encoded(encoding, &value)?;
     if rules_changed(described, &bytes) && written != hex::encode(&bytes) {
-        return Err(skip("the rules of this time zone have changed since"));
+        // Written again, such a value has another offset; what was written before stays valid.
+        return Ok(encoding.check_canonical(&bytes)?);
     }
     same("written", written, hex::encode(&bytes))?;
     encoding.check_canonical(&bytes)?;
