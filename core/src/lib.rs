@@ -1,4 +1,57 @@
-//! An object database over any ordered key/value store.
+//! An object database over any ordered key/value store, compatible byte for byte with Permazen for Java.
+//!
+//! Structs are object types. Objects have identity and refer to each other; the database keeps indexes over their
+//! fields and collections, sees to it that references are not left dangling, and notices by itself when a struct
+//! has changed. There is no query language: a query is Rust code over typed, sorted indexes.
+//!
+//! ```
+//! use permazen::{Permazen, PermazenObject, Ref, kv::memory::MemoryStore};
+//!
+//! #[derive(PermazenObject, Default, Debug)]
+//! #[permazen(composite(name = "byNameAge", fields(name, age)))]
+//! struct Person {
+//!     #[permazen(indexed)]
+//!     name: String,
+//!     age: i32,
+//!     #[permazen(inverse_delete = "nullify")]
+//!     boss: Option<Ref<Person>>,
+//!     #[permazen(element(indexed))]
+//!     tags: Vec<String>,
+//! }
+//!
+//! let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+//! let ann = db.write(|tx| {
+//!     let ann = tx.create(Person { name: "Ann".into(), age: 41, ..Default::default() })?;
+//!     let boss = Some(ann.to_ref());
+//!     let bob = tx.create(Person { name: "Bob".into(), age: 25, boss, tags: vec!["new".into()] })?;
+//!     bob.set_age(26)?;
+//!     bob.tags()?.push("night shift")?;
+//!     Ok(ann.to_ref())
+//! })?;
+//! db.read(|tx| {
+//!     for entry in tx.index(Person::NAME)?.range("B"..)?.iter() {
+//!         let (name, person) = entry?;
+//!         assert_eq!((name.as_str(), person.age()?), ("Bob", 26));
+//!     }
+//!     let young = tx.index(Person::BY_NAME_AGE)?.prefix("Bob")?.range(..30)?;
+//!     assert_eq!(young.count()?, 1);
+//!     assert_eq!(tx.index(Person::BOSS)?.get(ann)?.count()?, 1); // who refers to Ann
+//!     assert_eq!(tx.get(ann)?.load()?.name, "Ann"); // the whole object, as plain data
+//!     Ok(())
+//! })?;
+//! # Ok::<(), permazen::Error>(())
+//! ```
+//!
+//! | for | see |
+//! |---|---|
+//! | the attributes of structs and enums | [`PermazenObject`](derive@PermazenObject), [`PermazenEnum`](derive@PermazenEnum) |
+//! | opening a database, running transactions | [`Permazen`], [`Tx`] |
+//! | objects, references | [`Obj`], [`Ref`], [`AnyObj`] for access by name |
+//! | collections, queries and the rest of the typed layer | [`model`] |
+//! | objects without structs: fields by name, notifications, copies | [`object`] |
+//! | values as bytes, own types | [`encoding`] |
+//! | schemas and how they are recorded | [`schema`], [`layout`] |
+//! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 #![deny(missing_docs)]
 
 // What derived code names, works inside this crate too.

@@ -428,3 +428,141 @@ fn objects_of_unknown_types_are_reached_by_name() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn deleting_does_what_the_references_ask_for() -> Result<()> {
+    #[derive(PermazenObject, Debug, Default)]
+    struct Guarded {
+        keeps: Option<Ref<Guarded>>,
+    }
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let builder = Permazen::builder_shared(store).model::<Person>().model::<Dog>();
+    builder.model::<Guarded>().build()?.write(|tx| {
+        let ann = tx.create(person("Ann", 30))?;
+        let bob = tx.create(Person { friend: Some(ann.to_ref()), ..person("Bob", 20) })?;
+        let dog = tx.create(Dog { name: None, owner: Some(ann.to_ref()) })?;
+        assert!(ann.delete()? && !ann.delete()?);
+        assert_eq!((ann.exists()?, dog.exists()?, bob.exists()?), (false, false, true));
+        assert_eq!(bob.friend()?, None);
+        assert!(matches!(
+            ann.name(),
+            Err(Error::Object(permazen::object::Error::DeletedObject { .. }))
+        ));
+        assert!(ann.recreate()? && !ann.recreate()?);
+
+        let kept = tx.create(Guarded::default())?;
+        let guard = tx.create(Guarded { keeps: Some(kept.to_ref()) })?;
+        let refused = kept.delete().unwrap_err();
+        assert!(matches!(refused, Error::Object(permazen::object::Error::ReferencedObject { .. })));
+        guard.set_keeps(None)?;
+        assert!(kept.delete()?);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_refused_change_of_several_fields_changes_nothing() -> Result<()> {
+    open()?.write(|tx| {
+        let ann = tx.create(Person { tags: vec!["a".into()], ..person("Ann", 30) })?;
+        let gone = tx.create(person("Gone", 1))?;
+        gone.delete()?;
+        let before = ann.load()?;
+        let dangling = Person { friend: Some(gone.to_ref()), ..person("Anna", 31) };
+        assert!(ann.store(&dangling).is_err());
+        assert_eq!(ann.load()?, before);
+        assert!(tx.create(dangling).is_err());
+        assert_eq!(tx.all::<Person>()?.count()?, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn every_access_costs_what_is_documented() -> Result<()> {
+    use permazen::kv::counting::CountingStore;
+
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let db = Permazen::builder(store).model::<Dog>().model::<Person>().build()?;
+    let dog = db.write(|tx| {
+        counter.take();
+        let dog = tx.create(Dog { name: Some("Rex".into()), owner: None })?;
+        let created = counter.take();
+        // The object, its schema, the name, and two index entries; before that a look whether the id is free.
+        assert_eq!((created.reads(), created.writes()), (1, 5));
+        dog.set_name("Max")?;
+        let changed = counter.take();
+        assert_eq!((changed.reads(), changed.writes()), (1, 3));
+        Ok(dog.to_ref())
+    })?;
+    db.read(|tx| {
+        counter.take();
+        let dog = tx.get(dog)?;
+        assert_eq!(counter.take().reads(), 0);
+        assert_eq!(dog.name()?.as_deref(), Some("Max"));
+        assert_eq!(counter.take().reads(), 2);
+        assert_eq!(dog.name()?.as_deref(), Some("Max"));
+        assert_eq!(counter.take().reads(), 1);
+        let index = tx.index(Dog::NAME)?;
+        let set = index.get("Max")?;
+        assert_eq!(counter.take().reads(), 0);
+        assert_eq!(set.first()?, Some(dog));
+        assert!(counter.take().reads() <= 3);
+        Ok(())
+    })?;
+    db.read(|tx| {
+        let dog = tx.get(dog)?;
+        counter.take();
+        dog.load()?;
+        let read = counter.take();
+        assert_eq!((read.gets, read.seeks), (0, 1), "{read:?}");
+        Ok(())
+    })
+}
+
+#[test]
+fn converted_and_unordered_types_are_stored() -> Result<()> {
+    #[derive(Debug, Clone, PartialEq)]
+    struct Days(u32);
+    impl TryFrom<i64> for Days {
+        type Error = std::num::TryFromIntError;
+
+        fn try_from(days: i64) -> std::result::Result<Self, Self::Error> {
+            days.try_into().map(Days)
+        }
+    }
+    impl From<Days> for i64 {
+        fn from(days: Days) -> i64 {
+            days.0.into()
+        }
+    }
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    struct Loan {
+        #[permazen(with = i64, indexed)]
+        days: Days,
+        #[permazen(set)]
+        rates: Vec<f32>,
+        #[permazen(map)]
+        steps: Vec<(f64, bool)>,
+        #[permazen(array)]
+        flags: Vec<bool>,
+    }
+    Permazen::builder(MemoryStore::new()).model::<Loan>().build()?.write(|tx| {
+        let loan = Loan {
+            days: Days(4_000_000_000),
+            rates: vec![-1.5, 0.25],
+            steps: vec![(0.5, true), (2.5, false)],
+            flags: vec![true, false, true],
+        };
+        let object = tx.create(loan.clone())?;
+        assert_eq!(object.load()?, loan);
+        assert_eq!(object.days()?, loan.days);
+        object.set_days(Days(7))?;
+        object.set_flags(vec![])?;
+        assert_eq!(tx.index(Loan::DAYS)?.get(7)?.to_vec()?, [object]);
+        assert_eq!(object.flags()?, Vec::<bool>::new());
+        object.set(Loan::DAYS, -1)?;
+        assert!(matches!(object.days(), Err(Error::Convert { .. })));
+        assert!(matches!(object.load(), Err(Error::Convert { .. })));
+        Ok(())
+    })
+}

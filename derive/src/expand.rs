@@ -175,14 +175,21 @@ fn getter(m: &TokenStream, at: usize, field: &FieldModel) -> TokenStream {
     let (result, body) = match &field.shape {
         Shape::Simple(value) => match &value.reference {
             Some(reference) => match (&reference.target, reference.optional) {
-                (Some(target), true) => (
-                    quote!(#m::Result<::core::option::Option<<#target as #m::Target>::Live<'t>>>),
-                    quote!(self.0.reference::<#target>(#at)),
-                ),
-                (Some(target), false) => (
-                    quote!(#m::Result<<#target as #m::Target>::Live<'t>>),
-                    quote!(self.0.required_reference::<#target>(#at)),
-                ),
+                (Some(target), optional) => {
+                    let span = target.span();
+                    let live = quote_spanned!(span=> <#target as #m::Target>::Live<'t>);
+                    if optional {
+                        (
+                            quote!(#m::Result<::core::option::Option<#live>>),
+                            quote_spanned!(span=> self.0.reference::<#target>(#at)),
+                        )
+                    } else {
+                        (
+                            quote!(#m::Result<#live>),
+                            quote_spanned!(span=> self.0.required_reference::<#target>(#at)),
+                        )
+                    }
+                }
                 (None, _) => (quote!(#m::Result<#ty>), quote!(self.0.get(#at))),
             },
             None if value.converted => {

@@ -150,8 +150,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored in a field",
     label = "no encoding for this type",
-    note = "Java has no unsigned integers: use the next larger signed type, or an own type",
-    note = "implement `permazen::encoding::Encodable` to store a type of your own"
+    note = "for an enum, add `#[derive(PermazenEnum)]`; for another type of yours, implement `permazen::encoding::Encodable`"
 )]
 pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether a value of the *type* may be null. The encoding may know null although the type does not.
@@ -236,6 +235,7 @@ pub enum SchemaForm {
     Reference(Option<&'static [&'static str]>),
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Encodable> FieldType for T {
     const IS_OPTION: bool = false;
     const HAS_PREFIX_00: bool = T::PREFIX_00 && !(T::NULLABLE && T::PREFIX_FF);

@@ -51,7 +51,7 @@ impl<'t> Handle<'t> {
     ///
     /// # Errors
     /// If the object does not exist, or the value is outside of what the field holds.
-    pub fn set<V: FieldType>(&self, position: usize, value: impl EncodeAs<V>) -> Result<()> {
+    pub fn set<V>(&self, position: usize, value: impl EncodeAs<V>) -> Result<()> {
         let field = self.binding.field(position)?;
         self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| self.unencodable(field, source))?;

@@ -155,7 +155,7 @@ impl<M: Target> Encodable for Ref<M> {
     message = "`{Self}` is no enum that can be stored",
     note = "add `#[derive(PermazenEnum)]`"
 )]
-pub trait EnumType: Sized + 'static {
+pub trait EnumType: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// The identifiers in the order of the variants.
     const IDENTIFIERS: &'static [&'static str];
 
@@ -177,7 +177,8 @@ pub trait EnumType: Sized + 'static {
     }
 }
 
-impl<E: EnumType + Clone + std::fmt::Debug + Send + Sync> Encodable for E {
+#[diagnostic::do_not_recommend]
+impl<E: EnumType> Encodable for E {
     const PREFIX_FF: bool = false;
     const SCHEMA_FORM: SchemaForm = SchemaForm::Enum { identifiers: E::IDENTIFIERS, dimensions: 0 };
 
