@@ -247,3 +247,32 @@ fn a_transaction_can_be_sent_to_another_thread() {
     is_send(&world.foo());
     is_send(&world.foo().detached().unwrap());
 }
+
+#[test]
+fn a_failed_commit_is_told_as_such() {
+    let store = permazen::kv::fault::FaultStore::new(permazen::kv::memory::MemoryStore::new());
+    let faults = store.faults();
+    let db = permazen::object::Database::new(Arc::new(store));
+    let config = TransactionConfig::new(SchemaModel::from_xml(FOO.as_bytes()).unwrap()).unwrap();
+    let tx = db.begin(&config).unwrap();
+    let log = Log::default();
+    struct Quiet(Log);
+    impl Callback for Quiet {
+        fn after_commit(&self) -> Result<()> {
+            self.0.0.lock().unwrap().push("afterCommit".to_owned());
+            Ok(())
+        }
+        fn after_completion(&self, committed: bool) -> Result<()> {
+            self.0.0.lock().unwrap().push(format!("afterCompletion({committed})"));
+            Ok(())
+        }
+    }
+    tx.add_callback(Arc::new(Quiet(log.clone()))).unwrap();
+    create(&tx, foo_id(1));
+    faults.fail_nth(1, || permazen::kv::KvError::Retry("planned".to_owned()));
+    let failed = tx.commit().unwrap_err();
+    assert!(failed.is_retryable(), "{failed:?}");
+    assert_eq!(log.take(), ["afterCompletion(false)"]);
+    faults.stop();
+    assert!(!db.begin(&config).unwrap().exists(foo_id(1)).unwrap());
+}
