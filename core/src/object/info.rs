@@ -26,41 +26,48 @@ pub(crate) struct ObjectInfo {
     pub(crate) object_type: Option<Arc<ResolvedType>>,
 }
 
-/// Remembers the infos of up to 1024 objects. An object that falls on the place of another one drives
-/// it out.
+/// Remembers the infos of up to 2048 objects, four in each bucket. An object that finds its bucket full
+/// drives another one out.
 #[derive(Debug, Default)]
 pub(crate) struct InfoCache {
-    slots: Vec<Option<(ObjId, ObjectInfo)>>,
+    buckets: Vec<[Option<(ObjId, ObjectInfo)>; WAYS]>,
     used: usize,
+    /// The place in a full bucket that is given away next.
+    next: usize,
 }
 
-const FIRST_SLOTS: usize = 16;
-const MOST_SLOTS: usize = 1024;
+const WAYS: usize = 4;
+const FIRST_BUCKETS: usize = 4;
+const MOST_BUCKETS: usize = 512;
 
-fn slot(id: ObjId, slots: usize) -> usize {
+fn bucket(id: ObjId, buckets: usize) -> usize {
     let number = u64::from_be_bytes(id.to_bytes());
-    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (slots - 1)
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (buckets - 1)
+}
+
+fn is_of(entry: &Option<(ObjId, ObjectInfo)>, id: ObjId) -> bool {
+    matches!(entry, Some((known, _)) if *known == id)
 }
 
 impl InfoCache {
+    #[inline]
     pub(crate) fn peek(&self, id: ObjId) -> Option<&ObjectInfo> {
-        let slots = self.slots.len();
-        if slots == 0 {
+        let buckets = self.buckets.len();
+        if buckets == 0 {
             return None;
         }
-        match self.slots.get(slot(id, slots)) {
-            Some(Some((known, info))) if *known == id => Some(info),
-            _ => None,
-        }
+        let entries = self.buckets.get(bucket(id, buckets))?;
+        entries.iter().flatten().find(|(known, _)| *known == id).map(|(_, info)| info)
     }
 
     fn insert(&mut self, id: ObjId, info: ObjectInfo) {
-        let slots = self.slots.len();
-        if 2 * self.used >= slots && slots < MOST_SLOTS {
-            let old = std::mem::take(&mut self.slots);
-            self.slots.resize_with((4 * slots).clamp(FIRST_SLOTS, MOST_SLOTS), || None);
+        let buckets = self.buckets.len();
+        if 2 * self.used >= WAYS * buckets && buckets < MOST_BUCKETS {
+            let old = std::mem::take(&mut self.buckets);
+            let more = (4 * buckets).clamp(FIRST_BUCKETS, MOST_BUCKETS);
+            self.buckets.resize_with(more, Default::default);
             self.used = 0;
-            for (id, info) in old.into_iter().flatten() {
+            for (id, info) in old.into_iter().flatten().flatten() {
                 self.put(id, info);
             }
         }
@@ -68,26 +75,33 @@ impl InfoCache {
     }
 
     fn put(&mut self, id: ObjId, info: ObjectInfo) {
-        let at = slot(id, self.slots.len());
-        if let Some(slot) = self.slots.get_mut(at) {
-            self.used += usize::from(slot.is_none());
-            *slot = Some((id, info));
+        let at = bucket(id, self.buckets.len());
+        let Some(entries) = self.buckets.get_mut(at) else { return };
+        let known = entries.iter().position(|entry| is_of(entry, id));
+        let place = known.or_else(|| entries.iter().position(Option::is_none));
+        let place = place.unwrap_or_else(|| {
+            self.next = (self.next + 1) % WAYS;
+            self.next
+        });
+        if let Some(entry) = entries.get_mut(place) {
+            self.used += usize::from(entry.is_none());
+            *entry = Some((id, info));
         }
     }
 
     fn remove(&mut self, id: ObjId) {
-        let slots = self.slots.len();
-        if slots > 0
-            && let Some(slot) = self.slots.get_mut(slot(id, slots))
-            && slot.as_ref().is_some_and(|(known, _)| *known == id)
+        let buckets = self.buckets.len();
+        if buckets > 0
+            && let Some(entries) = self.buckets.get_mut(bucket(id, buckets))
+            && let Some(entry) = entries.iter_mut().find(|entry| is_of(entry, id))
         {
-            *slot = None;
+            *entry = None;
             self.used -= 1;
         }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.slots.iter_mut().for_each(|slot| *slot = None);
+        self.buckets.iter_mut().flatten().for_each(|entry| *entry = None);
         self.used = 0;
     }
 }
@@ -176,6 +190,15 @@ impl Transaction<'_> {
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
         let info = self.info(id)?;
+        self.type_after(id, info, migrate)
+    }
+
+    fn type_after(
+        &self,
+        id: ObjId,
+        info: ObjectInfo,
+        migrate: Migrate,
+    ) -> Result<Arc<ResolvedType>> {
         if migrate == Migrate::Yes && info.schema != self.schema_index() {
             self.migrate(id)?;
             let info = self.info(id)?;
@@ -193,10 +216,11 @@ impl Transaction<'_> {
         id: ObjId,
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
-        if !self.exists(id)? {
-            return Err(Error::deleted(id));
+        match self.find_info(id) {
+            Ok(Some(info)) => self.type_after(id, info, migrate),
+            Ok(None) | Err(Error::UnknownType { .. }) => Err(Error::deleted(id)),
+            Err(error) => Err(error),
         }
-        self.type_for_reading(id, migrate)
     }
 
     /// Moves an object that must exist to the schema of the transaction, if it is of another one. No read if the object
@@ -263,8 +287,10 @@ mod tests {
             cache.insert(id(n), info(n as u32));
             assert_eq!(cache.peek(id(n)).unwrap().schema.get(), n as u32);
         }
-        assert!(cache.slots.len() <= MOST_SLOTS);
-        assert!(cache.used <= MOST_SLOTS);
+        assert_eq!(cache.buckets.len(), MOST_BUCKETS);
+        assert!(cache.used <= WAYS * MOST_BUCKETS);
+        let recent = (4000..5000).filter(|n| cache.peek(id(*n)).is_some()).count();
+        assert!(recent > 900, "{recent} of the last 1000 are known");
         cache.remove(id(4999));
         assert!(cache.peek(id(4999)).is_none());
         cache.clear();

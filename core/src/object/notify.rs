@@ -141,11 +141,11 @@ impl Transaction<'_> {
             return tell(&result).map(|()| result);
         }
         if self.listeners.borrow().is_empty() {
-            return self.store.operation(body);
+            return self.operation(body);
         }
         self.pending.replace(Some(Pending::default()));
         let _quiet = EndPending(self);
-        let result = self.store.operation(body)?;
+        let result = self.operation(body)?;
         let told = tell(&result);
         self.deliver()?;
         told.map(|()| result)
@@ -153,13 +153,17 @@ impl Transaction<'_> {
 
     /// Runs `body` as one operation: if it fails, everything is as before, and the changes it queued
     /// are forgotten.
-    pub(crate) fn operation<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn operation<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
         let result = self.store.operation(body);
-        if result.is_err()
-            && let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut())
-        {
-            pending.truncate(mark);
+        if result.is_err() {
+            if let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut()) {
+                pending.truncate(mark);
+            }
+            self.restore_schemas();
         }
         result
     }

@@ -11,6 +11,7 @@ use super::object_data::{ObjectBuilder, ObjectData};
 use super::references::describe;
 use super::store::Undo;
 use super::{Error, Result, Transaction};
+use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
@@ -231,9 +232,10 @@ impl Transaction<'_> {
         data.each_entry_checked(id, |key| {
             self.store.check_key(key).map_err(|error| error.with_key_of(|| describe_index(key)))
         })?;
-        let info = layout::object_info(object_type.schema);
-        self.store.put(id.as_bytes(), &info, Undo::Absent)?;
         let mut key = self.buffer();
+        uint::write(object_type.schema.get(), &mut key);
+        self.store.put(id.as_bytes(), &key, Undo::Absent)?;
+        key.clear();
         key.extend_from_slice(id.as_bytes());
         for (field, rest, value) in data.all_pairs() {
             key.truncate(ObjId::LEN);
@@ -352,8 +354,9 @@ impl Transaction<'_> {
             Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
         ) -> Result<()>,
     ) -> Result<bool> {
-        let end = layout::prefix_end(id.as_bytes());
-        let span = KeySpan::new(id.as_bytes(), end.as_deref());
+        // No id begins with ff, so there is a next one.
+        let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
+        let span = KeySpan::new(id.as_bytes(), Some(&end));
         self.store.read(|kv| {
             let mut pairs = kv.scan(span, Direction::Forward)?;
             let info = match pairs.next().transpose()? {

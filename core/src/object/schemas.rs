@@ -1,10 +1,14 @@
 //! Recording and removing schemas inside of a transaction (schema §7.8).
 
+use std::sync::Arc;
+
 use permazen_kv::KvWrite;
 
 use super::{Result, Transaction};
 use crate::layout::TABLES_SPAN;
-use crate::schema::{SchemaBundle, SchemaId, SchemaModel, add_schema, remove_schema};
+use crate::schema::{
+    RecordedSchemas, SchemaBundle, SchemaId, SchemaModel, SchemaTables, add_schema, remove_schema,
+};
 
 impl Transaction<'_> {
     /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
@@ -31,19 +35,40 @@ impl Transaction<'_> {
         change: impl FnOnce(
             &mut dyn KvWrite,
             &SchemaBundle,
-        ) -> crate::schema::Result<Option<std::sync::Arc<SchemaBundle>>>,
+        ) -> crate::schema::Result<Option<Arc<SchemaBundle>>>,
     ) -> Result<bool> {
         self.check_open()?;
         let old = self.bundle();
-        let new = self
-            .store
-            .operation(|| self.store.rewrite_span(TABLES_SPAN, |kv| Ok(change(kv, &old)?)))?;
+        let new =
+            self.operation(|| self.store.rewrite_span(TABLES_SPAN, |kv| Ok(change(kv, &old)?)))?;
         match new {
             None => Ok(false),
             Some(bundle) => {
+                self.schemas_changed.set(true);
                 self.set_bundle(bundle);
                 Ok(true)
             }
+        }
+    }
+
+    /// Goes back to the schemas that are recorded, after changes of them may have been undone. If they
+    /// cannot be read, nothing works any more.
+    pub(super) fn restore_schemas(&self) {
+        if !self.schemas_changed.get() {
+            return;
+        }
+        let known = self.bundle();
+        let read = self.store.read(|kv| {
+            if known.tables().is_all_stored(kv)? {
+                return Ok(None);
+            }
+            let recorded = RecordedSchemas::decode(SchemaTables::read(kv)?)?;
+            Ok(Some(self.shared.state.resolve(recorded)?))
+        });
+        match read {
+            Ok(None) => {}
+            Ok(Some(bundle)) => self.set_bundle(Arc::new(bundle)),
+            Err(_) => self.store.give_up(),
         }
     }
 }

@@ -346,6 +346,11 @@ impl<'db> Store<'db> {
 
     // ------------------------------------------------------------------ life-cycle
 
+    /// Makes every further operation and the commit fail.
+    pub(crate) fn give_up(&self) {
+        self.broken.set(true);
+    }
+
     /// Lends the transaction below, which detached stores have none of.
     pub(crate) fn transaction<R>(
         &self,

@@ -58,6 +58,8 @@ pub struct Transaction<'db> {
     pub(super) silent: Cell<bool>,
     pub(super) deleting: RefCell<Option<HashSet<ObjId>>>,
     pub(super) missing: RefCell<Option<MissingTargets>>,
+    /// Whether schemas were added or removed in this transaction.
+    pub(super) schemas_changed: Cell<bool>,
     buffers: RefCell<Vec<Vec<u8>>>,
 }
 
@@ -98,6 +100,7 @@ impl<'db> Transaction<'db> {
             silent: Cell::new(false),
             deleting: RefCell::default(),
             missing: RefCell::default(),
+            schemas_changed: Cell::new(false),
             buffers: RefCell::default(),
         }
     }
@@ -233,12 +236,7 @@ impl<'db> Transaction<'db> {
         body: impl FnOnce(&Self) -> Result<R, E>,
     ) -> Result<R, E> {
         self.check_open()?;
-        let bundle = self.bundle();
-        let result = self.store.operation(|| body(self));
-        if result.is_err() && !Arc::ptr_eq(&bundle, &self.bundle()) {
-            self.set_bundle(bundle);
-        }
-        result
+        self.operation(|| body(self))
     }
 
     // ------------------------------------------------------------------ end

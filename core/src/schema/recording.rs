@@ -150,7 +150,7 @@ impl DatabaseState {
         &self.registry
     }
 
-    fn resolve(&self, recorded: RecordedSchemas) -> Result<SchemaBundle> {
+    pub(crate) fn resolve(&self, recorded: RecordedSchemas) -> Result<SchemaBundle> {
         SchemaBundle::resolve(recorded, &self.registry, self.unknown_encodings)
     }
 

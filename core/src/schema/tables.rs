@@ -76,7 +76,7 @@ impl SchemaTables {
 
     /// Whether the store is a database with just these tables and nothing unknown around them. One
     /// scan, without allocation.
-    pub(super) fn is_all_stored(&self, kv: &dyn KvRead) -> Result<bool> {
+    pub(crate) fn is_all_stored(&self, kv: &dyn KvRead) -> Result<bool> {
         let mut pairs = kv.scan(AROUND_TABLES, Direction::Forward)?;
         match pairs.next().transpose()? {
             Some((key, value)) if *key == *FORMAT_VERSION_KEY => {

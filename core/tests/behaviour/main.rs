@@ -20,6 +20,7 @@ mod indexes;
 mod lists;
 mod maps;
 mod paths;
+mod random_objects;
 mod sets;
 mod unreference;
 mod view_costs;
