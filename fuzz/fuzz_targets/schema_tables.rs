@@ -30,7 +30,9 @@ fuzz_target!(|input: &[u8]| {
     let before = SchemaTables::read(&*tx).ok();
     let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
     match open_schema(&mut *tx, &state, &SchemaConfig::empty()) {
-        Err(_) => assert_eq!(SchemaTables::read(&*tx).ok(), before, "an error leaves all as it was"),
+        Err(_) => {
+            assert_eq!(SchemaTables::read(&*tx).ok(), before, "an error leaves all as it was")
+        }
         Ok(opened) => {
             let stored = SchemaTables::read(&*tx).expect("readable after opening");
             assert_eq!(stored, **opened.bundle.tables());

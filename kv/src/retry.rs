@@ -57,11 +57,9 @@ fn run<T>(
 ) -> Result<T> {
     let mut attempt = 1;
     loop {
-        let result = db.begin(options).and_then(|mut tx| {
-            let value = action(&mut *tx)?;
-            tx.commit()?;
-            Ok(value)
-        });
+        // Beginning is not tried again: it has waited for its turn already.
+        let mut tx = db.begin(options)?;
+        let result = action(&mut *tx).and_then(|value| tx.commit().map(|()| value));
         match result {
             Err(error) if error.is_retryable() && attempt < ATTEMPTS => {
                 thread::sleep(pause(attempt));

@@ -37,7 +37,17 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         None => scratch_copy()?,
     };
     println!("database       {}", path.display());
-    let store = Arc::new(LmdbStore::open(&path)?);
+    work(&path).map_err(|error| named(&path, error))
+}
+
+/// The error with the database's path before it, unless it has that already.
+fn named(path: &Path, error: Box<dyn std::error::Error>) -> Box<dyn std::error::Error> {
+    let (path, text) = (path.display().to_string(), error.to_string());
+    if text.starts_with(&path) { error } else { format!("{path}: {text}").into() }
+}
+
+fn work(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let store = Arc::new(LmdbStore::open(path)?);
     let db = Permazen::builder_shared(store.clone())
         .model::<Artist>()
         .model::<Album>()

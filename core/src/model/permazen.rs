@@ -303,12 +303,14 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(|| {
-            let tx = self.begin()?;
-            let value = body(&tx)?;
-            tx.commit()?;
-            Ok(value)
-        })
+        self.retrying(
+            || self.begin(),
+            |tx| {
+                let value = body(&tx)?;
+                tx.commit()?;
+                Ok(value)
+            },
+        )
     }
 
     /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost.
@@ -327,13 +329,18 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(|| body(&*self.begin_read()?))
+        self.retrying(|| self.begin_read(), |tx| body(&tx))
     }
 
-    fn retrying<T, E: Failure>(&self, mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    /// Beginning is not tried again: it has waited for its turn already.
+    fn retrying<T, E: Failure>(
+        &self,
+        begin: impl Fn() -> Result<Transaction>,
+        mut attempt: impl FnMut(Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut failed = 0;
         loop {
-            let error = match attempt() {
+            let error = match attempt(begin()?) {
                 Err(error) if error.is_retryable() => error,
                 done => return done,
             };

@@ -206,8 +206,9 @@ impl Error {
     /// Whether running the whole transaction again may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::Kv(error) => matches!(error, KvError::Retry(_)),
+            Error::Kv(error) => error.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
+            Error::Listener(error) => crate::model::is_retryable(&**error),
             _ => false,
         }
     }

@@ -95,7 +95,7 @@ impl SchemaError {
 
     /// Whether running the transaction again can help.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, SchemaError::Store(KvError::Retry(_)))
+        matches!(self, SchemaError::Store(error) if error.is_retryable())
     }
 }
 

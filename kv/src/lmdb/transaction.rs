@@ -44,11 +44,12 @@ impl WriteTransaction {
         let start = std::time::Instant::now();
         let wait = options.writer_wait();
         let writer = shared.writer.as_ref().ok_or_else(|| read_only(shared))?;
+        let pairs = shared.pairs()?.ok_or_else(|| read_only(shared))?;
         let turn = shared.turn.acquire(wait)?;
         let txn = writer.begin(wait.saturating_sub(start.elapsed()))?;
         Ok(WriteTransaction {
             txn: Some(txn),
-            pairs: shared.pairs()?.ok_or_else(|| read_only(shared))?,
+            pairs,
             discard: false,
             deadline: Deadline::new(options.timeout),
             env: Arc::clone(shared),

@@ -60,7 +60,8 @@ impl Writer {
     /// The caller sees to it that there is no other one in this process, and keeps the environment
     /// alive for as long as the transaction.
     pub(super) fn begin(&self, wait: Duration) -> Result<RwTxn<'static>> {
-        let (reply, begun) = sync_channel(1);
+        // Without a buffer: the transaction is either handed over or stays with its thread.
+        let (reply, begun) = sync_channel(0);
         self.send(Request::Begin(reply))?;
         // The thread needs a moment even if nobody holds the lock.
         match begun.recv_timeout(wait.max(Duration::from_millis(100))) {
