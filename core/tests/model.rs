@@ -519,6 +519,44 @@ fn every_access_costs_what_is_documented() -> Result<()> {
     })
 }
 
+/// Big collections, of which little changes, take no more operations than the changes and one scan.
+#[test]
+fn storing_big_collections_writes_what_differs() -> Result<()> {
+    use permazen::kv::counting::CountingStore;
+
+    #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+    struct Big {
+        numbers: BTreeSet<i32>,
+        squares: BTreeMap<i32, i64>,
+    }
+
+    const LEN: i32 = 100_000;
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    Permazen::builder(store).model::<Big>().build()?.write(|tx| {
+        let squares = |n: i32| (n, i64::from(n) * i64::from(n));
+        let mut value =
+            Big { numbers: (0..LEN).collect(), squares: (0..LEN).map(squares).collect() };
+        let big = tx.create(value.clone())?;
+        counter.take();
+        big.store(&value)?;
+        let same = counter.take();
+        assert_eq!((same.writes(), same.seeks), (0, 1), "{same:?}");
+
+        for n in [0, LEN / 2, LEN - 1] {
+            value.numbers.remove(&n);
+            value.squares.remove(&n);
+        }
+        value.numbers.extend([-1, LEN]);
+        value.squares.extend([(-1, 1), (7, 0), (LEN, 0)]);
+        counter.take();
+        big.store(&value)?;
+        assert_eq!(counter.take().writes(), 3 + 2 + 3 + 3);
+        assert_eq!(big.load()?, value);
+        Ok(())
+    })
+}
+
 #[test]
 fn converted_and_unordered_types_are_stored() -> Result<()> {
     #[derive(Debug, Clone, PartialEq)]

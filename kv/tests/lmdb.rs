@@ -185,6 +185,26 @@ fn an_environment_of_another_program_is_left_alone() {
     assert!(LmdbStore::builder().database_name("a\0b").open(dir.path()).is_err());
 }
 
+/// An environment in which nothing was ever written is another program's as well unless a new store is asked for.
+#[test]
+fn an_environment_without_databases_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    // SAFETY: Nobody else uses the new directory.
+    #[allow(unsafe_code)]
+    drop(unsafe { heed::EnvOpenOptions::new().open(dir.path()) }.unwrap());
+    let data = dir.path().join("data.mdb");
+    let before = fs::read(&data).unwrap();
+    let text = message(LmdbStore::open(dir.path()), dir.path());
+    assert!(text.contains("without a database named \"permazen\""), "{text}");
+    let view = LmdbStore::builder().read_only(true).open(dir.path()).unwrap();
+    assert_eq!(dump(&*reading(&view)).len(), 0);
+    drop(view);
+    assert_eq!(fs::read(&data).unwrap(), before);
+    drop(LmdbStore::open_or_create(dir.path()).unwrap());
+    assert_ne!(fs::read(&data).unwrap(), before);
+    drop(LmdbStore::open(dir.path()).unwrap());
+}
+
 #[test]
 fn a_truncated_file_is_an_error_and_not_a_signal() {
     let (dir, store) = store();

@@ -37,20 +37,20 @@ fn replace_field(
         }
         ResolvedKind::Set { .. } => {
             let set = tx.set_of(id, field)?;
-            for (element, _) in old.pairs(field).filter(|pair| !has_key(new, field, pair.0)) {
+            for (element, ..) in both(old, new, field).filter(|(_, _, new)| new.is_none()) {
                 set.remove_encoded(element)?;
             }
-            for (element, _) in new.pairs(field).filter(|pair| !has_key(old, field, pair.0)) {
+            for (element, ..) in both(old, new, field).filter(|(_, old, _)| old.is_none()) {
                 set.add_encoded(element)?;
             }
         }
         ResolvedKind::Map { .. } => {
             let map = tx.map_of(id, field)?;
-            for (key, _) in old.pairs(field).filter(|pair| !has_key(new, field, pair.0)) {
+            for (key, ..) in both(old, new, field).filter(|(_, _, new)| new.is_none()) {
                 map.remove_encoded(key)?;
             }
-            for (key, value) in new.pairs(field) {
-                if value_of(old, field, key) != Some(value) {
+            for (key, _, value) in both(old, new, field).filter(|(_, old, new)| old != new) {
+                if let Some(value) = value {
                     map.put_encoded(key, value)?;
                 }
             }
@@ -80,11 +80,24 @@ fn as_position(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
-fn has_key(data: &ObjectData, field: &ResolvedField, key: &[u8]) -> bool {
-    value_of(data, field, key).is_some()
-}
+/// A key of a field, with its value before and after where it has one.
+type Change<'d> = (&'d [u8], Option<&'d [u8]>, Option<&'d [u8]>);
 
-/// The value stored under a key of a field.
-fn value_of<'d>(data: &'d ObjectData, field: &ResolvedField, key: &[u8]) -> Option<&'d [u8]> {
-    data.pairs(field).find(|pair| pair.0 == key).map(|pair| pair.1)
+/// The keys that a field has before or after, in order: two walks side by side, as both are in key order.
+fn both<'d>(
+    old: &'d ObjectData,
+    new: &'d ObjectData,
+    field: &ResolvedField,
+) -> impl Iterator<Item = Change<'d>> {
+    let (mut old, mut new) = (old.pairs(field).peekable(), new.pairs(field).peekable());
+    std::iter::from_fn(move || {
+        let key = match (old.peek(), new.peek()) {
+            (Some((old, _)), Some((new, _))) => *old.min(new),
+            (Some((key, _)), None) | (None, Some((key, _))) => *key,
+            (None, None) => return None,
+        };
+        let before = old.next_if(|pair| pair.0 == key).map(|pair| pair.1);
+        let after = new.next_if(|pair| pair.0 == key).map(|pair| pair.1);
+        Some((key, before, after))
+    })
 }

@@ -131,7 +131,10 @@ impl Shared {
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
         if shared.pairs()?.is_none() {
-            if env.env.unnamed_database_stat().entries > 0 {
+            // An environment without any database was never written. To start one in it changes the file, which
+            // therefore has to be asked for.
+            let empty = env.env.unnamed_database_stat().entries == 0;
+            if !(empty && (options.create || options.read_only)) {
                 return Err(cannot_open(
                     env.path(),
                     format!("LMDB environment without a database named {:?}", options.name),
