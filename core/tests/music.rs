@@ -6,6 +6,7 @@
 mod models;
 
 use std::collections::BTreeMap;
+use std::env::consts::EXE_EXTENSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -142,6 +143,36 @@ fn every_object_loads_and_stores_without_a_change() -> Result<()> {
     Ok(())
 }
 
+fn loaded<M: Model>(tx: &Tx) -> Result<usize> {
+    let mut count = 0;
+    for object in tx.all::<M>()? {
+        object?.load()?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+#[test]
+fn opening_and_reading_leaves_the_file_as_it_is() -> Result<()> {
+    let scratch = scratch();
+    let file = || fs::read(scratch.path().join("data.mdb")).unwrap();
+    let before = file();
+    let db = open(Arc::new(LmdbStore::open(scratch.path())?))?;
+    let count = db.read(|tx| {
+        tx.index(Artist::NAME)?.get("Glass Orchard")?.first()?;
+        Ok(loaded::<Artist>(tx)?
+            + loaded::<Album>(tx)?
+            + loaded::<Track>(tx)?
+            + loaded::<Playlist>(tx)?
+            + loaded::<Listener>(tx)?)
+    })?;
+    assert_eq!(count, 61 + 250 + 2024 + 40 + 80);
+    drop(db);
+    // No assert_eq, which would print the files.
+    assert!(file() == before);
+    Ok(())
+}
+
 /// Creates every object of `from` in `to` with default values, then gives them the values of `from`.
 fn copied<M: Model + Clone>(from: &Tx, to: &Tx, step: u32) -> Result<()> {
     all_loaded::<M>(from, |object, value| {
@@ -262,19 +293,23 @@ fn queries_over_several_types_share_an_index() -> Result<()> {
 
 // ---------------------------------------------------------------------- the example program
 
-/// The built example.
+/// The example, which is built with the tests unless they are picked one by one.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
         let profile = test.parent().and_then(Path::parent).unwrap();
+        let program = profile.join("examples").join("music").with_extension(EXE_EXTENSION);
+        if program.exists() {
+            return program;
+        }
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "-q", "-p", "permazen", "--example", "music"]);
         if profile.ends_with("release") {
             build.arg("--release");
         }
         assert!(build.status().unwrap().success());
-        profile.join("examples").join("music")
+        program
     })
 }
 
@@ -285,10 +320,10 @@ fn run(path: &Path) -> Output {
 /// Runs the example on a database it must refuse; gives its message, after checking that it is one line which names the
 /// path, and that the files are untouched.
 fn refused(path: &Path) -> String {
-    let before = files(path);
+    let before = (path.exists(), files(path));
     let output = run(path);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert_eq!(files(path), before);
+    assert_eq!((path.exists(), files(path)), before);
     message(path, &output)
 }
 
@@ -300,8 +335,11 @@ fn message(path: &Path, output: &Output) -> String {
     message
 }
 
-/// The files of a directory, but for the lock file, with their content.
+/// The files of a directory, but for the lock file, with their content; of a file, that one.
 fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    if path.is_file() {
+        return BTreeMap::from([(path.to_owned(), fs::read(path).unwrap())]);
+    }
     let Ok(entries) = fs::read_dir(path) else { return BTreeMap::new() };
     let files = entries.map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.is_file() && !path.ends_with("lock.mdb"));
@@ -418,23 +456,51 @@ fn the_example_waits_for_another_writer_but_not_for_ever() {
 fn the_example_refuses_a_read_only_directory() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::os::unix::process::CommandExt;
+    use std::{io::ErrorKind, thread};
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Makes the directory writable again, without which it cannot be removed.
+    struct Restored<'p>(&'p Path);
+
+    impl Drop for Restored<'_> {
+        fn drop(&mut self) {
+            let _ = fs::set_permissions(self.0, fs::Permissions::from_mode(0o755));
+        }
+    }
+
+    // Another user may not reach the directory that things are built in.
+    let public = tempfile::tempdir().unwrap();
+    mode(public.path(), 0o755);
+    let program = {
+        let copy = public.path().join("music");
+        fs::copy(program(), &copy).unwrap();
+        mode(&copy, 0o755);
+        copy
+    };
 
     let scratch = scratch();
-    let mode =
-        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     mode(&scratch.path().join("data.mdb"), 0o444);
     mode(scratch.path(), 0o555);
+    let _restored = Restored(scratch.path());
     let before = files(scratch.path());
-    let mut command = Command::new(program());
+    let mut command = Command::new(program);
     command.arg(scratch.path());
     if fs::metadata(scratch.path()).unwrap().uid() == 0 {
         // Permissions do not bind the super-user.
         command.uid(65534);
     }
-    let output = command.output().unwrap();
+    let output = loop {
+        match command.output() {
+            // A process that another test is just starting still holds the copy open for writing.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(files(scratch.path()), before);
     let message = message(scratch.path(), &output);
     assert!(message.contains("ermission denied") || message.contains("read-only"), "{message}");
-    mode(scratch.path(), 0o755);
 }
