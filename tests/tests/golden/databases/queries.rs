@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound as End;
 
-use permazen::encoding::{Encoding, EncodingKind};
+use permazen::encoding::{Encoding, EncodingKind, Value};
 use permazen::layout::SchemaIndex;
 use permazen::object::{Database, Error, IndexEntry, IndexKind, IndexView, Transaction};
 use permazen::schema::ResolvedPart;
@@ -123,16 +123,8 @@ fn text(rows: &[Vec<Json>]) -> String {
 
 fn run(tx: &Transaction<'_>, index: &Index, query: &Query) -> Outcome {
     let view = view(tx, index, query)?;
-    let wanted = TupleRange::new(tx, &view, query)?;
-    let entries = |entry: &Result<IndexEntry<'_>, Error>| match entry {
-        Ok(entry) => wanted.contains(entry),
-        Err(_) => true,
-    };
-    let entries: Result<Vec<IndexEntry<'_>>, Error> = if query.reverse {
-        view.entries().rev().filter(entries).collect()
-    } else {
-        view.entries().filter(entries).collect()
-    };
+    let entries: Result<Vec<IndexEntry<'_>>, Error> =
+        if query.reverse { view.entries().rev().collect() } else { view.entries().collect() };
     let entries = entries?;
     let ids: Result<Vec<ObjId>, Error> = entries.iter().map(IndexEntry::id).collect();
     same("results", entries.len() as u64, query.count)?;
@@ -145,13 +137,20 @@ fn run(tx: &Transaction<'_>, index: &Index, query: &Query) -> Outcome {
     same_text("digest of the ids", &ids_digest(&ids?), &query.ids_digest)
 }
 
-/// The view the query asks for, without bounds on whole tuples.
+/// The view the query asks for.
 fn view<'t>(tx: &'t Transaction<'_>, index: &Index, query: &Query) -> Outcome<IndexView<'t>> {
     let view = tx.index(storage_id(index.storage_id)?)?;
     let mut view = view.distinct(view.shape().id_column() + 1);
     for (column, Bounds { lower, upper }) in query.columns.iter().flatten().enumerate() {
         let (lower, upper) = (json(lower), json(upper));
         view = restricted(tx, &view, column, end(&lower), end(&upper))?;
+    }
+    if let Some(bounds) = &query.tuple {
+        let (lower, upper) = (tuple(tx, &view, &bounds.lower)?, tuple(tx, &view, &bounds.upper)?);
+        view = view.with_tuple_bounds(
+            lower.as_ref().map(Vec::as_slice),
+            upper.as_ref().map(Vec::as_slice),
+        )?;
     }
     if let Some(name) = &query.type_name {
         view = view.of_types([tx.type_storage_id(name)?]);
@@ -181,42 +180,15 @@ fn end(bound: &Option<(Json, bool)>) -> End<&Json> {
     }
 }
 
-/// Bounds on whole tuples, encoded.
-struct TupleRange {
-    lower: Option<(Vec<u8>, bool)>,
-    upper: Option<(Vec<u8>, bool)>,
-    columns: usize,
-}
-
-impl TupleRange {
-    fn new(tx: &Transaction<'_>, view: &IndexView<'_>, query: &Query) -> Outcome<TupleRange> {
-        let encoded = |bound: &Option<TupleBound>| -> Outcome<Option<(Vec<u8>, bool)>> {
-            let Some(bound) = bound else { return Ok(None) };
-            let mut bytes = Vec::new();
-            for (column, text) in bound.values.iter().enumerate() {
-                let value = column_value(tx, view, column, &text.clone().into())?;
-                let encoding = view.shape().values().get(column);
-                encoding
-                    .ok_or_else(|| fail("the tuple is too long"))?
-                    .encode(&value, &mut bytes)?;
-            }
-            Ok(Some((bytes, bound.included)))
-        };
-        let tuple = query.tuple.as_ref();
-        Ok(TupleRange {
-            lower: encoded(&tuple.and_then(|tuple| tuple.lower.clone()))?,
-            upper: encoded(&tuple.and_then(|tuple| tuple.upper.clone()))?,
-            columns: view.shape().id_column(),
-        })
-    }
-
-    fn contains(&self, entry: &IndexEntry<'_>) -> bool {
-        let tuple: Vec<u8> =
-            (0..self.columns).flat_map(|column| entry.encoded(column)).copied().collect();
-        let above =
-            |(bound, included): &(Vec<u8>, bool)| tuple > *bound || (*included && tuple == *bound);
-        let below =
-            |(bound, included): &(Vec<u8>, bool)| tuple < *bound || (*included && tuple == *bound);
-        self.lower.as_ref().is_none_or(above) && self.upper.as_ref().is_none_or(below)
-    }
+/// A bound on whole tuples.
+fn tuple(
+    tx: &Transaction<'_>,
+    view: &IndexView<'_>,
+    bound: &Option<TupleBound>,
+) -> Outcome<End<Vec<Value>>> {
+    let Some(bound) = bound else { return Ok(End::Unbounded) };
+    let values = bound.values.iter().enumerate();
+    let values: Result<Vec<Value>, Error> =
+        values.map(|(column, text)| column_value(tx, view, column, &text.clone().into())).collect();
+    Ok(if bound.included { End::Included(values?) } else { End::Excluded(values?) })
 }
