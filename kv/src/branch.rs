@@ -100,7 +100,7 @@ impl Branch {
         let mut tx =
             db.begin(&if read_only { TxOptions::reading() } else { TxOptions::writing() })?;
         if let Some(conflict) = self.conflict_with(&tx)? {
-            return Err(KvError::Conflict(conflict));
+            return Err(conflict.into());
         }
         tx.apply(self.writes())?;
         tx.commit()

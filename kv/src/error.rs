@@ -1,8 +1,7 @@
 //! Errors of the key/value layer, by family.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::{Hex, KeySpan};
 
@@ -23,7 +22,7 @@ pub enum KvError {
     Retry(String),
     /// Another transaction changed what this one has read: run it again.
     #[error("transaction must be retried: {0}")]
-    Conflict(Conflict),
+    Conflict(Box<Conflict>),
     /// The commit failed in a way that leaves open whether it took effect.
     ///
     /// The data is either wholly as before or wholly as committed. Look before running the
@@ -53,52 +52,50 @@ pub enum KvError {
         /// The longest key the store can hold.
         max: usize,
         /// The first bytes of the key in hexadecimal.
-        start: String,
+        start: Box<str>,
     },
     /// Every slot for readers is taken; nothing was changed.
     #[error(
-        "{path}: all {max} reader slots are in use: end read-only transactions and snapshots, or \
-         open the store with more slots"
+        "{}: all {max} reader slots are in use: end read-only transactions and snapshots, or \
+         open the store with more slots",
+        path.display()
     )]
     ReadersFull {
         /// The store.
-        path: PathBuf,
+        path: Box<Path>,
         /// How many readers it was opened for.
         max: u32,
     },
     /// There is no room for the change: the disk, a file-size limit or the store's map is full.
     /// (LMDB cannot always tell a full disk from one that fails.) The transaction was rolled back, what was committed before is intact.
-    #[error("{path}: store is full: {reason}")]
+    #[error("{}: store is full: {reason}", path.display())]
     Full {
         /// The store.
-        path: PathBuf,
+        path: Box<Path>,
         /// Which limit was met.
-        reason: String,
+        reason: Box<str>,
     },
     /// The store cannot be opened as asked.
-    #[error("{path}: {reason}")]
+    #[error("{}: {reason}", path.display())]
     Open {
         /// The store.
-        path: PathBuf,
+        path: Box<Path>,
         /// Why, and what to do about it.
-        reason: Cow<'static, str>,
-        /// The underlying failure, if there is one.
-        #[source]
-        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+        reason: Box<str>,
     },
     /// What is stored breaks the rules of the store's format.
-    #[error("{path}: store is damaged: {reason}")]
+    #[error("{}: store is damaged: {reason}", path.display())]
     Damaged {
         /// The store.
-        path: PathBuf,
+        path: Box<Path>,
         /// What was found.
-        reason: String,
+        reason: Box<str>,
     },
     /// A failure of the store itself.
     #[error("{context}: {source}")]
     Store {
         /// What was attempted, and where.
-        context: String,
+        context: Box<str>,
         /// The backend's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -141,10 +138,19 @@ impl KvError {
 
     /// The error for a key that is longer than a store's `max`.
     pub fn key_too_long(key: &[u8], max: usize) -> KvError {
-        let start = Hex(key.get(..16).unwrap_or(key)).to_string();
+        let start = Hex(key.get(..16).unwrap_or(key)).to_string().into();
         KvError::KeyTooLong { len: key.len(), max, start }
     }
 }
+
+impl From<Conflict> for KvError {
+    fn from(conflict: Conflict) -> Self {
+        KvError::Conflict(Box::new(conflict))
+    }
+}
+
+// Scans return a result for each pair: an error must not make that larger.
+const _: () = assert!(size_of::<Result<crate::Pair<'_>>>() == size_of::<crate::Pair<'_>>());
 
 /// How what one transaction read was changed by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +187,7 @@ mod tests {
 
     #[test]
     fn families_are_disjoint() {
-        let retry = KvError::Conflict(Conflict::ReadWrite(vec![1, 0xab].into()));
+        let retry = KvError::from(Conflict::ReadWrite(vec![1, 0xab].into()));
         assert!(retry.is_retryable() && !retry.is_stale());
         assert_eq!(retry.to_string(), "transaction must be retried: read/write conflict at 01ab");
         assert!(KvError::Timeout(String::new()).is_stale());

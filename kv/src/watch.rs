@@ -187,21 +187,32 @@ impl WatchTracker {
     /// Tells those who watch a key that `writes` touches. Costs a search for each change or each
     /// watched key, whichever are fewer.
     pub fn notify(&self, writes: &Writes) {
-        let mut table = lock(&self.table);
-        if table.by_key.is_empty() {
-            return;
-        }
-        let touched: Vec<Vec<u8>> = if table.by_key.len() <= writes.len() {
-            table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect()
-        } else {
+        self.tell(|table| {
+            if table.by_key.len() <= writes.len() {
+                return table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
+            }
             let removed = writes.removes.iter().flat_map(|span| {
                 let bounds = (Included(span.min), span.max.map_or(Unbounded, Excluded));
                 table.by_key.range::<[u8], _>(bounds).map(|(key, _)| key)
             });
             removed.chain(writes.puts.keys()).chain(writes.adjusts.keys()).cloned().collect()
-        };
+        });
+    }
+
+    /// Tells those who watch a key for which `written` is true. Asks once for each watched key.
+    pub fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
+        self.tell(|table| table.by_key.keys().filter(|key| written(key)).cloned().collect());
+    }
+
+    /// Tells those who watch one of the keys that `find` names.
+    fn tell(&self, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
+        let mut table = lock(&self.table);
+        if table.by_key.is_empty() {
+            return;
+        }
+        let written = find(&table);
         let mut told = Vec::new();
-        for key in touched {
+        for key in written {
             for (id, slot) in table.by_key.remove(&key).unwrap_or_default() {
                 table.by_age.remove(&id);
                 told.push(slot);

@@ -412,7 +412,7 @@ fn failures_are_told_without_changing_anything() {
             }
         });
         assert_eq!(retried.unwrap(), 4);
-        let conflict = || KvError::Conflict(Conflict::ReadWrite(vec![1].into()));
+        let conflict = || KvError::from(Conflict::ReadWrite(vec![1].into()));
         assert!(db.write(|_| Err::<(), _>(conflict())).unwrap_err().is_retryable());
         assert!(db.read(|tx| Ok(tx.get(&[1])?.is_none() && tx.get(&[2])?.is_some())).unwrap());
     });

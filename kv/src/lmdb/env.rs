@@ -197,10 +197,9 @@ impl Shared {
             txn => txn,
         };
         let txn = txn.map_err(|error| match error {
-            heed::Error::Mdb(MdbError::ReadersFull) => KvError::ReadersFull {
-                path: self.path().to_owned(),
-                max: self.env.env.max_readers(),
-            },
+            heed::Error::Mdb(MdbError::ReadersFull) => {
+                KvError::ReadersFull { path: self.path().into(), max: self.env.env.max_readers() }
+            }
             error => failed(self.path(), "cannot begin to read", error),
         })?;
         *lock(&self.readers).entry(txn.id()).or_default() += 1;
@@ -301,6 +300,6 @@ fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> K
         }
     };
     let shows_error = matches!(reason, "cannot open the LMDB environment");
-    let reason = if shows_error { format!("{reason}: {error}").into() } else { reason.into() };
-    KvError::Open { path: directory.to_owned(), reason, source: Some(Box::new(error)) }
+    let reason = if shows_error { format!("{reason}: {error}") } else { reason.to_owned() };
+    cannot_open(directory, reason)
 }

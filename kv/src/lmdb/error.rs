@@ -25,8 +25,8 @@ fn is_cut_short(error: &io::Error) -> bool {
 
 /// The error of a failed operation on the environment at `path`.
 pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvError {
-    let full = |reason: String| KvError::Full { path: path.to_owned(), reason };
-    let damaged = |reason: &str| KvError::Damaged { path: path.to_owned(), reason: reason.into() };
+    let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
+    let damaged = |reason: &str| KvError::Damaged { path: path.into(), reason: reason.into() };
     match error {
         heed::Error::Io(error) if is_no_space(&error) => full(format!("{what}: {error}")),
         heed::Error::Io(error) if is_cut_short(&error) && what != READING => full(format!(
@@ -49,39 +49,30 @@ pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvE
             KvError::InvalidArgument("the value is too long for LMDB".to_owned())
         }
         heed::Error::Mdb(MdbError::MapResized) => KvError::Open {
-            path: path.to_owned(),
+            path: path.into(),
             reason: "another process has made it larger than this one has room for; close it in \
                      this process and open it with a larger map size"
                 .into(),
-            source: None,
         },
         heed::Error::Mdb(MdbError::Panic) => KvError::Open {
-            path: path.to_owned(),
+            path: path.into(),
             reason: "writing has failed and left it unusable; close it in this process and open \
                      it again"
                 .into(),
-            source: None,
         },
         other => KvError::Store {
-            context: format!("{}: {what}", path.display()),
+            context: format!("{}: {what}", path.display()).into(),
             source: Box::new(other),
         },
     }
 }
 
 /// An error that says why the environment at `path` cannot be opened.
-pub(super) fn cannot_open(
-    path: &Path,
-    reason: impl Into<std::borrow::Cow<'static, str>>,
-) -> KvError {
-    KvError::Open { path: path.to_owned(), reason: reason.into(), source: None }
+pub(super) fn cannot_open(path: &Path, reason: impl Into<Box<str>>) -> KvError {
+    KvError::Open { path: path.into(), reason: reason.into() }
 }
 
 /// An error of the file system while opening the environment at `path`.
 pub(super) fn io_failed(path: &Path, what: &str, error: io::Error) -> KvError {
-    KvError::Open {
-        path: path.to_owned(),
-        reason: format!("{what}: {error}").into(),
-        source: Some(Box::new(error)),
-    }
+    cannot_open(path, format!("{what}: {error}"))
 }

@@ -69,7 +69,8 @@ fn check_file(directory: &Path, file: &mut File) -> Result<DataFile> {
         return Ok(DataFile::Empty);
     }
     let foreign = |reason: String| Err(cannot_open(directory, reason));
-    let damaged = |reason: String| KvError::Damaged { path: directory.to_owned(), reason };
+    let damaged =
+        |reason: String| KvError::Damaged { path: directory.into(), reason: reason.into() };
     let mut newest: Option<Meta> = None;
     let mut page_len = 0;
     for number in 0..2 {

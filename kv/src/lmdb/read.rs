@@ -62,21 +62,45 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn steps(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {
+        self.steps_of(None, span, direction)
+    }
+
+    /// A scan that takes its turn for each step if it is one of a view that is shared.
+    fn steps_of(
+        self,
+        view: Option<&'t View>,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Scan<'t>> {
         span.check()?;
         if span.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
         let path = self.path;
+        let failed = |error| self.failed(error);
+        if span.is_full() {
+            // These know that there are no bounds to look out for.
+            return Ok(match direction {
+                Direction::Forward => {
+                    let range = self.pairs.iter(self.txn).map_err(failed)?;
+                    Box::new(Steps { range: Some(range), path, view })
+                }
+                Direction::Reverse => {
+                    let range = self.pairs.rev_iter(self.txn).map_err(failed)?;
+                    Box::new(Steps { range: Some(range), path, view })
+                }
+            });
+        }
         let stored = StoredSpan::new(span);
         let bounds = stored.bounds();
         Ok(match direction {
             Direction::Forward => {
-                let range = self.pairs.range(self.txn, &bounds);
-                Box::new(Steps { range: range.map_err(|error| self.failed(error))?, path })
+                let range = self.pairs.range(self.txn, &bounds).map_err(failed)?;
+                Box::new(Steps { range: Some(range), path, view })
             }
             Direction::Reverse => {
-                let range = self.pairs.rev_range(self.txn, &bounds);
-                Box::new(Steps { range: range.map_err(|error| self.failed(error))?, path })
+                let range = self.pairs.rev_range(self.txn, &bounds).map_err(failed)?;
+                Box::new(Steps { range: Some(range), path, view })
             }
         })
     }
@@ -84,20 +108,52 @@ impl<'t> Reader<'t> {
 
 /// A pair without the zero byte before its key.
 #[inline]
-fn stripped<'t>(path: &Path, (key, value): (&'t [u8], &'t [u8])) -> Result<Pair<'t>> {
-    match key.split_first() {
+fn stripped<'t>(path: &Path, (stored, value): (&'t [u8], &'t [u8])) -> Result<Pair<'t>> {
+    match stored.split_first() {
         Some((0, key)) => Ok((Cow::Borrowed(key), Cow::Borrowed(value))),
-        _ => Err(KvError::Damaged {
-            path: path.to_owned(),
-            reason: format!("stored key {} does not begin with a zero byte", crate::Hex(key)),
-        }),
+        _ => Err(not_stored_by_us(path, stored)),
+    }
+}
+
+#[cold]
+fn not_stored_by_us(path: &Path, stored: &[u8]) -> KvError {
+    KvError::Damaged {
+        path: path.into(),
+        reason: format!("stored key {} does not begin with a zero byte", crate::Hex(stored)).into(),
     }
 }
 
 /// A scan over a range of LMDB's.
 struct Steps<'t, I> {
-    range: I,
+    /// Taken out only when the scan ends.
+    range: Option<I>,
     path: &'t Path,
+    view: Option<&'t View>,
+}
+
+impl<'t, I> Steps<'t, I>
+where
+    I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+{
+    #[inline]
+    fn step(&mut self) -> Option<Result<Pair<'t>>> {
+        match self.range.as_mut()?.next()? {
+            Ok((stored, value)) => match stored.split_first() {
+                Some((0, key)) => Some(Ok((Cow::Borrowed(key), Cow::Borrowed(value)))),
+                _ => Some(Err(not_stored_by_us(self.path, stored))),
+            },
+            Err(error) => {
+                self.range = None;
+                Some(Err(failed(self.path, READING, error)))
+            }
+        }
+    }
+
+    #[cold]
+    fn step_in_turn(&mut self) -> Option<Result<Pair<'t>>> {
+        let _turn = self.view.map(View::wait_for_turn);
+        self.step()
+    }
 }
 
 impl<'t, I> Iterator for Steps<'t, I>
@@ -108,10 +164,14 @@ where
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        Some(match self.range.next()? {
-            Ok(pair) => stripped(self.path, pair),
-            Err(error) => Err(failed(self.path, READING, error)),
-        })
+        if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
+    }
+}
+
+impl<I> Drop for Steps<'_, I> {
+    fn drop(&mut self) {
+        let _turn = self.view.and_then(View::turn);
+        self.range = None;
     }
 }
 
@@ -157,9 +217,19 @@ impl View {
         Ok((entries as u64, pages as u64, u64::from(main.page_size)))
     }
 
+    #[inline]
+    fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Acquire)
+    }
+
+    #[inline]
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        let shared = self.shared.load(Ordering::Acquire);
-        shared.then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+        if self.is_shared() { Some(self.wait_for_turn()) } else { None }
+    }
+
+    #[cold]
+    fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reader(&self) -> Option<Reader<'_>> {
@@ -192,8 +262,7 @@ impl KvRead for View {
             span.check()?;
             return Ok(Box::new(std::iter::empty()));
         };
-        let steps = reader.steps(span, direction)?;
-        Ok(Box::new(Turns { view: self, steps: Some(steps) }))
+        reader.steps_of(Some(self), span, direction)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -208,27 +277,5 @@ impl KvRead for View {
 
     fn max_key_len(&self) -> usize {
         MAX_KEY
-    }
-}
-
-/// A scan that takes its turn for each step.
-struct Turns<'a> {
-    view: &'a View,
-    steps: Option<Scan<'a>>,
-}
-
-impl<'a> Iterator for Turns<'a> {
-    type Item = Result<Pair<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let _turn = self.view.turn();
-        self.steps.as_mut()?.next()
-    }
-}
-
-impl Drop for Turns<'_> {
-    fn drop(&mut self) {
-        let _turn = self.view.turn();
-        self.steps = None;
     }
 }

@@ -24,7 +24,7 @@ use crate::store::{Capabilities, Statistics};
 use crate::write_lock::{WriteLock, WritePermit};
 use crate::{
     Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions,
+    SharedRead, TxOptions, Watch, WatchTracker,
 };
 
 /// A sorted byte map in memory. Clones share their content.
@@ -48,6 +48,7 @@ pub struct MemoryStore {
 struct Shared {
     current: RwLock<Tree>,
     writer: Arc<WriteLock>,
+    watches: WatchTracker,
 }
 
 impl MemoryStore {
@@ -98,6 +99,7 @@ impl KvDatabase for MemoryStore {
         let mut offered = Capabilities::none();
         offered.serializable = true;
         offered.snapshots = true;
+        offered.watches = true;
         offered.timeouts = true;
         offered.read_only_switch = true;
         offered
@@ -218,11 +220,20 @@ impl KvTransaction for MemoryTransaction<'_> {
         Ok(Arc::new(MemorySnapshot { tree: self.tree.clone() }))
     }
 
+    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+        self.deadline.check()?;
+        Ok(self.store.shared.watches.watch(key))
+    }
+
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         let this = *self;
         if this.permit.is_some() && !this.tree.same_as(&this.base) {
-            this.store.publish(this.tree);
+            this.store.publish(this.tree.clone());
+            this.store
+                .shared
+                .watches
+                .notify_where(|key| !Entry::is_same(this.base.get(key), this.tree.get(key)));
         }
         Ok(())
     }

@@ -23,6 +23,16 @@ pub(super) struct Entry {
     pub(super) value: Bytes,
 }
 
+impl Entry {
+    /// Whether neither version of an entry has been written since the other one was.
+    pub(super) fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
+        match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(&one.value, &other.value),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Node {
     Leaf(Vec<Entry>),

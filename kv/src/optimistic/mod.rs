@@ -147,7 +147,7 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     fn validate(&self, base: u64, view: &MutableView<SharedRead>) -> Result<()> {
         let newer = self.state().log.since(base)?;
         match newer.iter().find_map(|writes| view.conflict_with(writes)) {
-            Some(conflict) => Err(KvError::Conflict(conflict)),
+            Some(conflict) => Err(conflict.into()),
             None => Ok(()),
         }
     }

@@ -1,6 +1,5 @@
 //! What SQLite reports, told in the terms of this crate.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
@@ -10,8 +9,8 @@ use crate::KvError;
 
 /// The error of a failed operation on the database at `path`.
 pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) -> KvError {
-    let damaged = |reason: String| KvError::Damaged { path: path.to_owned(), reason };
-    let full = |reason: String| KvError::Full { path: path.to_owned(), reason };
+    let damaged = |reason: String| KvError::Damaged { path: path.into(), reason: reason.into() };
+    let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => KvError::Retry(format!(
             "{}: {what}: another transaction is in the way: {error}",
@@ -35,7 +34,7 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
                 "column {column} ({name}) has a value of type {found} where a BLOB is expected"
             )),
             error => KvError::Store {
-                context: format!("{}: {what}", path.display()),
+                context: format!("{}: {what}", path.display()).into(),
                 source: Box::new(error),
             },
         },
@@ -47,6 +46,6 @@ fn extended_code(error: &rusqlite::Error) -> Option<i32> {
 }
 
 /// An error that says why the database at `path` cannot be opened.
-pub(super) fn cannot_open(path: &Path, reason: impl Into<Cow<'static, str>>) -> KvError {
-    KvError::Open { path: path.to_owned(), reason: reason.into(), source: None }
+pub(super) fn cannot_open(path: &Path, reason: impl Into<Box<str>>) -> KvError {
+    KvError::Open { path: path.into(), reason: reason.into() }
 }

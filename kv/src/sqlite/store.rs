@@ -173,11 +173,9 @@ impl Shared {
             Ok(connection)
         };
         open().map_err(|error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::CannotOpen) => KvError::Open {
-                path: self.path.clone(),
-                reason: format!("cannot open it: {error}").into(),
-                source: Some(Box::new(error)),
-            },
+            Some(rusqlite::ErrorCode::CannotOpen) => {
+                cannot_open(&self.path, format!("cannot open it: {error}"))
+            }
             _ => failed(&self.path, "cannot open it", error),
         })
     }
