@@ -6,6 +6,7 @@
 
 use std::hint::black_box;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -70,13 +71,13 @@ struct World {
 impl World {
     fn new(objects: usize) -> World {
         let dir = tempfile::tempdir().unwrap();
-        let (ours, by_hand) = (dir.path().join("ours"), dir.path().join("by-hand"));
-        let store = LmdbStore::builder()
-            .create(true)
-            .map_size(8 << 30)
-            .durability(Durability::MayLoseEverything)
-            .open(&ours)
-            .unwrap();
+        let [made, ours, by_hand] = ["made", "ours", "by-hand"].map(|name| dir.path().join(name));
+        let open = |path: &Path| {
+            let mut builder = LmdbStore::builder();
+            builder = builder.create(true).map_size(8 << 30);
+            builder.durability(Durability::MayLoseEverything).open(path).unwrap()
+        };
+        let store = open(&made);
         let model = SchemaModel::from_xml(SCHEMA.as_bytes()).unwrap();
         let config = TransactionConfig::new(model).unwrap();
         let db = Database::new(Arc::new(store.clone()));
@@ -88,7 +89,13 @@ impl World {
             ids.push(create(&tx, None, &object_type, &Person::random(&mut random)));
         }
         tx.commit().unwrap();
+        // Both sides work on copies, whose pages lie in the same order.
+        store.copy_to(&ours).unwrap();
         store.copy_to(&by_hand).unwrap();
+        drop(db);
+        drop(store);
+        std::fs::remove_dir_all(&made).unwrap();
+        let db = Database::new(Arc::new(open(&ours)));
         ids.shuffle(&mut random);
         // SAFETY: nobody else uses this file.
         let env =

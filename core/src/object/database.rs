@@ -98,6 +98,36 @@ impl Shared {
 /// An object database over a key/value database.
 ///
 /// Cheap to clone; clones share what is remembered of the recorded schemas.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use permazen::encoding::{EncodingId, Value};
+/// use permazen::kv::memory::MemoryStore;
+/// use permazen::object::{Database, Migrate, TransactionConfig};
+/// use permazen::schema::{Field, ObjectType, SchemaModel, Simple};
+///
+/// let string: EncodingId = "urn:fdc:permazen.io:2020:String".parse()?;
+/// let model = SchemaModel::new().object_type(
+///     ObjectType::new("Person")
+///         .field(Field::new("name", Simple::of(string).indexed()))
+///         .field(Field::new("friend", Simple::reference())),
+/// );
+/// let config = TransactionConfig::new(model)?;
+/// let db = Database::new(Arc::new(MemoryStore::new()));
+///
+/// let tx = db.begin(&config)?;
+/// let ann = tx.create("Person")?;
+/// let bob = tx.create("Person")?;
+/// tx.set(ann, "name", &Value::from("Ann"), Migrate::Yes)?;
+/// tx.set(bob, "friend", &Value::Ref(ann), Migrate::Yes)?;
+/// assert!(tx.delete(ann).is_err(), "Bob refers to Ann");
+/// tx.commit()?;
+///
+/// let tx = db.begin(&config)?;
+/// assert_eq!(tx.get(ann, "name", Migrate::Yes)?, Value::from("Ann"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Database {
     kv: Arc<dyn KvDatabase>,
