@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::dynamic::check_part;
 use super::error::invalid;
 use super::text;
 use super::typed::{NOT_NULL, NULL, starts_null};
@@ -336,5 +337,15 @@ impl Encoding for ArrayEncoding {
 
     fn has_prefix_ff(&self) -> bool {
         true
+    }
+
+    fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        if !starts_null(self.prefixed(), &mut reader)? {
+            for_objects(self.element.has_prefix_00(), &mut reader, |reader| {
+                check_part(self.element.as_ref(), reader)
+            })?;
+        }
+        reader.finish()
     }
 }

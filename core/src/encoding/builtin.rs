@@ -16,33 +16,9 @@ use super::time::{
 };
 use super::uuid::Uuid;
 use super::{
-    Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding, Value,
+    Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding,
+    Value, ids,
 };
-
-/// Ids of built-in encodings.
-pub mod ids {
-    use super::super::{Encodable, EncodingId};
-
-    /// `boolean`
-    pub fn boolean() -> EncodingId {
-        <bool as Encodable>::encoding_id()
-    }
-
-    /// `int`
-    pub fn int() -> EncodingId {
-        <i32 as Encodable>::encoding_id()
-    }
-
-    /// `long`
-    pub fn long() -> EncodingId {
-        <i64 as Encodable>::encoding_id()
-    }
-
-    /// `String`
-    pub fn string() -> EncodingId {
-        <String as Encodable>::encoding_id()
-    }
-}
 
 /// A primitive type's encodings: without null, with null, and of arrays.
 fn primitive<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {
@@ -110,7 +86,7 @@ impl Encodable for Void {
     const SORTS_NATURALLY: bool = true;
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Void")
+        ids::VOID
     }
 
     fn write_to(&self, _out: &mut Vec<u8>) -> Result<()> {

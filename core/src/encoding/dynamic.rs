@@ -221,3 +221,11 @@ pub(crate) fn wrong_type(encoding: &str, value: &Value) -> EncodingError {
         },
     }
 }
+
+/// Passes over a value and checks that its bytes are the ones writing it gives.
+pub(crate) fn check_part(encoding: &dyn Encoding, reader: &mut Reader<'_>) -> Result<()> {
+    let start = reader.rest();
+    encoding.skip(reader)?;
+    let length = start.len() - reader.rest().len();
+    encoding.check_canonical(start.get(..length).unwrap_or_default())
+}

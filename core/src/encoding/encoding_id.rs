@@ -1,6 +1,8 @@
 //! Names of encodings (encodings §6).
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -23,8 +25,40 @@ const MAX_DIMENSIONS: usize = 255;
 /// assert_eq!(id.alias(), "String[]");
 /// # Ok::<(), permazen::encoding::EncodingError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EncodingId(Arc<str>);
+#[derive(Clone)]
+pub struct EncodingId(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Static(&'static str),
+    Shared(Arc<str>),
+}
+
+impl PartialEq for EncodingId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for EncodingId {}
+
+impl PartialOrd for EncodingId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for EncodingId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for EncodingId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
 
 impl EncodingId {
     /// What the ids of built-in encodings start with.
@@ -36,7 +70,7 @@ impl EncodingId {
     /// [`EncodingError::Invalid`] if the text is no encoding id.
     pub fn new(id: &str) -> Result<Self> {
         if is_id(id) {
-            Ok(EncodingId(id.into()))
+            Ok(EncodingId::shared(id))
         } else {
             invalid(format!("invalid encoding id {id:?}"))
         }
@@ -50,7 +84,7 @@ impl EncodingId {
         if !is_builtin_suffix(suffix) {
             return invalid(format!("invalid name of a built-in encoding: {suffix:?}"));
         }
-        Ok(EncodingId(format!("{}{suffix}", Self::BUILTIN_PREFIX).into()))
+        Ok(EncodingId::shared(format!("{}{suffix}", Self::BUILTIN_PREFIX)))
     }
 
     /// The id meant by an alias or a full id. Nothing needs to be registered under it.
@@ -63,30 +97,33 @@ impl EncodingId {
 
     /// The short form people write: without the prefix of built-in encodings, or else the full id.
     pub fn alias(&self) -> &str {
-        match self.0.strip_prefix(Self::BUILTIN_PREFIX) {
+        match self.as_str().strip_prefix(Self::BUILTIN_PREFIX) {
             Some(suffix) if is_builtin_suffix(suffix) => suffix,
-            _ => &self.0,
+            _ => self.as_str(),
         }
     }
 
     /// The full id.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Repr::Static(id) => id,
+            Repr::Shared(id) => id,
+        }
     }
 
     /// Number of trailing `[]`.
     pub fn dimensions(&self) -> usize {
-        split_dimensions(&self.0).1
+        split_dimensions(self.as_str()).1
     }
 
     /// The id without any `[]`.
     pub fn base(&self) -> EncodingId {
-        EncodingId(split_dimensions(&self.0).0.into())
+        EncodingId::shared(split_dimensions(self.as_str()).0)
     }
 
     /// The id of the elements of these arrays; `None` if the id names no arrays.
     pub fn element(&self) -> Option<EncodingId> {
-        self.0.strip_suffix("[]").map(|element| EncodingId(element.into()))
+        self.as_str().strip_suffix("[]").map(|element| EncodingId::shared(element))
     }
 
     /// The id of the arrays of these values.
@@ -97,24 +134,28 @@ impl EncodingId {
         if self.dimensions() == MAX_DIMENSIONS {
             return invalid(format!("too many array dimensions: {self}"));
         }
-        Ok(EncodingId(format!("{}[]", self.0).into()))
+        Ok(EncodingId::shared(format!("{self}[]")))
     }
 
     /// An id known to be valid.
-    pub(crate) fn known(suffix: &'static str) -> Self {
-        EncodingId(format!("{}{suffix}", Self::BUILTIN_PREFIX).into())
+    pub(crate) const fn known(id: &'static str) -> Self {
+        EncodingId(Repr::Static(id))
+    }
+
+    fn shared(id: impl Into<Arc<str>>) -> Self {
+        EncodingId(Repr::Shared(id.into()))
     }
 }
 
 impl fmt::Display for EncodingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for EncodingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EncodingId({})", self.0)
+        write!(f, "EncodingId({self})")
     }
 }
 

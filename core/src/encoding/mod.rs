@@ -77,6 +77,7 @@ mod encoding_id;
 mod enumeration;
 mod error;
 mod float;
+pub mod ids;
 mod internal;
 mod interop;
 pub(crate) mod java_identifier;
@@ -105,7 +106,7 @@ mod wrap;
 pub use array::ArrayEncoding;
 #[doc(hidden)]
 pub use array::ArrayHooks;
-pub use builtin::{Void, ids};
+pub use builtin::Void;
 pub use byte_array::ByteArray;
 pub use dynamic::{Encoding, EncodingKind, Primitive};
 pub use encoding_id::EncodingId;

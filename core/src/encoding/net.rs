@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::invalid;
 use super::text::java_digit;
-use super::{Encodable, EncodingId, Reader, Result, Value};
+use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 
 /// Reads a numeric address: IPv6 with or without a scope, which is dropped; IPv4 within IPv6 becomes IPv4.
 ///
@@ -38,7 +38,7 @@ impl Encodable for Ipv4Addr {
     const FIXED_WIDTH: Option<usize> = Some(4);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Inet4Address")
+        ids::INET4_ADDRESS
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -82,7 +82,7 @@ impl Encodable for Ipv6Addr {
     const FIXED_WIDTH: Option<usize> = Some(16);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Inet6Address")
+        ids::INET6_ADDRESS
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -141,7 +141,7 @@ impl Encodable for IpAddr {
     const PREFIX_FF: bool = false;
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("InetAddress")
+        ids::INET_ADDRESS
     }
 
     /// IPv4 addresses within IPv6 are stored as IPv4.

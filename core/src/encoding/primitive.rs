@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::array::ArrayHooks;
 use super::error::invalid;
 use super::text::{escape, unescape};
-use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value};
+use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value, ids};
 use super::{float, long, number_text, primitive_array};
 
 impl Primitive {
@@ -35,6 +35,34 @@ impl Primitive {
         }
     }
 
+    /// Id of the encoding without null.
+    pub fn id(self) -> EncodingId {
+        match self {
+            Primitive::Boolean => ids::BOOLEAN,
+            Primitive::Byte => ids::BYTE,
+            Primitive::Short => ids::SHORT,
+            Primitive::Int => ids::INT,
+            Primitive::Long => ids::LONG,
+            Primitive::Char => ids::CHAR,
+            Primitive::Float => ids::FLOAT,
+            Primitive::Double => ids::DOUBLE,
+        }
+    }
+
+    /// Id of the encoding with null.
+    pub fn wrapper_id(self) -> EncodingId {
+        match self {
+            Primitive::Boolean => ids::BOOLEAN_OR_NULL,
+            Primitive::Byte => ids::BYTE_OR_NULL,
+            Primitive::Short => ids::SHORT_OR_NULL,
+            Primitive::Int => ids::INT_OR_NULL,
+            Primitive::Long => ids::LONG_OR_NULL,
+            Primitive::Char => ids::CHAR_OR_NULL,
+            Primitive::Float => ids::FLOAT_OR_NULL,
+            Primitive::Double => ids::DOUBLE_OR_NULL,
+        }
+    }
+
     /// Name of the encoding with null, which is the name of Java's wrapper class.
     pub fn wrapper_name(self) -> &'static str {
         match self {
@@ -59,11 +87,11 @@ macro_rules! primitive {
         const ARRAY: Option<ArrayHooks<Self>> = Some(primitive_array::hooks!($type, $primitive));
 
         fn encoding_id() -> EncodingId {
-            EncodingId::known(Primitive::$primitive.name())
+            Primitive::$primitive.id()
         }
 
         fn nullable_id() -> Option<EncodingId> {
-            Some(EncodingId::known(Primitive::$primitive.wrapper_name()))
+            Some(Primitive::$primitive.wrapper_id())
         }
 
         fn default_value() -> Option<Self> {

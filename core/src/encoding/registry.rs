@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::error::invalid;
-use super::{ArrayEncoding, Encodable, Encoding, EncodingId, EncodingKind, Result, TypedEncoding};
+use super::{ArrayEncoding, Encodable, Encoding, EncodingId, FieldType, Result};
 
 /// The encodings known by id: the built-in ones, those a program adds, and all arrays of them.
 ///
@@ -36,12 +36,7 @@ impl EncodingRegistry {
     /// # Errors
     /// As [`add_encoding`](Self::add_encoding).
     pub fn add<T: Encodable>(&self) -> Result<bool> {
-        let encoding = if T::NULLABLE {
-            TypedEncoding::<T>::nullable()
-        } else {
-            TypedEncoding::<T>::not_null()
-        };
-        self.add_encoding(Arc::new(encoding))
+        self.add_encoding(<T as FieldType>::encoding())
     }
 
     /// Adds an encoding. Returns whether it is new: false if the same one is there already.
@@ -121,11 +116,6 @@ impl EncodingRegistry {
             self.encodings.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
         ids.sort_unstable();
         ids
-    }
-
-    /// Whether the encoding is for arrays of some kind.
-    pub fn is_array(encoding: &dyn Encoding) -> bool {
-        matches!(encoding.kind(), EncodingKind::Array(_) | EncodingKind::PrimitiveArray(_))
     }
 }
 

@@ -129,11 +129,41 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
+/// How many bytes at the start are ASCII characters written as they are: `02` – `7f`.
+#[inline]
+fn plain_prefix(bytes: &[u8]) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const TWOS: u64 = 0x0202_0202_0202_0202;
+    let mut length = 0;
+    // Eight bytes at a time: one that is too large has its high bit set, one that is too small after subtracting 2.
+    for chunk in bytes.as_chunks::<8>().0 {
+        let word = u64::from_le_bytes(*chunk);
+        if (word | word.wrapping_sub(TWOS)) & HIGH != 0 {
+            break;
+        }
+        length += 8;
+    }
+    length + bytes[length..].iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count()
+}
+
+/// The text if all of its characters are written as they are; it has then been read.
+#[inline]
+fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
+    let bytes = reader.rest();
+    let length = plain_prefix(bytes);
+    if bytes.get(length) != Some(&0) {
+        return None;
+    }
+    let text = std::str::from_utf8(&bytes[..length]).ok()?;
+    reader.take(length + 1).ok()?;
+    Some(text)
+}
+
 /// Appends a text.
 pub fn write(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while !rest.is_empty() {
-        let plain = rest.bytes().take_while(|byte| (0x02..=0x7f).contains(byte)).count();
+        let plain = plain_prefix(rest.as_bytes());
         out.extend_from_slice(&rest.as_bytes()[..plain]);
         rest = &rest[plain..];
         let mut chars = rest.chars();
@@ -175,12 +205,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<String> {
 /// # Errors
 /// As [`read`].
 pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
-    let bytes = reader.rest();
-    let plain = bytes.iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count();
-    if bytes.get(plain) == Some(&0)
-        && let Ok(text) = std::str::from_utf8(&bytes[..plain])
-    {
-        reader.take(plain + 1)?;
+    if let Some(text) = plain(reader) {
         return Ok(Cow::Borrowed(text));
     }
     match read_java(reader)?.into_string() {
@@ -194,6 +219,9 @@ pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
 /// # Errors
 /// As [`read_units`].
 pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
+    if let Some(text) = plain(reader) {
+        return Ok(text.into());
+    }
     let start = reader.clone();
     let mut text = String::new();
     let mut high = None;
@@ -241,13 +269,18 @@ pub fn read_units(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
 /// # Errors
 /// As [`read_units`].
 pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
-    while next_unit(reader)?.is_some() {}
-    Ok(())
+    loop {
+        reader.take(plain_prefix(reader.rest()))?;
+        if next_unit(reader)?.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Whether the bytes of a string are the ones [`write`] would give: no over-long numbers.
 pub(crate) fn is_canonical(reader: &mut Reader<'_>) -> Result<bool> {
     loop {
+        reader.take(plain_prefix(reader.rest()))?;
         let before = reader.rest().len();
         let Some(unit) = next_unit(reader)? else { return Ok(before - reader.rest().len() == 1) };
         let expected = if unit < 2 { 2 } else { uint::len(u32::from(unit)) };

@@ -7,7 +7,7 @@ use super::error::invalid;
 use super::string::{self, JavaString};
 use super::text::{escape, unescape};
 use super::typed::{NULL, starts_null};
-use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value};
+use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids};
 
 /// Strings that Rust text can hold: reading one with unpaired surrogates is an error. See [`JavaString`] for all.
 impl Encodable for String {
@@ -16,7 +16,7 @@ impl Encodable for String {
     const KIND: EncodingKind<'static> = EncodingKind::String;
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("String")
+        ids::STRING
     }
 
     fn nullable_encoding() -> Arc<dyn Encoding> {
@@ -70,7 +70,7 @@ impl Encodable for JavaString {
     const KIND: EncodingKind<'static> = EncodingKind::String;
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("String")
+        ids::STRING
     }
 
     fn nullable_encoding() -> Arc<dyn Encoding> {
@@ -127,7 +127,7 @@ pub struct StringEncoding {
 impl StringEncoding {
     /// The registered encoding `String`, with null.
     pub fn nullable() -> Self {
-        StringEncoding { id: Some(EncodingId::known("String")) }
+        StringEncoding { id: Some(ids::STRING) }
     }
 
     /// Strings without null, as meta-data has them. It has no id and no default value.

@@ -421,10 +421,9 @@ impl<T: Encodable> TypedEncoding<T> {
 
 impl<T> fmt::Debug for TypedEncoding<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.id {
-            Some(id) => write!(f, "encoding {:?}", id.alias()),
-            None => write!(f, "encoding of {}", std::any::type_name::<T>()),
-        }
+        let null = if self.nullable { " or null" } else { "" };
+        let id = self.id.as_ref().map_or("(no id)", EncodingId::alias);
+        write!(f, "encoding {id} of {}{null}", std::any::type_name::<T>())
     }
 }
 

@@ -7,7 +7,7 @@ use super::error::invalid;
 use super::text::java_digit;
 use super::time::text_impls;
 use super::value::plain_value;
-use super::{Encodable, EncodingId, Reader, Result, Value};
+use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 
 /// A universally unique id.
 ///
@@ -75,7 +75,7 @@ impl Encodable for Uuid {
     plain_value!(Uuid);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("UUID")
+        ids::UUID
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::dynamic::check_part;
 use super::error::invalid;
 use super::text;
 use super::typed::{NOT_NULL, NULL, starts_null};
@@ -109,6 +110,15 @@ impl Encoding for NullSafe {
 
     fn sorts_naturally(&self) -> bool {
         self.inner.sorts_naturally()
+    }
+
+    fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        if starts_null(self.prefixed(), &mut reader)? {
+            reader.finish()
+        } else {
+            self.inner.check_canonical(reader.rest())
+        }
     }
 }
 
@@ -225,5 +235,13 @@ impl Encoding for TupleEncoding {
 
     fn fixed_width(&self) -> Option<usize> {
         self.components.iter().map(|component| component.fixed_width()).sum()
+    }
+
+    fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        self.components
+            .iter()
+            .try_for_each(|component| check_part(component.as_ref(), &mut reader))?;
+        reader.finish()
     }
 }

@@ -8,7 +8,9 @@ use crate::encoding::error::invalid;
 use crate::encoding::text::java_digit;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingError, EncodingId, Reader, Result, Value, long, uint};
+use crate::encoding::{
+    Encodable, EncodingError, EncodingId, Reader, Result, Value, ids, long, uint,
+};
 
 const NEGATIVE: u8 = 1;
 const ZERO: u8 = 2;
@@ -171,7 +173,7 @@ impl Encodable for BigDecimal {
     plain_value!(BigDecimal);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("BigDecimal")
+        ids::BIG_DECIMAL
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

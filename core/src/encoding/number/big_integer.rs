@@ -7,7 +7,7 @@ use crate::encoding::error::invalid;
 use crate::encoding::text::java_digit;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 
 /// The most bytes an encoded integer has.
 const MAX_BYTES: i64 = 1 << 28;
@@ -179,7 +179,7 @@ impl Encodable for BigInteger {
     plain_value!(BigInteger);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("BigInteger")
+        ids::BIG_INTEGER
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

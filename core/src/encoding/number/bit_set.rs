@@ -6,7 +6,7 @@ use std::fmt;
 use crate::encoding::error::invalid;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, uint};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, uint};
 
 /// A set of bits, numbered from 0. Sorts as the large unsigned number the bits are.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
@@ -87,7 +87,7 @@ impl Encodable for BitSet {
     plain_value!(BitSet);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("BitSet")
+        ids::BIT_SET
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

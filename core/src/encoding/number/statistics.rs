@@ -6,7 +6,7 @@ use std::fmt;
 use crate::encoding::error::invalid;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, float, long, text};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, float, ids, long, text};
 
 /// The four parts of a text form.
 fn parts(text: &str) -> Result<[String; 4]> {
@@ -23,7 +23,7 @@ fn print(parts: [String; 4]) -> String {
 
 /// Sum, count and range of integers.
 macro_rules! integer_statistics {
-    ($type:ident, $number:ty, $id:literal, $what:literal) => {
+    ($type:ident, $number:ty, $id:expr, $what:literal) => {
         #[doc = $what]
         ///
         /// Sorts by sum, then count, smallest and largest.
@@ -87,7 +87,7 @@ macro_rules! integer_statistics {
             plain_value!($type);
 
             fn encoding_id() -> EncodingId {
-                EncodingId::known($id)
+                $id
             }
 
             fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -132,13 +132,13 @@ macro_rules! integer_statistics {
 integer_statistics!(
     IntSummaryStatistics,
     i32,
-    "IntSummaryStatistics",
+    ids::INT_SUMMARY_STATISTICS,
     "Sum, count and range of `i32` numbers."
 );
 integer_statistics!(
     LongSummaryStatistics,
     i64,
-    "LongSummaryStatistics",
+    ids::LONG_SUMMARY_STATISTICS,
     "Sum, count and range of `i64` numbers."
 );
 
@@ -242,7 +242,7 @@ impl Encodable for DoubleSummaryStatistics {
     plain_value!(DoubleSummaryStatistics);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("DoubleSummaryStatistics")
+        ids::DOUBLE_SUMMARY_STATISTICS
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -60,4 +60,4 @@ fn normalize(path: JavaString) -> JavaString {
     JavaString::from_units(&units)
 }
 
-string_type!(FilePath, "File");
+string_type!(FilePath, crate::encoding::ids::FILE);

@@ -32,8 +32,13 @@ impl InternetAddress {
     /// [`EncodingError::Invalid`] if it is not a single address.
     pub fn from_java(text: JavaString) -> Result<Self> {
         let units: Vec<u16> = text.units().collect();
-        parse(&units)
-            .ok_or_else(|| EncodingError::Invalid(format!("invalid email address {text:?}")))
+        let address = parse(&units)
+            .ok_or_else(|| EncodingError::Invalid(format!("invalid email address {text:?}")))?;
+        // Space around a quoted name is lost when its text is read; it is lost here already.
+        match address.as_java() {
+            printed if printed.as_ref() == &text => Ok(address),
+            printed => Ok(parse(&printed.units().collect::<Vec<_>>()).unwrap_or(address)),
+        }
     }
 
     /// The whole address as a string.
@@ -77,6 +82,9 @@ impl InternetAddress {
 
     /// Some addresses cannot be read back from their text.
     fn check_readable(&self) -> Result<()> {
+        if self.is_simple() {
+            return Ok(());
+        }
         let text = self.as_java().into_owned();
         match parse(&text.units().collect::<Vec<_>>()) {
             Some(again) if again.as_java().as_ref() == &text => Ok(()),
@@ -97,7 +105,7 @@ impl Ord for InternetAddress {
     }
 }
 
-string_type!(InternetAddress, "InternetAddress");
+string_type!(InternetAddress, crate::encoding::ids::INTERNET_ADDRESS);
 
 fn is_one_of(unit: u16, chars: &str) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(|char| char.is_ascii() && chars.contains(char))

@@ -15,7 +15,7 @@ pub use uri::Uri;
 
 /// What types stored as strings have in common; `new` makes one of the string and `as_java` gives it back.
 macro_rules! string_type {
-    ($type:ident, $id:literal) => {
+    ($type:ident, $id:expr) => {
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 std::fmt::Display::fmt(&self.as_java(), f)
@@ -35,7 +35,7 @@ macro_rules! string_type {
             crate::encoding::value::plain_value!($type);
 
             fn encoding_id() -> crate::encoding::EncodingId {
-                crate::encoding::EncodingId::known($id)
+                $id
             }
 
             fn write_to(&self, out: &mut Vec<u8>) -> crate::encoding::Result<()> {

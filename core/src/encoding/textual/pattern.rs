@@ -49,4 +49,4 @@ impl Pattern {
     }
 }
 
-string_type!(Pattern, "Pattern");
+string_type!(Pattern, crate::encoding::ids::PATTERN);

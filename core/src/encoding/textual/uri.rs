@@ -51,7 +51,7 @@ impl Uri {
     }
 }
 
-string_type!(Uri, "URI");
+string_type!(Uri, crate::encoding::ids::URI);
 
 /// Characters of a kind, besides letters, digits and marks, which all have.
 #[derive(Clone, Copy)]

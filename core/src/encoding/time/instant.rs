@@ -7,7 +7,7 @@ use super::scan::{Scanner, fraction, number, out_of_range, parse_all, print_frac
 use super::{MAX_OFFSET, text_impls};
 use crate::encoding::error::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 
 /// A point in time, to the nanosecond, within about a billion years of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,7 +122,7 @@ impl Encodable for Instant {
     plain_value!(Instant);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Instant")
+        ids::INSTANT
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -292,7 +292,7 @@ impl Encodable for Duration {
     plain_value!(Duration);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Duration")
+        ids::DURATION
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -398,7 +398,7 @@ impl Encodable for Date {
     plain_value!(Date);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Date")
+        ids::DATE
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -9,7 +9,7 @@ use super::scan::{Scanner, out_of_range, parse_all, print_fraction, print_year};
 use super::text_impls;
 use crate::encoding::error::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 
 /// A date in the Gregorian calendar, extended to the years ±999 999 999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +81,7 @@ impl Encodable for LocalDate {
     plain_value!(LocalDate);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("LocalDate")
+        ids::LOCAL_DATE
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -178,7 +178,7 @@ impl Encodable for LocalTime {
     plain_value!(LocalTime);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("LocalTime")
+        ids::LOCAL_TIME
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -290,7 +290,7 @@ impl Encodable for LocalDateTime {
     plain_value!(LocalDateTime);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("LocalDateTime")
+        ids::LOCAL_DATE_TIME
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

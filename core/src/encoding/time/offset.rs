@@ -8,7 +8,7 @@ use super::scan::{Scanner, out_of_range, parse_all, parsed};
 use super::{Instant, LocalDateTime, LocalTime, MAX_OFFSET, text_impls};
 use crate::encoding::error::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 
 /// How far local time is ahead of UTC, up to ±18 hours. Sorts by descending offset, as in Java.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -109,7 +109,7 @@ impl Encodable for ZoneOffset {
     plain_value!(ZoneOffset);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("ZoneOffset")
+        ids::ZONE_OFFSET
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -200,7 +200,7 @@ impl Encodable for OffsetDateTime {
     plain_value!(OffsetDateTime);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("OffsetDateTime")
+        ids::OFFSET_DATE_TIME
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -273,7 +273,7 @@ impl Encodable for OffsetTime {
     plain_value!(OffsetTime);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("OffsetTime")
+        ids::OFFSET_TIME
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

@@ -7,7 +7,7 @@ use super::scan::{Scanner, number, out_of_range, parse_all};
 use super::text_impls;
 use crate::encoding::error::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, long, uint};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long, uint};
 
 /// A year, within ±999 999 999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +51,7 @@ impl Encodable for Year {
     plain_value!(Year);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Year")
+        ids::YEAR
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -132,7 +132,7 @@ impl Encodable for YearMonth {
     plain_value!(YearMonth);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("YearMonth")
+        ids::YEAR_MONTH
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -215,7 +215,7 @@ impl Encodable for MonthDay {
     plain_value!(MonthDay);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("MonthDay")
+        ids::MONTH_DAY
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -309,7 +309,7 @@ impl Encodable for Period {
     plain_value!(Period);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("Period")
+        ids::PERIOD
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

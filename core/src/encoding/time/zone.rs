@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
 
 use super::scan::{parse_all, parsed};
 use super::zone_rules::ZoneRules;
@@ -10,19 +10,39 @@ use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset, text_impls};
 use crate::encoding::error::invalid;
 use crate::encoding::text::{escape, unescape};
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, string};
+use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, string};
 
 /// A time zone: an offset, or a region of the time zone database.
 ///
 /// Regions that always have the same offset are the zones of that offset, as everywhere in Permazen: `UTC` is `Z`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct ZoneId(Zone);
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 enum Zone {
     Offset(ZoneOffset),
-    /// A name that the database has.
-    Region(Arc<str>),
+    Region(ZoneRules),
+}
+
+impl PartialEq for ZoneId {
+    fn eq(&self, other: &Self) -> bool {
+        self.offset() == other.offset() && self.region() == other.region()
+    }
+}
+
+impl Eq for ZoneId {}
+
+impl Hash for ZoneId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.offset().hash(state);
+        self.region().hash(state);
+    }
+}
+
+impl fmt::Debug for ZoneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ZoneId({self})")
+    }
 }
 
 impl ZoneId {
@@ -49,7 +69,7 @@ impl ZoneId {
     pub fn region(&self) -> Option<&str> {
         match &self.0 {
             Zone::Offset(_) => None,
-            Zone::Region(name) => Some(name),
+            Zone::Region(rules) => Some(rules.name()),
         }
     }
 
@@ -57,8 +77,8 @@ impl ZoneId {
     pub fn offset_at(&self, instant: Instant) -> ZoneOffset {
         match &self.0 {
             Zone::Offset(offset) => *offset,
-            Zone::Region(name) => ZoneRules::of(name)
-                .and_then(|rules| rules.offset_at(instant.epoch_second()))
+            Zone::Region(rules) => rules
+                .offset_at(instant.epoch_second())
                 .and_then(|seconds| ZoneOffset::from_seconds(seconds).ok())
                 .unwrap_or_default(),
         }
@@ -80,7 +100,7 @@ impl ZoneId {
         let rules = ZoneRules::of(id)?;
         match rules.fixed_offset() {
             Some(seconds) => ZoneOffset::from_seconds(seconds).ok().map(Self::from),
-            None => Some(ZoneId(Zone::Region(id.into()))),
+            None => Some(ZoneId(Zone::Region(rules))),
         }
     }
 }
@@ -95,7 +115,7 @@ impl fmt::Display for ZoneId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Zone::Offset(offset) => offset.fmt(f),
-            Zone::Region(name) => f.write_str(name),
+            Zone::Region(rules) => f.write_str(rules.name()),
         }
     }
 }
@@ -117,13 +137,13 @@ impl Encodable for ZoneId {
     plain_value!(ZoneId);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("ZoneId")
+        ids::ZONE_ID
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match &self.0 {
             Zone::Offset(offset) => string::write(&offset.to_string(), out),
-            Zone::Region(name) => string::write(name, out),
+            Zone::Region(rules) => string::write(rules.name(), out),
         }
         Ok(())
     }
@@ -201,7 +221,7 @@ impl Encodable for ZonedDateTime {
     plain_value!(ZonedDateTime);
 
     fn encoding_id() -> EncodingId {
-        EncodingId::known("ZonedDateTime")
+        ids::ZONED_DATE_TIME
     }
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {

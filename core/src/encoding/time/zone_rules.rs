@@ -9,8 +9,9 @@ use super::calendar::{DAY_SECONDS, date_of, day_of, is_leap};
 const NOT_IN_JAVA: [&str; 5] = ["EST", "MST", "HST", "ROC", "posixrules"];
 
 /// The rules of one region.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ZoneRules {
+    name: &'static str,
     data: &'static [u8],
     header: Header,
 }
@@ -41,7 +42,12 @@ impl ZoneRules {
         if canonical != name || NOT_IN_JAVA.contains(&name) {
             return None;
         }
-        Header::of(data).map(|header| ZoneRules { data, header })
+        Header::of(data).map(|header| ZoneRules { name: canonical, data, header })
+    }
+
+    /// The region's name.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// The offset that always counts; `None` if there is more than one.

@@ -1,0 +1,360 @@
+//! The rules of single encodings and of the registry.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use permazen::encoding::textual::{InternetAddress, Pattern};
+use permazen::encoding::{
+    Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
+    EnumEncoding, EnumValue, FieldType, JavaChar, JavaString, Reader, ReferenceEncoding, Result,
+    TypedEncoding, UnknownEncoding, Uuid, Value, Void, string, uint,
+};
+use permazen::{ObjId, ObjIdGenerator, StorageId};
+
+use super::{check_text, check_value, encoded};
+
+#[test]
+fn mail_addresses_equal_what_is_read_of_them() {
+    for text in ["\" a \" <x@y>", "a@b (c)", "Fred.X <f@x>", "<a@b>", "g: a@b;"] {
+        let address = InternetAddress::new(text).expect("an address");
+        check_value(&address);
+        check_text(&address);
+    }
+}
+
+#[test]
+fn cut_values_are_refused() {
+    for (alias, text) in [
+        ("float", "1.5"),
+        ("UUID", "1-2-3-4-5"),
+        ("Inet4Address", "1.2.3.4"),
+        ("BigInteger", "123456789"),
+        ("long", "1234567890123"),
+    ] {
+        let encoding =
+            EncodingRegistry::new().find_alias(alias).expect("an alias").expect("built in");
+        let bytes =
+            encoding.encode_all(&encoding.from_text(text).expect("valid")).expect("storable");
+        for end in 0..bytes.len() {
+            assert_eq!(
+                encoding.decode(&mut Reader::new(&bytes[..end])),
+                Err(EncodingError::Truncated),
+                "{alias}"
+            );
+            assert_eq!(
+                encoding.skip(&mut Reader::new(&bytes[..end])),
+                Err(EncodingError::Truncated),
+                "{alias}"
+            );
+        }
+    }
+}
+
+#[test]
+fn mapped_addresses() {
+    let mapped: Ipv6Addr = "::ffff:1.2.3.4".parse().expect("an address");
+    let mut out = vec![7];
+    assert!(mapped.encode_to(&mut out).is_err());
+    assert_eq!(out, [7]);
+    assert_eq!(encoded(&IpAddr::V6(mapped)), [4, 1, 2, 3, 4]);
+}
+
+#[test]
+fn unknown_properties_pass() {
+    for pattern in [
+        "\\p{IsNewScript}",
+        "\\p{InNewBlock}",
+        "\\p{javaNewMethod}",
+        "\\p{sc=NewScript}",
+        "\\p{Lu}",
+        "\\pL",
+        "[\\p{Alpha}&&[^a-c]]",
+    ] {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern}");
+    }
+    for pattern in [
+        "\\p{Nothing}",
+        "\\p{}",
+        "\\p",
+        "\\p{Lu",
+        "(?<n>a)(?<n>b)",
+        "(?<=a*)b",
+        "\\k<x>",
+        "a{2,1}",
+        "[b-a]",
+        "(?z)",
+        "x{,3}",
+        "\\",
+        "\\y",
+    ] {
+        assert!(Pattern::new(pattern).is_err(), "{pattern}");
+    }
+    for pattern in [
+        "(?<n>a)\\k<n>",
+        "(?<=a{1,3})b",
+        "\\Q[*\\E]",
+        "(?x) a b # comment (",
+        "a{2}{3}",
+        "[]a]",
+        "[^]]",
+        "[a&&b]",
+        "\\x{1F600}",
+        "\\07",
+        "}",
+        "]",
+    ] {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern}");
+    }
+}
+
+#[test]
+fn null_needs_an_option() {
+    assert!(matches!(String::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
+    assert_eq!(Option::<String>::decode_all(&[0xff]), Ok(None));
+    assert!(matches!(Uuid::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
+    assert!(matches!(String::from_value(&Value::Null), Err(EncodingError::NullValue(_))));
+    assert!(i32::decode_all(&[0xff]).is_err());
+    assert_eq!(Option::<i32>::decode_all(&[0xff]), Ok(None));
+    assert_eq!(<i32 as FieldType>::encoding_id(), EncodingId::from_alias("int").expect("an alias"));
+    assert_eq!(Option::<i32>::encoding_id(), EncodingId::from_alias("Integer").expect("an alias"));
+    assert_eq!(
+        Option::<Box<[Option<String>]>>::encoding_id(),
+        EncodingId::from_alias("String[]").expect("an alias")
+    );
+    assert_eq!(i32::field_default(), Some(0));
+    assert_eq!(String::field_default(), None);
+    assert_eq!(Option::<i32>::field_default(), Some(None));
+    assert_eq!(encoded(&None::<Void>), [0xff]);
+    assert!(Box::<[String]>::decode_all(&[1, 0xff, 0]).is_err());
+}
+
+#[test]
+fn unpaired_surrogates() {
+    let lone = JavaString::from_units(&[0x61, 0xd800]);
+    let bytes = encoded(&lone);
+    assert!(matches!(String::decode_all(&bytes), Err(EncodingError::Invalid(_))));
+    assert_eq!(JavaString::decode_all(&bytes), Ok(lone.clone()));
+    assert_eq!(lone.to_value(), Value::Utf16(lone.clone()));
+    assert_eq!(Value::Utf16("abc".into()), Value::from("abc"));
+    // U+FFFF sorts after U+1F600, whose units are surrogates.
+    assert!(JavaString::from("\u{1f600}") < JavaString::from("\u{ffff}"));
+}
+
+#[test]
+fn widening_is_for_primitives_without_null() {
+    let registry = EncodingRegistry::new();
+    let encode = |alias: &str, value: Value| {
+        registry.find_alias(alias).expect("an alias").expect("built in").encode_all(&value)
+    };
+    assert_eq!(encode("int", Value::Byte(5)), Ok(vec![0x84]));
+    assert_eq!(encode("int", Value::Char(JavaChar(5))), Ok(vec![0x84]));
+    assert_eq!(encode("long", Value::Short(5)), Ok(vec![0x84]));
+    assert_eq!(encode("double", Value::Float(1.0)), Ok(vec![0xbf, 0xf0, 0, 0, 0, 0, 0, 0]));
+    assert!(encode("int", Value::Long(5)).is_err());
+    assert!(encode("Integer", Value::Byte(5)).is_err());
+    assert!(matches!(encode("int", Value::Null), Err(EncodingError::NullValue(_))));
+}
+
+/// A string that is stored as one, the usual base of an own encoding (encodings X33).
+#[derive(Debug, Clone, PartialEq)]
+struct Tag(String);
+
+impl Encodable for Tag {
+    const PREFIX_FF: bool = false;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::new("urn:fdc:example.com:2026:tag").expect("a URN")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        string::write(&self.0, out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        string::read(reader).map(Tag)
+    }
+
+    fn to_text(&self) -> String {
+        self.0.to_text()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        String::from_text(text).map(Tag)
+    }
+}
+
+/// Another type that claims the id of [`Tag`].
+#[derive(Debug, Clone, PartialEq)]
+struct OtherTag(String);
+
+impl Encodable for OtherTag {
+    fn encoding_id() -> EncodingId {
+        <Tag as Encodable>::encoding_id()
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        self.0.write_to(out)
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        String::read_from(reader).map(OtherTag)
+    }
+
+    fn to_text(&self) -> String {
+        self.0.to_text()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        String::from_text(text).map(OtherTag)
+    }
+}
+
+/// A type without null, which therefore has a default (encodings X34).
+#[derive(Debug, Clone, PartialEq)]
+struct Level(u32);
+
+impl Encodable for Level {
+    const PREFIX_FF: bool = false;
+    const NULLABLE: bool = false;
+
+    fn encoding_id() -> EncodingId {
+        EncodingId::new("urn:fdc:example.com:2026:level").expect("a URN")
+    }
+
+    fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        uint::write(self.0, out);
+        Ok(())
+    }
+
+    fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
+        uint::read(reader).map(Level)
+    }
+
+    fn to_text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        text.parse()
+            .map(Level)
+            .map_err(|_| EncodingError::Invalid(format!("invalid level {text:?}")))
+    }
+
+    fn default_value() -> Option<Self> {
+        Some(Level(0))
+    }
+}
+
+#[test]
+fn own_encodings() {
+    let registry = EncodingRegistry::new();
+    assert_eq!(registry.add::<Tag>(), Ok(true));
+    assert_eq!(registry.add::<Tag>(), Ok(false));
+    assert_eq!(registry.add::<Level>(), Ok(true));
+    assert_eq!(encoded(&Tag("x".into())), [0x78, 0]);
+    assert_eq!(encoded(&None::<Tag>), [0xff]);
+    check_value(&Tag("é".into()));
+    check_value(&Level(7));
+    assert_eq!(Level::encoding().default_bytes(), Some(&[0][..]));
+    assert_eq!(Level::encoding().default_value(), Some(Level(0).to_value()));
+    assert!(Level::encoding().encode_all(&Value::Null).is_err());
+    let tags: Box<[Option<Tag>]> = Box::new([None, Some(Tag("x".into()))]);
+    check_value(&tags);
+    let found = registry
+        .get(&Option::<Box<[Option<Tag>]>>::encoding_id())
+        .expect("arrays of what is registered");
+    assert_eq!(found.encode_all(&tags.to_value()), Ok(encoded(&tags)));
+    let levels: Box<[Level]> = Box::new([Level(0), Level(300)]);
+    assert_eq!(encoded(&levels), [1, 0, 1, 0xfb, 49, 0]);
+    check_value(&levels);
+
+    // Another type under the same id is refused, not taken for the same.
+    assert!(registry.add::<OtherTag>().is_err());
+    assert_eq!(registry.add::<Uuid>(), Ok(false));
+
+    // A value of one encoding is none of another, and one without an id or of arrays is not registered.
+    assert!(Tag::encoding().encode_all(&Level(1).to_value()).is_err());
+    assert!(registry.add_encoding(Arc::new(ReferenceEncoding::new(None))).is_err());
+    assert!(registry.add_encoding(Arc::new(TypedEncoding::<Box<[i32]>>::nullable())).is_err());
+}
+
+#[test]
+fn unknown_encodings_are_carried() {
+    let id = EncodingId::new("urn:fdc:example.com:2026:other").expect("a URN");
+    assert!(EncodingRegistry::new().get(&id).is_none());
+    let unknown = UnknownEncoding::new(id.clone());
+    let encoding: &dyn Encoding = &unknown;
+    let value = encoding.decode_all(&[1, 0xff, 3]).expect("any bytes");
+    assert_eq!(encoding.encode_all(&value), Ok(vec![1, 0xff, 3]));
+    assert_eq!(encoding.to_text(&value), Ok("01ff03".into()));
+    assert_eq!(encoding.from_text("01ff03"), Ok(value));
+    assert!(encoding.decode_all(&[]).is_err());
+}
+
+#[test]
+fn enums_check_name_and_ordinal() {
+    let colours = EnumEncoding::new(["RED", "GREEN", "BLUE"]).expect("identifiers");
+    let encoding: &dyn Encoding = &colours;
+    assert_eq!(encoding.encode_all(&Value::Enum(EnumValue::new("BLUE", 2))), Ok(vec![2]));
+    let wrong =
+        encoding.encode_all(&Value::Enum(EnumValue::new("BLUE", 1))).expect_err("wrong ordinal");
+    assert_eq!(wrong.to_string(), "enum value BLUE#1 has incorrect ordinal value 1 != 2");
+    let unknown =
+        encoding.encode_all(&Value::Enum(EnumValue::new("PINK", 3))).expect_err("unknown");
+    assert_eq!(unknown.to_string(), "unknown enum value PINK#3");
+    let beyond = encoding.decode_all(&[3]).expect_err("beyond the list");
+    assert_eq!(beyond.to_string(), "enum ordinal 3 not in the range [0..3)");
+    for bad in [&["null"][..], &["A", "A"], &["1a"], &[""]] {
+        assert!(EnumEncoding::new(bad.iter().copied()).is_err(), "{bad:?}");
+    }
+    assert!(EnumArrayEncoding::build(colours.clone(), 0).is_err());
+    assert!(EnumArrayEncoding::build(colours, 256).is_err());
+}
+
+#[test]
+fn references_are_restricted_when_written() {
+    let id: ObjId = "0b00000000000001".parse().expect("an id");
+    let allowed = [10, 300].into_iter().filter_map(StorageId::new).collect();
+    let restricted = ReferenceEncoding::new(Some(allowed));
+    let encoding: &dyn Encoding = &restricted;
+    assert!(matches!(
+        encoding.encode_all(&Value::Ref(id)),
+        Err(EncodingError::InvalidReference { .. })
+    ));
+    assert_eq!(encoding.decode_all(id.as_bytes()), Ok(Value::Ref(id)));
+    let generic = restricted.generic();
+    assert_eq!((&generic as &dyn Encoding).encode_all(&Value::Ref(id)), Ok(id.to_bytes().to_vec()));
+    assert!(!encoding.is_same(&generic));
+}
+
+#[test]
+fn object_ids_are_of_their_type() {
+    let mut ids = ObjIdGenerator::new().expect("random numbers");
+    for number in [1, 250, 251, 506, 507, 65_786, 65_787, 16_777_466, 16_777_467, StorageId::MAX] {
+        let storage_id = StorageId::new(number).expect("a storage id");
+        let id = ids.next_id(storage_id);
+        assert_eq!(id.storage_id(), storage_id);
+        assert!((ObjId::min(storage_id)..=ObjId::max(storage_id)).contains(&id));
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+    let storage_id = StorageId::new(10).expect("a storage id");
+    assert_ne!(ids.next_id(storage_id), ids.next_id(storage_id));
+    let of_seed = |seed| ObjIdGenerator::from_seed(seed).next_id(storage_id);
+    assert_eq!(of_seed(1), of_seed(1));
+}
+
+#[test]
+fn deep_arrays() {
+    let mut id = EncodingId::from_alias("String").expect("an alias");
+    for _ in 0..255 {
+        id = id.array().expect("up to 255 dimensions");
+    }
+    assert!(id.array().is_err());
+    let encoding = EncodingRegistry::new().get(&id).expect("arrays of any dimension");
+    assert!(encoding.decode_all(&[1; 300]).is_err());
+    let mut bytes = vec![1; 254];
+    bytes.extend([0; 255]);
+    let value = encoding.decode_all(&bytes).expect("one array in the other");
+    assert_eq!(encoding.encode_all(&value), Ok(bytes));
+}
