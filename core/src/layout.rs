@@ -16,6 +16,8 @@
 use std::fmt;
 use std::ops::Deref;
 
+/// The end of the keys that start with a prefix.
+pub use permazen_kv::key::after_prefix as prefix_end;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use crate::encoding::{Reader, uint};
@@ -137,16 +139,6 @@ pub fn field_key(id: ObjId, field: &StorageIdKey) -> Vec<u8> {
     key
 }
 
-/// The smallest key above all keys that start with `prefix`; `None` if there is none.
-pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix.get(..=last)?.to_vec();
-    if let Some(byte) = end.last_mut() {
-        *byte += 1;
-    }
-    Some(end)
-}
-
 /// The value stored under an object's own key: the index of its schema.
 pub fn object_info(schema: SchemaIndex) -> Vec<u8> {
     let mut value = Vec::with_capacity(5);
@@ -265,7 +257,7 @@ mod tests {
     use super::*;
 
     fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        permazen_kv::Hex(bytes).to_string()
     }
 
     fn storage_id(number: u32) -> StorageId {
@@ -289,14 +281,6 @@ mod tests {
         let id: ObjId = "fb31111111111111".parse().unwrap();
         assert_eq!(hex(&object_schema_key(index(300), id)), "0080fb31fb31111111111111");
         assert_eq!(hex(&field_key(id, &storage_id(251).into())), "fb31111111111111fb00");
-    }
-
-    #[test]
-    fn prefix_ends() {
-        assert_eq!(prefix_end(&[1, 2]), Some(vec![1, 3]));
-        assert_eq!(prefix_end(&[1, 0xff, 0xff]), Some(vec![2]));
-        assert_eq!(prefix_end(&[0xff]), None);
-        assert_eq!(prefix_end(&[]), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p permazen-jsck` prints both and their ratio, medians of interleaved rounds.
 //! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::hint::black_box;
 use std::sync::Arc;

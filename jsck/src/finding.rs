@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use permazen::ObjId;
+use permazen::{ObjId, kv};
 
 /// One thing that is wrong with a database. It concerns exactly one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,9 +266,9 @@ pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 48;
-        for byte in self.0.iter().take(SHOWN) {
-            write!(f, "{byte:02x}")?;
+        match self.0.get(..SHOWN) {
+            Some(shown) if shown.len() < self.0.len() => write!(f, "{}...", kv::Hex(shown)),
+            _ => kv::Hex(self.0).fmt(f),
         }
-        if self.0.len() > SHOWN { write!(f, "...") } else { Ok(()) }
     }
 }

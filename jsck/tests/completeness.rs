@@ -168,5 +168,5 @@ fn pairs_of(kv: &(dyn KvTransaction + Send)) -> Pairs {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    permazen::kv::Hex(bytes).to_string()
 }

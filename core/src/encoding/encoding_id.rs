@@ -123,7 +123,7 @@ impl EncodingId {
 
     /// The id of the elements of these arrays; `None` if the id names no arrays.
     pub fn element(&self) -> Option<EncodingId> {
-        self.as_str().strip_suffix("[]").map(|element| EncodingId::shared(element))
+        self.as_str().strip_suffix("[]").map(EncodingId::shared)
     }
 
     /// The id of the arrays of these values.

@@ -60,7 +60,7 @@ impl Encoding for UnknownEncoding {
     fn to_text(&self, value: &Value) -> Result<String> {
         match value {
             Value::Custom(custom) if *custom.encoding() == self.id => {
-                Ok(custom.bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+                Ok(permazen_kv::Hex(custom.bytes()).to_string())
             }
             _ => Err((self as &dyn Encoding).refuse(value)),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use permazen_kv::KvError;
+use permazen_kv::{Hex, KvError};
 
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -243,13 +243,8 @@ impl Error {
 
 /// Bytes as lower-case hex, at most the first `limit` of them.
 pub(crate) fn hex(bytes: &[u8], limit: usize) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(2 * bytes.len().min(limit) + 3);
-    for byte in bytes.iter().take(limit) {
-        let _ = write!(text, "{byte:02x}");
+    match bytes.get(..limit) {
+        Some(shown) if shown.len() < bytes.len() => format!("{}…", Hex(shown)),
+        _ => Hex(bytes).to_string(),
     }
-    if bytes.len() > limit {
-        text.push('…');
-    }
-    text
 }

@@ -4,11 +4,12 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use permazen_kv::Direction;
+use permazen_kv::key::after_prefix;
 
 use super::column::{ColumnFilter, EncodedRange};
 use super::error::Result;
 use super::id_stream::Stream;
-use super::scan::{ScanSource, after_prefix};
+use super::scan::ScanSource;
 use crate::id::{ObjId, StorageId};
 
 /// A live, ordered set of object ids: the objects of a type, of a schema, those having a value in an

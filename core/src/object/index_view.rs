@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use permazen_kv::Direction;
+use permazen_kv::key::after_prefix;
 
 use super::column::{ColumnFilter, OwnedSpan, is_inverted, push_lower, push_upper, span_of};
 use super::error::{Error, Result};
@@ -11,7 +12,7 @@ use super::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use super::index_entry::{IndexEntry, IndexIter};
 use super::index_ids::IndexIds;
 use super::index_key::IndexShape;
-use super::scan::{ScanSource, after_prefix};
+use super::scan::ScanSource;
 use crate::encoding::{Encoding, Value};
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 
+use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead};
 
 use super::error::Result;
@@ -41,13 +42,8 @@ impl ScanSource for Store<'_> {
     }
 }
 
-/// The smallest key above every key starting with `prefix`; none if there is no such key.
-pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let mut after = prefix.to_vec();
-    extend_to_after_prefix(&mut after).then_some(after)
-}
-
-/// Turns `prefix` into the smallest key above every key starting with it; false if there is none.
+/// Turns `prefix` into the smallest key above every key starting with it, as [`after_prefix`] but in place; false if
+/// there is none.
 pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
     while let Some(last) = prefix.pop() {
         if last < 0xff {
@@ -421,11 +417,11 @@ mod tests {
     }
 
     #[test]
-    fn after_prefix_drops_trailing_ff() {
-        assert_eq!(after_prefix(&[1, 2]), Some(vec![1, 3]));
-        assert_eq!(after_prefix(&[1, 0xff, 0xff]), Some(vec![2]));
-        assert_eq!(after_prefix(&[0xff]), None);
-        assert_eq!(after_prefix(&[]), None);
+    fn prefixes_end_in_place_where_they_end() {
+        for prefix in [&[1, 2][..], &[1, 0xff, 0xff], &[0xff], &[]] {
+            let mut after = prefix.to_vec();
+            assert_eq!(extend_to_after_prefix(&mut after).then_some(after), after_prefix(prefix));
+        }
     }
 
     #[test]

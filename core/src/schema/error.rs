@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use permazen_kv::KvError;
+use permazen_kv::{Hex, KvError};
 
 use super::SchemaId;
 
@@ -139,10 +139,6 @@ struct Key<'a>(&'a Option<Vec<u8>>);
 impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(key) = self.0 else { return Ok(()) };
-        f.write_str(" (key ")?;
-        for byte in key {
-            write!(f, "{byte:02x}")?;
-        }
-        f.write_str(")")
+        write!(f, " (key {})", Hex(key))
     }
 }

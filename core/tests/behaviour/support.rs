@@ -91,7 +91,7 @@ impl World {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    permazen::kv::Hex(bytes).to_string()
 }
 
 pub(crate) fn unhex(text: &str) -> Vec<u8> {

@@ -70,9 +70,7 @@ impl Ord for BitSet {
 
 impl fmt::Display for BitSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str("]")
+        write!(f, "[{}]", permazen_kv::Hex(&self.bytes))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use permazen::kv::Hex;
 use permazen_jsck::{Finding, Fix, Report};
 use serde::Serialize;
 
@@ -63,7 +64,7 @@ impl Json {
     pub(crate) fn finding(&self, finding: &Finding) {
         let (fix, new_value) = match &finding.fix {
             Fix::Remove => ("remove", None),
-            Fix::Put(value) => ("put", Some(hex(value))),
+            Fix::Put(value) => ("put", Some(Hex(value).to_string())),
             Fix::None => ("none", None),
         };
         print(&Line::Finding {
@@ -71,9 +72,9 @@ impl Json {
             warning: finding.class.is_warning(),
             beyond_reference: finding.class.is_beyond_reference(),
             detail: &finding.detail,
-            key: hex(&finding.key),
+            key: Hex(&finding.key).to_string(),
             decoded_key: finding.decoded_key.as_deref(),
-            value: finding.value.as_deref().map(hex),
+            value: finding.value.as_deref().map(|value| Hex(value).to_string()),
             object: finding.object.map(|id| id.to_string()),
             item: finding.item.as_deref(),
             fix,
@@ -105,8 +106,4 @@ fn print(line: &Line<'_>) {
     if let Ok(text) = serde_json::to_string(line) {
         let _ = writeln!(std::io::stdout(), "{text}");
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

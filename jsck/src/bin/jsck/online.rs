@@ -82,7 +82,6 @@ fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
-    let mut text: String = position.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.push('\n');
-    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()).into())
+    std::fs::write(file, format!("{}\n", permazen::kv::Hex(position)))
+        .map_err(|e| format!("{}: {e}", file.display()).into())
 }

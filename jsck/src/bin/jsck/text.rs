@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
+use permazen::kv::Hex;
 use permazen_jsck::{Class, Finding, Fix, Report};
 
 use crate::args::Args;
@@ -124,7 +125,7 @@ impl Text {
 
     fn hex(&self, bytes: &[u8]) -> String {
         let shown = if self.verbose { bytes.len() } else { SHOWN };
-        let mut text: String = bytes.iter().take(shown).map(|b| format!("{b:02x}")).collect();
+        let mut text = Hex(bytes.get(..shown).unwrap_or(bytes)).to_string();
         if bytes.is_empty() {
             text.push_str("(empty)");
         } else if bytes.len() > shown {
