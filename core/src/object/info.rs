@@ -27,13 +27,11 @@ pub(crate) struct ObjectInfo {
 }
 
 /// Remembers the infos of up to 2048 objects, four in each bucket. An object that finds its bucket full
-/// drives another one out.
+/// drives out the one that came first.
 #[derive(Debug, Default)]
 pub(crate) struct InfoCache {
     buckets: Vec<[Option<(ObjId, ObjectInfo)>; WAYS]>,
     used: usize,
-    /// The place in a full bucket that is given away next.
-    next: usize,
 }
 
 const WAYS: usize = 4;
@@ -77,15 +75,18 @@ impl InfoCache {
     fn put(&mut self, id: ObjId, info: ObjectInfo) {
         let at = bucket(id, self.buckets.len());
         let Some(entries) = self.buckets.get_mut(at) else { return };
-        let known = entries.iter().position(|entry| is_of(entry, id));
-        let place = known.or_else(|| entries.iter().position(Option::is_none));
-        let place = place.unwrap_or_else(|| {
-            self.next = (self.next + 1) % WAYS;
-            self.next
-        });
-        if let Some(entry) = entries.get_mut(place) {
-            self.used += usize::from(entry.is_none());
+        if let Some(entry) = entries.iter_mut().find(|entry| is_of(entry, id)) {
             *entry = Some((id, info));
+            return;
+        }
+        // The newest stands first; the one that stands last goes when there is no room.
+        let place = entries.iter().position(Option::is_none);
+        self.used += usize::from(place.is_some());
+        if let Some(newer) = entries.get_mut(..=place.unwrap_or(WAYS - 1)) {
+            newer.rotate_right(1);
+        }
+        if let Some(first) = entries.first_mut() {
+            *first = Some((id, info));
         }
     }
 
