@@ -163,7 +163,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] permazen::kv::KvError),
     /// A temporary or undo file failed.
-    #[error("file: {0}")]
+    #[error("{0}")]
     File(#[from] std::io::Error),
     /// Something was decoded differently the second time.
     #[error("decoding: {0}")]

@@ -146,7 +146,9 @@ fn schema_entry(
     let decoded = decode_schema(value);
     if let Some(instead) = instead {
         let (class, detail) = match &decoded {
-            Ok(_) => (Class::Override, format!("schema {index} is replaced as asked for")),
+            Ok(_) => {
+                (Class::Override, format!("schema {index} is {} as asked for", done(&instead)))
+            }
             Err((class, detail)) => (*class, format!("schema {index}: {detail}")),
         };
         let finding = Finding::new(class, key, detail).value(value);
@@ -186,6 +188,11 @@ fn schema_entry(
     Ok(())
 }
 
+/// What an override does to an entry.
+fn done<T>(instead: &Option<T>) -> &'static str {
+    if instead.is_some() { "replaced" } else { "dropped" }
+}
+
 fn decode_schema(value: &[u8]) -> Result<SchemaModel, (Class, String)> {
     let xml = inflate(value).map_err(|e| match e {
         InflateError::TrailingBytes(_) => (Class::TrailingGarbageSchema, e.to_string()),
@@ -218,7 +225,9 @@ fn storage_id_entry(
     let decoded = decode_storage_id(value);
     if let Some(instead) = instead {
         let (class, detail) = match &decoded {
-            Ok(_) => (Class::Override, format!("storage ID {id} is replaced as asked for")),
+            Ok(_) => {
+                (Class::Override, format!("storage ID {id} is {} as asked for", done(&instead)))
+            }
             Err(detail) => (Class::BadStorageIdValue, format!("storage ID {id}: {detail}")),
         };
         let finding = Finding::new(class, key, detail).value(value);

@@ -38,6 +38,8 @@ pub struct Slice {
     pub next: Option<Vec<u8>>,
     /// How many pairs were passed.
     pub entries: u64,
+    /// How many objects were checked.
+    pub objects: u64,
     /// How many findings there were, warnings not counted.
     pub findings: u64,
 }
@@ -62,13 +64,13 @@ impl OnlineCheck {
     ) -> Result<Slice> {
         let mut quiet = |_: &_| {};
         let mut out = output(kv, &self.options, sink, &mut quiet, None);
-        let mut passed = 0;
-        let next = match self.run(kv, from, entries, &mut passed, &mut out) {
+        let (mut passed, mut objects) = (0, 0);
+        let next = match self.run(kv, from, entries, &mut passed, &mut objects, &mut out) {
             Ok(position) => position,
             Err(Halt::Limit | Halt::Interrupted) => Some(from.to_vec()),
             Err(Halt::Failed(e)) => return Err(e),
         };
-        Ok(Slice { next, entries: passed, findings: out.findings })
+        Ok(Slice { next, entries: passed, objects, findings: out.findings })
     }
 
     fn schemas(&self, kv: &dyn KvRead, out: &mut Output<'_>) -> Checked<Option<SchemaBundle>> {
@@ -85,6 +87,7 @@ impl OnlineCheck {
         from: &[u8],
         entries: u64,
         passed: &mut u64,
+        objects: &mut u64,
         out: &mut Output<'_>,
     ) -> Checked<Option<Vec<u8>>> {
         // The meta-data is small and may have changed since the last slice; what is wrong with it
@@ -102,7 +105,8 @@ impl OnlineCheck {
             ranges::check_gaps(kv, &ranges, out)?;
         }
         let selection = Selection::new(&bundle, &Options::default())?;
-        let mut walk = Walk { kv, bundle: &bundle, selection: &selection, last: None, passed, out };
+        let mut walk =
+            Walk { kv, bundle: &bundle, selection: &selection, last: None, passed, objects, out };
         let mut position = from.to_vec();
         let (schema_min, schema_max) = (OBJECT_SCHEMA_INDEX_SPAN.min, [0, 0x81]);
         if let Some(stop) = walk.entries(schema_min, &schema_max, &position, entries, None)? {
@@ -134,6 +138,7 @@ struct Walk<'a, 'o> {
     /// The object looked up last and the index entries it calls for.
     last: Option<(ObjId, BTreeSet<Vec<u8>>)>,
     passed: &'a mut u64,
+    objects: &'a mut u64,
     out: &'a mut Output<'o>,
 }
 
@@ -256,10 +261,12 @@ impl Walk<'_, '_> {
             let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
             let options = Options::default();
             let mut aside = output(self.kv, &options, &mut silent, &mut quiet, None);
-            return called_for(self.kv, self.bundle, self.selection, type_id, span, &mut aside);
+            let (bundle, selection) = (self.bundle, self.selection);
+            return called_for(self.kv, bundle, selection, type_id, span, &mut 0, &mut aside);
         }
         let before = self.out.position.entries;
-        let found = called_for(self.kv, self.bundle, self.selection, type_id, span, self.out)?;
+        let (bundle, selection) = (self.bundle, self.selection);
+        let found = called_for(self.kv, bundle, selection, type_id, span, self.objects, self.out)?;
         *self.passed += self.out.position.entries - before;
         Ok(found)
     }
@@ -272,6 +279,7 @@ fn called_for(
     selection: &Selection,
     type_id: StorageId,
     span: KeySpan<'_>,
+    objects: &mut u64,
     out: &mut Output<'_>,
 ) -> Checked<BTreeSet<Vec<u8>>> {
     let mut sorter = Sorter::new(usize::MAX);
@@ -282,7 +290,7 @@ fn called_for(
         selection,
         expected: &mut sorter,
         used: &mut BTreeSet::new(),
-        objects: &mut 0,
+        objects,
         out,
     };
     scan.check_span(type_id, span)?;

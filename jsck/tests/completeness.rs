@@ -50,7 +50,7 @@ fn mutate(file: &str, costly: u64) {
     let lens: Vec<u64> = list.iter().map(|(k, v)| (k.len() + v.len()) as u64).collect();
     let bytes: u64 = lens.iter().sum();
     let mut changed = Tally { found: 0, legal: 0 };
-    for number in spread(bytes * 255, limit * 3) {
+    for number in spread(bytes * 255, limit.saturating_mul(3)) {
         let (mut place, by) = (number / 255, (number % 255 + 1) as u8);
         let at = lens.iter().position(|&len| {
             let here = place < len;

@@ -29,16 +29,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     pub(crate) repair: Option<Scope>,
-    /// Do not ask before repairing
+    /// With --repair: do not ask first
     #[arg(long, requires = "repair")]
     pub(crate) yes: bool,
-    /// Show what repair would change, and change nothing
+    /// With --repair: show what it would change, and change nothing
     #[arg(long, requires = "repair")]
     pub(crate) dry_run: bool,
-    /// Write the whole database to this XML file before the first change
+    /// With --repair: write the whole database to this XML file before the first change
     #[arg(long, value_name = "FILE", requires = "repair")]
     pub(crate) backup: Option<PathBuf>,
-    /// Where to write what repair replaces [default: DATABASE.undo-TIME]
+    /// With --repair: where to write what it replaces [default: DATABASE.undo-TIME]
     #[arg(long, value_name = "FILE", requires = "repair")]
     pub(crate) undo_file: Option<PathBuf>,
     /// Bring back what a repair replaced, from its undo file
@@ -53,13 +53,15 @@ pub(crate) struct Args {
     /// Check only objects of this type and their indexes' entries; may be repeated
     #[arg(long = "type", value_name = "NAME")]
     types: Vec<String>,
-    /// Check only objects with ids from FROM on and before TO; either may be left out
+    /// Check only objects with ids (16 hex digits) from FROM on and before TO; either may be
+    /// left out
     #[arg(long, value_name = "FROM..TO")]
     range: Option<String>,
     /// Check only this percentage of the objects, always the same ones
     #[arg(long, value_name = "PERCENT")]
     sample: Option<f64>,
-    /// Check piece by piece, each in a short transaction of its own, while others write
+    /// Check piece by piece, each in a short transaction of its own, while others write; not with
+    /// --repair or partial checks
     #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo"])]
     pub(crate) online: bool,
     /// With --online: how many entries a second to read at most
@@ -145,6 +147,10 @@ impl Args {
         options.collect_schemas = self.collect_schemas;
         options.format_version = self.format_version;
         options.types = self.types.clone();
+        if let Some(percent) = self.sample.filter(|percent| !(*percent > 0.0 && *percent <= 100.0))
+        {
+            return Err(format!("--sample {percent}: a percentage above 0 and up to 100").into());
+        }
         options.sample = self.sample.map(|percent| percent / 100.0);
         if let Some(range) = &self.range {
             let (from, to) = range

@@ -119,9 +119,17 @@ pub(crate) fn run(
 
 fn undo_path(database: &Database) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let mut name = database.path().as_os_str().to_os_string();
-    name.push(format!(".undo-{seconds}"));
-    PathBuf::from(name)
+    // Beside the database, also if the path of a directory was given with a slash at its end.
+    let path: PathBuf = database.path().components().collect();
+    let named = |number: u32| {
+        let mut name = path.as_os_str().to_os_string();
+        name.push(format!(".undo-{seconds}"));
+        if number > 0 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
 fn confirm(changes: u64) -> Result<bool, Failure> {

@@ -36,6 +36,7 @@ pub(crate) fn run(
         let slice = slice.map_err(|e| format!("{}: {e}", database.path().display()))?;
         report.findings += slice.findings;
         report.entries += slice.entries;
+        report.objects += slice.objects;
         bar.position("online", report.entries);
         let Some(next) = slice.next else {
             report.complete = true;

@@ -68,7 +68,7 @@ impl Text {
                 Fix::Put(value) => format!("puts {}", self.hex(value)),
                 Fix::None if finding.class.is_warning() => "nothing to do".to_owned(),
                 Fix::None =>
-                    "not possible by itself: see the manual of jsck on overrides".to_owned(),
+                    "not possible by itself: say what is right with --schema, --storage-id or --format-version".to_owned(),
             }
         ));
     }
@@ -85,7 +85,8 @@ impl Text {
         let result = if report.findings == 0 && report.complete {
             format!("{}No findings{}", style.green, style.plain)
         } else {
-            format!("{}{} findings{}", style.red, report.findings, style.plain)
+            let noun = if report.findings == 1 { "finding" } else { "findings" };
+            format!("{}{} {noun}{}", style.red, report.findings, style.plain)
         };
         let warnings = match report.warnings {
             0 => String::new(),
