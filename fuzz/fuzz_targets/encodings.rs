@@ -37,7 +37,10 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(skipping.rest().len(), reader.rest().len(), "skip and decode end elsewhere");
     let mut written = Vec::new();
     if encoding.encode(&value, &mut written).is_ok() {
-        assert_eq!(canonical, written == bytes, "check_canonical is wrong");
+        // A zoned time may keep the offset that an older edition of its zone's rules gave it.
+        let may_differ = encoding.name().contains("ZonedDateTime");
+        let same = written == bytes;
+        assert!(canonical == same || (canonical && may_differ), "check_canonical is wrong");
         let mut again = Reader::new(&written);
         assert_eq!(encoding.decode(&mut again).expect("what was written"), value);
         assert!(again.is_empty());
