@@ -251,6 +251,10 @@ impl KvTransaction for Counted<Box<dyn KvTransaction + Send + '_>> {
         self.inner.set_timeout(timeout)
     }
 
+    fn version(&self) -> Option<u64> {
+        self.inner.version()
+    }
+
     fn snapshot(&self) -> Result<SharedRead> {
         count(&self.counts.snapshots);
         let inner = self.inner.snapshot()?;

@@ -230,6 +230,10 @@ impl KvTransaction for Faulty<'_> {
         self.inner.set_timeout(timeout)
     }
 
+    fn version(&self) -> Option<u64> {
+        self.inner.version()
+    }
+
     fn snapshot(&self) -> Result<SharedRead> {
         self.check()?;
         self.inner.snapshot()

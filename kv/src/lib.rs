@@ -55,7 +55,7 @@ pub use retry::KvDatabaseExt;
 pub use span::{Hex, KeySpan};
 pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
-    SharedRead, Statistics, TxOptions,
+    SharedRead, Statistics, TxOptions, Visitor,
 };
 pub use walker::Walker;
 pub use watch::{Watch, WatchTracker};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, Statistics, TxOptions, Watch, Writes,
+    Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch, Writes,
 };
 
 macro_rules! read_through {
@@ -17,6 +17,15 @@ macro_rules! read_through {
 
             fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
                 (**self).scan(span, direction)
+            }
+
+            fn visit(
+                &self,
+                span: KeySpan<'_>,
+                direction: Direction,
+                visitor: &mut Visitor<'_>,
+            ) -> Result<()> {
+                (**self).visit(span, direction, visitor)
             }
 
             fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -82,6 +91,10 @@ macro_rules! begin_through {
                 (**self).capabilities()
             }
 
+            fn verify(&self) -> Result<Vec<String>> {
+                (**self).verify()
+            }
+
             fn statistics(&self) -> Result<Statistics> {
                 (**self).statistics()
             }
@@ -107,6 +120,10 @@ impl<T: KvTransaction + ?Sized> KvTransaction for Box<T> {
 
     fn snapshot(&self) -> Result<SharedRead> {
         (**self).snapshot()
+    }
+
+    fn version(&self) -> Option<u64> {
+        (**self).version()
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {

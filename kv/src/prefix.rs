@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::key::after_prefix;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Watch,
+    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, shown without it; every
@@ -88,6 +88,20 @@ impl<T: KvRead> KvRead for Prefixed<T> {
         Ok(Box::new(scan.map(|pair| pair.map(|pair| self.strip(pair)))))
     }
 
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        span.check()?;
+        let (min, max) = (self.key(span.min), self.max(span.max));
+        let length = self.prefix.len();
+        self.inner.visit(KeySpan::new(&min, max.as_deref()), direction, &mut |key, value| {
+            visitor(key.get(length..).unwrap_or_default(), value)
+        })
+    }
+
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         let pair = self.inner.at_least(&self.key(min), self.max(max).as_deref())?;
         Ok(pair.map(|pair| self.strip(pair)))
@@ -155,6 +169,10 @@ impl<T: KvTransaction> KvTransaction for Prefixed<T> {
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         self.inner.set_timeout(timeout)
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.inner.version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Watch, Writes,
+    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch, Writes,
 };
 
 /// A store, transaction or database that can be read and not changed: every change fails with
@@ -25,6 +25,15 @@ impl<T: KvRead> KvRead for ReadOnly<T> {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.0.scan(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.0.visit(span, direction, visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -81,6 +90,10 @@ impl<T: KvTransaction> KvTransaction for ReadOnly<T> {
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         self.0.set_timeout(timeout)
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.0.version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {

@@ -7,13 +7,18 @@ use crate::deadline::Deadline;
 use crate::scratch::Scratch;
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions,
+    SharedRead, TxOptions, Visitor,
 };
 
 /// One state of a store.
 pub(crate) trait View: KvRead + Send + Sync + 'static {
     /// Called before this view can be reached from a second thread.
     fn share(&self) {}
+
+    /// See [`KvTransaction::version`].
+    fn version(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A transaction that reads one state; what it writes stays in memory. Costs nothing beyond the
@@ -51,6 +56,25 @@ impl<V: View> KvRead for ReadTransaction<V> {
             Some(scratch) => scratch.scan(&*self.view, span, direction),
             None => self.view.scan(span, direction),
         }
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.deadline.check()?;
+        let Some(scratch) = &self.scratch else {
+            return self.view.visit(span, direction, visitor);
+        };
+        for pair in scratch.scan(&*self.view, span, direction)? {
+            let (key, value) = pair?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -110,6 +134,10 @@ impl<V: View> KvTransaction for ReadTransaction<V> {
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         self.deadline.set(timeout);
         Ok(())
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.view.version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {

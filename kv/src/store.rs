@@ -1,6 +1,7 @@
 //! The contract: what a sorted transactional byte map offers.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ pub type Pair<'a> = (Blob<'a>, Blob<'a>);
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
 /// A consistent read-only view that outlives the transaction it came from.
 pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
+
+/// What is to be done with each pair of [`KvRead::visit`]; `Break` ends the visit.
+pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// Which way a scan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,47 @@ pub trait KvRead {
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` is an empty scan.
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>>;
+
+    /// Shows the pairs of `span` to `visitor` in order of `direction`, until it breaks. Costs as much as
+    /// the same steps of [`KvRead::scan`]; the faster way where many pairs are read at once, since the
+    /// store need not stop between them.
+    ///
+    /// # Errors
+    /// As [`KvRead::scan`] and its steps. What the visitor comes to know of errors it keeps itself.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use permazen_kv::memory::MemoryStore;
+    /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+    ///
+    /// let store = MemoryStore::new();
+    /// let mut tx = store.begin(&TxOptions::writing())?;
+    /// for key in [b"a", b"b", b"c"] {
+    ///     tx.put(key, b"")?;
+    /// }
+    /// let mut keys = Vec::new();
+    /// tx.visit(KeySpan::new(b"b", None), Direction::Forward, &mut |key, _| {
+    ///     keys.push(key.to_vec());
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(keys, [b"b", b"c"]);
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        for pair in self.scan(span, direction)? {
+            let (key, value) = pair?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 
     /// The first pair of `[min, max)`; none if `min >= max`. Costs one descent.
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -205,6 +250,14 @@ pub trait KvTransaction: KvWrite {
     /// happens later changes it, and it outlives the transaction.
     fn snapshot(&self) -> Result<SharedRead> {
         Err(KvError::Unsupported("a snapshot of a transaction"))
+    }
+
+    /// Names the committed state this transaction reads: transactions of one store that give the same
+    /// number see the same pairs, before writes of their own. So several threads can read one state, each in a transaction of its own.
+    ///
+    /// None where the store cannot tell.
+    fn version(&self) -> Option<u64> {
+        None
     }
 
     /// Waits for a later commit to write `key`; see [`Watch`]. Watching begins at once and does

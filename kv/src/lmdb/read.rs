@@ -5,12 +5,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use heed::{AnyTls, RoTxn, WithoutTls};
+use heed::types::Bytes;
+use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 
 use super::env::{Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
-use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, read_transaction};
+use crate::{
+    Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, read_transaction,
+};
 
 /// The pairs as a transaction of LMDB sees them.
 #[derive(Clone, Copy)]
@@ -72,37 +75,66 @@ impl<'t> Reader<'t> {
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Scan<'t>> {
+        let path = self.path;
+        Ok(match self.open(span, direction)? {
+            Opened::Nothing => Box::new(std::iter::empty()),
+            Opened::All(range) => Box::new(Steps { range: Some(range), path, view }),
+            Opened::AllBack(range) => Box::new(Steps { range: Some(range), path, view }),
+            Opened::Range(range) => Box::new(Steps { range: Some(range), path, view }),
+            Opened::RangeBack(range) => Box::new(Steps { range: Some(range), path, view }),
+        })
+    }
+
+    pub(super) fn visit(
+        self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.open(span, direction)?.show(self.path, None, visitor)
+    }
+
+    fn open(self, span: KeySpan<'_>, direction: Direction) -> Result<Opened<'t>> {
         span.check()?;
         if span.is_empty() {
-            return Ok(Box::new(std::iter::empty()));
+            return Ok(Opened::Nothing);
         }
-        let path = self.path;
-        let failed = |error| self.failed(error);
-        if span.is_full() {
-            // These know that there are no bounds to look out for.
-            return Ok(match direction {
-                Direction::Forward => {
-                    let range = self.pairs.iter(self.txn).map_err(failed)?;
-                    Box::new(Steps { range: Some(range), path, view })
+        let opened = match (span.is_full(), direction) {
+            (true, Direction::Forward) => self.pairs.iter(self.txn).map(Opened::All),
+            (true, Direction::Reverse) => self.pairs.rev_iter(self.txn).map(Opened::AllBack),
+            (false, direction) => {
+                let stored = StoredSpan::new(span);
+                let bounds = stored.bounds();
+                match direction {
+                    Direction::Forward => self.pairs.range(self.txn, &bounds).map(Opened::Range),
+                    Direction::Reverse => {
+                        self.pairs.rev_range(self.txn, &bounds).map(Opened::RangeBack)
+                    }
                 }
-                Direction::Reverse => {
-                    let range = self.pairs.rev_iter(self.txn).map_err(failed)?;
-                    Box::new(Steps { range: Some(range), path, view })
-                }
-            });
+            }
+        };
+        opened.map_err(|error| self.failed(error))
+    }
+}
+
+/// Where a scan begins in LMDB. Those of everything know that there are no bounds to look out for.
+enum Opened<'t> {
+    Nothing,
+    All(RoIter<'t, Bytes, Bytes>),
+    AllBack(RoRevIter<'t, Bytes, Bytes>),
+    Range(RoRange<'t, Bytes, Bytes>),
+    RangeBack(RoRevRange<'t, Bytes, Bytes>),
+}
+
+impl<'t> Opened<'t> {
+    fn show(self, path: &'t Path, view: Option<&'t View>, visitor: &mut Visitor<'_>) -> Result<()> {
+        match self {
+            Opened::Nothing => Ok(()),
+            Opened::All(range) => Steps { range: Some(range), path, view }.show(visitor),
+            Opened::AllBack(range) => Steps { range: Some(range), path, view }.show(visitor),
+            Opened::Range(range) => Steps { range: Some(range), path, view }.show(visitor),
+            Opened::RangeBack(range) => Steps { range: Some(range), path, view }.show(visitor),
         }
-        let stored = StoredSpan::new(span);
-        let bounds = stored.bounds();
-        Ok(match direction {
-            Direction::Forward => {
-                let range = self.pairs.range(self.txn, &bounds).map_err(failed)?;
-                Box::new(Steps { range: Some(range), path, view })
-            }
-            Direction::Reverse => {
-                let range = self.pairs.rev_range(self.txn, &bounds).map_err(failed)?;
-                Box::new(Steps { range: Some(range), path, view })
-            }
-        })
     }
 }
 
@@ -136,10 +168,10 @@ where
     I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
 {
     #[inline]
-    fn step(&mut self) -> Option<Result<Pair<'t>>> {
+    fn step(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
         match self.range.as_mut()?.next()? {
             Ok((stored, value)) => match stored.split_first() {
-                Some((0, key)) => Some(Ok((Cow::Borrowed(key), Cow::Borrowed(value)))),
+                Some((0, key)) => Some(Ok((key, value))),
                 _ => Some(Err(not_stored_by_us(self.path, stored))),
             },
             Err(error) => {
@@ -150,9 +182,25 @@ where
     }
 
     #[cold]
-    fn step_in_turn(&mut self) -> Option<Result<Pair<'t>>> {
+    fn step_in_turn(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
         let _turn = self.view.map(View::wait_for_turn);
         self.step()
+    }
+
+    #[inline]
+    fn step_when_due(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
+        if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
+    }
+
+    /// The turn is taken for each step, not for all: the visitor may read the same view.
+    fn show(mut self, visitor: &mut Visitor<'_>) -> Result<()> {
+        while let Some(pair) = self.step_when_due() {
+            let (key, value) = pair?;
+            if visitor(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -164,7 +212,8 @@ where
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
+        let pair = self.step_when_due()?;
+        Some(pair.map(|(key, value)| (Cow::Borrowed(key), Cow::Borrowed(value))))
     }
 }
 
@@ -242,6 +291,10 @@ impl read_transaction::View for View {
     fn share(&self) {
         self.shared.store(true, Ordering::Release);
     }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.txn.id() as u64)
+    }
 }
 
 impl Drop for View {
@@ -263,6 +316,20 @@ impl KvRead for View {
             return Ok(Box::new(std::iter::empty()));
         };
         reader.steps_of(Some(self), span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        let opened = {
+            let _turn = self.turn();
+            let Some(reader) = self.reader() else { return span.check() };
+            reader.open(span, direction)?
+        };
+        opened.show(self.env.path(), Some(self), visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {

@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::write_lock::WritePermit;
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    TxOptions,
+    TxOptions, Visitor,
 };
 
 /// The error for a write transaction on an environment that is open for reading only.
@@ -93,6 +93,15 @@ impl KvRead for WriteTransaction {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.reader()?.steps(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.reader()?.visit(span, direction, visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {

@@ -24,7 +24,7 @@ use crate::store::{Capabilities, Statistics};
 use crate::write_lock::{WriteLock, WritePermit};
 use crate::{
     Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Watch, WatchTracker,
+    SharedRead, TxOptions, Visitor, Watch, WatchTracker,
 };
 
 /// A sorted byte map in memory. Clones share their content.
@@ -136,6 +136,15 @@ impl KvRead for MemorySnapshot {
         scan(&self.tree, span, direction)
     }
 
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        visit(&self.tree, span, direction, visitor)
+    }
+
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         Ok(at_least(&self.tree, min, max))
     }
@@ -164,6 +173,16 @@ impl KvRead for MemoryTransaction<'_> {
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.deadline.check()?;
         scan(&self.tree, span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.deadline.check()?;
+        visit(&self.tree, span, direction, visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -272,4 +291,23 @@ fn scan<'a>(tree: &'a Tree, span: KeySpan<'_>, direction: Direction) -> Result<S
             Box::new(tree.descend(span.min, span.max).map(|entry| Ok(pair(entry))))
         }
     })
+}
+
+fn visit(
+    tree: &Tree,
+    span: KeySpan<'_>,
+    direction: Direction,
+    visitor: &mut Visitor<'_>,
+) -> Result<()> {
+    span.check()?;
+    if span.is_empty() {
+        return Ok(());
+    }
+    let mut show = |entry: &Entry| visitor(&entry.key, &entry.value);
+    // It is no matter whether all were shown.
+    let _ = match direction {
+        Direction::Forward => tree.ascend(span.min, span.max).try_for_each(&mut show),
+        Direction::Reverse => tree.descend(span.min, span.max).try_for_each(&mut show),
+    };
+    Ok(())
 }
