@@ -3,4 +3,6 @@
 pub mod digest;
 pub mod files;
 pub mod hex;
+pub mod outcome;
 pub mod scratch;
+pub mod trace;

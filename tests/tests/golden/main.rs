@@ -13,7 +13,6 @@
 
 mod corruptions;
 mod databases;
-mod live;
 mod options;
 mod report;
 mod traces;

@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::answers::{Answers, ChosenObject};
 use super::forms::Form;
-use crate::live::text::{field_text, object_texts};
 use crate::report::{Outcome, Report, fail, same, same_text};
+use permazen_tests::trace::text::{field_text, object_texts};
 
 /// A transaction that sees everything and changes nothing.
 pub fn reading() -> TransactionConfig {

@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 use super::answers::{self, Answers, Bound, Bounds, Index, Query, TupleBound};
 use super::forms::Form;
 use super::objects::{ids_digest, obj_id, reading};
-use crate::live::index_rows::{column_value, restricted, row};
 use crate::report::{Outcome, Report, fail, same, same_text};
+use permazen_tests::trace::index_rows::{column_value, restricted, row};
 
 /// Compares every index and every query.
 pub fn check(group: &str, form: &Form, answers: &Answers, report: &mut Report) {

@@ -14,10 +14,10 @@ use super::answers::Script;
 use super::forms::{self, Form};
 use super::objects::reading;
 use crate::report::{Outcome, Report, fail, same, same_text};
-use crate::traces::listening::EventLog;
-use crate::traces::objects::{Context, Place, Tx};
-use crate::traces::refusal::{Answer, Refusal};
-use crate::traces::step::{Header, Step};
+use permazen_tests::trace::listening::EventLog;
+use permazen_tests::trace::objects::{Context, Place, Tx};
+use permazen_tests::trace::refusal::{Answer, Refusal};
+use permazen_tests::trace::step::{Header, Step};
 
 /// Runs the scripts of `operations.json`, each on a fresh copy of every form.
 pub fn check(group: &str, folder: &Path, report: &mut Report) {

@@ -1,20 +1,14 @@
 //! Traces: recorded histories of operations, replayed step by step.
 
 mod events;
-mod index_views;
-pub mod listening;
-pub mod objects;
-mod operations;
-pub mod refusal;
 mod replay;
-pub mod step;
 
 use std::path::Path;
 
 use permazen_tests::files;
 
 use crate::report::{Outcome, Report, fail, same};
-use step::{Header, Step};
+use permazen_tests::trace::step::{Header, Step};
 
 /// Replays every trace in `dir`.
 pub fn run(dir: &Path, report: &mut Report) {

@@ -14,12 +14,12 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::events;
-use super::listening::{self, EventLog};
-use super::objects::{Context, Tx, model};
-use super::operations::{done, perform};
-use super::refusal::{Answer, Refusal};
-use super::step::{Header, Step};
 use crate::report::{Outcome, Stop, fail, same, same_text};
+use permazen_tests::trace::listening::{self, EventLog};
+use permazen_tests::trace::objects::{Context, Tx, model};
+use permazen_tests::trace::operations::{done, perform};
+use permazen_tests::trace::refusal::{Answer, Refusal};
+use permazen_tests::trace::step::{Header, Step};
 
 /// Replays `steps` on an empty store; the first answer, event or digest that differs ends it.
 pub fn replay(dir: &Path, name: &str, header: &Header, steps: &[Step]) -> Outcome {

@@ -5,7 +5,7 @@ use permazen::object::Error;
 use permazen::schema::SchemaError;
 use serde_json::{Map, Value, json};
 
-use crate::report::Stop;
+use crate::outcome::Stop;
 
 /// What an operation answers.
 pub type Answer<T = Value> = Result<T, Refusal>;

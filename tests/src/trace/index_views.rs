@@ -5,13 +5,13 @@ use std::ops::Bound as End;
 use permazen::object::{Error, IndexView};
 use serde_json::Value;
 
+use super::index_rows::{restricted, row};
 use super::objects::{Tx, storage_id};
 use super::refusal::{Answer, Refusal};
 use super::step::{Bound, Step};
-use crate::live::index_rows::{restricted, row};
 
 /// Answers an `index` operation.
-pub fn query(tx: &Tx<'_, '_>, step: &Step) -> Answer {
+pub(super) fn query(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     let limit = step.limit();
     let view = view(tx, step)?;
     match step.text("view")? {

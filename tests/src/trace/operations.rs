@@ -9,7 +9,7 @@ use super::listening;
 use super::objects::{How, Place, Tx, obj_id};
 use super::refusal::{Answer, Refusal};
 use super::step::Step;
-use crate::live::text::Text;
+use super::text::Text;
 
 /// Performs an operation on objects in the open transaction and gives its answer in recorded form.
 ///

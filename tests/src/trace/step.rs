@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::report::{Outcome, Stop, fail};
+use crate::outcome::{Outcome, Stop, fail};
 
 /// The first line: what the steps refer to by name.
 #[derive(Debug, Clone, Default, Deserialize)]

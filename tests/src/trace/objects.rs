@@ -14,7 +14,7 @@ use permazen::{ObjId, StorageId};
 use super::listening::EventLog;
 use super::refusal::{Answer, Refusal};
 use super::step::{Bound, Bounds, Header, Step};
-use crate::live::text::{Text, encoding_of, field_text, value_of};
+use super::text::{Text, encoding_of, field_text, value_of};
 
 /// What the steps of one transaction share.
 #[derive(Debug)]
@@ -67,6 +67,7 @@ pub fn storage_id(step: &Step) -> Answer<StorageId> {
 }
 
 /// An open transaction that speaks in recorded texts.
+#[derive(Debug)]
 pub struct Tx<'t, 'db> {
     pub tx: &'t Transaction<'db>,
     pub context: Arc<Context>,

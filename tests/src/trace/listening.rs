@@ -15,7 +15,7 @@ use super::objects::{Context, Tx, storage_id};
 use super::operations::perform;
 use super::refusal::{Answer, Refusal};
 use super::step::Step;
-use crate::live::text::{Text, field_text, object_texts};
+use super::text::{Text, field_text, object_texts};
 
 /// What listeners and callbacks were told since it was last looked at.
 #[derive(Debug, Clone, Default)]
