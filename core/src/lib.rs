@@ -65,6 +65,7 @@ pub mod layout;
 pub mod model;
 pub mod object;
 pub mod schema;
+mod xml;
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{

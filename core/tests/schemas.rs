@@ -191,7 +191,19 @@ fn hostile_documents_are_refused() {
         attributes += &format!(" a{i}=\"\"");
     }
     attributes += "/>";
-    for document in [laughs, external, entity, &deep, &attributes, "<Schema>&#0;</Schema>"] {
+    let noncharacter = "<Schema>\u{fffe}</Schema>";
+    let second_declaration = "<Schema><?xml version=\"1.0\"?></Schema>";
+    for document in [
+        laughs,
+        external,
+        entity,
+        &deep,
+        &attributes,
+        "<Schema>&#0;</Schema>",
+        noncharacter,
+        "text <Schema/>",
+        second_declaration,
+    ] {
         assert!(SchemaModel::from_xml(document.as_bytes()).is_err());
     }
 }

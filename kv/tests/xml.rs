@@ -170,6 +170,7 @@ fn errors_say_where() {
         ("<entries><entry><key>01</key>", (1, 30), "the end of the document"),
         ("<entries><entry><key>01</key><value>0", (1, 38), "the end of the document"),
         ("<entries>\n\u{1}", (2, 1), "U+0001"),
+        ("<entries>\n a\u{fffe}", (2, 3), "U+FFFE"),
         ("<entries xmlns=\"urn:x\">", (1, 1), "namespace"),
         ("<entries a=1>", (1, 1), ""),
         (" <?xml version=\"1.0\"?><entries/>", (1, 2), "very start"),

@@ -20,9 +20,9 @@ pub enum SchemaError {
     #[error("schema XML, line {line}, column {column}: {message}")]
     Xml {
         /// Line, from 1.
-        line: usize,
+        line: u64,
         /// Column in characters, from 1.
-        column: usize,
+        column: u64,
         /// What is wrong there.
         message: String,
     },

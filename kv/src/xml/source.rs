@@ -127,11 +127,21 @@ impl<R: Read> Source<R> {
 
     /// Cuts the text before a character that XML does not allow.
     fn check_characters(&mut self) -> Option<String> {
-        let bad = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
-        let at = self.text.iter().position(bad)?;
-        let byte = self.text.get(at).copied().unwrap_or_default();
+        let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
+        let control = self.text.iter().position(control);
+        let noncharacter = |bytes: &[u8]| matches!(bytes, [0xef, 0xbf, 0xbe | 0xbf]);
+        // Most text has no such byte, and looking for one is cheap.
+        let noncharacter = match self.text.contains(&0xef) {
+            true => self.text.windows(3).position(noncharacter),
+            false => None,
+        };
+        let at = control.into_iter().chain(noncharacter).min()?;
+        let code = match self.text.get(at..at + 3) {
+            Some([0xef, _, last]) => 0xff40 | u32::from(*last),
+            _ => self.text.get(at).copied().unwrap_or_default().into(),
+        };
         self.text.truncate(at);
-        Some(format!("character U+{byte:04X} is not allowed in XML"))
+        Some(format!("character U+{code:04X} is not allowed in XML"))
     }
 }
 

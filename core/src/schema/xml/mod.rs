@@ -1,6 +1,5 @@
 //! Schemas as XML documents (schema §3).
 
-mod document;
 mod read;
 mod write;
 

@@ -8,6 +8,7 @@ use crate::schema::item::{Item, Part};
 use crate::schema::model::{
     CompositeIndex, DeleteAction, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind,
 };
+use crate::xml::escape;
 
 /// Which form of a schema document to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,19 +95,10 @@ impl Writer {
         for c in value.chars() {
             match c {
                 '"' => self.out.push_str("&quot;"),
-                _ => self.escape(c),
+                _ => escape(c, &mut self.out),
             }
         }
         self.out.push('"');
-    }
-
-    fn escape(&mut self, c: char) {
-        match c {
-            '&' => self.out.push_str("&amp;"),
-            '<' => self.out.push_str("&lt;"),
-            '>' => self.out.push_str("&gt;"),
-            _ => self.out.push(c),
-        }
     }
 
     fn storage_id(&mut self, id: Option<StorageId>) {
@@ -264,7 +256,7 @@ impl Writer {
                 '\\' => self.out.push_str("\\\\"),
                 '\u{8}' => self.out.push_str("\\b"),
                 '\u{c}' => self.out.push_str("\\f"),
-                '\t' | '\n' | '\r' | '\u{20}'..='\u{fffd}' => self.escape(c),
+                '\t' | '\n' | '\r' | '\u{20}'..='\u{fffd}' => escape(c, &mut self.out),
                 _ => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         let _ = write!(self.out, "\\u{unit:04x}");
