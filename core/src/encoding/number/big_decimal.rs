@@ -135,7 +135,8 @@ impl fmt::Display for BigDecimal {
                 Some(before) if before > 0 => {
                     write!(f, "{}.{}", &digits[..before], &digits[before..])
                 }
-                _ => write!(f, "0.{digits:0>scale$}"),
+                // A width in a format has a limit that a scale has not.
+                _ => write!(f, "0.{}{digits}", "0".repeat(scale - digits.len())),
             };
         }
         f.write_str(&digits[..1])?;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::radix::convert;
 use crate::encoding::error::invalid;
 use crate::encoding::text::java_digit;
 use crate::encoding::time::text_impls;
@@ -15,6 +16,9 @@ const MAX_BYTES: i64 = 1 << 28;
 /// Decimal digits handled at once, and the power of ten of as many.
 const CHUNK_DIGITS: usize = 9;
 const CHUNK: u64 = 1_000_000_000;
+
+/// The radix of digits of 32 bits.
+const BINARY: u64 = 1 << 32;
 
 /// An integer of any size, as its shortest two's complement form.
 ///
@@ -141,23 +145,7 @@ impl Ord for BigInteger {
 
 impl fmt::Display for BigInteger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = self.magnitude();
-        let mut chunks = Vec::new();
-        while digits.last() == Some(&0) {
-            digits.pop();
-        }
-        while !digits.is_empty() {
-            let mut rest = 0u64;
-            for digit in digits.iter_mut().rev() {
-                let value = rest << 32 | u64::from(*digit);
-                *digit = (value / CHUNK) as u32;
-                rest = value % CHUNK;
-            }
-            chunks.push(rest);
-            while digits.last() == Some(&0) {
-                digits.pop();
-            }
-        }
+        let mut chunks = convert::<BINARY, CHUNK>(&self.magnitude());
         if self.is_negative() {
             f.write_str("-")?;
         }
@@ -222,25 +210,17 @@ impl Encodable for BigInteger {
             Some(b'+') => (false, &text[1..]),
             _ => (false, text),
         };
-        let parsed: Option<Vec<u32>> = body.chars().map(|digit| java_digit(digit, 10)).collect();
+        let digits = body.chars().map(|digit| java_digit(digit, 10).map(|digit| digit as u8));
+        let parsed: Option<Vec<u8>> = digits.collect();
         let decimal = match parsed {
             Some(decimal) if !decimal.is_empty() => decimal,
             _ => return invalid(format!("invalid integer {text:?}")),
         };
-        let mut digits: Vec<u32> = Vec::with_capacity(decimal.len() / CHUNK_DIGITS + 1);
-        for chunk in decimal.rchunks(CHUNK_DIGITS).rev() {
-            let mut carry =
-                chunk.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit));
-            for digit in &mut digits {
-                let value = u64::from(*digit) * CHUNK + carry;
-                *digit = value as u32;
-                carry = value >> 32;
-            }
-            if carry > 0 {
-                digits.push(carry as u32);
-            }
-        }
-        Ok(Self::from_magnitude(negative, &digits))
+        let chunks: Vec<u32> = decimal
+            .rchunks(CHUNK_DIGITS)
+            .map(|chunk| chunk.iter().fold(0, |number, &digit| number * 10 + u32::from(digit)))
+            .collect();
+        Ok(Self::from_magnitude(negative, &convert::<CHUNK, BINARY>(&chunks)))
     }
 }
 

@@ -1,0 +1,189 @@
+//! Numbers written in another radix: from decimal to binary and back.
+//!
+//! Halves are put together pairwise with products made by Karatsuba's method, so that the time grows
+//! with the length to the power of 1.6, not of 2: a text of a million digits takes no minute.
+
+/// How many digits are converted one by one.
+const LEAF: usize = 32;
+
+/// The length of the shorter factor up to which products are made digit by digit.
+const SHORT: usize = 32;
+
+/// The digits of a number in the radix `TO`, from those in the radix `FROM`; least significant first,
+/// without leading zeros. Both are at most 2³².
+pub(super) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
+    let mut parts: Vec<Vec<u32>> = digits.chunks(LEAF).map(convert_leaf::<FROM, TO>).collect();
+    if parts.len() <= 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    // What the digits of the upper one of two parts are worth.
+    let mut leaf = vec![0; LEAF];
+    leaf.push(1);
+    let mut worth = convert_leaf::<FROM, TO>(&leaf);
+    loop {
+        parts = parts
+            .chunks(2)
+            .map(|pair| match pair {
+                [low, high] => {
+                    let mut sum = product::<TO>(high, &worth);
+                    add::<TO>(&mut sum, low);
+                    sum
+                }
+                _ => pair.concat(),
+            })
+            .collect();
+        if parts.len() <= 1 {
+            return trimmed(parts.pop().unwrap_or_default());
+        }
+        worth = trimmed(product::<TO>(&worth, &worth));
+    }
+}
+
+fn convert_leaf<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
+    let mut result: Vec<u32> = Vec::with_capacity(digits.len() + 1);
+    for &digit in digits.iter().rev() {
+        let mut carry = u64::from(digit);
+        for place in &mut result {
+            let value = u64::from(*place) * FROM + carry;
+            *place = (value % TO) as u32;
+            carry = value / TO;
+        }
+        while carry > 0 {
+            result.push((carry % TO) as u32);
+            carry /= TO;
+        }
+    }
+    result
+}
+
+fn trimmed(mut digits: Vec<u32>) -> Vec<u32> {
+    while digits.last() == Some(&0) {
+        digits.pop();
+    }
+    digits
+}
+
+/// Adds to a number; it grows if need be.
+fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
+    if sum.len() < other.len() {
+        sum.resize(other.len(), 0);
+    }
+    let mut carry = 0;
+    for (at, place) in sum.iter_mut().enumerate() {
+        if at >= other.len() && carry == 0 {
+            return;
+        }
+        let value = u64::from(*place) + u64::from(other.get(at).copied().unwrap_or(0)) + carry;
+        *place = (value % RADIX) as u32;
+        carry = value / RADIX;
+    }
+    if carry > 0 {
+        sum.push(carry as u32);
+    }
+}
+
+/// Adds to the digits of a number from a place on, where the sum is known to fit.
+fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
+    let mut carry = 0;
+    for (at, digit) in sum.iter_mut().skip(place).enumerate() {
+        if at >= other.len() && carry == 0 {
+            return;
+        }
+        let value = u64::from(*digit) + u64::from(other.get(at).copied().unwrap_or(0)) + carry;
+        *digit = (value % RADIX) as u32;
+        carry = value / RADIX;
+    }
+}
+
+/// Subtracts from a number a smaller one.
+fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
+    let mut borrow = 0;
+    for (at, digit) in from.iter_mut().enumerate() {
+        if at >= other.len() && borrow == 0 {
+            return;
+        }
+        let value =
+            RADIX + u64::from(*digit) - u64::from(other.get(at).copied().unwrap_or(0)) - borrow;
+        *digit = (value % RADIX) as u32;
+        borrow = 1 - value / RADIX;
+    }
+}
+
+/// The product, possibly with leading zeros.
+fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
+    let mut result = vec![0; long.len() + short.len()];
+    if short.len() <= SHORT {
+        for (place, &factor) in short.iter().enumerate() {
+            let mut carry = 0;
+            let to = result.iter_mut().skip(place);
+            for (to, &digit) in to.zip(long.iter().chain(std::iter::once(&0))) {
+                let value = u64::from(*to) + u64::from(factor) * u64::from(digit) + carry;
+                *to = (value % RADIX) as u32;
+                carry = value / RADIX;
+            }
+        }
+        return result;
+    }
+    if long.len() >= 2 * short.len() {
+        for (number, part) in long.chunks(short.len()).enumerate() {
+            add_at::<RADIX>(&mut result, number * short.len(), &product::<RADIX>(part, short));
+        }
+        return result;
+    }
+    let half = long.len().div_ceil(2);
+    let (long_low, long_high) = long.split_at(half);
+    let (short_low, short_high) = short.split_at(half);
+    let low = product::<RADIX>(long_low, short_low);
+    let high = product::<RADIX>(long_high, short_high);
+    let (mut long_sum, mut short_sum) = (long_low.to_vec(), short_low.to_vec());
+    add::<RADIX>(&mut long_sum, long_high);
+    add::<RADIX>(&mut short_sum, short_high);
+    let mut middle = product::<RADIX>(&long_sum, &short_sum);
+    subtract::<RADIX>(&mut middle, &low);
+    subtract::<RADIX>(&mut middle, &high);
+    add_at::<RADIX>(&mut result, 0, &low);
+    add_at::<RADIX>(&mut result, half, &trimmed(middle));
+    add_at::<RADIX>(&mut result, 2 * half, &high);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DECIMAL: u64 = 1_000_000_000;
+    const BINARY: u64 = 1 << 32;
+
+    fn digits() -> impl Strategy<Value = Vec<u32>> {
+        let digit = prop_oneof![Just(0), Just(DECIMAL as u32 - 1), 0..DECIMAL as u32, 0..10u32,];
+        (0usize..1500)
+            .prop_flat_map(move |length| proptest::collection::vec(digit.clone(), length..=length))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn in_parts_as_digit_by_digit(digits in digits()) {
+            let binary = convert::<DECIMAL, BINARY>(&digits);
+            prop_assert_eq!(&binary, &convert_leaf::<DECIMAL, BINARY>(&digits));
+            prop_assert_ne!(binary.last(), Some(&0));
+            let decimal = convert::<BINARY, DECIMAL>(&binary);
+            prop_assert_eq!(&decimal, &convert_leaf::<BINARY, DECIMAL>(&binary));
+            prop_assert_eq!(decimal, trimmed(digits));
+        }
+    }
+
+    #[test]
+    fn the_largest_digits() {
+        let digits = vec![u32::MAX; 1000];
+        let decimal = convert::<BINARY, DECIMAL>(&digits);
+        assert_eq!(decimal, convert_leaf::<BINARY, DECIMAL>(&digits));
+        assert_eq!(convert::<DECIMAL, BINARY>(&decimal), digits);
+        assert_eq!(convert::<DECIMAL, BINARY>(&[]), []);
+        assert_eq!(convert::<DECIMAL, BINARY>(&[0; 100]), []);
+    }
+}
