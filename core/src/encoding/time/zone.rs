@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 
 use super::scan::{parse_all, parsed};
 use super::zone_rules::ZoneRules;
@@ -142,7 +143,10 @@ impl Encodable for ZoneId {
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match &self.0 {
-            Zone::Offset(offset) => string::write(&offset.to_string(), out),
+            Zone::Offset(offset) => {
+                // A string has ASCII characters as they are, and ends with 00.
+                let _ = write!(out, "{offset}\0");
+            }
             Zone::Region(rules) => string::write(rules.name(), out),
         }
         Ok(())
@@ -243,13 +247,16 @@ impl Encodable for ZonedDateTime {
         ZoneId::skip_over(reader)
     }
 
-    /// Any valid offset passes: the one that was right when the value was written may not be any more, as the rules of
-    /// zones change.
+    /// In a region any valid offset passes: the one that was right when the value was written may not be any more, as
+    /// the rules of regions change.
     fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
         let start = reader.rest();
         let check = |reader: &mut Reader<'_>| {
             let stored = OffsetDateTime::read_from(reader)?;
             let zone = ZoneId::read_from(reader)?;
+            if zone.offset().is_some_and(|offset| offset != stored.offset()) {
+                return Ok(false);
+            }
             let mut again = Vec::new();
             stored.write_to(&mut again)?;
             zone.write_to(&mut again)?;

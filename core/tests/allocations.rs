@@ -1,0 +1,235 @@
+//! Scalars are written, read and skipped without allocation, and strings are borrowed where their bytes allow
+//! it. Counted by an allocator of this program's own, for the thread that asks.
+#![allow(missing_docs, clippy::expect_used, unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use permazen::ObjId;
+use permazen::encoding::number::{
+    DoubleSummaryStatistics, IntSummaryStatistics, LongSummaryStatistics,
+};
+use permazen::encoding::time::{
+    Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, MonthDay, OffsetDateTime,
+    OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
+};
+use permazen::encoding::{
+    Encodable, Encoding, EncodingRegistry, EnumEncoding, EnumValue, FieldType, JavaChar, NullSafe,
+    ObjIdEncoding, Reader, ReferenceEncoding, UnsignedIntEncoding, Uuid, Value, Void, long, string,
+    uint,
+};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is left to the system's allocator; counting allocates nothing itself, since the counter is a
+// thread-local constant without destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: as for the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as for the caller; the pointer came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: as for the caller; the pointer came from the same allocator.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[track_caller]
+fn without_allocation<R>(what: &str, body: impl FnOnce() -> R) -> R {
+    let before = COUNT.get();
+    let result = black_box(body());
+    let count = COUNT.get() - before;
+    assert_eq!(count, 0, "{what}: {count} allocations");
+    result
+}
+
+/// The typed side: a value and the `Option` of it.
+fn check<T: FieldType>(value: T) {
+    let name = std::any::type_name::<T>();
+    let mut out = Vec::with_capacity(256);
+    without_allocation(&format!("write {name}"), || {
+        black_box(&value).encode_to(&mut out).expect("storable");
+    });
+    without_allocation(&format!("read {name}"), || {
+        T::decode_all(black_box(&out)).expect("written")
+    });
+    without_allocation(&format!("skip {name}"), || {
+        T::skip_encoded(&mut Reader::new(black_box(&out))).expect("written");
+    });
+    check_dynamic(&*T::encoding(), &value.to_value());
+}
+
+fn check_both<T: Encodable>(value: T) {
+    check(Some(value.clone()));
+    check(None::<T>);
+    check(value);
+}
+
+/// The dynamic side, as tools use it.
+fn check_dynamic(encoding: &dyn Encoding, value: &Value) {
+    let name = encoding.name().into_owned();
+    let mut out = Vec::with_capacity(256);
+    without_allocation(&format!("write {name}"), || {
+        encoding.encode(black_box(value), &mut out).expect("storable");
+    });
+    without_allocation(&format!("read {name}"), || {
+        encoding.decode_all(black_box(&out)).expect("written")
+    });
+    check_bytes(encoding, &out);
+}
+
+fn check_bytes(encoding: &dyn Encoding, bytes: &[u8]) {
+    let name = encoding.name().into_owned();
+    without_allocation(&format!("skip {name}"), || {
+        encoding.skip(&mut Reader::new(black_box(bytes))).expect("written");
+    });
+}
+
+#[test]
+fn the_allocator_counts() {
+    let before = COUNT.get();
+    drop(black_box(Box::new(5)));
+    assert_eq!(COUNT.get() - before, 1);
+}
+
+#[test]
+fn number_codes() {
+    let mut out = Vec::with_capacity(64);
+    without_allocation("codes", || {
+        for number in [0, 250, 251, 65_787, uint::MAX] {
+            out.clear();
+            uint::write(number, &mut out);
+            assert_eq!(uint::decode(&out), Ok(number));
+        }
+        for number in [0, -119, 120, i64::MIN, i64::MAX] {
+            out.clear();
+            long::write(number, &mut out);
+            assert_eq!(long::decode(&out), Ok(number));
+        }
+    });
+}
+
+#[test]
+fn scalars() {
+    check_both(true);
+    check_both(-5i8);
+    check_both(-500i16);
+    check_both(100_000i32);
+    check_both(1_234_567_890_123i64);
+    check_both(JavaChar(0x20ac));
+    check_both(1.5f32);
+    check_both(-0.0f64);
+    check(None::<Void>);
+    check_both(Uuid::from_u128(1 << 100));
+    check_both(Ipv4Addr::new(1, 2, 3, 4));
+    check_both(Ipv6Addr::LOCALHOST);
+    check_both(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    check_both(IntSummaryStatistics::new(8, 2, 3, 5).expect("valid"));
+    check_both(LongSummaryStatistics::new(8, 2, 3, 5).expect("valid"));
+    check_both(DoubleSummaryStatistics::new(8.0, 2, 3.0, 5.0).expect("valid"));
+}
+
+#[test]
+fn times() {
+    fn parsed<T: Encodable>(text: &str) {
+        check_both(T::from_text(text).expect("valid"));
+    }
+    parsed::<Date>("2024-02-29T12:34:56.789Z");
+    parsed::<Duration>("PT-1M-0.5S");
+    parsed::<Instant>("2024-02-29T12:34:56.789Z");
+    parsed::<LocalDate>("-999999999-01-01");
+    parsed::<LocalDateTime>("2024-02-29T12:34:56.789");
+    parsed::<LocalTime>("12:34:56.789");
+    parsed::<MonthDay>("--02-29");
+    parsed::<OffsetDateTime>("2024-02-29T12:34:56.789+05:30");
+    parsed::<OffsetTime>("12:34:56+05:30");
+    parsed::<Period>("P1Y2M3D");
+    parsed::<Year>("2024");
+    parsed::<YearMonth>("2024-02");
+    parsed::<ZoneOffset>("-08:00");
+    parsed::<ZoneId>("-08:00");
+    parsed::<ZoneId>("Europe/Vienna");
+    parsed::<ZonedDateTime>("2024-02-29T12:34:56.789-05:00[America/New_York]");
+    parsed::<ZonedDateTime>("2024-02-29T12:34:56.789-05:00");
+}
+
+#[test]
+fn what_schemas_and_layers_build() {
+    let colours = EnumEncoding::new(["RED", "GREEN"]).expect("identifiers");
+    check_dynamic(&colours, &Value::Enum(EnumValue::new("GREEN", 1)));
+    check_dynamic(&colours, &Value::Null);
+    let id: ObjId = "0a00000000000001".parse().expect("an id");
+    let allowed = [id.storage_id()].into_iter().collect();
+    for encoding in [ReferenceEncoding::new(None), ReferenceEncoding::new(Some(allowed))] {
+        check_dynamic(&encoding, &Value::Ref(id));
+        check_dynamic(&encoding, &Value::Null);
+    }
+    check_dynamic(&ObjIdEncoding, &Value::Ref(id));
+    check_dynamic(&UnsignedIntEncoding, &Value::Int(300));
+    let nullable = NullSafe::new(None, Arc::new(ObjIdEncoding)).expect("without null");
+    check_dynamic(&nullable, &Value::Ref(id));
+}
+
+/// Values of every encoding, of whatever length, are passed over without being built.
+#[test]
+fn everything_is_skipped() {
+    let registry = EncodingRegistry::new();
+    for (alias, text) in [
+        ("String", "Füchse"),
+        ("BigInteger", "-123456789012345678901234567890"),
+        ("BigDecimal", "-123456789012345678901234567890.5"),
+        ("BitSet", "[123456]"),
+        ("URI", "https://example.com/a?b=c"),
+        ("Pattern", "[a-z]+"),
+        ("File", "/usr/share"),
+        ("InternetAddress", "Fred <fred@example.com>"),
+        ("boolean[]", r#"[ "true", "false" ]"#),
+        ("int[]", r#"[ "1", "-1000" ]"#),
+        ("char[]", r#"[ "a", "€" ]"#),
+        ("double[]", r#"[ "1.5" ]"#),
+        ("String[]", r#"[ "a", null ]"#),
+        ("UUID[][]", r#"[ "[ \"1-2-3-4-5\", null ]", null ]"#),
+    ] {
+        let encoding = registry.find_alias(alias).expect("an alias").expect("known");
+        let value = encoding.from_text(text).expect("valid");
+        check_bytes(&*encoding, &encoding.encode_all(&value).expect("storable"));
+    }
+}
+
+#[test]
+fn strings_are_borrowed_where_bytes_allow() {
+    let mut out = Vec::with_capacity(256);
+    for text in ["", "The quick brown fox", "~ to the last of ASCII \u{7f}", "line\nbreak\t"] {
+        without_allocation("string", || {
+            out.clear();
+            string::write(text, &mut out);
+            let read = string::read_cow(&mut Reader::new(&out)).expect("written");
+            assert!(matches!(read, Cow::Borrowed(_)));
+            assert_eq!(read, text);
+        });
+    }
+    for text in ["Füchse", "€", "\u{1f600}", "\0\u{1}"] {
+        out.clear();
+        without_allocation("written string", || string::write(text, &mut out));
+        assert_eq!(string::read_cow(&mut Reader::new(&out)).expect("written"), text);
+    }
+}
