@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::rngs::{StdRng, SysRng};
 use rand::{Rng, SeedableRng};
@@ -214,13 +215,20 @@ impl FromStr for ObjId {
 }
 
 /// Makes ids for new objects: the storage id of the type, then bytes from a cryptographically secure generator, which
-/// is seeded by the operating system.
+/// is seeded by the operating system; or, if ordered, the time and some random bits.
 ///
 /// Ids are unlikely to be taken, not certainly free: who creates an object checks that its id is unused.
 #[derive(Debug)]
 pub struct ObjIdGenerator {
     random: StdRng,
+    /// The number in the last id of an ordered generator.
+    last: Option<u64>,
 }
+
+/// How many bits of an ordered id are random; the time in milliseconds stands before them.
+const RANDOM_BITS: u32 = 14;
+/// How many bits of an ordered id follow the storage id, which takes one byte.
+const ORDERED_BITS: u32 = 56;
 
 impl ObjIdGenerator {
     /// A generator seeded by the operating system.
@@ -229,19 +237,57 @@ impl ObjIdGenerator {
     /// [`std::io::Error`] if the operating system gives no random bytes.
     pub fn new() -> std::io::Result<Self> {
         let random = StdRng::try_from_rng(&mut SysRng).map_err(std::io::Error::other)?;
-        Ok(ObjIdGenerator { random })
+        Ok(ObjIdGenerator { random, last: None })
+    }
+
+    /// A generator of ascending ids: each object of a type comes behind those created before it.
+    ///
+    /// New objects then lie side by side in the store and are found in the order of their creation, which spares a
+    /// large store reading and writing pages here and there. The price is that ids tell when objects were created, and
+    /// can be guessed. Ids are the time in milliseconds and 14 random bits; several programs can create objects at the
+    /// same time, whose ids then are in no particular order within the millisecond. Only ids of types with a storage id
+    /// up to 250 have room for that: all others are random. The order holds until the year 2109.
+    ///
+    /// ```
+    /// use permazen::{ObjIdGenerator, StorageId};
+    /// let mut ids = ObjIdGenerator::ordered()?;
+    /// let person = StorageId::new(10).expect("above 0");
+    /// let (first, second) = (ids.next_id(person), ids.next_id(person));
+    /// assert!(first < second);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`std::io::Error`] if the operating system gives no random bytes.
+    pub fn ordered() -> std::io::Result<Self> {
+        Ok(ObjIdGenerator { last: Some(0), ..ObjIdGenerator::new()? })
     }
 
     /// A generator that gives the same ids for the same seed, for tests.
     pub fn from_seed(seed: u64) -> Self {
-        ObjIdGenerator { random: StdRng::seed_from_u64(seed) }
+        ObjIdGenerator { random: StdRng::seed_from_u64(seed), last: None }
     }
 
     /// The next id of an object of a type.
     pub fn next_id(&mut self, storage_id: StorageId) -> ObjId {
         let mut bytes = ObjId::min(storage_id).0;
         let used = uint::len(storage_id.get());
-        self.random.fill_bytes(&mut bytes[used..]);
+        match &mut self.last {
+            Some(last) if used == 1 => {
+                // A clock that goes back, or stands still for long, does not stop the order.
+                *last = now(&mut self.random).max(*last + 1) & ((1 << ORDERED_BITS) - 1);
+                bytes[used..].copy_from_slice(&last.to_be_bytes()[used..]);
+            }
+            _ => self.random.fill_bytes(&mut bytes[used..]),
+        }
         ObjId(bytes)
     }
+}
+
+/// The time in milliseconds, and random bits.
+fn now(random: &mut StdRng) -> u64 {
+    // A clock before 1970 gives no order with other programs, but ids all the same.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = since.as_millis() as u64 & ((1 << (ORDERED_BITS - RANDOM_BITS)) - 1);
+    millis << RANDOM_BITS | random.next_u64() >> (u64::BITS - RANDOM_BITS)
 }
