@@ -1,11 +1,12 @@
 //! Encodings through the public interface: properties of all of them, and the typed side.
 #![allow(clippy::expect_used)]
 
+mod composed;
 mod rules;
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use permazen::encoding::number::{
     BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
@@ -335,7 +336,18 @@ proptest! {
     }
 }
 
+/// Whether a value is a time in a region, or has one among its parts.
+fn is_in_region(value: &Value) -> bool {
+    match value {
+        Value::ZonedDateTime(time) => time.zone().region().is_some(),
+        Value::Array(items) | Value::Tuple(items) => items.iter().any(is_in_region),
+        _ => false,
+    }
+}
+
 /// Every registered encoding, arrays of them, and those that schemas build.
+static ALL: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(all_encodings);
+
 fn all_encodings() -> Vec<Arc<dyn Encoding>> {
     let registry = EncodingRegistry::new();
     let mut all: Vec<Arc<dyn Encoding>> = Vec::new();
@@ -354,7 +366,7 @@ fn all_encodings() -> Vec<Arc<dyn Encoding>> {
 #[test]
 fn the_catalogue_is_complete() {
     assert_eq!(EncodingRegistry::new().ids().len(), 55);
-    assert_eq!(all_encodings().len(), 55 * 3 - 9 * 2 + 3);
+    assert_eq!(ALL.len(), 55 * 3 - 9 * 2 + 3);
 }
 
 proptest! {
@@ -363,7 +375,7 @@ proptest! {
     /// Any bytes are refused or read as a value that then is written and read back as the same.
     #[test]
     fn any_bytes(bytes in prop_oneof![vec(any::<u8>(), 0..40), vec(prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0xff), any::<u8>()], 0..16)]) {
-        for encoding in all_encodings() {
+        for encoding in &*ALL {
             let mut reader = Reader::new(&bytes);
             let read = encoding.decode(&mut reader);
             let used = bytes.len() - reader.rest().len();
@@ -376,9 +388,9 @@ proptest! {
             // A few values can be read but not written, all of them zero with a negative scale or the like.
             let Ok(canonical) = encoding.encode_all(&value) else { continue };
             prop_assert_eq!(encoding.decode_all(&canonical).expect("just written"), value.clone());
-            if !encoding.name().starts_with("ZonedDateTime") {
-                prop_assert_eq!(encoding.check_canonical(&bytes[..used]).is_ok(), canonical == bytes[..used]);
-            }
+            let is_canonical = encoding.check_canonical(&bytes[..used]).is_ok();
+            // A time in a region may keep the offset that an older edition of the region's rules gave it.
+            prop_assert!(is_canonical == (canonical == bytes[..used]) || is_canonical && is_in_region(&value));
             prop_assert_eq!(encoding.to_text(&value).is_err(), value.is_null());
         }
     }
@@ -386,7 +398,7 @@ proptest! {
     /// Any text is refused or read as a value.
     #[test]
     fn any_text(text in prop_oneof![any::<String>(), "[-+0-9:.TZPYMDHS\\[\\]\", nulE/@\\\\(){}]{0,24}"]) {
-        for encoding in all_encodings() {
+        for encoding in &*ALL {
             let Ok(value) = encoding.from_text(&text) else { continue };
             let Ok(bytes) = encoding.encode_all(&value) else { continue };
             prop_assert_eq!(encoding.decode_all(&bytes).expect("just written"), value);

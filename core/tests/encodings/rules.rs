@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use permazen::encoding::number::{BigDecimal, BigInteger};
 use permazen::encoding::textual::{InternetAddress, Pattern};
 use permazen::encoding::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
@@ -47,6 +48,46 @@ fn cut_values_are_refused() {
                 "{alias}"
             );
         }
+    }
+}
+
+#[test]
+fn a_zoned_time_has_the_offset_of_its_zone_if_that_is_fixed() {
+    let registry = EncodingRegistry::new();
+    let zoned = registry.find_alias("ZonedDateTime").expect("an alias").expect("built in");
+    let offsets = registry.find_alias("OffsetDateTime").expect("an alias").expect("built in");
+    let bytes = |date_time: &str, zone: &str| {
+        let date_time = offsets.from_text(date_time).expect("valid");
+        let mut bytes = offsets.encode_all(&date_time).expect("storable");
+        string::write(zone, &mut bytes);
+        bytes
+    };
+    let accepted = |date_time, zone| zoned.check_canonical(&bytes(date_time, zone)).is_ok();
+    assert!(accepted("2024-01-01T00:00Z", "Z"));
+    assert!(accepted("2024-01-01T00:00+01:00", "+01:00"));
+    assert!(!accepted("2024-01-01T00:00+01:00", "Z"));
+    assert!(!accepted("2024-01-01T00:00Z", "+01:00"));
+    assert!(!accepted("2024-01-01T00:00Z", "UTC"));
+    // The rules of regions change, and with them the offset a time has.
+    assert!(accepted("2024-01-01T00:00-05:00", "America/New_York"));
+    assert!(accepted("2024-01-01T00:00-04:00", "America/New_York"));
+    let elsewhere = bytes("2024-01-01T00:00+01:00", "Z");
+    assert!(zoned.decode_all(&elsewhere).is_ok());
+}
+
+#[test]
+fn long_numbers_are_printed_and_parsed() {
+    let digits = "1234567890".repeat(3000);
+    let number = BigInteger::from_text(&digits).expect("digits");
+    assert_eq!(number.to_text(), digits);
+    let negative = BigInteger::from_text(&format!("-{digits}")).expect("digits");
+    assert_eq!(negative.to_text(), format!("-{digits}"));
+    assert_eq!(BigInteger::from_text(&"0".repeat(1000)), Ok(0i64.into()));
+    for scale in [70_000, 70_003] {
+        let number = BigDecimal::from_text(&format!("{}E-{scale}", "7".repeat(70_000)));
+        let number = number.expect("a decimal number");
+        assert_eq!(BigDecimal::decode_all(&encoded(&number)), Ok(number.clone()));
+        check_text(&number);
     }
 }
 
@@ -342,6 +383,25 @@ fn object_ids_are_of_their_type() {
     assert_ne!(ids.next_id(storage_id), ids.next_id(storage_id));
     let of_seed = |seed| ObjIdGenerator::from_seed(seed).next_id(storage_id);
     assert_eq!(of_seed(1), of_seed(1));
+}
+
+#[test]
+fn ordered_object_ids_ascend() {
+    let mut ids = ObjIdGenerator::ordered().expect("random numbers");
+    let storage_id = |number| StorageId::new(number).expect("a storage id");
+    for number in [1, 250] {
+        let made: Vec<ObjId> = (0..2000).map(|_| ids.next_id(storage_id(number))).collect();
+        assert!(made.is_sorted_by(|a, b| a < b));
+        assert!(made.iter().all(|id| id.storage_id() == storage_id(number)));
+    }
+    // A generator made later goes on behind, once the clock has moved.
+    let last = ids.next_id(storage_id(1));
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert!(ObjIdGenerator::ordered().expect("random numbers").next_id(storage_id(1)) > last);
+    // There is no room for the time behind a longer storage id.
+    let made: Vec<ObjId> = (0..100).map(|_| ids.next_id(storage_id(251))).collect();
+    assert!(!made.is_sorted());
+    assert!(made.iter().all(|id| id.storage_id() == storage_id(251)));
 }
 
 #[test]
