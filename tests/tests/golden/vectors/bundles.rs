@@ -15,6 +15,7 @@ use permazen::{ObjId, StorageId};
 use permazen_tests::digest::state_digest;
 use permazen_tests::hex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same};
@@ -24,12 +25,14 @@ const GROUP: &str = "vectors/bundles.json";
 const FAILED_ADD_IS_WRITTEN: &str = "failed add is written";
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     schemas: BTreeMap<String, String>,
     sequences: Vec<Sequence>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sequence {
     name: String,
     defect: Option<String>,
@@ -37,7 +40,7 @@ struct Sequence {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "do")]
+#[serde(tag = "do", deny_unknown_fields)]
 enum Step {
     #[serde(rename = "new database object")]
     NewDatabaseObject,
@@ -50,6 +53,7 @@ enum Step {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Open {
     schema: Option<String>,
     removal: String,
@@ -65,16 +69,21 @@ struct Open {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Item {
     path: String,
     storage_id: u32,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Action {
     action: String,
     schema: Option<String>,
     id: Option<String>,
+    /// The name of the type the id is of.
+    #[serde(default, rename = "type")]
+    _type: IgnoredAny,
     result: Option<bool>,
     schema_index: Option<u32>,
     error: Option<String>,
@@ -164,7 +173,8 @@ fn perform(
         "NEVER" => SchemaRemoval::Never,
         "ONCE" => SchemaRemoval::Once,
         "CONFIG_CHANGE" => SchemaRemoval::ConfigChange,
-        _ => SchemaRemoval::Always,
+        "ALWAYS" => SchemaRemoval::Always,
+        other => return Err(fail(format!("unknown schema removal {other}"))),
     };
     let config = match &open.schema {
         None => Ok(SchemaConfig::empty()),
@@ -224,7 +234,8 @@ fn act(
             let result = match what.as_str() {
                 "create" => create(tx, opened, id)?,
                 "delete" => delete(tx, opened, id)?,
-                _ => migrate(tx, opened, id)?,
+                "migrate" => migrate(tx, opened, id)?,
+                other => return Err(fail(format!("unknown action {other}"))),
             };
             return same(what, Some(result), action.result);
         }
@@ -292,7 +303,8 @@ fn pairs_of(object_type: &ResolvedType, id: ObjId) -> Vec<(Vec<u8>, Vec<u8>)> {
         match &field.kind {
             ResolvedKind::Counter => pairs.push((layout::field_key(id, &field.key), vec![0; 8])),
             ResolvedKind::Simple(simple) if simple.indexed => {
-                pairs.push(([&*field.key, &*simple.default, id.as_bytes()].concat(), Vec::new()));
+                let default = simple.default.as_deref().unwrap_or_default();
+                pairs.push(([&*field.key, default, id.as_bytes()].concat(), Vec::new()));
             }
             _ => {}
         }
@@ -300,7 +312,8 @@ fn pairs_of(object_type: &ResolvedType, id: ObjId) -> Vec<(Vec<u8>, Vec<u8>)> {
     for index in &object_type.indexes {
         let mut key = index.key.to_vec();
         for field in &index.fields {
-            key.extend_from_slice(field.simple().map_or(&[][..], |simple| &simple.default));
+            let default = field.simple().and_then(|simple| simple.default.as_deref());
+            key.extend_from_slice(default.unwrap_or_default());
         }
         key.extend_from_slice(id.as_bytes());
         pairs.push((key, Vec::new()));

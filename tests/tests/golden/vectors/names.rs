@@ -7,6 +7,7 @@ use permazen::schema::{
 };
 use permazen_tests::hex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same};
@@ -14,6 +15,7 @@ use crate::report::{Outcome, Report, fail, same};
 const GROUP: &str = "vectors/names.json";
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     names: Vec<Name>,
     code_points: Json,
@@ -24,6 +26,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Name {
     name: Option<String>,
     name16: Option<String>,
@@ -33,6 +36,9 @@ struct Name {
     enum_identifier: bool,
     type_can_be_stored: bool,
     enum_identifier_can_be_stored: bool,
+    /// About XML of objects.
+    #[serde(rename = "xml_name")]
+    _xml_name: IgnoredAny,
 }
 
 /// Checks one row of a list.

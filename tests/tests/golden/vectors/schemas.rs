@@ -12,12 +12,14 @@ use permazen::schema::{
 };
 use permazen_tests::hex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::report::{Outcome, Report, Stop, fail, same, same_text};
 
 const GROUP: &str = "vectors/schemas.json";
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     valid: Vec<Valid>,
     pairs: Vec<Pair>,
@@ -25,6 +27,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Valid {
     name: String,
     xml: Option<String>,
@@ -37,13 +40,18 @@ struct Valid {
     plain_xml: Option<String>,
     pretty_plain_xml: Option<String>,
     compressed: String,
+    #[serde(rename = "encodings_known")]
+    _encodings_known: IgnoredAny,
     opens: bool,
+    #[serde(default, rename = "open_error")]
+    _open_error: IgnoredAny,
     defect: Option<String>,
     #[serde(default)]
     storage_ids: Vec<Assigned>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Item {
     path: String,
     storage_id: u32,
@@ -51,12 +59,14 @@ struct Item {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Assigned {
     storage_id: u32,
     schema_id: String,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Pair {
     a: String,
     b: String,
@@ -66,10 +76,18 @@ struct Pair {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Invalid {
     name: String,
     xml: String,
     reason: String,
+    /// Where Java refuses it.
+    #[serde(rename = "stage")]
+    _stage: IgnoredAny,
+    #[serde(rename = "error")]
+    _error: IgnoredAny,
+    #[serde(default, rename = "defect")]
+    _defect: IgnoredAny,
 }
 
 pub fn run(text: &str, report: &mut Report) {

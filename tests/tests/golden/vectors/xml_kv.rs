@@ -4,6 +4,7 @@ use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
 use permazen_tests::hex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same, same_text, skip};
@@ -13,9 +14,13 @@ const GROUP: &str = "vectors/xml-kv.json";
 type Pairs = Vec<(String, String)>;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     raw: Vec<Document>,
     raw_written: Vec<Written>,
+    /// Schemas of the rows about object XML.
+    #[serde(default, rename = "schemas")]
+    _schemas: IgnoredAny,
     #[serde(default)]
     objects: Vec<Json>,
     #[serde(default)]
@@ -24,6 +29,7 @@ struct File {
 
 /// A document to read.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Document {
     name: String,
     xml: Option<String>,
@@ -31,11 +37,17 @@ struct Document {
     ok: bool,
     #[serde(default)]
     pairs: Pairs,
+    /// Entries without a value are not counted by Java; here all are.
+    #[serde(default, rename = "count")]
+    _count: IgnoredAny,
+    #[serde(default, rename = "error")]
+    _error: IgnoredAny,
     optional: Option<String>,
 }
 
 /// Pairs to write.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Written {
     pairs: Pairs,
     count: u64,
