@@ -128,7 +128,8 @@ fn all_problems_are_reported_with_their_places() {
                 .field(Field::set("tags", Simple::enumeration(["A", "null", "A"])))
                 .index("short", ["name"])
                 .index("name", ["name", "tags"])
-                .index("byGone", ["gone", "name"]),
+                .index("byGone", ["gone", "name"])
+                .index("wide", ["name", "lost", "name", "tags", "pet", "lost"]),
         )
         .object_type(ObjectType::new("Person"));
     let SchemaError::Invalid(problems) = model.validate().unwrap_err() else { panic!() };
@@ -144,7 +145,12 @@ fn all_problems_are_reported_with_their_places() {
         " / composite index \"name\": indexes field \"tags\", which is no simple field",
         " / composite index \"name\": has the name of a simple field",
         " / composite index \"short\": a composite index is on 2 to 4 fields, not 1",
-        " / composite index \"short\": its fields are those of composite index \"name\" or the \
+        " / composite index \"wide\": a composite index is on 2 to 4 fields, not 6",
+        " / composite index \"wide\": indexes field \"lost\", which does not exist",
+        " / composite index \"wide\": field \"name\" is indexed twice",
+        " / composite index \"wide\": indexes field \"tags\", which is no simple field",
+        " / composite index \"wide\": field \"lost\" is indexed twice",
+        " / composite index \"short\": its fields are those of composite index \"wide\" or the \
          first of them",
         ": there is another object type of this name",
     ];
@@ -314,7 +320,7 @@ fn resolved_schemas_know_what_belongs_to_what() {
 
     let name = person.field("name").unwrap();
     assert!(Arc::ptr_eq(person.field_by_storage_id(name.storage_id).unwrap(), name));
-    assert_eq!(&*name.simple().unwrap().default, [0xff]);
+    assert!(name.simple().unwrap().is_default(&[0xff]));
     let indexes: Vec<_> = person.indexes_of(name).map(|index| &*index.name).collect();
     assert_eq!(indexes, ["byBoth"]);
     assert!(Arc::ptr_eq(&person.index("byBoth").unwrap().fields[0], name));
@@ -428,6 +434,54 @@ fn schemas_are_added_and_removed_within_a_transaction() {
     let removed = remove_schema(&mut *tx, &state, &added, config.schema_id()).unwrap().unwrap();
     assert_eq!(removed.type_storage_id("A"), None);
     assert!(remove_schema(&mut *tx, &state, &removed, config.schema_id()).unwrap().is_none());
+}
+
+#[test]
+fn every_field_of_an_unknown_encoding_is_reported() {
+    let store = MemoryStore::new();
+    let money = || Simple::of("urn:example:money".parse().unwrap());
+    let other = || Simple::of("urn:example:other".parse().unwrap());
+    let carrying = || new_state().unknown_encodings(UnknownEncodings::Carry);
+    let c = ObjectType::new("C")
+        .field(Field::new("a", money()))
+        .field(Field::new("b", int()))
+        .field(Field::map("m", money(), other()))
+        .index("ab", ["a", "b"]);
+    let first = SchemaModel::new()
+        .object_type(c.clone())
+        .object_type(ObjectType::new("D").field(Field::list("l", other())))
+        .object_type(ObjectType::new("E").field(Field::new(
+            "z",
+            Simple::of("urn:fdc:permazen.io:2020:Integer[]".parse().unwrap()),
+        )));
+    let second = one_type(c.field(Field::new("more", int())));
+    for model in [first, second] {
+        let mut tx = begin(&store);
+        let config = SchemaConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never);
+        open_schema(&mut *tx, &carrying(), &config).unwrap();
+        tx.commit().unwrap();
+    }
+    let config = SchemaConfig::empty().schema_removal(SchemaRemoval::Never);
+    let refused = open_schema(&mut *begin(&store), &new_state(), &config).unwrap_err();
+    let SchemaError::Invalid(problems) = refused else { panic!() };
+    let places: Vec<_> = problems
+        .list()
+        .iter()
+        .map(|problem| problem.location.replace("recorded schema ", ""))
+        .collect();
+    let expected = [
+        r#"1 / ObjectType "C" / field "a""#,
+        r#"1 / ObjectType "C" / field "m" / key"#,
+        r#"1 / ObjectType "C" / field "m" / value"#,
+        r#"1 / ObjectType "D" / field "l" / element"#,
+        r#"1 / ObjectType "E" / field "z""#,
+        r#"2 / ObjectType "C" / field "a""#,
+        r#"2 / ObjectType "C" / field "m" / key"#,
+        r#"2 / ObjectType "C" / field "m" / value"#,
+    ];
+    assert_eq!(places, expected);
+    assert_eq!(problems.list()[0].message, "encoding urn:example:money is not registered");
+    assert_eq!(problems.list()[2].message, "encoding urn:example:other is not registered");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Content<'_, '_> {
                 .report(place.finding(Class::TrailingGarbage, "bytes follow the field's key"))?;
             return Ok(None);
         }
-        if place.value == &*simple.default {
+        if simple.is_default(place.value) {
             self.out.report(
                 place.finding(Class::DefaultValueStored, "the default value is never stored"),
             )?;
@@ -92,7 +92,7 @@ impl Content<'_, '_> {
             Judged::Rewrite(canonical) => {
                 let finding =
                     place.finding(Class::NonCanonicalValue, "not the encoder's form of the value");
-                if canonical == *simple.default {
+                if simple.is_default(&canonical) {
                     self.out.report(finding)?;
                     return Ok(None);
                 }

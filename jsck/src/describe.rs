@@ -88,6 +88,10 @@ impl IndexRange {
     fn describe(&self, key: &[u8]) -> Option<String> {
         let mut reader = Reader::new(key.strip_prefix(&self.key[..])?);
         let mut text = format!("index {}:", self.item);
+        if self.is_opaque() {
+            write!(text, " object {}", self.parse(key).ok()?.0).ok()?;
+            return Some(text);
+        }
         for column in &self.columns {
             write!(text, " {},", value(&mut reader, &**column)?).ok()?;
         }

@@ -150,6 +150,9 @@ classes! {
     /// A reference to an object of a type its field does not allow; Java's checker does not look
     /// at it, and it is only a warning.
     DisallowedReference = "disallowed-reference",
+    /// Fields have values of an encoding that is not registered; they cannot be judged, which is only
+    /// a warning.
+    UnknownEncoding = "unknown-encoding",
     /// A key from `ff` up, which the key/value interface reserves; only a warning.
     ReservedKey = "reserved-key",
 }
@@ -158,7 +161,7 @@ impl Class {
     /// Whether findings of this class are advice only: repair does nothing about them and they
     /// do not make a database inconsistent.
     pub fn is_warning(self) -> bool {
-        matches!(self, Class::DisallowedReference | Class::ReservedKey)
+        matches!(self, Class::DisallowedReference | Class::UnknownEncoding | Class::ReservedKey)
     }
 
     /// Whether it is about what follows from the objects: index entries and the object schema

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
-use permazen::layout::{OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex};
+use permazen::layout::{OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, field_key};
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use crate::finding::{Class, Finding};
-use crate::known::Known;
+use crate::known::{Known, Meta};
 use crate::output::{Checked, Output};
 use crate::ranges::{IndexRange, Range, Tail};
 use crate::selection::Selection;
@@ -65,10 +65,15 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
                 }
             } else if !self.passes_over(kind, &key) {
                 let finding = match kind {
-                    Kind::ObjectSchema => self.surplus_schema_entry(&key),
-                    Kind::Index(index) => self.surplus_entry(index, &key),
+                    Kind::ObjectSchema => Some(self.surplus_schema_entry(&key)?),
+                    Kind::Index(index) if index.is_opaque() => {
+                        self.surplus_opaque_entry(index, &key)?
+                    }
+                    Kind::Index(index) => Some(self.surplus_entry(index, &key)?),
                 };
-                self.out.report(finding?.value(&value))?;
+                if let Some(finding) = finding {
+                    self.out.report(finding.value(&value))?;
+                }
             }
         }
         while self.expected.is_below(max) {
@@ -80,7 +85,10 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     /// Whether an entry is about an object that is not checked.
     fn passes_over(&self, kind: &Kind<'_>, key: &[u8]) -> bool {
         self.selection.is_partial()
-            && kind.object(key).is_some_and(|id| !self.selection.includes(id.as_bytes()))
+            && match kind.object(key) {
+                Some(id) => !self.selection.includes(id.as_bytes()),
+                None => matches!(kind, Kind::Index(index) if index.is_opaque()),
+            }
     }
 
     fn missing(&mut self, kind: &Kind<'_>) -> Checked {
@@ -154,6 +162,49 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     }
 }
 
+impl IndexMerge<'_, '_> {
+    /// An entry no object calls for with stored values, of an index with values of an encoding that
+    /// is not registered. None if it may be the entry of a default value.
+    fn surplus_opaque_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Option<Finding>> {
+        let finding = |detail: String| {
+            Finding::new(Class::DanglingIndexEntry, key, detail).item(index.item.clone())
+        };
+        let Ok((id, _)) = index.parse(key) else {
+            return Ok(Some(finding("no object has such a value".to_owned())));
+        };
+        if !self.known.contains(self.kv, self.bundle, id)? {
+            return Ok(Some(finding(format!("object {id} does not exist")).object(id)));
+        }
+        if may_be_of_default(self.kv, self.bundle, index, id)? {
+            return Ok(None);
+        }
+        Ok(Some(finding(format!("object {id} has no such value")).object(id)))
+    }
+}
+
+/// Whether an existing object stores nothing for an indexed field whose encoding, and so its default
+/// value, is not known: nothing tells then which entry it calls for.
+pub(crate) fn may_be_of_default(
+    kv: &dyn KvRead,
+    bundle: &SchemaBundle,
+    index: &IndexRange,
+    id: ObjId,
+) -> Checked<bool> {
+    let Some(meta) = kv.get(id.as_bytes())? else { return Ok(false) };
+    let meta = Meta::read(bundle, id.storage_id(), &meta);
+    let Some(object_type) = meta.object_type() else { return Ok(false) };
+    for &storage_id in &index.opaque_fields {
+        let Some(field) = object_type.field_by_storage_id(storage_id) else { continue };
+        let has_this_index = (field.is_indexed() && field.key == index.key)
+            || object_type.indexes_of(field).any(|found| found.key == index.key);
+        // An empty value is none, and goes when it is repaired.
+        if has_this_index && kv.get(&field_key(id, &field.key))?.is_none_or(|v| v.is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Which index is being merged.
 enum Kind<'i> {
     ObjectSchema,
@@ -188,7 +239,19 @@ impl Kind<'_> {
 
 impl IndexRange {
     /// The object ID of an entry and what is left over behind the entry's end.
-    fn parse<'k>(&self, key: &'k [u8]) -> Result<(ObjId, &'k [u8]), String> {
+    ///
+    /// Where a value of an encoding that is not registered ends is not known: the object id is then
+    /// taken from the end of the key, if that is where it stands.
+    pub(crate) fn parse<'k>(&self, key: &'k [u8]) -> Result<(ObjId, &'k [u8]), String> {
+        if self.is_opaque() {
+            let rest = key.strip_prefix(&self.key[..]).unwrap_or_default();
+            return match (&self.tail, rest.split_last_chunk::<{ ObjId::LEN }>()) {
+                (Tail::Nothing, Some((values, id))) if !values.is_empty() => {
+                    ObjId::from_bytes(*id).map(|id| (id, &[][..])).map_err(|e| e.to_string())
+                }
+                _ => Err("the end of the value is not known".to_owned()),
+            };
+        }
         let mut reader = Reader::new(key.strip_prefix(&self.key[..]).unwrap_or_default());
         for column in &self.columns {
             canonical(

@@ -1,6 +1,6 @@
 //! Schema table and storage ID table together: do they describe one set of schemas?
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
@@ -34,14 +34,46 @@ pub(crate) fn check(
     if !usable {
         return Ok(None);
     }
-    match SchemaBundle::decode(tables.encoded, &options.encodings, UnknownEncodings::Refuse) {
-        Ok(bundle) => Ok(Some(bundle)),
+    match SchemaBundle::decode(tables.encoded, &options.encodings, UnknownEncodings::Carry) {
+        Ok(bundle) => {
+            report_unknown_encodings(&bundle, out)?;
+            Ok(Some(bundle))
+        }
         Err(e) => {
             let key = tables.models.keys().next().map(|&i| schema_table_key(i)).unwrap_or_default();
             out.report(Finding::new(Class::BadSchemaXml, &key, e.to_string()).unrepairable())?;
             Ok(None)
         }
     }
+}
+
+/// Says once for each encoding that is not registered which fields have it.
+fn report_unknown_encodings(bundle: &SchemaBundle, out: &mut Output<'_>) -> Checked {
+    let mut unknown: BTreeMap<String, (SchemaIndex, BTreeSet<String>)> = BTreeMap::new();
+    for schema in bundle.schemas() {
+        for object_type in &schema.types {
+            for field in object_type.all_fields() {
+                let Some(simple) = field.simple().filter(|simple| simple.is_opaque()) else {
+                    continue;
+                };
+                let id = simple.encoding.id().map(ToString::to_string).unwrap_or_default();
+                let (_, fields) =
+                    unknown.entry(id).or_insert_with(|| (schema.index, BTreeSet::new()));
+                fields.insert(format!("{}.{}", object_type.name, field.full_name));
+            }
+        }
+    }
+    for (id, (index, fields)) in unknown {
+        let fields: Vec<String> = fields.into_iter().collect();
+        let detail = format!(
+            "encoding {id} is not registered: whether values of {} are valid, and index entries of \
+             its default value, is not judged",
+            fields.join(", ")
+        );
+        let finding = Finding::new(Class::UnknownEncoding, &schema_table_key(index), detail);
+        out.report(finding.unrepairable())?;
+    }
+    Ok(())
 }
 
 fn no_schema_twice(tables: &Tables, out: &mut Output<'_>) -> Checked<bool> {

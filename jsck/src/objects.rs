@@ -224,7 +224,7 @@ impl ObjectScan<'_, '_> {
         self.used.insert(schema);
         self.expected.push(&[&object_schema_key(schema, id)])?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
-            if field.is_indexed() {
+            if field.is_indexed() && !value.is_empty() {
                 self.expected.push(&[&field.key, value, id.as_bytes()])?;
             }
         }
@@ -232,10 +232,15 @@ impl ObjectScan<'_, '_> {
             let mut key = std::mem::take(&mut object.scratch);
             key.clear();
             key.extend_from_slice(&index.key);
+            let mut known = true;
             for field in &index.fields {
-                key.extend_from_slice(object.value(&object_type, field).unwrap_or_default());
+                let value = object.value(&object_type, field).unwrap_or_default();
+                known &= !value.is_empty();
+                key.extend_from_slice(value);
             }
-            self.expected.push(&[&key, id.as_bytes()])?;
+            if known {
+                self.expected.push(&[&key, id.as_bytes()])?;
+            }
             object.scratch = key;
         }
         Ok(())
@@ -273,7 +278,8 @@ impl State {
 /// What has been seen of an object; buffers are kept from one object to the next.
 #[derive(Debug, Default)]
 struct Object {
-    /// Encoded values of the simple fields, defaults included, by position in the type's list.
+    /// Encoded values of the simple fields, defaults included, by position in the type's list. Empty
+    /// where nothing is stored and the default value is not known.
     values: Vec<Vec<u8>>,
     /// The field last met: its position and how its keys go on after the object ID.
     last: Option<(usize, Vec<u8>)>,
@@ -288,7 +294,7 @@ impl Object {
         for (field, value) in object_type.fields.iter().zip(&mut self.values) {
             value.clear();
             if let Some(simple) = field.simple() {
-                value.extend_from_slice(&simple.default);
+                value.extend_from_slice(simple.default.as_deref().unwrap_or_default());
             }
         }
         self.last = None;

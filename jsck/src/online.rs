@@ -10,10 +10,11 @@ use permazen::{ObjId, StorageId};
 
 use crate::check::output;
 use crate::finding::{Class, Finding};
+use crate::indexes::may_be_of_default;
 use crate::known::Known;
 use crate::objects::ObjectScan;
 use crate::output::{Checked, Halt, Output};
-use crate::ranges::{self, Range};
+use crate::ranges::{self, IndexRange, Range};
 use crate::selection::Selection;
 use crate::sort::Sorter;
 use crate::{Error, Options, Progress, Result, joint, metadata};
@@ -117,9 +118,7 @@ impl OnlineCheck {
             let (min, max) = id.key_range();
             let stop = match range {
                 Range::Objects => walk.objects(id, &min, &max, &position, entries)?,
-                Range::Index(index) => {
-                    walk.entries(&min, &max, &position, entries, Some(&index.item))?
-                }
+                Range::Index(index) => walk.entries(&min, &max, &position, entries, Some(index))?,
             };
             if let Some(stop) = stop {
                 return Ok(Some(stop));
@@ -185,7 +184,7 @@ impl Walk<'_, '_> {
         max: &[u8],
         position: &[u8],
         entries: u64,
-        item: Option<&str>,
+        index: Option<&IndexRange>,
     ) -> Checked<Option<Vec<u8>>> {
         let from = min.max(position);
         if from >= max {
@@ -197,19 +196,24 @@ impl Walk<'_, '_> {
                 return Ok(Some(key.into_owned()));
             }
             *self.passed += 1;
-            if !self.is_called_for(&key)? {
-                let class = match item {
+            let called_for = self.is_called_for(&key)?
+                || match index {
+                    Some(index) => self.may_be_called_for(index, &key)?,
+                    None => false,
+                };
+            if !called_for {
+                let class = match index {
                     Some(_) => Class::DanglingIndexEntry,
                     None => Class::DanglingSchemaIndexEntry,
                 };
                 let finding = Finding::new(class, &key, "no object calls for this entry");
                 let finding = finding.value(&value);
-                self.out.report(match item {
-                    Some(item) => finding.item(item),
+                self.out.report(match index {
+                    Some(index) => finding.item(index.item.clone()),
                     None => finding,
                 })?;
             } else if !value.is_empty() {
-                let class = match item {
+                let class = match index {
                     Some(_) => Class::NonEmptyIndexValue,
                     None => Class::NonEmptySchemaIndexValue,
                 };
@@ -218,6 +222,15 @@ impl Walk<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether nothing tells if an object calls for the entry, because the default value of an
+    /// encoding that is not registered is not known.
+    fn may_be_called_for(&self, index: &IndexRange, key: &[u8]) -> Checked<bool> {
+        match index.parse(key) {
+            Ok((id, _)) => may_be_of_default(self.kv, self.bundle, index, id),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Whether some object whose id occurs in the entry calls for it.

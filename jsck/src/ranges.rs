@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::encoding::Encoding;
+use permazen::encoding::{Encoding, EncodingKind};
 use permazen::kv::{Direction, KeySpan, KvRead};
 use permazen::layout::{FORMAT_VERSION_KEY, StorageIdKey};
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SubFieldRole};
@@ -29,6 +29,18 @@ pub(crate) struct IndexRange {
     pub(crate) key: StorageIdKey,
     pub(crate) columns: Vec<Arc<dyn Encoding>>,
     pub(crate) tail: Tail,
+    /// Storage IDs of the indexed fields whose encoding is not registered, so that nothing tells
+    /// which entry an object without a stored value calls for. Elements, keys and values of
+    /// collections are always stored.
+    pub(crate) opaque_fields: Vec<StorageId>,
+}
+
+impl IndexRange {
+    /// Whether an indexed value is of an encoding that is not registered, so that nothing tells
+    /// where it ends.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.kind(), EncodingKind::Unknown))
+    }
 }
 
 /// What follows the object ID in an index entry.
@@ -51,12 +63,17 @@ pub(crate) fn of_bundle(bundle: &SchemaBundle) -> BTreeMap<StorageId, Range> {
             }
             for index in &object_type.indexes {
                 let columns = index.fields.iter().filter_map(|f| f.simple());
+                let opaque = |field: &&Arc<ResolvedField>| {
+                    field.simple().is_some_and(|simple| simple.is_opaque())
+                };
+                let opaque_fields = index.fields.iter().filter(opaque).map(|f| f.storage_id);
                 ranges.entry(index.storage_id).or_insert_with(|| {
                     Range::Index(IndexRange {
                         item: format!("{}#{}", object_type.name, index.name),
                         key: index.key,
                         columns: columns.map(|simple| Arc::clone(&simple.encoding)).collect(),
                         tail: Tail::Nothing,
+                        opaque_fields: opaque_fields.collect(),
                     })
                 });
             }
@@ -81,6 +98,10 @@ fn add_field(
                 Some(SubFieldRole::ListElement) => Tail::ListPosition,
                 Some(SubFieldRole::MapValue) => Tail::MapKey(Vec::new()),
                 _ => Tail::Nothing,
+            },
+            opaque_fields: match field.parent {
+                None if simple.is_opaque() => vec![field.storage_id],
+                _ => Vec::new(),
             },
         })
     });

@@ -7,6 +7,15 @@ use super::{
 
 /// The value of `to` that corresponds to `value`, a value of `from`.
 pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
+    let unknown = [from, to].into_iter().find(|e| matches!(e.kind(), EncodingKind::Unknown));
+    if let Some(unknown) = unknown
+        && !from.is_same(to)
+    {
+        return invalid(format!(
+            "nothing is converted to or from {}, which is not registered",
+            unknown.name()
+        ));
+    }
     if to.supports_null() && value.is_null() {
         return Ok(Value::Null);
     }

@@ -8,8 +8,9 @@ use super::{CustomValue, Encoding, EncodingId, Reader, Result, Value};
 /// Stands for an encoding this program does not know, so that tools can carry its values unchanged.
 ///
 /// Such a value cannot be delimited: it is taken to reach to the end of the input. That holds for the value of a simple
-/// field, a list element and a map value; whoever reads keys cuts the value out first. Texts are the hex digits of the
-/// encoded form.
+/// field, the elements of a set or list, the keys and values of a map; whoever reads the keys of an index cuts the value
+/// out first. Texts are the hex digits of the encoded form. What the default value is, and whether null is a value, is
+/// not known either; nothing is converted to or from such an encoding.
 #[derive(Debug, Clone)]
 pub struct UnknownEncoding {
     id: EncodingId,

@@ -34,7 +34,7 @@ impl<'a> ObjectReader<'a> {
     /// If it does not fit `V`.
     pub fn simple<V: FieldType>(&mut self, position: usize) -> Result<V> {
         let field = self.handle.binding.field(position)?;
-        self.decode(field, self.data.simple(field))
+        self.decode(field, self.data.simple(field)?)
     }
 
     /// The value of a simple field, converted from `D`.

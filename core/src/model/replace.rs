@@ -25,8 +25,9 @@ fn replace_field(
 ) -> Result<()> {
     match &field.kind {
         ResolvedKind::Simple(_) => {
-            if old.simple(field) != new.simple(field) {
-                tx.write_encoded(id, field, new.simple(field), Migrate::Yes)?;
+            let value = new.simple(field)?;
+            if old.simple(field)? != value {
+                tx.write_encoded(id, field, value, Migrate::Yes)?;
             }
         }
         ResolvedKind::Counter => {

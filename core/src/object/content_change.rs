@@ -97,7 +97,7 @@ impl Transaction<'_> {
         old: &ObjectData,
         new: &ObjectData,
     ) -> Result<()> {
-        let (old_entries, new_entries) = (KeyList::entries(old, id), KeyList::entries(new, id));
+        let (old_entries, new_entries) = (KeyList::entries(old, id)?, KeyList::entries(new, id)?);
         for key in new_entries.iter() {
             self.store
                 .check_key(key)
@@ -157,7 +157,10 @@ fn content_changes(
     };
     match &field.kind {
         ResolvedKind::Simple(_) => {
-            let (old, new) = (old.simple(field), new.simple(field));
+            if old.stored(field) == new.stored(field) {
+                return Ok(());
+            }
+            let (old, new) = (old.simple(field)?, new.simple(field)?);
             if old != new {
                 queue(ChangeKind::Simple { old: old.into(), new: new.into() });
             }

@@ -126,7 +126,7 @@ impl Transaction<'_> {
                 |created| {
                     if *created && !silent {
                         dest.tell_created(id)?;
-                        dest.queue_content(id, &new);
+                        dest.queue_content(id, &new)?;
                     }
                     Ok(())
                 },

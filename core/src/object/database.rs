@@ -9,7 +9,9 @@ use super::store::Store;
 use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
-use crate::schema::{DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, open_schema};
+use crate::schema::{
+    DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, open_schema,
+};
 
 /// How a transaction is begun.
 #[derive(Debug, Clone)]
@@ -75,9 +77,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn new(registry: Arc<EncodingRegistry>) -> Self {
+    fn new(registry: Arc<EncodingRegistry>, unknown: UnknownEncodings) -> Self {
         Shared {
-            state: DatabaseState::new(registry),
+            state: DatabaseState::new(registry).unknown_encodings(unknown),
             ids: Mutex::new(None),
             incoming: IncomingCache::default(),
         }
@@ -148,7 +150,59 @@ impl Database {
 
     /// The database in this store, knowing these encodings. Reads nothing yet.
     pub fn with_encodings(kv: Arc<dyn KvDatabase>, encodings: Arc<EncodingRegistry>) -> Self {
-        Database { kv, shared: Arc::new(Shared::new(encodings)) }
+        Database { kv, shared: Arc::new(Shared::new(encodings, UnknownEncodings::Refuse)) }
+    }
+
+    /// The same store, opened with this answer to recorded schemas with fields of encodings that are
+    /// not registered. Unless said otherwise such a database is refused. To be called first:
+    /// transactions of a clone made before keep to what held then, and an id generator that was set is
+    /// forgotten.
+    ///
+    /// With [`UnknownEncodings::Carry`] the database can be worked with, and the values of those
+    /// fields are bytes, [`Value::Custom`](crate::encoding::Value::Custom):
+    ///
+    /// * They can be read, set, copied, kept in sets, lists and maps, and deleted; to set one is to
+    ///   vouch that the bytes are a value of the encoding, in its canonical form.
+    /// * A field nothing is stored for has its encoding's default value, which is not known: reading
+    ///   it is [`Error::UnknownEncoding`], [`Transaction::is_default`] tells. If the field is indexed,
+    ///   alone or with others, so is whatever needs its index entry: creating such an object,
+    ///   deleting or migrating it, setting the field.
+    /// * An index can be queried if the unknown value is the last one in it and its entries end with
+    ///   the object id, since then the end of the value can be found: on a simple field, the elements
+    ///   of a set, the keys of a map, and composite if the field is the last. Any other is
+    ///   [`Error::UnknownEncoding`]. The values sort by their bytes, as always. All these indexes are
+    ///   kept right when objects change.
+    /// * Values are not converted to or from an unknown encoding.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use permazen::encoding::{CustomValue, EncodingId, Value};
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::object::{Database, Error, Migrate, TransactionConfig};
+    /// use permazen::schema::{Field, ObjectType, SchemaModel, Simple, UnknownEncodings};
+    ///
+    /// let money: EncodingId = "urn:fdc:example.com:2026:money".parse()?;
+    /// let price = Field::new("price", Simple::of(money.clone()));
+    /// let model = SchemaModel::new().object_type(ObjectType::new("Item").field(price));
+    /// let config = TransactionConfig::new(model)?;
+    /// let store = Arc::new(MemoryStore::new());
+    /// assert!(Database::new(store.clone()).begin(&config).is_err());
+    ///
+    /// let db = Database::new(store).unknown_encodings(UnknownEncodings::Carry);
+    /// let tx = db.begin(&config)?;
+    /// let item = tx.create("Item")?;
+    /// assert!(tx.is_default(item, "price")?);
+    /// assert!(matches!(tx.get(item, "price", Migrate::No), Err(Error::UnknownEncoding { .. })));
+    /// let value = Value::Custom(CustomValue::new(money, [0x84, 0x01]));
+    /// tx.set(item, "price", &value, Migrate::No)?;
+    /// assert_eq!(tx.get(item, "price", Migrate::No)?, value);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn unknown_encodings(self, unknown: UnknownEncodings) -> Self {
+        let encodings = Arc::clone(self.encodings());
+        Database { kv: self.kv, shared: Arc::new(Shared::new(encodings, unknown)) }
     }
 
     /// The store below.
@@ -161,7 +215,8 @@ impl Database {
         self.shared.state.registry()
     }
 
-    /// Uses ids from this generator for new objects, for tests.
+    /// Uses ids from this generator for new objects; unless said otherwise they are random. For objects that are to lie in
+    /// the store in the order of their creation, see [`ObjIdGenerator::ordered`].
     pub fn set_id_generator(&self, generator: ObjIdGenerator) {
         *self.shared.ids.lock().unwrap_or_else(PoisonError::into_inner) = Some(generator);
     }
@@ -201,7 +256,8 @@ impl Database {
         mut kv: Box<dyn KvWrite + Send + 's>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'s>> {
-        let shared = Arc::new(Shared::new(Arc::clone(self.encodings())));
+        let unknown = self.shared.state.answer_to_unknown();
+        let shared = Arc::new(Shared::new(Arc::clone(self.encodings()), unknown));
         let opened = open_schema(&mut *kv, &shared.state, &config.schema)?;
         Ok(Transaction::new(Store::detached(kv), shared, opened.bundle, opened.schema))
     }

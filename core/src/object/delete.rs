@@ -33,8 +33,8 @@ impl Transaction<'_> {
     /// referring objects cost.
     ///
     /// # Errors
-    /// [`Error::ReferencedObject`] if a referring object forbids it; damaged meta-data; those of
-    /// listeners.
+    /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if an
+    /// indexed field has its default value, which is not known; damaged meta-data; those of listeners.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
         let outermost = match &*self.deleting.borrow() {
@@ -169,7 +169,7 @@ impl Transaction<'_> {
             }
             Ok(())
         })?;
-        data.each_entry_checked(id, |entry| self.store.remove_entry(entry))?;
+        data.each_entry(id, |entry| self.store.remove_entry(entry))?;
         self.store.remove_entry(&layout::object_schema_key(object_type.schema, id))?;
         self.forget(id);
         Ok(data)

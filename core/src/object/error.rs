@@ -4,9 +4,9 @@ use std::fmt;
 
 use permazen_kv::{Hex, KvError};
 
-use crate::encoding::EncodingError;
+use crate::encoding::{EncodingError, EncodingId};
 use crate::id::ObjId;
-use crate::schema::{SchemaError, SchemaId};
+use crate::schema::{ResolvedSimple, SchemaError, SchemaId};
 
 /// Result of an object operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -102,6 +102,18 @@ pub enum Error {
         /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an object
         /// of a type the field does not allow.
         source: EncodingError,
+    },
+    /// The operation has to know values of an encoding that is not registered. Only databases that
+    /// carry unknown encodings ([`Database::unknown_encodings`](super::Database::unknown_encodings))
+    /// have such fields.
+    #[error("{of}: {why}, because encoding {encoding} is not registered; register it first")]
+    UnknownEncoding {
+        /// The field or index.
+        of: String,
+        /// What cannot be done.
+        why: &'static str,
+        /// The encoding.
+        encoding: EncodingId,
     },
     /// A key of the field or its index would be longer than the store takes.
     #[error("{}key {key} of {len} bytes is longer than the {limit} bytes this store takes", Prefix(.of))]
@@ -224,6 +236,18 @@ impl Error {
 
     pub(crate) fn inconsistent(what: impl Into<String>) -> Self {
         Error::Inconsistent { what: what.into() }
+    }
+
+    /// An error saying that the default value of a field is needed but not known.
+    #[cold]
+    pub(crate) fn unknown_default(of: String, simple: &ResolvedSimple) -> Self {
+        let why = "nothing is stored for it, and its default value is not known";
+        match simple.encoding.id() {
+            Some(id) if simple.is_opaque() => {
+                Error::UnknownEncoding { of, why, encoding: id.clone() }
+            }
+            _ => Error::inconsistent(format!("{of} has no value, and its encoding no default")),
+        }
     }
 
     pub(crate) fn invalid_argument(what: impl Into<String>) -> Self {

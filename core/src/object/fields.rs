@@ -68,6 +68,11 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
+/// An error saying that nothing is stored for a field of an encoding that is not registered.
+fn unknown(id: ObjId, field: &ResolvedField, simple: &ResolvedSimple) -> Error {
+    Error::unknown_default(describe(id, field), simple)
+}
+
 pub(crate) fn damaged(
     id: ObjId,
     field: &ResolvedField,
@@ -91,7 +96,8 @@ impl Transaction<'_> {
     /// # Errors
     /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::UnknownField`] (also if the field is
     /// of another kind), [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::Inconsistent`] if
-    /// the stored bytes are no value of the field.
+    /// the stored bytes are no value of the field; [`Error::UnknownEncoding`] if the field has its
+    /// default value, which is not known.
     pub fn get(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<Value> {
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = simple_field(&object_type, field)?;
@@ -130,7 +136,9 @@ impl Transaction<'_> {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
         let key = FieldKey::new(id, field);
-        self.store.get(&key, |value| read(value.unwrap_or(&simple.default)))
+        self.store.get(&key, |value| {
+            value.or(simple.default.as_deref()).map(read).ok_or_else(|| unknown(id, field, simple))
+        })?
     }
 
     /// Sets a simple field.
@@ -144,7 +152,8 @@ impl Transaction<'_> {
     /// In this order: [`Error::DeletedObject`] (also for an id of unknown type);
     /// [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::UnknownField`];
     /// [`Error::DeletedObject`] for a reference to a missing object; [`Error::InvalidValue`];
-    /// [`Error::KeyTooLong`]. Errors of listeners; the change stays then.
+    /// [`Error::UnknownEncoding`] if the field is indexed or watched and had its default value,
+    /// which is not known; [`Error::KeyTooLong`]. Errors of listeners; the change stays then.
     pub fn set(&self, id: ObjId, field: &str, value: &Value, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             let object_type = self.type_for_writing(id, migrate)?;
@@ -205,9 +214,10 @@ impl Transaction<'_> {
         }
         let mut old = self.buffer();
         let stored = self.store.get(&key, |value| {
-            old.extend_from_slice(value.unwrap_or(&simple.default));
-            value.is_some()
-        })?;
+            let known = value.or(simple.default.as_deref());
+            old.extend_from_slice(known.ok_or_else(|| unknown(id, field, simple))?);
+            Ok::<_, Error>(value.is_some())
+        })??;
         if old[..] == *new {
             return Ok(());
         }
@@ -257,7 +267,7 @@ impl Transaction<'_> {
         new: &[u8],
         undo: Undo<'_>,
     ) -> Result<()> {
-        if *new == *simple.default {
+        if simple.is_default(new) {
             self.store.remove(key, undo)
         } else {
             self.store.put(key, new, undo)
@@ -305,10 +315,10 @@ impl Transaction<'_> {
 
     /// Appends the encoded value, default or not, of a simple field. One get.
     fn append_value(&self, id: ObjId, field: &ResolvedField, out: &mut Vec<u8>) -> Result<()> {
-        let default = field.simple().map(|simple| &*simple.default).unwrap_or_default();
-        self.store.get(&FieldKey::new(id, field), |value| {
-            out.extend_from_slice(value.unwrap_or(default));
-        })
+        let simple = field.simple().ok_or_else(|| {
+            Error::inconsistent(format!("{} has an index but no values", describe(id, field)))
+        })?;
+        self.read_value(id, field, simple, |value| out.extend_from_slice(value))
     }
 
     /// Whether a field has its default value: a simple field its default, a counter 0, a collection no
@@ -322,7 +332,7 @@ impl Transaction<'_> {
         let key = FieldKey::new(id, field);
         match &field.kind {
             ResolvedKind::Simple(simple) => {
-                self.store.get(&key, |value| value.is_none_or(|value| *value == *simple.default))
+                self.store.get(&key, |value| value.is_none_or(|value| simple.is_default(value)))
             }
             ResolvedKind::Counter => Ok(self.read_counter(id, field)? == 0),
             _ => {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::error::{Error, Result, hex};
-use crate::encoding::{self, Encoding, Reader, Value, uint};
+use crate::encoding::{self, Encoding, EncodingId, EncodingKind, Reader, Value, uint};
 use crate::id::{ObjId, StorageId};
 
 /// What an index is on.
@@ -37,6 +37,12 @@ pub struct IndexShape {
     values: Vec<Arc<dyn Encoding>>,
     /// For a map value index the different encodings that the keys of its maps have.
     map_keys: Vec<Arc<dyn Encoding>>,
+    /// Whether the last value is of an encoding that is not registered.
+    opaque_end: bool,
+}
+
+fn is_opaque(encoding: &Arc<dyn Encoding>) -> bool {
+    matches!(encoding.kind(), EncodingKind::Unknown)
 }
 
 impl IndexShape {
@@ -47,7 +53,9 @@ impl IndexShape {
         values: Vec<Arc<dyn Encoding>>,
         map_keys: Vec<Arc<dyn Encoding>>,
     ) -> Self {
-        IndexShape { storage_id, prefix: storage_id.prefix(), name, kind, values, map_keys }
+        let prefix = storage_id.prefix();
+        let opaque_end = values.last().is_some_and(is_opaque);
+        IndexShape { storage_id, prefix, name, kind, values, map_keys, opaque_end }
     }
 
     /// The storage id all keys of the index start with.
@@ -89,6 +97,54 @@ impl IndexShape {
         &self.prefix
     }
 
+    /// Checks that entries can be taken apart.
+    ///
+    /// Where a value ends is unknown if its encoding is not registered. It can still be found if only
+    /// the object id follows, whose length is known: as the last value of an index whose entries end
+    /// with the id.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEncoding`] for such a value in another place.
+    pub(crate) fn check_divisible(&self) -> Result<()> {
+        let ends_with_id = !self.has_suffix();
+        let last = self.values.len().saturating_sub(1);
+        let obstacle =
+            self.values.iter().enumerate().find(|&(column, encoding)| {
+                is_opaque(encoding) && !(ends_with_id && column == last)
+            });
+        match obstacle.and_then(|(_, encoding)| encoding.id()) {
+            None => Ok(()),
+            Some(encoding) => Err(self.indivisible(encoding)),
+        }
+    }
+
+    #[cold]
+    fn indivisible(&self, encoding: &EncodingId) -> Error {
+        Error::UnknownEncoding {
+            of: format!("index {} (storage id {})", self.name, self.storage_id),
+            why: "its entries cannot be taken apart",
+            encoding: encoding.clone(),
+        }
+    }
+
+    /// Passes over the value in `column`.
+    #[inline]
+    fn skip_value(
+        &self,
+        column: usize,
+        value: &dyn Encoding,
+        reader: &mut Reader<'_>,
+    ) -> encoding::Result<()> {
+        if self.opaque_end && column + 1 == self.values.len() {
+            let length = reader.rest().len().checked_sub(ObjId::LEN);
+            return match length {
+                Some(length) if length > 0 => reader.take(length).map(drop),
+                _ => Err(encoding::EncodingError::Truncated),
+            };
+        }
+        value.skip(reader)
+    }
+
     /// The encoding of the map keys, if all maps of this index have the same.
     pub(crate) fn only_map_key(&self) -> Option<&Arc<dyn Encoding>> {
         match &self.map_keys[..] {
@@ -111,8 +167,8 @@ impl IndexShape {
     #[inline]
     pub(crate) fn id_at_end(&self, key: &[u8]) -> Result<ObjId> {
         let mut reader = Reader::new(key.get(self.prefix.len()..).unwrap_or_default());
-        for value in &self.values {
-            if let Err(reason) = value.skip(&mut reader) {
+        for (column, value) in self.values.iter().enumerate() {
+            if let Err(reason) = self.skip_value(column, &**value, &mut reader) {
                 return Err(self.malformed(key, &reason));
             }
         }
@@ -136,8 +192,8 @@ impl IndexShape {
     fn try_cut(&self, key: &[u8], ends: &mut Vec<usize>) -> encoding::Result<()> {
         let mut reader = Reader::new(key);
         reader.take(self.prefix.len())?;
-        for value in &self.values {
-            value.skip(&mut reader)?;
+        for (column, value) in self.values.iter().enumerate() {
+            self.skip_value(column, &**value, &mut reader)?;
             ends.push(key.len() - reader.rest().len());
         }
         ObjId::read_from(&mut reader)?;

@@ -135,21 +135,23 @@ impl Transaction<'_> {
     /// The index with this storage id, of whatever kind, with all its columns.
     ///
     /// # Errors
-    /// [`Error::UnknownIndex`] if there is none, [`Error::Ended`].
+    /// [`Error::UnknownIndex`] if there is none, [`Error::Ended`]; [`Error::UnknownEncoding`] if its
+    /// entries cannot be taken apart because they begin with a value, or go on behind the object id
+    /// after a value, of an encoding that is not registered.
     pub fn index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_open()?;
         let shape = IndexShape::find(&self.bundle(), storage_id)
             .ok_or_else(|| unknown_index(storage_id))?;
-        let columns = shape.columns();
-        Ok(IndexView::new(self, Arc::new(shape), columns))
+        self.index_view(Arc::new(shape))
     }
 
     /// A view of an index that was found before, with all its columns.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`Error::Ended`]; [`Error::UnknownEncoding`] as [`index`](Transaction::index).
     pub fn index_view(&self, shape: Arc<IndexShape>) -> Result<IndexView<'_>> {
         self.check_open()?;
+        shape.check_divisible()?;
         let columns = shape.columns();
         Ok(IndexView::new(self, shape, columns))
     }

@@ -87,8 +87,21 @@ impl ObjectData {
     }
 
     /// The encoded value of a simple field, default or not.
-    pub fn simple<'a>(&'a self, field: &'a ResolvedField) -> &'a [u8] {
-        self.stored(field).or(field.simple().map(|simple| &*simple.default)).unwrap_or_default()
+    ///
+    /// # Errors
+    /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known;
+    /// [`Error::UnknownField`] if the field is of another kind.
+    pub fn simple<'a>(&'a self, field: &'a ResolvedField) -> Result<&'a [u8]> {
+        if let Some(stored) = self.stored(field) {
+            return Ok(stored);
+        }
+        let Some(simple) = field.simple() else {
+            return Err(unknown_field(&self.object_type, &field.full_name));
+        };
+        simple.default.as_deref().ok_or_else(|| {
+            let of = format!("field {:?} of type {:?}", &*field.full_name, &*self.object_type.name);
+            Error::unknown_default(of, simple)
+        })
     }
 
     /// The stored pairs of a field, in key order: what follows the field in the key, and the value.
@@ -122,7 +135,8 @@ impl ObjectData {
     /// The decoded value of the field of that name.
     ///
     /// # Errors
-    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are no value of the field.
+    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are no value of the field;
+    /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known.
     pub fn decode(&self, name: &str) -> Result<FieldValue> {
         let field = Arc::clone(self.field(name)?);
         self.decode_field(&field)
@@ -131,11 +145,11 @@ impl ObjectData {
     /// The decoded value of a field.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] if stored bytes are no value of the field.
+    /// As [`decode`](Self::decode).
     pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
         Ok(match &field.kind {
             ResolvedKind::Simple(simple) => {
-                FieldValue::Simple(self.part(field, &simple.encoding, self.simple(field))?)
+                FieldValue::Simple(self.part(field, &simple.encoding, self.simple(field)?)?)
             }
             ResolvedKind::Counter => FieldValue::Counter(self.counter(field)?),
             ResolvedKind::Set { element } => FieldValue::Set(
@@ -199,15 +213,19 @@ impl ObjectData {
 
     // ------------------------------------------------------------------ index entries
 
-    /// Visits the keys of all index entries an object with this content has.
-    pub(crate) fn each_entry(&self, id: ObjId, mut visit: impl FnMut(&[u8])) {
+    /// Visits the keys of all index entries an object with this content has, up to the first error.
+    pub(crate) fn each_entry(
+        &self,
+        id: ObjId,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut key = Vec::with_capacity(64);
         for field in &self.object_type.fields {
             match &field.kind {
                 ResolvedKind::Simple(simple) => {
                     if simple.indexed {
-                        entry(&mut key, field, self.simple(field), id, &[]);
-                        visit(&key);
+                        entry(&mut key, field, self.simple(field)?, id, &[]);
+                        visit(&key)?;
                     }
                 }
                 ResolvedKind::Counter => {}
@@ -215,7 +233,7 @@ impl ObjectData {
                     if element.is_indexed() {
                         for (value, _) in self.pairs(field) {
                             entry(&mut key, element, value, id, &[]);
-                            visit(&key);
+                            visit(&key)?;
                         }
                     }
                 }
@@ -223,7 +241,7 @@ impl ObjectData {
                     if element.is_indexed() {
                         for (position, value) in self.pairs(field) {
                             entry(&mut key, element, value, id, position);
-                            visit(&key);
+                            visit(&key)?;
                         }
                     }
                 }
@@ -232,11 +250,11 @@ impl ObjectData {
                         for (map_key, value) in self.pairs(field) {
                             if keys.is_indexed() {
                                 entry(&mut key, keys, map_key, id, &[]);
-                                visit(&key);
+                                visit(&key)?;
                             }
                             if values.is_indexed() {
                                 entry(&mut key, values, value, id, map_key);
-                                visit(&key);
+                                visit(&key)?;
                             }
                         }
                     }
@@ -247,26 +265,12 @@ impl ObjectData {
             key.clear();
             key.extend_from_slice(&index.key);
             for field in &index.fields {
-                key.extend_from_slice(self.simple(field));
+                key.extend_from_slice(self.simple(field)?);
             }
             key.extend_from_slice(id.as_bytes());
-            visit(&key);
+            visit(&key)?;
         }
-    }
-
-    /// As [`ObjectData::each_entry`], stopping at the first error.
-    pub(crate) fn each_entry_checked(
-        &self,
-        id: ObjId,
-        mut visit: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut result = Ok(());
-        self.each_entry(id, |key| {
-            if result.is_ok() {
-                result = visit(key);
-            }
-        });
-        result
+        Ok(())
     }
 
     /// Visits every encoded reference of the content with the field or sub-field it stands in.
@@ -279,7 +283,7 @@ impl ObjectData {
         for field in &self.object_type.fields {
             match &field.kind {
                 ResolvedKind::Simple(_) if is_reference(field) => {
-                    visit(field, self.simple(field))?;
+                    visit(field, self.simple(field)?)?;
                 }
                 ResolvedKind::Simple(_) | ResolvedKind::Counter => {}
                 ResolvedKind::Set { element } => {
@@ -470,7 +474,7 @@ impl ObjectBuilder {
         pairs.retain(|pair| {
             object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
                 ResolvedKind::Simple(simple) => {
-                    bytes.get(pair.value..pair.end) != Some(&*simple.default)
+                    !bytes.get(pair.value..pair.end).is_some_and(|bytes| simple.is_default(bytes))
                 }
                 _ => true,
             })
@@ -504,11 +508,14 @@ pub(crate) struct KeyList {
 
 impl KeyList {
     /// The keys of all index entries of an object with this content, sorted.
-    pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Self {
+    pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Result<Self> {
         let mut list = KeyList::default();
-        data.each_entry(id, |key| list.push(key));
+        data.each_entry(id, |key| {
+            list.push(key);
+            Ok(())
+        })?;
         list.sort();
-        list
+        Ok(list)
     }
 
     pub(crate) fn push(&mut self, key: &[u8]) {

@@ -83,8 +83,9 @@ impl Transaction<'_> {
     /// index.
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::NoFreeId`]. An error of a create listener, after which the
-    /// object is there.
+    /// [`Error::UnknownType`]; [`Error::NoFreeId`]; [`Error::UnknownEncoding`] if an indexed field has
+    /// a default value that is not known. An error of a create listener, after which the object is
+    /// there.
     pub fn create(&self, type_name: &str) -> Result<ObjId> {
         self.create_in(type_name, &self.schema())
     }
@@ -198,10 +199,7 @@ impl Transaction<'_> {
         self.put_new(id, data)?;
         self.tell_created(id)?;
         if self.watches_content(data.object_type()) {
-            self.mutate(|| {
-                self.queue_content(id, data);
-                Ok(())
-            })?;
+            self.mutate(|| self.queue_content(id, data))?;
         }
         Ok(())
     }
@@ -229,7 +227,7 @@ impl Transaction<'_> {
                 object_type.name
             )
         };
-        data.each_entry_checked(id, |key| {
+        data.each_entry(id, |key| {
             self.store.check_key(key).map_err(|error| error.with_key_of(|| describe_index(key)))
         })?;
         let mut key = self.buffer();
@@ -249,7 +247,7 @@ impl Transaction<'_> {
             })?;
         }
         self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
-        data.each_entry_checked(id, |key| self.store.put_entry(key))?;
+        data.each_entry(id, |key| self.store.put_entry(key))?;
         let info =
             ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
         self.remember(id, info);
@@ -257,7 +255,7 @@ impl Transaction<'_> {
     }
 
     /// Queues what setting all values of a new object changes.
-    pub(super) fn queue_content(&self, id: ObjId, data: &ObjectData) {
+    pub(super) fn queue_content(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         for field in &object_type.fields {
             if !self.is_monitored(object_type, field) {
@@ -267,7 +265,11 @@ impl Transaction<'_> {
             match &field.kind {
                 ResolvedKind::Simple(simple) => {
                     if let Some(new) = data.stored(field) {
-                        queue(ChangeKind::Simple { old: simple.default.clone(), new: new.into() });
+                        let old = simple
+                            .default
+                            .clone()
+                            .ok_or_else(|| Error::unknown_default(describe(id, field), simple))?;
+                        queue(ChangeKind::Simple { old, new: new.into() });
                     }
                 }
                 ResolvedKind::Counter => {}
@@ -285,6 +287,7 @@ impl Transaction<'_> {
                 }),
             }
         }
+        Ok(())
     }
 
     // ------------------------------------------------------------------ loading

@@ -260,8 +260,8 @@ struct Resolver<'b> {
     recorded: &'b RecordedSchemas,
     registry: &'b EncodingRegistry,
     unknown: UnknownEncodings,
-    /// Encodings of items seen before; `None` if there is none.
-    encodings: HashMap<SchemaId, Option<Arc<dyn Encoding>>>,
+    /// Encodings of items seen before, or why there is none.
+    encodings: HashMap<SchemaId, std::result::Result<Arc<dyn Encoding>, String>>,
     problems: Vec<Problem>,
 }
 
@@ -272,13 +272,14 @@ type Ids<'b> = std::slice::Iter<'b, (SchemaId, StorageId)>;
 impl<'b> Resolver<'b> {
     fn schema(&mut self, schema: &'b RecordedSchema) -> Option<Arc<Schema>> {
         let mut ids = schema.items.iter();
-        let types: Option<Vec<_>> = schema
+        // Every type is looked at, also after one with a problem.
+        let types: Vec<_> = schema
             .model
             .object_types()
             .iter()
             .map(|object_type| self.object_type(schema, object_type, &mut ids).map(Arc::new))
             .collect();
-        let types = types?;
+        let types: Vec<_> = types.into_iter().collect::<Option<_>>()?;
         Some(Arc::new(Schema {
             index: schema.index,
             id: schema.id,
@@ -300,10 +301,11 @@ impl<'b> Resolver<'b> {
         for field in object_type.fields() {
             fields.push(self.field(&place, field, ids).map(Arc::new));
         }
+        // The ids of all items are taken, so that those of the next type are at hand.
+        let index_ids: Vec<_> = ids.take(object_type.indexes().len()).collect();
         let fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
-        let mut indexes = Vec::with_capacity(object_type.indexes().len());
-        for index in object_type.indexes() {
-            let &(schema_id, storage_id) = ids.next()?;
+        let mut indexes = Vec::with_capacity(index_ids.len());
+        for (index, &&(schema_id, storage_id)) in object_type.indexes().iter().zip(&index_ids) {
             let position =
                 |name: &String| object_type.fields().iter().position(|field| field.name() == name);
             let fields: Option<Vec<_>> = index
@@ -417,28 +419,25 @@ impl<'b> Resolver<'b> {
         schema_id: SchemaId,
         simple: &Simple,
     ) -> Option<ResolvedSimple> {
-        let encoding = match self.encodings.get(&schema_id) {
-            Some(known) => known.clone()?,
-            None => {
-                let found = encodings::find(simple.kind(), self.registry, self.unknown);
-                let kept = found.as_ref().ok().map(Arc::clone);
-                self.encodings.insert(schema_id, kept);
-                match found {
-                    Ok(encoding) => encoding,
-                    Err(message) => return self.problem(place, part, message),
-                }
-            }
-        };
-        let is_sub_field = matches!(part, Part::SubField { .. });
-        let is_unknown = matches!(encoding.kind(), EncodingKind::Unknown);
-        let default: Box<[u8]> = match encoding.default_bytes() {
-            Some(bytes) => bytes.into(),
-            None if is_sub_field || is_unknown => Box::default(),
-            None => {
-                let message = format!("encoding {} has no default value", encoding.name());
+        let (registry, unknown) = (self.registry, self.unknown);
+        let found = self
+            .encodings
+            .entry(schema_id)
+            .or_insert_with(|| encodings::find(simple.kind(), registry, unknown));
+        let encoding = match found {
+            Ok(encoding) => Arc::clone(encoding),
+            Err(message) => {
+                let message = message.clone();
                 return self.problem(place, part, message);
             }
         };
+        let default: Option<Box<[u8]>> = encoding.default_bytes().map(Into::into);
+        let needs_default = !matches!(part, Part::SubField { .. })
+            && !matches!(encoding.kind(), EncodingKind::Unknown);
+        if default.is_none() && needs_default {
+            let message = format!("encoding {} has no default value", encoding.name());
+            return self.problem(place, part, message);
+        }
         let identifiers = match simple.kind() {
             SimpleKind::Enum { identifiers } | SimpleKind::EnumArray { identifiers, .. } => {
                 Some(identifiers.as_slice().into())

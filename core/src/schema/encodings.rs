@@ -13,7 +13,9 @@ pub enum UnknownEncodings {
     /// Refuse to open a database that records a schema with one.
     #[default]
     Refuse,
-    /// Carry the values as opaque bytes ([`UnknownEncoding`]). For tools.
+    /// Carry the values as opaque bytes ([`UnknownEncoding`]). For tools;
+    /// [`Database::unknown_encodings`](crate::object::Database::unknown_encodings) tells what can be
+    /// done with them.
     Carry,
 }
 

@@ -145,6 +145,11 @@ impl DatabaseState {
         self
     }
 
+    /// What was decided about encodings that are not registered.
+    pub(crate) fn answer_to_unknown(&self) -> UnknownEncodings {
+        self.unknown_encodings
+    }
+
     /// The encodings known.
     pub fn registry(&self) -> &Arc<EncodingRegistry> {
         &self.registry

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::model::{DeleteAction, SchemaModel};
 use super::schema_id::{ItemKind, SchemaId};
-use crate::encoding::Encoding;
 use crate::encoding::string::compare as utf16_cmp;
+use crate::encoding::{Encoding, EncodingKind};
 use crate::id::StorageId;
 use crate::layout::{SchemaIndex, StorageIdKey};
 
@@ -226,13 +226,26 @@ pub struct ResolvedSimple {
     pub encoding: Arc<dyn Encoding>,
     /// Whether it has an index.
     pub indexed: bool,
-    /// The encoded default value, which is not stored. Empty for a sub-field whose encoding has
-    /// none.
-    pub default: Box<[u8]>,
+    /// The encoded default value, which is not stored. None for a sub-field whose encoding has
+    /// none, and if the encoding is not registered.
+    pub default: Option<Box<[u8]>>,
     /// The options of a reference.
     pub reference: Option<ReferenceInfo>,
     /// The identifiers of an enum or enum array.
     pub identifiers: Option<Arc<[String]>>,
+}
+
+impl ResolvedSimple {
+    /// Whether these bytes are the default value.
+    pub fn is_default(&self, bytes: &[u8]) -> bool {
+        self.default.as_deref() == Some(bytes)
+    }
+
+    /// Whether the encoding is not registered, so that values are carried as bytes nobody can
+    /// interpret ([`UnknownEncodings::Carry`](super::UnknownEncodings::Carry)).
+    pub fn is_opaque(&self) -> bool {
+        matches!(self.encoding.kind(), EncodingKind::Unknown)
+    }
 }
 
 /// The options of a reference.

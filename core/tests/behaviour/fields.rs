@@ -271,7 +271,7 @@ fn known_fields_are_read_by_one_get_and_objects_by_one_scan() {
     let tx = world.foo();
     let (data, cost) = world.cost(|| tx.load(foo_id(1), Migrate::Yes).unwrap());
     assert_eq!((cost.gets, cost.seeks, cost.steps), (0, 1, 4), "own pair, i, s, c");
-    assert_eq!(data.simple(field), [0x84]);
+    assert_eq!(data.simple(field).unwrap(), [0x84]);
     let (_, cost) = world.cost(|| get(&tx, "i"));
     assert_eq!(cost.gets, 1, "a loaded object is known");
 }

@@ -22,5 +22,6 @@ mod maps;
 mod paths;
 mod random_objects;
 mod sets;
+mod unknown_encodings;
 mod unreference;
 mod view_costs;

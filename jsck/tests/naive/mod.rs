@@ -121,17 +121,17 @@ fn one_field(
     match &field.kind {
         ResolvedKind::Simple(simple) => {
             let value = match own.get(&[][..]) {
-                None => simple.default.to_vec(),
+                None => simple.default.clone()?.into_vec(),
                 Some(bytes) => {
                     let value = canonical(field, bytes, ids)?;
-                    if *value == *simple.default {
+                    if simple.is_default(&value) {
                         return None;
                     }
                     value
                 }
             };
             index(field, &[&value, id.as_bytes()]);
-            if *value != *simple.default {
+            if !simple.is_default(&value) {
                 expected.insert(key(&[]), value.clone());
             }
             (own.len() <= 1 && own.keys().all(Vec::is_empty)).then_some(Some(value))
