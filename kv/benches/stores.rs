@@ -1,27 +1,30 @@
-//! Stores of a million pairs, keys of 16 and values of 100 bytes; LMDB beside the same work done by
-//! hand on heed. Prints the ratios of the medians at the end.
+//! Stores of a million pairs, keys of 16 and values of 100 bytes: LMDB beside the same work done by
+//! hand on heed, and the memory store on one thread and on two.
 //!
-//! `cargo bench -p permazen-kv --bench stores`, with `-- lmdb` for LMDB alone.
+//! `cargo bench -p permazen-kv --bench stores`, with `-- lmdb` or `-- memory` for one of them.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod rounds;
+
+use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::memory::MemoryStore;
-use permazen_kv::{
-    Direction, Durability, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, TxOptions,
-};
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use rounds::{header, median, row, timed};
 
 const PAIRS: u64 = 1_000_000;
+/// Operations of one round.
 const BATCH: u64 = 10_000;
+const VALUE: [u8; 100] = [7; 100];
 
 /// The key with number `n`: the numbers in an order that looks random.
 fn key(n: u64) -> [u8; 16] {
@@ -37,236 +40,329 @@ fn sorted_keys() -> Vec<[u8; 16]> {
     keys
 }
 
-/// Keys that are there, in random order, without end.
-struct Picks(StdRng);
+/// Keys that are there, in random order.
+fn picks(round: u64) -> Vec<[u8; 16]> {
+    let mut random = StdRng::seed_from_u64(round);
+    (0..BATCH).map(|_| key(random.random_range(0..PAIRS))).collect()
+}
 
-impl Picks {
-    fn new() -> Self {
-        Picks(StdRng::seed_from_u64(7))
-    }
+/// Keys that are not there.
+fn new_keys(round: u64) -> Vec<[u8; 16]> {
+    (0..BATCH).map(|n| key(PAIRS + round * BATCH + n)).collect()
+}
 
-    fn next(&mut self) -> [u8; 16] {
-        key(self.0.random_range(0..PAIRS))
+/// Gives each round its own keys, the same to both sides.
+struct Keys {
+    round: u64,
+    make: fn(u64) -> Vec<[u8; 16]>,
+}
+
+impl Keys {
+    fn next(&mut self) -> Vec<[u8; 16]> {
+        self.round += 1;
+        (self.make)(self.round)
     }
 }
 
-type Raw = (Env<WithoutTls>, Database<'static, Bytes, Bytes>);
-
-fn raw(path: &Path) -> Raw {
-    std::fs::create_dir_all(path).unwrap();
-    let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.map_size(1 << 40).max_dbs(1).max_readers(1022);
-    // SAFETY: The directory is new and nobody else's.
-    #[allow(unsafe_code)]
-    let env = unsafe { options.flags(EnvFlags::NO_SYNC).open(path).unwrap() };
-    let txn = env.write_txn().unwrap();
-    let pairs = env
-        .create_databases_and_commit(txn, |opener, txn| {
-            opener.create_database(txn, Some("pairs")).map(CommitOrAbort::<_, ()>::Commit)
-        })
-        .unwrap()
-        .unwrap_commit();
-    (env, pairs)
+fn keys(make: fn(u64) -> Vec<[u8; 16]>) -> [Keys; 2] {
+    [Keys { round: 0, make }, Keys { round: 0, make }]
 }
 
-fn lmdb(c: &mut Criterion) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = LmdbStore::builder()
-        .create(true)
-        .durability(Durability::MayLoseEverything)
-        .open(directory.path().join("store"))
-        .unwrap();
-    let (env, pairs) = raw(&directory.path().join("raw"));
-    let value = [7; 100];
+/// Times what is done with the keys of a round.
+fn with(keys: &mut Keys, body: impl FnOnce(&[[u8; 16]])) -> Duration {
+    let keys = keys.next();
+    timed(|| body(&keys))
+}
+
+/// An environment used by hand.
+struct Raw {
+    env: Env<WithoutTls>,
+    pairs: Database<'static, Bytes, Bytes>,
+    /// Bytes before each key: one zero byte, as the file format of the store has it, or none.
+    zeros: usize,
+}
+
+impl Raw {
+    fn new(path: &Path, flags: EnvFlags, zeros: usize) -> Raw {
+        std::fs::create_dir_all(path).unwrap();
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(1 << 40).max_dbs(1).max_readers(1022);
+        // SAFETY: The directory is new and nobody else's.
+        #[allow(unsafe_code)]
+        let env = unsafe { options.flags(flags).open(path).unwrap() };
+        let txn = env.write_txn().unwrap();
+        let pairs = env
+            .create_databases_and_commit(txn, |opener, txn| {
+                opener.create_database(txn, Some("pairs")).map(CommitOrAbort::<_, ()>::Commit)
+            })
+            .unwrap()
+            .unwrap_commit();
+        Raw { env, pairs, zeros }
+    }
+
+    fn put_all(&self, txn: &mut RwTxn<'_>, keys: &[[u8; 16]]) {
+        for key in keys {
+            let mut stored = [0; 17];
+            stored[self.zeros..][..16].copy_from_slice(key);
+            self.pairs.put(txn, &stored[..16 + self.zeros], &VALUE).unwrap();
+        }
+    }
+
+    fn commit_all(&self, keys: &[[u8; 16]]) {
+        let mut txn = self.env.write_txn().unwrap();
+        self.put_all(&mut txn, keys);
+        txn.commit().unwrap();
+    }
+
+    fn get_all(&self, txn: &RoTxn<'_, WithoutTls>, keys: &[[u8; 16]]) {
+        for key in keys {
+            let mut stored = [0; 17];
+            stored[self.zeros..][..16].copy_from_slice(key);
+            black_box(self.pairs.get(txn, &stored[..16 + self.zeros]).unwrap().unwrap().len());
+        }
+    }
+
+    fn seek_all(&self, txn: &RoTxn<'_, WithoutTls>, keys: &[[u8; 16]]) {
+        for key in keys {
+            let mut stored = [0; 17];
+            stored[self.zeros..][..16].copy_from_slice(key);
+            let min = &stored[..16 + self.zeros];
+            let range = self.pairs.range(txn, &(Bound::Included(min), Bound::Unbounded)).unwrap();
+            let pairs = range.take(10).map(|pair| pair.unwrap());
+            black_box(pairs.map(|(k, v)| k.len() + v.len()).sum::<usize>());
+        }
+    }
+
+    fn scan_all(&self, txn: &RoTxn<'_, WithoutTls>) {
+        let pairs = self.pairs.iter(txn).unwrap().map(|pair| pair.unwrap());
+        black_box(pairs.map(|(k, v)| k.len() + v.len()).sum::<usize>());
+    }
+}
+
+fn put_all(tx: &mut dyn KvTransaction, keys: &[[u8; 16]]) {
+    keys.iter().for_each(|key| tx.put(key, &VALUE).unwrap());
+}
+
+fn commit_all(store: &dyn KvDatabase, keys: &[[u8; 16]]) {
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    let mut txn = env.write_txn().unwrap();
-    for key in sorted_keys() {
-        tx.put(&key, &value).unwrap();
-        pairs.put(&mut txn, &key, &value).unwrap();
+    put_all(&mut *tx, keys);
+    tx.commit().unwrap();
+}
+
+fn get_all(tx: &dyn KvTransaction, keys: &[[u8; 16]]) {
+    for key in keys {
+        black_box(tx.get(key).unwrap().unwrap().len());
     }
-    tx.commit().unwrap();
-    txn.commit().unwrap();
-
-    let tx: Box<dyn KvTransaction + Send> = store.begin(&TxOptions::reading()).unwrap();
-    let txn = env.read_txn().unwrap();
-
-    let mut group = c.benchmark_group("lmdb get");
-    let mut picks = Picks::new();
-    group.bench_function("store", |b| {
-        b.iter(|| black_box(tx.get(&picks.next()).unwrap().unwrap().len()));
-    });
-    let mut picks = Picks::new();
-    group.bench_function("by hand", |b| {
-        b.iter(|| black_box(pairs.get(&txn, &picks.next()).unwrap().unwrap().len()));
-    });
-    group.finish();
-
-    let mut group = c.benchmark_group("lmdb seek and 10 steps");
-    let mut picks = Picks::new();
-    group.bench_function("store", |b| {
-        b.iter(|| {
-            let min = picks.next();
-            let scan = tx.scan(KeySpan::new(&min, None), Direction::Forward).unwrap();
-            scan.take(10).map(|pair| pair.unwrap()).map(|(k, v)| k.len() + v.len()).sum::<usize>()
-        });
-    });
-    let mut picks = Picks::new();
-    group.bench_function("by hand", |b| {
-        b.iter(|| {
-            let min = picks.next();
-            let range = pairs.range(&txn, &(Bound::Included(&min[..]), Bound::Unbounded)).unwrap();
-            range.take(10).map(|pair| pair.unwrap()).map(|(k, v)| k.len() + v.len()).sum::<usize>()
-        });
-    });
-    group.finish();
-
-    let mut group = c.benchmark_group("lmdb full scan");
-    group.sample_size(20).throughput(Throughput::Elements(PAIRS));
-    group.bench_function("store", |b| {
-        b.iter(|| {
-            let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
-            scan.map(|pair| pair.unwrap()).map(|(k, v)| k.len() + v.len()).sum::<usize>()
-        });
-    });
-    group.bench_function("by hand", |b| {
-        b.iter(|| {
-            let iter = pairs.iter(&txn).unwrap();
-            iter.map(|pair| pair.unwrap()).map(|(k, v)| k.len() + v.len()).sum::<usize>()
-        });
-    });
-    group.finish();
-    drop((tx, txn));
-
-    let mut group = c.benchmark_group("lmdb 10,000 puts and commit");
-    group.sample_size(20).throughput(Throughput::Elements(BATCH));
-    let mut picks = Picks::new();
-    group.bench_function("store", |b| {
-        b.iter(|| {
-            let mut tx = store.begin(&TxOptions::writing()).unwrap();
-            (0..BATCH).for_each(|_| tx.put(&picks.next(), &value).unwrap());
-            tx.commit().unwrap();
-        });
-    });
-    let mut picks = Picks::new();
-    group.bench_function("by hand", |b| {
-        b.iter(|| {
-            let mut txn = env.write_txn().unwrap();
-            (0..BATCH).for_each(|_| pairs.put(&mut txn, &picks.next(), &value).unwrap());
-            txn.commit().unwrap();
-        });
-    });
-    group.finish();
-
-    let mut group = c.benchmark_group("lmdb one put and commit without sync");
-    let mut picks = Picks::new();
-    group.bench_function("store", |b| {
-        b.iter(|| {
-            let mut tx = store.begin(&TxOptions::writing()).unwrap();
-            tx.put(&picks.next(), &value).unwrap();
-            tx.commit().unwrap();
-        });
-    });
-    let mut picks = Picks::new();
-    group.bench_function("by hand", |b| {
-        b.iter(|| {
-            let mut txn = env.write_txn().unwrap();
-            pairs.put(&mut txn, &picks.next(), &value).unwrap();
-            txn.commit().unwrap();
-        });
-    });
-    group.finish();
 }
 
-/// Gets on several threads at once; the time is that of one get on one thread.
-fn get_on_threads(group: &mut BenchmarkGroup<'_, WallTime>, store: &MemoryStore, threads: u64) {
-    group.bench_function(format!("{threads}"), |b| {
-        b.iter_custom(|gets| {
-            let slowest = std::thread::scope(|scope| {
-                let running: Vec<_> = (0..threads)
-                    .map(|thread| {
-                        scope.spawn(move || {
-                            let mut picks = Picks(StdRng::seed_from_u64(thread));
-                            let tx = store.begin(&TxOptions::reading()).unwrap();
-                            let start = Instant::now();
-                            for _ in 0..gets {
-                                black_box(tx.get(&picks.next()).unwrap().unwrap().len());
-                            }
-                            start.elapsed()
-                        })
-                    })
-                    .collect();
-                running.into_iter().map(|thread| thread.join().unwrap()).max()
-            });
-            slowest.unwrap_or(Duration::ZERO)
-        });
-    });
+fn visit_all(tx: &dyn KvTransaction) {
+    let mut bytes = 0;
+    tx.visit(KeySpan::FULL, Direction::Forward, &mut |key, value| {
+        bytes += key.len() + value.len();
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    black_box(bytes);
 }
 
-fn memory(c: &mut Criterion) {
-    let store = MemoryStore::new();
-    let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    sorted_keys().iter().for_each(|key| tx.put(key, &[7; 100]).unwrap());
-    tx.commit().unwrap();
+fn lmdb() {
+    for (zeros, title) in [
+        (1, "LMDB, 1,000,000 pairs of 16 and 100 bytes, by hand with the same keys in the file"),
+        (0, "the same, by hand with the keys as they are, which are shorter by a byte"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let unsynced = Durability::MayLoseEverything;
+        let builder = LmdbStore::builder().create(true).durability(unsynced);
+        let store = builder.open(directory.path().join("store")).unwrap();
+        let raw = Raw::new(&directory.path().join("raw"), EnvFlags::NO_SYNC, zeros);
+        let keys = sorted_keys();
+        commit_all(&store, &keys);
+        raw.commit_all(&keys);
+        header(title, "store", "by hand");
+        reads(&store, &raw);
+        writes(&store, &raw);
+        durable_commits(directory.path(), zeros);
+    }
+}
 
-    let mut group = c.benchmark_group("memory get, threads");
-    get_on_threads(&mut group, &store, 1);
-    get_on_threads(&mut group, &store, 2);
-    group.finish();
-
-    let mut group = c.benchmark_group("memory");
-    group.sample_size(20).throughput(Throughput::Elements(PAIRS));
+fn reads(store: &LmdbStore, raw: &Raw) {
     let tx = store.begin(&TxOptions::reading()).unwrap();
-    group.bench_function("full scan", |b| {
-        b.iter(|| {
-            let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
-            scan.map(|pair| pair.unwrap()).map(|(k, v)| k.len() + v.len()).sum::<usize>()
-        });
-    });
-    drop(tx);
-    group.throughput(Throughput::Elements(BATCH));
-    let mut picks = Picks::new();
-    group.bench_function("10,000 puts and commit", |b| {
-        b.iter(|| {
-            let mut tx = store.begin(&TxOptions::writing()).unwrap();
-            (0..BATCH).for_each(|_| tx.put(&picks.next(), &[8; 100]).unwrap());
-            tx.commit().unwrap();
-        });
-    });
-    group.finish();
+    let txn = raw.env.read_txn().unwrap();
+    let [mut ours, mut theirs] = keys(picks);
+    row(
+        "get",
+        BATCH,
+        Some(1.15),
+        || with(&mut ours, |keys| get_all(&*tx, keys)),
+        || with(&mut theirs, |keys| raw.get_all(&txn, keys)),
+    );
+    let [mut ours, mut theirs] = keys(picks);
+    let visit_ten = |min: &[u8]| {
+        let (mut bytes, mut left) = (0, 10);
+        tx.visit(KeySpan::new(min, None), Direction::Forward, &mut |key, value| {
+            bytes += key.len() + value.len();
+            left -= 1;
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .unwrap();
+        black_box(bytes);
+    };
+    row(
+        "seek and 10 steps, visit",
+        BATCH,
+        Some(1.15),
+        || with(&mut ours, |keys| keys.iter().for_each(|key| visit_ten(key))),
+        || with(&mut theirs, |keys| raw.seek_all(&txn, keys)),
+    );
+    let [mut ours, mut theirs] = keys(picks);
+    let scan_ten = |min: &[u8]| {
+        let scan = tx.scan(KeySpan::new(min, None), Direction::Forward).unwrap();
+        let pairs = scan.take(10).map(|pair| pair.unwrap());
+        black_box(pairs.map(|(k, v)| k.len() + v.len()).sum::<usize>());
+    };
+    row(
+        "seek and 10 steps, scan",
+        BATCH,
+        Some(1.15),
+        || with(&mut ours, |keys| keys.iter().for_each(|key| scan_ten(key))),
+        || with(&mut theirs, |keys| raw.seek_all(&txn, keys)),
+    );
+    row(
+        "full scan, visit",
+        PAIRS,
+        Some(1.2),
+        || timed(|| visit_all(&*tx)),
+        || timed(|| raw.scan_all(&txn)),
+    );
+    row(
+        "full scan, scan",
+        PAIRS,
+        Some(1.2),
+        || {
+            timed(|| {
+                let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+                let pairs = scan.map(|pair| pair.unwrap());
+                black_box(pairs.map(|(k, v)| k.len() + v.len()).sum::<usize>());
+            })
+        },
+        || timed(|| raw.scan_all(&txn)),
+    );
 }
 
-/// The median in nanoseconds that criterion has noted for a benchmark.
-fn median(group: &str, name: &str) -> Option<f64> {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "../target".to_owned());
-    let group = group.replace(' ', "_").replace(',', "");
-    let estimates = [group.clone(), group.replace('_', " ")].into_iter().find_map(|group| {
-        let path = Path::new(&target).join("criterion").join(group).join(name);
-        std::fs::read(path.join("new/estimates.json")).ok()
-    })?;
-    let estimates: serde_json::Value = serde_json::from_slice(&estimates).ok()?;
-    estimates["median"]["point_estimate"].as_f64()
+fn writes(store: &LmdbStore, raw: &Raw) {
+    for (name, make) in [
+        ("put, 10,000 replaced and commit", picks as fn(u64) -> _),
+        ("put, 10,000 new and commit", new_keys),
+    ] {
+        let [mut ours, mut theirs] = keys(make);
+        row(
+            name,
+            BATCH,
+            Some(1.15),
+            || with(&mut ours, |keys| commit_all(store, keys)),
+            || with(&mut theirs, |keys| raw.commit_all(keys)),
+        );
+    }
+}
+
+/// Commits of one put each that reach the disk, on small stores.
+fn durable_commits(directory: &Path, zeros: usize) {
+    const COMMITS: u64 = 10;
+    let store = LmdbStore::builder().create(true).open(directory.join("durable")).unwrap();
+    let raw = Raw::new(&directory.join("durable-raw"), EnvFlags::empty(), zeros);
+    commit_all(&store, &picks(0));
+    raw.commit_all(&picks(0));
+    let [mut ours, mut theirs] = keys(picks);
+    row(
+        "one put and durable commit",
+        COMMITS,
+        None,
+        || {
+            with(&mut ours, |keys| {
+                keys.chunks(1).take(COMMITS as usize).for_each(|key| commit_all(&store, key));
+            })
+        },
+        || {
+            with(&mut theirs, |keys| {
+                keys.chunks(1).take(COMMITS as usize).for_each(|key| raw.commit_all(key));
+            })
+        },
+    );
+}
+
+/// Gets on several threads at once; returns how long the slowest took for all of its own.
+fn get_on_threads(store: &MemoryStore, threads: u64) -> Duration {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|thread| {
+                let keys = picks(thread);
+                scope.spawn(move || {
+                    let tx = store.begin(&TxOptions::reading()).unwrap();
+                    let start = Instant::now();
+                    for _ in 0..10 {
+                        for key in &keys {
+                            black_box(tx.get(key).unwrap().unwrap().len());
+                        }
+                    }
+                    start.elapsed()
+                })
+            })
+            .collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
+    })
+}
+
+fn memory() {
+    let store = MemoryStore::new();
+    let all = sorted_keys();
+    commit_all(&store, &all);
+    let mut map: BTreeMap<Vec<u8>, Vec<u8>> =
+        all.iter().map(|key| (key.to_vec(), VALUE.to_vec())).collect();
+
+    header("memory, 1,000,000 pairs of 16 and 100 bytes", "store", "BTreeMap");
+    let tx = store.begin(&TxOptions::reading()).unwrap();
+    let [mut ours, mut theirs] = keys(picks);
+    let get_from_map = |key: &[u8]| {
+        black_box(map.get(key).unwrap().len());
+    };
+    row(
+        "get",
+        BATCH,
+        None,
+        || with(&mut ours, |keys| get_all(&*tx, keys)),
+        || with(&mut theirs, |keys| keys.iter().for_each(|key| get_from_map(key))),
+    );
+    let scan_map = || {
+        black_box(map.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>());
+    };
+    row("full scan, visit", PAIRS, None, || timed(|| visit_all(&*tx)), || timed(scan_map));
+    drop(tx);
+    let [mut ours, mut theirs] = keys(picks);
+    let mut put_into_map = |keys: &[[u8; 16]]| {
+        keys.iter().for_each(|key| drop(map.insert(key.to_vec(), VALUE.to_vec())));
+    };
+    row(
+        "10,000 puts and commit",
+        BATCH,
+        None,
+        || with(&mut ours, |keys| commit_all(&store, keys)),
+        || with(&mut theirs, |keys| put_into_map(keys)),
+    );
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..21 {
+        one.push(get_on_threads(&store, 1));
+        two.push(get_on_threads(&store, 2));
+    }
+    let ratio = 2.0 * median(one).as_secs_f64() / median(two).as_secs_f64();
+    println!("two threads do {ratio:.2} times the gets of one in the same time");
 }
 
 fn main() {
-    let mut criterion = Criterion::default().configure_from_args();
-    lmdb(&mut criterion);
-    memory(&mut criterion);
-    criterion.final_summary();
-    println!("\nmedians, store : by hand");
-    for group in [
-        "lmdb get",
-        "lmdb seek and 10 steps",
-        "lmdb full scan",
-        "lmdb 10,000 puts and commit",
-        "lmdb one put and commit without sync",
-    ] {
-        if let (Some(store), Some(hand)) = (median(group, "store"), median(group, "by hand")) {
-            println!("{group:38} {store:12.0} ns : {hand:12.0} ns = {:.3}", store / hand);
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    for (name, run) in [("lmdb", lmdb as fn()), ("memory", memory)] {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            run();
         }
-    }
-    if let (Some(one), Some(two)) =
-        (median("memory get, threads", "1"), median("memory get, threads", "2"))
-    {
-        println!("memory: two threads do {:.2} times the gets of one", 2.0 * one / two);
     }
 }

@@ -7,10 +7,14 @@ use crate::{KeySpan, KvError, Result};
 /// The longest key the file can hold, without the zero byte before it.
 pub(super) const MAX_KEY: usize = 510;
 
-/// A key with its zero byte, on the stack.
-pub(super) struct StoredKey {
-    bytes: [u8; MAX_KEY + 2],
-    len: usize,
+/// Stored keys of up to this many bytes lie on the stack; making more room than most keys need would
+/// cost more than the search for them in a small environment.
+const SHORT: usize = 128;
+
+/// A key with its zero byte.
+pub(super) enum StoredKey {
+    Short { bytes: [u8; SHORT], len: usize },
+    Long(Box<[u8]>),
 }
 
 impl StoredKey {
@@ -18,6 +22,7 @@ impl StoredKey {
     ///
     /// # Errors
     /// [`KvError::KeyTooLong`]
+    #[inline]
     pub(super) fn new(key: &[u8]) -> Result<Self> {
         StoredKey::fitting(key).ok_or_else(|| KvError::key_too_long(key, MAX_KEY))
     }
@@ -25,18 +30,35 @@ impl StoredKey {
     /// The stored form of `key` if there can be one.
     #[inline]
     pub(super) fn fitting(key: &[u8]) -> Option<Self> {
-        let mut stored = StoredKey { bytes: [0; MAX_KEY + 2], len: key.len() + 1 };
-        if key.len() > MAX_KEY {
-            return None;
+        if key.len() > MAX_KEY { None } else { Some(StoredKey::cut(key)) }
+    }
+
+    /// The stored form of `key` without what is too much of it.
+    #[inline]
+    fn cut(key: &[u8]) -> Self {
+        let mut bytes = [0; SHORT];
+        let len = key.len() + 1;
+        match bytes.get_mut(1..len) {
+            Some(room) => {
+                room.copy_from_slice(key);
+                StoredKey::Short { bytes, len }
+            }
+            None => StoredKey::long(key.get(..MAX_KEY).unwrap_or(key)),
         }
-        stored.bytes.get_mut(1..stored.len)?.copy_from_slice(key);
-        Some(stored)
+    }
+
+    #[cold]
+    fn long(key: &[u8]) -> Self {
+        StoredKey::Long([&[0], key].concat().into())
     }
 
     /// The bytes to look for in the file.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+        match self {
+            StoredKey::Short { bytes, len } => bytes.get(..*len).unwrap_or(bytes),
+            StoredKey::Long(bytes) => bytes,
+        }
     }
 }
 
@@ -52,9 +74,7 @@ pub(super) struct StoredBound {
 
 impl StoredBound {
     pub(super) fn new(bound: &[u8]) -> Self {
-        let head = bound.get(..MAX_KEY).unwrap_or(bound);
-        let key = StoredKey::fitting(head).unwrap_or(StoredKey { bytes: [0; MAX_KEY + 2], len: 1 });
-        StoredBound { key, cut: head.len() < bound.len() }
+        StoredBound { key: StoredKey::cut(bound), cut: bound.len() > MAX_KEY }
     }
 
     /// As the inclusive lower end.
@@ -99,7 +119,10 @@ mod tests {
         assert_eq!(StoredKey::new(&[]).unwrap().bytes(), [0]);
         assert_eq!(StoredKey::new(&[0x80]).unwrap().bytes(), [0, 0x80]);
         assert_eq!(StoredKey::new(&[0xff, 0xff]).unwrap().bytes(), [0, 0xff, 0xff]);
-        assert_eq!(StoredKey::new(&[7; 510]).unwrap().bytes().len(), 511);
+        for len in [126, 127, 128, 510] {
+            let key: Vec<u8> = (0..len).map(|at| at as u8 ^ 0x55).collect();
+            assert_eq!(StoredKey::new(&key).unwrap().bytes(), [&[0], &key[..]].concat());
+        }
         assert!(matches!(
             StoredKey::new(&[7; 511]),
             Err(KvError::KeyTooLong { len: 511, max: 510, .. })
