@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use crate::conflict::find_difference;
 use crate::overlay::MutableView;
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvDatabase, KvError, KvRead, KvWrite, Pair,
-    Result, Scan, SharedRead, TxOptions, Writes,
+    Result, Scan, SharedRead, TxOptions, Visitor, Writes,
 };
 
 /// A private copy of a database that can be read and changed for as long as one likes, and then
@@ -70,17 +71,7 @@ impl Branch {
     /// The first difference between what was read in this branch and what `current` holds in its
     /// place. Costs a scan of both over everything that was read.
     pub fn conflict_with(&self, current: &dyn KvRead) -> Result<Option<Conflict>> {
-        let reads = self.view.reads();
-        for span in reads.iter() {
-            let conflict = match span.is_single_key() {
-                true => compare_key(self.view.base(), current, span.min)?,
-                false => compare(self.view.base(), current, span)?,
-            };
-            if conflict.is_some() {
-                return Ok(conflict);
-            }
-        }
-        Ok(None)
+        find_difference(&self.view.reads(), self.view.base(), current)
     }
 
     /// Makes the changes in `db`, in one transaction, if what was read is still the same there.
@@ -107,40 +98,6 @@ impl Branch {
     }
 }
 
-fn read_write(key: &[u8]) -> Option<Conflict> {
-    Some(Conflict::ReadWrite(key.to_vec().into()))
-}
-
-fn read_remove(key: &[u8]) -> Option<Conflict> {
-    let max = Some(crate::key::next_key(key).into());
-    Some(Conflict::ReadRemove { min: key.to_vec().into(), max })
-}
-
-fn compare_key(old: &dyn KvRead, new: &dyn KvRead, key: &[u8]) -> Result<Option<Conflict>> {
-    Ok(match (old.get(key)?, new.get(key)?) {
-        (old, new) if old == new => None,
-        (Some(_), None) => read_remove(key),
-        _ => read_write(key),
-    })
-}
-
-fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Option<Conflict>> {
-    let mut new = new.scan(span, Direction::Forward)?;
-    for pair in old.scan(span, Direction::Forward)? {
-        let (old_key, old_value) = pair?;
-        let Some((new_key, new_value)) = new.next().transpose()? else {
-            return Ok(read_remove(&old_key));
-        };
-        if old_key < new_key {
-            return Ok(read_remove(&old_key));
-        }
-        if old_key > new_key || old_value != new_value {
-            return Ok(read_write(&new_key));
-        }
-    }
-    Ok(new.next().transpose()?.and_then(|(key, _)| read_write(&key)))
-}
-
 impl KvRead for Branch {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.view.get(key)
@@ -148,6 +105,15 @@ impl KvRead for Branch {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.view.scan(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.view.visit(span, direction, visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use crate::{Conflict, KeyRanges, KeySpan, Writes};
+use crate::{Conflict, Direction, KeyRanges, KeySpan, KvRead, Result, Writes};
 
 /// The first conflict between what a transaction read and what another one, committed after the
 /// first began, wrote: removes come before puts, puts before adjusts.
@@ -58,4 +58,53 @@ fn read_keys<'a, V>(
         map.range::<[u8], _>(bounds).map(|(key, _)| &key[..])
     };
     Box::new(reads.iter().flat_map(keys_in))
+}
+
+/// The first difference between what `reads` cover in `old` and in `new`, by value. Costs a scan of
+/// both over everything read. (kv §8.5)
+pub(crate) fn find_difference(
+    reads: &KeyRanges,
+    old: &dyn KvRead,
+    new: &dyn KvRead,
+) -> Result<Option<Conflict>> {
+    for span in reads.iter() {
+        let conflict = match span.is_single_key() {
+            true => compare_key(old, new, span.min)?,
+            false => compare(old, new, span)?,
+        };
+        if conflict.is_some() {
+            return Ok(conflict);
+        }
+    }
+    Ok(None)
+}
+
+fn read_remove(key: &[u8]) -> Conflict {
+    let max = Some(crate::key::next_key(key).into());
+    Conflict::ReadRemove { min: key.to_vec().into(), max }
+}
+
+fn compare_key(old: &dyn KvRead, new: &dyn KvRead, key: &[u8]) -> Result<Option<Conflict>> {
+    Ok(match (old.get(key)?, new.get(key)?) {
+        (old, new) if old == new => None,
+        (Some(_), None) => Some(read_remove(key)),
+        _ => Some(read_write(key)),
+    })
+}
+
+fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Option<Conflict>> {
+    let mut new = new.scan(span, Direction::Forward)?;
+    for pair in old.scan(span, Direction::Forward)? {
+        let (old_key, old_value) = pair?;
+        let Some((new_key, new_value)) = new.next().transpose()? else {
+            return Ok(Some(read_remove(&old_key)));
+        };
+        if old_key < new_key {
+            return Ok(Some(read_remove(&old_key)));
+        }
+        if old_key > new_key || old_value != new_value {
+            return Ok(Some(read_write(&new_key)));
+        }
+    }
+    Ok(new.next().transpose()?.map(|(key, _)| read_write(&key)))
 }

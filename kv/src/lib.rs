@@ -6,6 +6,7 @@
 
 mod atomic;
 mod branch;
+mod changes;
 mod codec;
 mod conflict;
 mod deadline;
@@ -17,8 +18,6 @@ mod ranges;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod read_transaction;
 mod retry;
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
-mod scratch;
 mod span;
 mod store;
 mod walker;
@@ -44,8 +43,9 @@ pub mod testsuite;
 #[cfg(feature = "xml")]
 pub mod xml;
 
-pub use atomic::AtomicKvStore;
+pub use atomic::{AtomicKvStore, ContentCheck};
 pub use branch::{Branch, MergeError};
+pub use changes::{Change, Changes, PairList, encode_pairs};
 pub use conflict::{find_conflict, find_conflicts};
 pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};

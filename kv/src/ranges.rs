@@ -255,23 +255,31 @@ impl KeyRanges {
         Ok(ranges)
     }
 
-    pub(crate) fn read(input: &mut Input<'_>) -> Result<KeyRanges> {
+    fn read(input: &mut Input<'_>) -> Result<KeyRanges> {
         let mut bounds: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
-        let mut previous: Option<Option<Vec<u8>>> = None;
         for _ in 0..input.count()? {
-            let min = input.item(previous.as_ref().and_then(Option::as_deref))?;
-            if previous.as_ref().is_some_and(|end| end.as_ref().is_none_or(|end| min <= *end)) {
-                return Err(input.error("ranges are not ascending, or touch"));
-            }
-            let max = input.item(Some(&min))?;
-            if max < min {
-                return Err(input.error("a range ends before it starts"));
-            }
-            let max = (max > min).then_some(max);
-            previous = Some(max.clone());
+            let previous = bounds.last_key_value().map(|(_, max)| max);
+            let (min, max) = Self::read_range(input, previous)?;
             bounds.insert(min, max);
         }
         Ok(KeyRanges { bounds })
+    }
+
+    /// Reads a range of a serialized set; `previous` is the end of the one before it, if there is one.
+    pub(crate) fn read_range(
+        input: &mut Input<'_>,
+        previous: Option<&Option<Vec<u8>>>,
+    ) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+        let min = input.item(previous.and_then(Option::as_deref))?;
+        if previous.is_some_and(|end| end.as_ref().is_none_or(|end| min <= *end)) {
+            return Err(input.error("ranges are not ascending, or touch"));
+        }
+        let max = input.item(Some(&min))?;
+        if max < min {
+            return Err(input.error("a range ends before it starts"));
+        }
+        let max = (max > min).then_some(max);
+        Ok((min, max))
     }
 
     /// The parts of `span` that are in the set, in ascending order.

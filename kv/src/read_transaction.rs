@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::deadline::Deadline;
-use crate::scratch::Scratch;
+use crate::overlay::MutableView;
 use crate::{
-    Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Visitor,
+    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
+    TxOptions, Visitor,
 };
 
 /// One state of a store.
@@ -22,39 +22,42 @@ pub(crate) trait View: KvRead + Send + Sync + 'static {
 }
 
 /// A transaction that reads one state; what it writes stays in memory. Costs nothing beyond the
-/// view as long as nothing is written.
+/// state as long as nothing is written.
 pub(crate) struct ReadTransaction<V> {
-    view: Arc<V>,
-    /// What was written, once something was.
-    scratch: Option<Arc<Scratch>>,
+    base: Arc<V>,
+    /// The state with what was written, once something was.
+    written: Option<Box<MutableView<Arc<V>>>>,
     deadline: Deadline,
 }
 
 impl<V: View> ReadTransaction<V> {
     pub(crate) fn new(view: V, options: &TxOptions) -> Self {
         let deadline = Deadline::new(options.timeout);
-        ReadTransaction { view: Arc::new(view), scratch: None, deadline }
+        ReadTransaction { base: Arc::new(view), written: None, deadline }
     }
 
-    fn scratch(&mut self) -> &mut Scratch {
-        Arc::make_mut(self.scratch.get_or_insert_default())
+    fn writing(&mut self) -> Result<&mut MutableView<Arc<V>>> {
+        self.deadline.check()?;
+        let base = &self.base;
+        let untracked = || Box::new(MutableView::untracked(Arc::clone(base)));
+        Ok(self.written.get_or_insert_with(untracked))
     }
 }
 
 impl<V: View> KvRead for ReadTransaction<V> {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
         self.deadline.check()?;
-        match self.scratch.as_ref().and_then(|scratch| scratch.get(key)) {
-            Some(written) => Ok(written),
-            None => self.view.get(key),
+        match &self.written {
+            Some(written) => written.get(key),
+            None => self.base.get(key),
         }
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.scan(&*self.view, span, direction),
-            None => self.view.scan(span, direction),
+        match &self.written {
+            Some(written) => written.scan(span, direction),
+            None => self.base.scan(span, direction),
         }
     }
 
@@ -65,60 +68,48 @@ impl<V: View> KvRead for ReadTransaction<V> {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         self.deadline.check()?;
-        let Some(scratch) = &self.scratch else {
-            return self.view.visit(span, direction, visitor);
-        };
-        for pair in scratch.scan(&*self.view, span, direction)? {
-            let (key, value) = pair?;
-            if visitor(&key, &value).is_break() {
-                break;
-            }
+        match &self.written {
+            Some(written) => written.visit(span, direction, visitor),
+            None => self.base.visit(span, direction, visitor),
         }
-        Ok(())
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.at_least(&*self.view, min, max),
-            None => self.view.at_least(min, max),
+        match &self.written {
+            Some(written) => written.at_least(min, max),
+            None => self.base.at_least(min, max),
         }
     }
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         self.deadline.check()?;
-        match &self.scratch {
-            Some(scratch) => scratch.at_most(&*self.view, min, max),
-            None => self.view.at_most(min, max),
+        match &self.written {
+            Some(written) => written.at_most(min, max),
+            None => self.base.at_most(min, max),
         }
     }
 
     fn max_key_len(&self) -> usize {
-        self.view.max_key_len()
+        self.base.max_key_len()
     }
 }
 
 impl<V: View> KvWrite for ReadTransaction<V> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        if key.len() > self.view.max_key_len() {
-            return Err(KvError::key_too_long(key, self.view.max_key_len()));
-        }
-        self.scratch().put(key, value);
-        Ok(())
+        self.writing()?.put(key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        self.scratch().remove(key);
-        Ok(())
+        self.writing()?.remove(key)
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.deadline.check()?;
-        span.check()?;
-        let view = Arc::clone(&self.view);
-        self.scratch().remove_span(&*view, span)
+        self.writing()?.remove_span(span)
+    }
+
+    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        self.writing()?.adjust_counter(key, by)
     }
 }
 
@@ -137,18 +128,15 @@ impl<V: View> KvTransaction for ReadTransaction<V> {
     }
 
     fn version(&self) -> Option<u64> {
-        self.view.version()
+        self.base.version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {
         self.deadline.check()?;
-        self.view.share();
-        Ok(match &self.scratch {
-            Some(scratch) => {
-                let (base, scratch) = (Arc::clone(&self.view), Arc::clone(scratch));
-                Arc::new(Scratched { base, scratch })
-            }
-            None => Arc::clone(&self.view) as SharedRead,
+        self.base.share();
+        Ok(match &self.written {
+            Some(written) => Arc::new(written.copy_changes()),
+            None => Arc::clone(&self.base) as SharedRead,
         })
     }
 
@@ -157,24 +145,4 @@ impl<V: View> KvTransaction for ReadTransaction<V> {
     }
 
     fn rollback(self: Box<Self>) {}
-}
-
-/// A snapshot of a read-only transaction that had written something.
-struct Scratched<V> {
-    base: Arc<V>,
-    scratch: Arc<Scratch>,
-}
-
-impl<V: View> KvRead for Scratched<V> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.scratch.get(key).map_or_else(|| self.base.get(key), Ok)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.scratch.scan(&*self.base, span, direction)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.base.max_key_len()
-    }
 }

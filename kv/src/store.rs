@@ -253,7 +253,9 @@ pub trait KvTransaction: KvWrite {
     }
 
     /// Names the committed state this transaction reads: transactions of one store that give the same
-    /// number see the same pairs, before writes of their own. So several threads can read one state, each in a transaction of its own.
+    /// number see the same pairs, before writes of their own. So several threads can read one state,
+    /// each in a transaction of its own. A commit that puts or removes a pair adds one to the number;
+    /// one that finds nothing to change does not. Free.
     ///
     /// None where the store cannot tell.
     fn version(&self) -> Option<u64> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::codec::{self, Input};
-use crate::{KeyRanges, Result};
+use crate::codec;
+use crate::{Change, Changes, KeyRanges, Result};
 
 /// A set of changes to a store.
 ///
@@ -93,34 +93,23 @@ impl Writes {
         Ok(out)
     }
 
-    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it.
+    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it;
+    /// [`Changes`] reads it without holding all of it.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short, malformed
     /// or not in order.
     pub fn decode(input: &mut &[u8]) -> Result<Writes> {
-        let mut reader = Input::new(input, "a set of changes");
-        let removes = KeyRanges::read(&mut reader)?;
-        let puts = read_map(&mut reader, |reader| reader.item(None))?;
-        let adjusts = read_map(&mut reader, |reader| reader.long())?;
-        *input = reader.rest();
-        Ok(Writes { removes, puts, adjusts })
-    }
-}
-
-fn read_map<V>(
-    input: &mut Input<'_>,
-    value: impl Fn(&mut Input<'_>) -> Result<V>,
-) -> Result<BTreeMap<Vec<u8>, V>> {
-    let mut map: BTreeMap<Vec<u8>, V> = BTreeMap::new();
-    for _ in 0..input.count()? {
-        let previous = map.last_key_value().map(|(key, _)| &key[..]);
-        let key = input.item(previous)?;
-        if previous.is_some_and(|previous| *key <= *previous) {
-            return Err(input.error("keys are not ascending"));
+        let mut changes = Changes::new(input);
+        let mut writes = Writes::default();
+        for change in &mut changes {
+            match change? {
+                Change::Remove(range) => writes.removes.add(range.span()),
+                Change::Put { key, value } => drop(writes.puts.insert(key, value)),
+                Change::Adjust { key, by } => drop(writes.adjusts.insert(key, by)),
+            }
         }
-        let value = value(input)?;
-        map.insert(key, value);
+        *input = changes.rest();
+        Ok(writes)
     }
-    Ok(map)
 }

@@ -353,6 +353,106 @@ fn a_transaction_open_for_too_many_changes_is_refused() {
     assert_eq!(db.version(), 12);
 }
 
+/// Others write to the store below, where that numbers its versions.
+fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
+    let others = |values: &[(u8, i64)]| set(store, values);
+    set(db, &[(1, 1), (2, 1), (3, 1)]);
+
+    // What was read and then changed by others is a conflict, what was not is none.
+    let (mut reader, mut blind, mut elsewhere) = (writing(db), writing(db), writing(db));
+    get(&reader, 1);
+    get(&elsewhere, 2);
+    others(&[(1, 2)]);
+    put(&mut blind, 4, 1);
+    put(&mut elsewhere, 5, 1);
+    put(&mut reader, 6, 1);
+    blind.commit().unwrap();
+    elsewhere.commit().unwrap();
+    assert_conflict(reader.commit(), "read/write conflict at 01");
+    assert_eq!((current(db, 1), current(db, 5), current(db, 6)), (Some(2), Some(1), None));
+
+    // A transaction sees what others committed before it began.
+    others(&[(1, 3)]);
+    let mut later = writing(db);
+    assert_eq!(get(&later, 1), Some(3));
+    put(&mut later, 7, 1);
+    later.commit().unwrap();
+
+    // A phantom; and a value that changed and changed back is no conflict.
+    let (mut gap, mut back) = (writing(db), writing(db));
+    assert!(gap.at_least(&[100], None).unwrap().is_none());
+    get(&back, 1);
+    others(&[(1, 4), (101, 1)]);
+    others(&[(1, 3)]);
+    put(&mut back, 8, 1);
+    back.commit().unwrap();
+    put(&mut gap, 9, 1);
+    assert_conflict(gap.commit(), "read/write conflict at 65");
+
+    // A commit that changes nothing does not hide what others write after it.
+    let mut reader = writing(db);
+    get(&reader, 1);
+    let mut nothing = writing(db);
+    nothing.remove(&[200]).unwrap();
+    nothing.adjust_counter(&[201], 5).unwrap();
+    nothing.commit().unwrap();
+    others(&[(1, 5)]);
+    put(&mut reader, 9, 1);
+    assert_conflict(reader.commit(), "read/write conflict at 01");
+
+    // Whoever watches is told by the next commit, whatever that writes.
+    set(db, &[(50, 0)]);
+    let watch = reading(db).watch(&[1]).unwrap();
+    set(db, &[(50, 1)]);
+    assert!(!watch.is_changed().unwrap());
+    others(&[(1, 6)]);
+    set(db, &[(50, 2)]);
+    assert!(watch.is_changed().unwrap());
+}
+
+#[test]
+fn others_may_write_to_a_store_that_numbers_its_versions() {
+    let memory = MemoryStore::new();
+    beside_others(&memory, &OptimisticDatabase::new(memory.clone()));
+    #[cfg(feature = "lmdb")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let lmdb = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
+        beside_others(&lmdb, &OptimisticDatabase::new(lmdb.clone()));
+    }
+    // Two engines are others to each other.
+    let memory = MemoryStore::new();
+    let one = OptimisticDatabase::new(memory.clone());
+    beside_others(&one, &OptimisticDatabase::new(memory));
+}
+
+/// Counting through two engines and directly, all at once, loses nothing.
+#[test]
+fn others_that_write_at_the_same_time() {
+    let memory = MemoryStore::new();
+    set(&memory, &[(1, 0)]);
+    let engines = [(); 2].map(|()| OptimisticDatabase::new(memory.clone()));
+    std::thread::scope(|scope| {
+        let stores = [&engines[0] as &dyn KvDatabase, &engines[0], &engines[1], &memory];
+        for db in stores {
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    loop {
+                        let mut tx = writing(db);
+                        let count = get(&tx, 1).unwrap();
+                        put(&mut tx, 1, count + 1);
+                        match tx.commit() {
+                            Ok(()) => break,
+                            Err(error) => assert!(error.is_retryable(), "{error}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(current(&memory, 1), Some(200));
+}
+
 /// A store whose `apply` can be made to fail.
 struct Fragile {
     store: MemoryStore,

@@ -1,12 +1,15 @@
 //! Key arithmetic, ranges, sets of ranges, filters and serialized changes (kv §1, §4.1, §7).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use permazen_kv::filter::{Intersection, KeyFilter, Union};
 use permazen_kv::key::{after_prefix, is_next_key, next_key, parse_hex};
-use permazen_kv::{Hex, KeyRange, KeyRanges, KeySpan, KvError, Writes};
+use permazen_kv::{
+    Change, Changes, Hex, KeyRange, KeyRanges, KeySpan, KvError, PairList, Writes, encode_pairs,
+};
 use proptest::prelude::*;
 
 fn hex(text: &str) -> Vec<u8> {
@@ -169,6 +172,66 @@ fn t086_serialized_changes() {
 }
 
 #[test]
+fn t086_serialized_changes_one_at_a_time() {
+    let text = "02820033338200444481666681666702811234815678813333814444028377777777fa4996025a8399999999018000000000000076";
+    let bytes = hex(text);
+    let read = |bytes: &[u8]| Changes::new(bytes).collect::<Result<Vec<_>, _>>();
+    let remove =
+        |min: &str, max: &str| Change::Remove(KeyRange::new(hex(min), Some(hex(max))).unwrap());
+    let put = |key: &str, value: &str| Change::Put { key: hex(key), value: hex(value) };
+    let adjust = |key: &str, by| Change::Adjust { key: hex(key), by };
+    let expected = [
+        remove("003333", "004444"),
+        remove("6666", "6667"),
+        put("1234", "5678"),
+        put("3333", "4444"),
+        adjust("77777777", 1_234_567_890),
+        adjust("99999999", i64::MIN),
+    ];
+    assert_eq!(read(&bytes).unwrap(), expected);
+    assert_eq!(read(&hex("00 00 00".replace(' ', "").as_str())).unwrap(), []);
+    let followed = [&bytes[..], b"rest"].concat();
+    let mut changes = Changes::new(&followed);
+    assert_eq!(changes.by_ref().count(), 6);
+    assert_eq!(changes.rest(), b"rest");
+    for end in 0..bytes.len() {
+        let mut changes = Changes::new(&bytes[..end]);
+        let found = changes.by_ref().take_while(Result::is_ok).count();
+        assert!(found < 7, "{end}");
+        assert!(changes.next().is_none(), "goes on after an error");
+        assert!(read(&bytes[..end]).is_err(), "{end}");
+    }
+}
+
+/// `KeyListEncoder.writePairs` of Java.
+#[test]
+fn lists_of_pairs() {
+    let pairs = [("0100", "aa"), ("010002", ""), ("02", "bbcc")].map(|(k, v)| (hex(k), hex(v)));
+    let encoded = |pairs: &[(Vec<u8>, Vec<u8>)]| {
+        let mut out = Vec::new();
+        let borrowed =
+            pairs.iter().map(|(k, v)| Ok((Cow::Borrowed(&k[..]), Cow::Borrowed(&v[..]))));
+        assert_eq!(encode_pairs(borrowed, &mut out).unwrap(), pairs.len() as u64);
+        out
+    };
+    let bytes = encoded(&pairs);
+    assert_eq!(Hex(&bytes).to_string(), "81010080aa7e01027f800281bbccff");
+    assert_eq!(encoded(&[]), [0xff]);
+    let followed = [&bytes[..], &bytes[..]].concat();
+    let mut list = PairList::new(&followed);
+    assert_eq!(list.by_ref().collect::<Result<Vec<_>, _>>().unwrap(), pairs);
+    assert_eq!(list.rest(), bytes);
+    assert!(list.next().is_none());
+    for end in 0..bytes.len() {
+        let mut list = PairList::new(&bytes[..end]);
+        assert!(list.by_ref().any(|pair| pair.is_err()), "{end}");
+        assert!(list.next().is_none());
+    }
+    let failing = [Err(KvError::Retry(String::new()))];
+    assert!(encode_pairs(failing, &mut Vec::new()).is_err());
+}
+
+#[test]
 fn t087_serialized_ranges_out_of_order_are_refused() {
     let bad = [
         ("touching", "02800180028002 8003"),
@@ -257,7 +320,7 @@ fn assert_minimal(set: &KeyRanges) {
 }
 
 #[derive(Debug, Clone)]
-enum Change {
+enum SetChange {
     Add(KeyRange),
     AddKey(Vec<u8>),
     AddAll(KeyRanges),
@@ -268,16 +331,16 @@ enum Change {
     Inverse,
 }
 
-fn any_change() -> impl Strategy<Value = Change> {
+fn any_change() -> impl Strategy<Value = SetChange> {
     prop_oneof![
-        4 => any_range().prop_map(Change::Add),
-        2 => any_key().prop_map(Change::AddKey),
-        1 => any_ranges().prop_map(Change::AddAll),
-        3 => any_range().prop_map(Change::Remove),
-        1 => any_ranges().prop_map(Change::RemoveAll),
-        1 => any_range().prop_map(Change::Intersect),
-        1 => any_ranges().prop_map(Change::IntersectAll),
-        1 => Just(Change::Inverse),
+        4 => any_range().prop_map(SetChange::Add),
+        2 => any_key().prop_map(SetChange::AddKey),
+        1 => any_ranges().prop_map(SetChange::AddAll),
+        3 => any_range().prop_map(SetChange::Remove),
+        1 => any_ranges().prop_map(SetChange::RemoveAll),
+        1 => any_range().prop_map(SetChange::Intersect),
+        1 => any_ranges().prop_map(SetChange::IntersectAll),
+        1 => Just(SetChange::Inverse),
     ]
 }
 
@@ -296,35 +359,35 @@ proptest! {
         for change in changes {
             let all = universe.iter().map(Vec::as_slice);
             match change {
-                Change::Add(range) => {
+                SetChange::Add(range) => {
                     set.add(range.span());
                     model.extend(all.filter(|key| range.contains(key)));
                 }
-                Change::AddKey(added) => {
+                SetChange::AddKey(added) => {
                     set.add_key(&added);
                     model.extend(all.filter(|key| **key == *added));
                 }
-                Change::AddAll(ranges) => {
+                SetChange::AddAll(ranges) => {
                     set.add_all(&ranges);
                     model.extend(all.filter(|key| ranges.contains(key)));
                 }
-                Change::Remove(range) => {
+                SetChange::Remove(range) => {
                     set.remove(range.span());
                     model.retain(|key| !range.contains(key));
                 }
-                Change::RemoveAll(ranges) => {
+                SetChange::RemoveAll(ranges) => {
                     set.remove_all(&ranges);
                     model.retain(|key| !ranges.contains(key));
                 }
-                Change::Intersect(range) => {
+                SetChange::Intersect(range) => {
                     set.intersect(range.span());
                     model.retain(|key| range.contains(key));
                 }
-                Change::IntersectAll(ranges) => {
+                SetChange::IntersectAll(ranges) => {
                     set.intersect_all(&ranges);
                     model.retain(|key| ranges.contains(key));
                 }
-                Change::Inverse => {
+                SetChange::Inverse => {
                     prop_assert_eq!(&set.inverse().inverse(), &set);
                     set = set.inverse();
                     model = all.filter(|key| !model.contains(key)).collect();
@@ -413,7 +476,12 @@ proptest! {
         let writes = Writes { removes, puts, adjusts };
         let bytes = writes.to_bytes().unwrap();
         let mut input = &bytes[..];
-        prop_assert_eq!(Writes::decode(&mut input).unwrap(), writes);
+        prop_assert_eq!(&Writes::decode(&mut input).unwrap(), &writes);
         prop_assert!(input.is_empty());
+        let mut list = Vec::new();
+        let pairs = writes.puts.iter().map(|(k, v)| Ok((Cow::Borrowed(&k[..]), Cow::Borrowed(&v[..]))));
+        encode_pairs(pairs, &mut list).unwrap();
+        let read: BTreeMap<_, _> = PairList::new(&list).map(Result::unwrap).collect();
+        prop_assert_eq!(read, writes.puts);
     }
 }

@@ -167,6 +167,11 @@ impl KvTransaction for WriteTransaction {
         Ok(())
     }
 
+    fn version(&self) -> Option<u64> {
+        // LMDB numbers the state that this transaction is to make.
+        self.txn.as_ref().map(|txn| (txn.id() as u64).saturating_sub(1))
+    }
+
     fn commit(mut self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         if self.discard {

@@ -46,9 +46,17 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Shared {
-    current: RwLock<Tree>,
+    current: RwLock<State>,
     writer: Arc<WriteLock>,
     watches: WatchTracker,
+}
+
+/// What was committed last.
+#[derive(Clone, Default)]
+struct State {
+    tree: Tree,
+    /// The number of commits that changed something.
+    version: u64,
 }
 
 impl MemoryStore {
@@ -59,17 +67,17 @@ impl MemoryStore {
 
     /// The content as it stands, unaffected by later changes. Costs one reference count.
     pub fn snapshot(&self) -> MemorySnapshot {
-        MemorySnapshot { tree: self.current() }
+        MemorySnapshot { tree: self.current().tree }
     }
 
-    fn current(&self) -> Tree {
-        // A tree is replaced in one assignment, so it is whole even after a panic elsewhere.
+    fn current(&self) -> State {
+        // A state is replaced in one assignment, so it is whole even after a panic elsewhere.
         self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn publish(&self, tree: Tree) {
+    fn publish(&self, state: State) {
         let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *current, tree);
+        let old = std::mem::replace(&mut *current, state);
         drop(current);
         // Freeing what nobody needs any more can take long: not under the lock.
         drop(old);
@@ -78,7 +86,7 @@ impl MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("entries", &self.current().len()).finish()
+        f.debug_struct("MemoryStore").field("entries", &self.current().tree.len()).finish()
     }
 }
 
@@ -90,7 +98,7 @@ impl KvDatabase for MemoryStore {
             Some(self.shared.writer.acquire(options.writer_wait())?)
         };
         let base = self.current();
-        let tree = base.clone();
+        let tree = base.tree.clone();
         let deadline = Deadline::new(options.timeout);
         Ok(Box::new(MemoryTransaction { store: self, base, tree, permit, deadline }))
     }
@@ -106,7 +114,7 @@ impl KvDatabase for MemoryStore {
     }
 
     fn statistics(&self) -> Result<Statistics> {
-        let tree = self.current();
+        let tree = self.current().tree;
         Ok(Statistics {
             entries: Some(tree.len() as u64),
             used_bytes: Some(tree.bytes() as u64),
@@ -157,7 +165,7 @@ impl KvRead for MemorySnapshot {
 /// A transaction: the version it began with, and its own one if it writes.
 struct MemoryTransaction<'db> {
     store: &'db MemoryStore,
-    base: Tree,
+    base: State,
     tree: Tree,
     /// The right to write; a read-only transaction has none.
     permit: Option<WritePermit>,
@@ -234,6 +242,10 @@ impl KvTransaction for MemoryTransaction<'_> {
         Ok(())
     }
 
+    fn version(&self) -> Option<u64> {
+        Some(self.base.version)
+    }
+
     fn snapshot(&self) -> Result<SharedRead> {
         self.deadline.check()?;
         Ok(Arc::new(MemorySnapshot { tree: self.tree.clone() }))
@@ -247,12 +259,14 @@ impl KvTransaction for MemoryTransaction<'_> {
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         let this = *self;
-        if this.permit.is_some() && !this.tree.same_as(&this.base) {
-            this.store.publish(this.tree.clone());
+        let before = &this.base.tree;
+        if this.permit.is_some() && !this.tree.same_as(before) {
+            let version = this.base.version + 1;
+            this.store.publish(State { tree: this.tree.clone(), version });
             this.store
                 .shared
                 .watches
-                .notify_where(|key| !Entry::is_same(this.base.get(key), this.tree.get(key)));
+                .notify_where(|key| !Entry::is_same(before.get(key), this.tree.get(key)));
         }
         Ok(())
     }

@@ -11,8 +11,11 @@
 //! transactions are strictly serializable. One that only reads never fails: it takes place at
 //! its beginning. Writing without reading never conflicts either; the later commit wins.
 //!
-//! Nobody else may write to the store meanwhile, neither directly nor from another process: such
-//! changes would not be seen as conflicts.
+//! Others may write to the store meanwhile, directly or from another process, if the store numbers
+//! its versions ([`KvTransaction::version`]), as the memory store and LMDB do: a transaction sees what
+//! they committed before it began, and a commit that finds the store changed by others compares what
+//! was read with what is there, value by value. Where a store does not tell, as with SQLite, all
+//! writing must go through one engine: what others write would not be seen as conflicts.
 //!
 //! ```
 //! use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
@@ -33,21 +36,25 @@
 mod log;
 mod transaction;
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::log::Log;
 use self::transaction::OptimisticTransaction;
+use crate::conflict::find_difference;
 use crate::overlay::MutableView;
 use crate::{
-    AtomicKvStore, Capabilities, KvDatabase, KvError, KvTransaction, Result, SharedRead,
+    AtomicKvStore, Capabilities, KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead,
     Statistics, TxOptions, WatchTracker,
 };
 
 /// A database whose transactions are checked when they commit; see the [module](self).
 pub struct OptimisticDatabase<S> {
     store: S,
+    /// Whether the store numbers its versions, as far as is known.
+    numbered: bool,
     sync: bool,
     /// Held through a commit, so that there is one at a time.
     committing: Mutex<()>,
@@ -60,18 +67,43 @@ struct State {
     /// The number of commits so far.
     version: u64,
     /// The content at this version, once somebody has needed it.
-    snapshot: Option<SharedRead>,
+    snapshot: Option<Snapshot>,
     log: Log,
+    /// The store's own number for what the last commit led to, if it has one.
+    expected: Option<u64>,
+    /// Whoever began with an earlier version than this cannot tell from the log alone what has
+    /// changed, because others have written to the store as well.
+    others_wrote: u64,
+}
+
+/// A content of the store.
+#[derive(Clone)]
+struct Snapshot {
+    content: SharedRead,
+    /// The store's own number for it, if it has one.
+    version: Option<u64>,
 }
 
 impl<S: AtomicKvStore> OptimisticDatabase<S> {
-    /// Transactions over `store`, to which nobody else may write from now on.
+    /// Transactions over `store`. Nobody else may write to it from now on unless it numbers its
+    /// versions; see the [module](self).
     pub fn new(store: S) -> Self {
+        // If the store fails here, the first commit takes a closer look than it need.
+        let version = store.version();
+        let numbered = version.as_ref().map_or(true, Option::is_some);
+        let expected = version.ok().flatten();
         OptimisticDatabase {
             store,
+            numbered,
             sync: true,
             committing: Mutex::new(()),
-            state: Mutex::new(State { version: 0, snapshot: None, log: Log::new() }),
+            state: Mutex::new(State {
+                version: 0,
+                snapshot: None,
+                log: Log::new(),
+                expected,
+                others_wrote: 0,
+            }),
             watches: WatchTracker::new(),
             stopped: AtomicBool::new(false),
         }
@@ -130,11 +162,15 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     ///
     /// While a commit is under way the content may be newer than the version says. What then is
     /// read and written is taken for a conflict without need, but never the other way around.
-    fn open(&self, writing: bool) -> Result<(u64, SharedRead)> {
+    fn open(&self, writing: bool) -> Result<(u64, Snapshot)> {
         let mut state = self.state();
+        let current = if self.numbered { self.store.version()? } else { None };
         let snapshot = match &state.snapshot {
-            Some(snapshot) => Arc::clone(snapshot),
-            None => Arc::clone(state.snapshot.insert(self.store.snapshot()?)),
+            Some(snapshot) if snapshot.version == current => snapshot.clone(),
+            _ => {
+                let (content, version) = self.store.versioned_snapshot()?;
+                state.snapshot.insert(Snapshot { content, version }).clone()
+            }
         };
         let version = state.version;
         if writing {
@@ -156,10 +192,23 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         let _turn = lock(&self.committing);
         self.check_running()?;
         self.validate(base, &view)?;
-        let mut writes = view.into_writes();
-        let result = self.store.apply(&writes, self.sync);
-        // The changes count as made even if that failed, for it is not always known whether they
-        // were: the worst that comes of it is a conflict that is none.
+        let (content, reads, mut writes) = view.into_parts();
+        let (expected, log_tells) = {
+            let state = self.state();
+            (state.expected, base >= state.others_wrote)
+        };
+        let others_wrote = Cell::new(false);
+        let compare = |now: &dyn KvRead, found: u64| {
+            others_wrote.set(expected != Some(found));
+            find_difference(&reads, &*content, now)?.map_or(Ok(()), |conflict| Err(conflict.into()))
+        };
+        let expected = expected.filter(|_| log_tells);
+        let result = self.store.apply_to(expected, &writes, self.sync, &compare);
+        if result.as_ref().is_err_and(KvError::is_retryable) {
+            return result.map(drop);
+        }
+        // Other than by a retryable failure the changes count as made even if that failed, for it is
+        // not always known whether they were: the worst that comes of it is a conflict that is none.
         // Only keys matter from here on.
         writes.puts.values_mut().for_each(|value| *value = Vec::new());
         let writes = Arc::new(writes);
@@ -167,11 +216,20 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         state.version += 1;
         let version = state.version;
         state.log.append(version, &writes);
+        state.expected = result.as_ref().ok().copied().flatten();
+        if others_wrote.get() {
+            state.others_wrote = version;
+        }
         let outdated = state.snapshot.take();
         drop(state);
         drop(outdated);
-        self.watches.notify(&writes);
-        result
+        if others_wrote.get() {
+            // Nobody knows which keys they wrote.
+            self.watches.notify_where(|_| true);
+        } else {
+            self.watches.notify(&writes);
+        }
+        result.map(drop)
     }
 }
 

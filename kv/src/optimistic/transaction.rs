@@ -7,7 +7,7 @@ use crate::deadline::Deadline;
 use crate::overlay::MutableView;
 use crate::{
     AtomicKvStore, Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Watch, Writes,
+    SharedRead, TxOptions, Visitor, Watch, Writes,
 };
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
@@ -20,6 +20,8 @@ pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
 struct Open<'db, S: AtomicKvStore> {
     db: &'db OptimisticDatabase<S>,
     view: MutableView<SharedRead>,
+    /// The store's own number for the content.
+    version: Option<u64>,
     deadline: Deadline,
 }
 
@@ -41,10 +43,11 @@ impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
         let deadline = Deadline::new(options.timeout);
         let (base, snapshot) = db.open(!options.read_only)?;
         let (view, registration) = match options.read_only {
-            true => (MutableView::untracked(snapshot), None),
-            false => (MutableView::new(snapshot), Some(Registration { db, base })),
+            true => (MutableView::untracked(snapshot.content), None),
+            false => (MutableView::new(snapshot.content), Some(Registration { db, base })),
         };
-        Ok(OptimisticTransaction { open: Open { db, view, deadline }, registration })
+        let version = snapshot.version;
+        Ok(OptimisticTransaction { open: Open { db, view, version, deadline }, registration })
     }
 }
 
@@ -69,6 +72,15 @@ impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.open.view()?.scan(span, direction)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.open.view()?.visit(span, direction, visitor)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -99,6 +111,15 @@ impl<S: AtomicKvStore> KvRead for Open<'_, S> {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.view()?.walk(span, direction, false)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.view()?.show(span, direction, visitor, false)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -159,6 +180,10 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         self.open.deadline.set(timeout);
         Ok(())
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.open.version
     }
 
     fn snapshot(&self) -> Result<SharedRead> {

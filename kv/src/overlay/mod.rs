@@ -13,7 +13,7 @@ use self::reads::Reads;
 use self::scan::Merge;
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
-    SharedRead, Writes, find_conflict,
+    SharedRead, Visitor, Writes, find_conflict,
 };
 
 /// A view of a base store that can be changed: the changes are kept here as [`Writes`], the base
@@ -118,6 +118,14 @@ impl<B: KvRead> MutableView<B> {
         (self.base, reads.map_or_else(KeyRanges::new, Reads::into_ranges), self.writes)
     }
 
+    /// A view of the same base with the same changes, which does not record what is read.
+    pub(crate) fn copy_changes(&self) -> MutableView<B>
+    where
+        B: Clone,
+    {
+        MutableView { writes: self.writes.clone(), ..MutableView::untracked(self.base.clone()) }
+    }
+
     fn record(&self) -> Option<MutexGuard<'_, Reads>> {
         let reads = self.reads.as_ref()?;
         // A record is changed in whole steps, so it is good even after a panic elsewhere.
@@ -196,6 +204,25 @@ impl<B: KvRead> MutableView<B> {
         Ok(Box::new(Merge::new(self, span, direction, track)?))
     }
 
+    pub(crate) fn show(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+        track: bool,
+    ) -> Result<()> {
+        if self.writes.is_empty() && !(track && self.is_tracking()) {
+            return self.base.visit(span, direction, visitor);
+        }
+        for pair in self.walk(span, direction, track)? {
+            let (key, value) = pair?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The first pair of `span` in the order of `direction`.
     pub(crate) fn nearest(
         &self,
@@ -244,9 +271,7 @@ impl MutableView<SharedRead> {
         if self.writes.is_empty() {
             return Arc::clone(&self.base);
         }
-        let mut copy = MutableView::untracked(Arc::clone(&self.base));
-        copy.writes = self.writes.clone();
-        Arc::new(copy)
+        Arc::new(self.copy_changes())
     }
 }
 
@@ -257,6 +282,15 @@ impl<B: KvRead> KvRead for MutableView<B> {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.walk(span, direction, true)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.show(span, direction, visitor, true)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -359,6 +393,15 @@ impl<B: KvRead> KvRead for WeakReads<'_, B> {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.0.walk(span, direction, false)
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.0.show(span, direction, visitor, false)
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {

@@ -31,6 +31,7 @@ pub mod model;
 pub mod reads;
 pub mod threads;
 pub mod transactions;
+pub mod visits;
 pub mod writes;
 
 pub use fixture::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
@@ -76,6 +77,8 @@ macro_rules! conformance {
                 isolation: t058_both_read_and_write t059_lost_update t060_write_skew t061_phantom
                     t062_absent_key_read t063_blind_writes t064_disjoint_writes
                     t066_counter_read_and_adjust read_only_anomaly;
+                visits: visits_are_scans visitors_may_read visits_share_a_snapshot
+                    versions_name_states;
                 threads: t067_retried_until_done t105_remove_span_races_put
                     readers_see_whole_commits unique_by_scan;
                 model: equals_a_sorted_map;

@@ -2,7 +2,7 @@
 //!
 //! The document is that of Permazen for Java: [`dump`] writes the same bytes for the same pairs,
 //! and [`load`] reads what Java reads. Both stream: a document of any size takes memory for its
-//! longest pair only.
+//! longest pair only (or its longest comment or run of text, which no writer produces).
 //!
 //! ```
 //! use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore, xml};
