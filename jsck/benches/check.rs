@@ -1,10 +1,11 @@
 //! A whole check of a healthy database beside a plain scan of the same store, in one run.
 //!
-//! `cargo bench -p permazen-jsck` prints both and their ratio, medians of interleaved rounds.
+//! `cargo bench -p permazen-jsck` prints both and their ratio, with all threads and with one, medians of interleaved rounds.
 //! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
-use permazen_jsck::{Options, check};
+use permazen_jsck::{Options, check, check_database};
 
 const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
   <SimpleField name="age" encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
@@ -34,22 +35,29 @@ fn main() {
     let kv = store.begin(&TxOptions::reading()).unwrap();
     let pairs = scan(&*kv);
 
-    let (mut scans, mut checks) = (Vec::new(), Vec::new());
+    let (mut scans, mut checks, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    let options = Options::default();
     for _ in 0..ROUNDS {
         let start = Instant::now();
         assert_eq!(scan(&*kv), pairs);
         scans.push(start.elapsed());
         let start = Instant::now();
-        let report = check(&*kv, &Options::default(), &mut |f| panic!("{f}")).unwrap();
+        let report = check_database(&store, &options, &mut |f| panic!("{f}"), &mut |_| {}).unwrap();
         checks.push(start.elapsed());
         assert!(report.is_clean());
+        let start = Instant::now();
+        let report = check(&*kv, &options, &mut |f| panic!("{f}")).unwrap();
+        alone.push(start.elapsed());
+        assert!(report.is_clean());
     }
-    let (scan, check) = (median(scans), median(checks));
+    let (scan, check, alone) = (median(scans), median(checks), median(alone));
     let rate = |time: Duration| f64::from(u32::try_from(pairs).unwrap()) / time.as_secs_f64();
     println!("{objects} objects, {pairs} pairs, LMDB, medians of {ROUNDS} rounds");
     println!("plain scan   {:>9.1} ms   {:>12.0} pairs/s", millis(scan), rate(scan));
     println!("check        {:>9.1} ms   {:>12.0} pairs/s", millis(check), rate(check));
-    println!("ratio        {:>9.2}", check.as_secs_f64() / scan.as_secs_f64());
+    println!("one thread   {:>9.1} ms   {:>12.0} pairs/s", millis(alone), rate(alone));
+    let ratio = |time: Duration| time.as_secs_f64() / scan.as_secs_f64();
+    println!("ratio        {:>9.2}      one thread {:.2}", ratio(check), ratio(alone));
 }
 
 fn fill(path: &std::path::Path, objects: u32) -> LmdbStore {
@@ -80,12 +88,15 @@ fn fill(path: &std::path::Path, objects: u32) -> LmdbStore {
     store
 }
 
+/// The fastest way to read all of a store in one thread.
 fn scan(kv: &dyn KvRead) -> u64 {
     let mut pairs = 0;
-    for pair in kv.scan(KeySpan::FULL, Direction::Forward).unwrap() {
-        black_box(pair.unwrap());
+    kv.visit(KeySpan::FULL, Direction::Forward, &mut |key, value| {
+        black_box((key, value));
         pairs += 1;
-    }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     pairs
 }
 

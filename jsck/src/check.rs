@@ -1,27 +1,38 @@
 //! The order in which everything is looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use permazen::StorageId;
-use permazen::kv::{KeySpan, KvRead};
-use permazen::layout::{SchemaIndex, schema_table_key, storage_id_table_key};
+use permazen::kv::{KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen::layout::{
+    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, schema_table_key, storage_id_table_key,
+};
 use permazen::schema::SchemaBundle;
 
+use crate::calls::{EntryCalls, FingerprintCalls};
 use crate::describe::Describer;
 use crate::finding::{Class, Finding};
-use crate::indexes::IndexMerge;
+use crate::fingerprint::{Differences, EntryHash, Fingerprint};
+use crate::indexes::{self, IndexMerge};
 use crate::known::Known;
-use crate::objects::ObjectScan;
+use crate::objects::{ObjectScan, Seen};
 use crate::output::{Change, Checked, Halt, Output};
+use crate::parts::{self, Content, Part};
+use crate::ranges::Range;
 use crate::selection::Selection;
 use crate::sort::Sorter;
+use crate::workers::Readers;
 use crate::{Error, Options, Progress, Report, Result, joint, metadata, ranges};
+
+/// Databases with fewer pairs are checked in one thread.
+const WORTH_THREADS: u64 = 50_000;
 
 /// Checks a database without changing it, and hands every finding to `sink`.
 ///
-/// `kv` must be a consistent view: a transaction or a snapshot. Costs two scans of the objects,
-/// one of the indexes, and a sort of what the objects call for in the indexes.
+/// `kv` must be a consistent view: a transaction or a snapshot. Costs two scans of the objects and
+/// one of the indexes; where the indexes are damaged, another scan of both, and a sort of those
+/// entries that are near the damage. To read with several threads, use [`check_database`].
 ///
 /// # Errors
 /// If the store fails, or an option is impossible. Damage is no error but a finding.
@@ -39,12 +50,37 @@ pub fn check_with(
     sink: &mut dyn FnMut(&Finding),
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
-    run(kv, options, sink, progress, None).map(|(report, _)| report)
+    run(Readers::one(kv), options, sink, progress, None).map(|(report, _)| report)
 }
 
-/// Checks, and if `changes` is given collects in it what repair has to do.
+/// Checks the committed state of a database without changing it, as [`check_with`] does, but with
+/// several threads where the store has transactions that read the same state at the same time.
+/// What is found and its order do not depend on that.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_database(
+    database: &dyn KvDatabase,
+    options: &Options,
+    sink: &mut dyn FnMut(&Finding),
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Report> {
+    let kv = database.begin(&TxOptions::reading())?;
+    let entries = database.statistics().ok().and_then(|statistics| statistics.entries);
+    let threads = match entries {
+        Some(entries) if entries < WORTH_THREADS => 1,
+        _ => options.threads.get(),
+    };
+    let readers = Readers::several(&*kv, database, threads)?;
+    let report = run(readers, options, sink, progress, None).map(|(report, _)| report);
+    kv.rollback();
+    report
+}
+
+/// Checks, and if `changes` is given collects in it what repair has to do; then everything is read
+/// by one reader.
 pub(crate) fn run(
-    kv: &dyn KvRead,
+    mut readers: Readers<'_>,
     options: &Options,
     sink: &mut dyn FnMut(&Finding),
     progress: &mut dyn FnMut(&Progress),
@@ -53,9 +89,9 @@ pub(crate) fn run(
     if options.format_version.is_some_and(|version| version != 1) {
         return Err(Error::Option("the only format version there is is 1".to_owned()));
     }
-    let mut out = output(kv, options, sink, progress, changes);
+    let mut out = output(readers.first, options, sink, progress, changes);
     let mut objects = 0;
-    let complete = match phases(kv, options, &mut out, &mut objects) {
+    let complete = match phases(&mut readers, options, &mut out, &mut objects) {
         Ok(complete) => complete,
         Err(Halt::Limit | Halt::Interrupted) => false,
         Err(Halt::Failed(e)) => return Err(e),
@@ -80,27 +116,21 @@ pub(crate) fn output<'a>(
     changes: Option<Vec<Change>>,
 ) -> Output<'a> {
     Output {
-        sink,
-        progress,
         stop: options.stop.as_deref(),
         limit: options.max_findings,
-        position: Progress::default(),
-        findings: 0,
-        warnings: 0,
-        unrepairable: 0,
         scope: options.repair,
-        describer: None,
-        kv,
         changes,
+        ..Output::quiet(kv, sink, progress)
     }
 }
 
 fn phases(
-    kv: &dyn KvRead,
+    readers: &mut Readers<'_>,
     options: &Options,
     out: &mut Output<'_>,
     objects: &mut u64,
 ) -> Checked<bool> {
+    let kv = readers.first;
     if out.limit == 0 {
         return Ok(false);
     }
@@ -116,35 +146,173 @@ fn phases(
     ranges::check_gaps(kv, &ranges, out)?;
 
     let selection = Selection::new(&bundle, options)?;
-    let known = if selection.is_partial() {
-        Known::in_store()
-    } else {
-        out.phase("which objects exist")?;
-        Known::scan(kv, &bundle, out)?
+    let mut check = Check {
+        bundle: &bundle,
+        selection: &selection,
+        known: Known::in_store(),
+        seen: Seen::default(),
+        options,
     };
-    out.phase("objects")?;
-    let mut expected = Sorter::new(options.sort_memory);
-    let mut used = BTreeSet::new();
-    for type_id in bundle.type_ids() {
-        let Some((min, max)) = selection.span(type_id) else { continue };
-        let mut scan = ObjectScan {
-            kv,
-            bundle: &bundle,
-            known: &known,
-            selection: &selection,
-            expected: &mut expected,
-            used: &mut used,
-            objects,
-            out,
-        };
-        scan.check_span(type_id, KeySpan::new(&min, Some(&max)))?;
-    }
-    out.phase("indexes")?;
-    IndexMerge::new(kv, &bundle, &known, &selection, expected.finish()?, out)?.run(&ranges)?;
+    let done = check.objects_and_indexes(readers, &ranges, out);
+    *objects = check.seen.objects;
+    done?;
     if options.collect_schemas && !selection.is_partial() {
-        report_obsolete(&bundle, &used, out)?;
+        report_obsolete(&bundle, &check.seen.schemas, out)?;
     }
     Ok(true)
+}
+
+/// The part of a check that comes after the meta-data.
+struct Check<'c> {
+    bundle: &'c SchemaBundle,
+    selection: &'c Selection,
+    known: Known,
+    seen: Seen,
+    options: &'c Options,
+}
+
+impl Check<'_> {
+    fn objects_and_indexes(
+        &mut self,
+        readers: &mut Readers<'_>,
+        ranges: &BTreeMap<StorageId, Range>,
+        out: &mut Output<'_>,
+    ) -> Checked {
+        let kv = readers.first;
+        if self.selection.is_partial() {
+            out.phase("objects")?;
+            let sorter = self.calls_of_objects(kv, None, out)?;
+            out.phase("indexes")?;
+            return self.merge(kv, ranges, None, sorter, out);
+        }
+        let objects = self.object_parts(readers)?;
+        out.phase("which objects exist")?;
+        self.known = Known::scan(readers, self.bundle, &objects, out)?;
+        out.phase("objects, indexes")?;
+        let entries = self.entry_parts(readers, ranges)?;
+        let Some(differences) = self.compare(readers, objects, entries, out)? else {
+            return Ok(());
+        };
+        out.phase("where indexes differ")?;
+        let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
+        let mut again = Output::quiet(kv, &mut silent, &mut quiet);
+        again.stop = self.options.stop.as_deref();
+        let seen = std::mem::take(&mut self.seen);
+        let sorter = self.calls_of_objects(kv, Some(&differences), &mut again);
+        self.seen = seen;
+        out.position.entries += again.position.entries;
+        self.merge(kv, ranges, Some(&differences), sorter?, out)
+    }
+
+    fn object_parts(&self, readers: &Readers<'_>) -> Checked<Vec<Part>> {
+        let mut all = Vec::new();
+        for type_id in self.bundle.type_ids() {
+            let (min, max) = type_id.key_range();
+            let range = (&min[..], &max[..]);
+            let kv = readers.first;
+            all.extend(parts::cut(kv, Content::Objects(type_id), range, readers.parts())?);
+        }
+        Ok(all)
+    }
+
+    fn entry_parts(
+        &self,
+        readers: &Readers<'_>,
+        ranges: &BTreeMap<StorageId, Range>,
+    ) -> Checked<Vec<Part>> {
+        let mut all = Vec::new();
+        let mut cut = |min: &[u8], max: &[u8]| -> Checked {
+            let kv = readers.first;
+            all.extend(parts::cut(kv, Content::Entries, (min, max), readers.parts())?);
+            Ok(())
+        };
+        let KeySpan { min, max } = OBJECT_SCHEMA_INDEX_SPAN;
+        cut(min, max.unwrap_or(&[0, 0x81]))?;
+        for (id, range) in ranges {
+            if matches!(range, Range::Index(_)) {
+                let (min, max) = id.key_range();
+                cut(&min, &max)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Checks the objects, and finds out where the indexes are not what they call for.
+    fn compare(
+        &mut self,
+        readers: &mut Readers<'_>,
+        objects: Vec<Part>,
+        entries: Vec<Part>,
+        out: &mut Output<'_>,
+    ) -> Checked<Option<Differences>> {
+        let empty = Fingerprint::new(EntryHash::default());
+        let parts: Vec<Part> = objects.into_iter().chain(entries).collect();
+        let (bundle, known, selection) = (self.bundle, &self.known, self.selection);
+        let results = readers.run(&parts, out, &|part, kv, out| {
+            let mut calls = FingerprintCalls::new(empty.clone());
+            let mut seen = Seen::default();
+            match part.content {
+                Content::Objects(type_id) => {
+                    let calls = &mut calls;
+                    let seen = &mut seen;
+                    let mut scan = ObjectScan { kv, bundle, known, selection, calls, seen, out };
+                    scan.check_span(type_id, part.span())?;
+                }
+                Content::Entries => {
+                    indexes::fingerprint(kv, part, &mut calls.fingerprint, out)?;
+                }
+            }
+            Ok((calls.fingerprint, seen))
+        })?;
+        let (mut expected, mut found) = (empty.clone(), empty.clone());
+        for (part, (fingerprint, seen)) in parts.iter().zip(results) {
+            match part.content {
+                Content::Objects(_) => expected.merge(&fingerprint),
+                Content::Entries => found.merge(&fingerprint),
+            }
+            self.seen.objects += seen.objects;
+            self.seen.schemas.extend(seen.schemas);
+        }
+        Ok(expected.differences(&found))
+    }
+
+    /// Checks the objects and collects what they call for: everything, or where there are
+    /// differences.
+    fn calls_of_objects(
+        &mut self,
+        kv: &dyn KvRead,
+        only: Option<&Differences>,
+        out: &mut Output<'_>,
+    ) -> Checked<Sorter> {
+        let mut calls = EntryCalls::new(Sorter::new(self.options.sort_memory), only);
+        for type_id in self.bundle.type_ids() {
+            let Some((min, max)) = self.selection.span(type_id) else { continue };
+            let mut scan = ObjectScan {
+                kv,
+                bundle: self.bundle,
+                known: &self.known,
+                selection: self.selection,
+                calls: &mut calls,
+                seen: &mut self.seen,
+                out,
+            };
+            scan.check_span(type_id, KeySpan::new(&min, Some(&max)))?;
+        }
+        Ok(calls.sorter)
+    }
+
+    fn merge(
+        &self,
+        kv: &dyn KvRead,
+        ranges: &BTreeMap<StorageId, Range>,
+        only: Option<&Differences>,
+        sorter: Sorter,
+        out: &mut Output<'_>,
+    ) -> Checked {
+        let expected = sorter.finish()?;
+        let (bundle, known, selection) = (self.bundle, &self.known, self.selection);
+        IndexMerge::new(kv, bundle, known, selection, only, expected, out)?.run(ranges)
+    }
 }
 
 /// Schemas no object uses, and the storage IDs only they need.

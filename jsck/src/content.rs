@@ -7,11 +7,11 @@ use permazen::encoding::{EncodingKind, Reader, uint};
 use permazen::kv::KvRead;
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
+use crate::calls::Calls;
 use crate::finding::{Class, Finding};
 use crate::known::Known;
 use crate::objects::list_index;
 use crate::output::{Checked, Output};
-use crate::sort::Sorter;
 
 /// One pair of an object's content.
 pub(crate) struct Place<'p> {
@@ -53,7 +53,7 @@ pub(crate) struct Content<'a, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
-    pub(crate) expected: &'a mut Sorter,
+    pub(crate) calls: &'a mut dyn Calls,
     pub(crate) out: &'a mut Output<'o>,
 }
 
@@ -293,8 +293,8 @@ impl Content<'_, '_> {
             return Ok(());
         }
         match parts {
-            [a, b] => self.expected.push(&[&field.key, a, b])?,
-            [a, b, c] => self.expected.push(&[&field.key, a, b, c])?,
+            [a, b] => self.calls.add(&[&field.key, a, b])?,
+            [a, b, c] => self.calls.add(&[&field.key, a, b, c])?,
             _ => {}
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::known::Meta;
 use crate::ranges::{IndexRange, Range, Tail};
 
 /// Tells what a key stands for.
+#[derive(Clone)]
 pub(crate) struct Describer {
     pub(crate) bundle: Arc<SchemaBundle>,
     pub(crate) ranges: Arc<BTreeMap<StorageId, Range>>,

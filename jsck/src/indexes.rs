@@ -3,17 +3,37 @@
 use std::collections::BTreeMap;
 
 use permazen::encoding::{Reader, uint};
-use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, field_key};
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use crate::finding::{Class, Finding};
+use crate::fingerprint::{Differences, Fingerprint};
 use crate::known::{Known, Meta};
 use crate::output::{Checked, Output};
+use crate::parts::Part;
 use crate::ranges::{IndexRange, Range, Tail};
 use crate::selection::Selection;
 use crate::sort::Sorted;
+use crate::workers::visit;
+
+/// Adds the index entries of a part to a fingerprint.
+pub(crate) fn fingerprint(
+    kv: &dyn KvRead,
+    part: &Part,
+    into: &mut Fingerprint,
+    out: &mut Output<'_>,
+) -> Checked {
+    visit(kv, part.span(), |key, value| {
+        out.entry()?;
+        into.add(key);
+        if !value.is_empty() {
+            into.suspect(key);
+        }
+        Ok(())
+    })
+}
 
 /// Compares index entries with what the objects call for.
 pub(crate) struct IndexMerge<'a, 'o> {
@@ -22,6 +42,8 @@ pub(crate) struct IndexMerge<'a, 'o> {
     known: &'a Known,
     /// Entries about objects that are not checked are passed over.
     selection: &'a Selection,
+    /// Which entries are compared; all of them if there is nothing here.
+    only: Option<&'a Differences>,
     expected: Expected,
     out: &'a mut Output<'o>,
 }
@@ -32,10 +54,12 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
         bundle: &'a SchemaBundle,
         known: &'a Known,
         selection: &'a Selection,
+        only: Option<&'a Differences>,
         expected: Sorted,
         out: &'a mut Output<'o>,
     ) -> Checked<Self> {
-        Ok(IndexMerge { kv, bundle, known, selection, expected: Expected::new(expected)?, out })
+        let expected = Expected::new(expected)?;
+        Ok(IndexMerge { kv, bundle, known, selection, only, expected, out })
     }
 
     /// Checks the object schema index, then all others in the order of their keys.
@@ -52,32 +76,35 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     }
 
     fn merge(&mut self, kind: &Kind<'_>, min: &[u8], max: &[u8]) -> Checked {
-        for pair in self.kv.scan(KeySpan::new(min, Some(max)), Direction::Forward)? {
-            let (key, value) = pair?;
-            self.out.entry()?;
-            while self.expected.is_below(&key) {
-                self.missing(kind)?;
-            }
-            if self.expected.is(&key) {
-                self.expected.advance()?;
-                if !value.is_empty() {
-                    self.out.report(kind.non_empty(&key, &value))?;
-                }
-            } else if !self.passes_over(kind, &key) {
-                let finding = match kind {
-                    Kind::ObjectSchema => Some(self.surplus_schema_entry(&key)?),
-                    Kind::Index(index) if index.is_opaque() => {
-                        self.surplus_opaque_entry(index, &key)?
-                    }
-                    Kind::Index(index) => Some(self.surplus_entry(index, &key)?),
-                };
-                if let Some(finding) = finding {
-                    self.out.report(finding.value(&value))?;
-                }
-            }
-        }
+        visit(self.kv, KeySpan::new(min, Some(max)), |key, value| self.entry(kind, key, value))?;
         while self.expected.is_below(max) {
             self.missing(kind)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, kind: &Kind<'_>, key: &[u8], value: &[u8]) -> Checked {
+        self.out.entry()?;
+        if self.only.is_some_and(|only| !only.includes(key)) {
+            return Ok(());
+        }
+        while self.expected.is_below(key) {
+            self.missing(kind)?;
+        }
+        if self.expected.is(key) {
+            self.expected.advance()?;
+            if !value.is_empty() {
+                self.out.report(kind.non_empty(key, value))?;
+            }
+        } else if !self.passes_over(kind, key) {
+            let finding = match kind {
+                Kind::ObjectSchema => Some(self.surplus_schema_entry(key)?),
+                Kind::Index(index) if index.is_opaque() => self.surplus_opaque_entry(index, key)?,
+                Kind::Index(index) => Some(self.surplus_entry(index, key)?),
+            };
+            if let Some(finding) = finding {
+                self.out.report(finding.value(value))?;
+            }
         }
         Ok(())
     }

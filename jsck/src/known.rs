@@ -3,56 +3,62 @@
 //! An object exists if its meta-data says so: that alone decides, whatever its fields look like.
 //! References and index entries are judged by it, so it is found out first.
 
-use permazen::kv::{Direction, KeySpan, KvRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use permazen::kv::KvRead;
 use permazen::layout::SchemaIndex;
 use permazen::schema::{ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
-use std::sync::Arc;
 
 use crate::output::{Checked, Output};
+use crate::parts::{Content, Part};
+use crate::workers::{Readers, visit};
 
 /// The objects that exist, by their ids as numbers.
 #[derive(Debug)]
 pub(crate) struct Known {
-    ids: Vec<u64>,
-    complete: bool,
+    /// Ascending. Nothing if existence is looked up in the store.
+    chunks: Option<Vec<Chunk>>,
 }
 
 /// How many ids are kept in memory; past that existence is looked up in the store.
 const KEPT: usize = 12 << 20;
 
 impl Known {
-    /// Scans the ranges of all object types.
+    /// Scans the ranges of all object types, given in parts in the order of their keys.
     pub(crate) fn scan(
-        kv: &dyn KvRead,
+        readers: &mut Readers<'_>,
         bundle: &SchemaBundle,
+        parts: &[Part],
         out: &mut Output<'_>,
     ) -> Checked<Known> {
-        let mut known = Known { ids: Vec::new(), complete: true };
-        for type_id in bundle.type_ids() {
-            let (min, max) = type_id.key_range();
-            for pair in kv.scan(KeySpan::new(&min, Some(&max)), Direction::Forward)? {
-                let (key, value) = pair?;
+        let count = AtomicUsize::new(0);
+        let chunks = readers.run(parts, out, &|part, kv, out| {
+            let Content::Objects(type_id) = part.content else { return Ok(Vec::new()) };
+            let mut reader = MetaReader::new(bundle, type_id);
+            let mut ids: Vec<u64> = Vec::new();
+            visit(kv, part.span(), |key, value| {
                 out.entry()?;
-                let Ok(id) = <[u8; 8]>::try_from(&key[..]) else { continue };
-                if Meta::read(bundle, type_id, &value).object_type().is_none() {
-                    continue;
+                let Ok(id) = <[u8; 8]>::try_from(key) else { return Ok(()) };
+                if reader.read(value).object_type().is_some()
+                    && count.fetch_add(1, Ordering::Relaxed) < KEPT
+                {
+                    ids.push(u64::from_be_bytes(id));
                 }
-                if known.ids.len() == KEPT {
-                    known.ids = Vec::new();
-                    known.complete = false;
-                    return Ok(known);
-                }
-                known.ids.push(u64::from_be_bytes(id));
-            }
-        }
-        known.ids.shrink_to_fit();
-        Ok(known)
+                Ok(())
+            })?;
+            ids.shrink_to_fit();
+            Ok(ids)
+        })?;
+        let complete = count.into_inner() <= KEPT;
+        let chunks = complete.then(|| chunks.into_iter().filter_map(Chunk::new).collect());
+        Ok(Known { chunks })
     }
 
     /// Looks everything up in the store when it is asked for.
     pub(crate) fn in_store() -> Known {
-        Known { ids: Vec::new(), complete: false }
+        Known { chunks: None }
     }
 
     /// Whether the object exists.
@@ -62,13 +68,85 @@ impl Known {
         bundle: &SchemaBundle,
         id: ObjId,
     ) -> Checked<bool> {
-        if self.complete {
-            return Ok(self.ids.binary_search(&u64::from_be_bytes(id.to_bytes())).is_ok());
+        if let Some(chunks) = &self.chunks {
+            let number = u64::from_be_bytes(id.to_bytes());
+            let after = chunks.partition_point(|chunk| chunk.first <= number);
+            let chunk = after.checked_sub(1).and_then(|at| chunks.get(at));
+            return Ok(chunk.is_some_and(|chunk| chunk.contains(number)));
         }
         let value = kv.get(id.as_bytes())?;
         Ok(value.is_some_and(|value| {
             Meta::read(bundle, id.storage_id(), &value).object_type().is_some()
         }))
+    }
+}
+
+/// Some ascending ids, at least one. Ids are mostly random or in sequence, that is evenly spread, so a
+/// table says where to look for one; however they are spread, a search takes logarithmic time.
+#[derive(Debug)]
+struct Chunk {
+    first: u64,
+    ids: Vec<u64>,
+    /// How many low bits of the distance from the first id do not count in the table.
+    shift: u32,
+    /// How many ids are before those of each distance, and at the end how many there are.
+    starts: Vec<u32>,
+}
+
+impl Chunk {
+    /// About how many ids there are for each place of the table.
+    const IDS_PER_PLACE: usize = 4;
+
+    fn new(ids: Vec<u64>) -> Option<Self> {
+        let (&first, &last) = (ids.first()?, ids.last()?);
+        let places = (ids.len() / Self::IDS_PER_PLACE).max(2) as u64;
+        let shift = (0..u64::BITS).find(|&shift| (last - first) >> shift < places)?;
+        let count = ((last - first) >> shift) as usize + 1;
+        let mut starts = Vec::with_capacity(count + 1);
+        for (number, &id) in (0u32..).zip(&ids) {
+            let place = ((id - first) >> shift) as usize;
+            starts.resize(starts.len().max(place + 1), number);
+        }
+        starts.push(u32::try_from(ids.len()).ok()?);
+        Some(Chunk { first, ids, shift, starts })
+    }
+
+    fn contains(&self, id: u64) -> bool {
+        let Some(distance) = id.checked_sub(self.first) else { return false };
+        let place = (distance >> self.shift) as usize;
+        let (Some(&start), Some(&end)) = (self.starts.get(place), self.starts.get(place + 1))
+        else {
+            return false;
+        };
+        let ids = self.ids.get(start as usize..end as usize).unwrap_or_default();
+        ids.binary_search(&id).is_ok()
+    }
+}
+
+/// Reads the meta-data of the objects of one type, most of which are of the same schema.
+pub(crate) struct MetaReader<'b> {
+    bundle: &'b SchemaBundle,
+    type_id: StorageId,
+    last: Option<(u8, &'b Arc<ResolvedType>, SchemaIndex)>,
+}
+
+impl<'b> MetaReader<'b> {
+    pub(crate) fn new(bundle: &'b SchemaBundle, type_id: StorageId) -> Self {
+        MetaReader { bundle, type_id, last: None }
+    }
+
+    /// As [`Meta::read`].
+    pub(crate) fn read(&mut self, value: &[u8]) -> Meta<'b> {
+        if let (&[byte], Some((last, object_type, schema))) = (value, self.last)
+            && byte == last
+        {
+            return Meta::Object { object_type, schema, flaw: None };
+        }
+        let meta = Meta::read(self.bundle, self.type_id, value);
+        if let (&[byte], &Meta::Object { object_type, schema, flaw: None }) = (value, &meta) {
+            self.last = Some((byte, object_type, schema));
+        }
+        meta
     }
 }
 
@@ -125,5 +203,31 @@ impl<'b> Meta<'b> {
             Meta::Object { object_type, .. } => Some(object_type),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chunk;
+
+    #[test]
+    fn ids_are_found_however_they_are_spread() {
+        let lists: [Vec<u64>; 6] = [
+            vec![7],
+            (100..1000).collect(),
+            (0..64).map(|n| 1 << n).collect(),
+            (0..500).map(|n| n * n * n).chain([u64::MAX - 1, u64::MAX]).collect(),
+            (0..999).chain([u64::MAX]).collect(),
+            vec![0, u64::MAX],
+        ];
+        for list in lists {
+            let chunk = Chunk::new(list.clone()).expect("not empty");
+            for id in list.iter().flat_map(|&n| [n.saturating_sub(1), n, n.saturating_add(1)]) {
+                assert_eq!(chunk.contains(id), list.contains(&id), "{id} in {list:?}");
+            }
+            assert_eq!(chunk.contains(0), list.contains(&0));
+            assert_eq!(chunk.contains(u64::MAX), list.contains(&u64::MAX));
+        }
+        assert!(Chunk::new(Vec::new()).is_none());
     }
 }

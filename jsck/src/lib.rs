@@ -22,10 +22,12 @@
 //! ```
 #![deny(missing_docs)]
 
+mod calls;
 mod check;
 mod content;
 mod describe;
 mod finding;
+mod fingerprint;
 mod indexes;
 mod joint;
 mod known;
@@ -33,21 +35,25 @@ mod metadata;
 mod objects;
 mod online;
 mod output;
+mod parts;
 mod ranges;
 mod repair;
 mod selection;
 mod sort;
+mod workers;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use permazen::encoding::EncodingRegistry;
 use permazen::layout::SchemaIndex;
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 
-pub use check::{check, check_with};
+pub use check::{check, check_database, check_with};
 pub use finding::{Class, Finding, Fix};
 pub use online::{OnlineCheck, Slice};
 pub use repair::{RepairReport, repair};
@@ -79,9 +85,17 @@ pub struct Options {
     pub repair: RepairScope,
     /// About how many bytes to keep in memory before sorting on disk.
     pub sort_memory: usize,
+    /// How many threads may read the store, where it lets them.
+    pub threads: NonZeroUsize,
     /// Set from elsewhere to end the check early.
     pub stop: Option<Arc<AtomicBool>>,
 }
+
+/// More threads than this are not used unless asked for: the store is then what is slow.
+const MOST_THREADS: NonZeroUsize = match NonZeroUsize::new(8) {
+    Some(most) => most,
+    None => NonZeroUsize::MIN,
+};
 
 impl Default for Options {
     fn default() -> Self {
@@ -97,6 +111,7 @@ impl Default for Options {
             sample: None,
             repair: RepairScope::All,
             sort_memory: 64 << 20,
+            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(MOST_THREADS),
             stop: None,
         }
     }

@@ -1,75 +1,88 @@
 //! The objects: what each says about itself, and what that calls for in the indexes.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use permazen::encoding::uint;
-use permazen::kv::{Direction, KeySpan, KvRead};
-use permazen::layout::{SchemaIndex, object_info, object_schema_key};
+use permazen::kv::{KeySpan, KvRead};
+use permazen::layout::{
+    SchemaIndex, StorageIdKey, object_info, object_schema_key, object_schema_prefix,
+};
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
+use crate::calls::Calls;
 use crate::content::{Content, Place};
 use crate::finding::{Class, Finding};
-use crate::known::{Known, Meta, MetaFlaw};
+use crate::known::{Known, Meta, MetaFlaw, MetaReader};
 use crate::output::{Checked, Output};
 use crate::selection::Selection;
-use crate::sort::Sorter;
+use crate::workers::visit;
 
 /// What a scan of objects needs.
-pub(crate) struct ObjectScan<'a, 'o> {
+pub(crate) struct ObjectScan<'a, 'c, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
     pub(crate) selection: &'a Selection,
-    pub(crate) expected: &'a mut Sorter,
-    /// Collects the schemas objects are in.
-    pub(crate) used: &'a mut BTreeSet<SchemaIndex>,
-    /// Counts the objects.
-    pub(crate) objects: &'a mut u64,
-    pub(crate) out: &'a mut Output<'o>,
+    /// Takes the index entries the objects call for.
+    pub(crate) calls: &'c mut dyn Calls,
+    pub(crate) seen: &'c mut Seen,
+    pub(crate) out: &'c mut Output<'o>,
 }
 
-impl ObjectScan<'_, '_> {
+/// What a scan came across.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// How many valid objects there were.
+    pub(crate) objects: u64,
+    /// The schemas they are in.
+    pub(crate) schemas: BTreeSet<SchemaIndex>,
+}
+
+impl<'a> ObjectScan<'a, '_, '_> {
     /// Checks the objects of a type in a span of keys, which must not begin or end inside one.
     pub(crate) fn check_span(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
-        let bundle = self.bundle;
-        let mut state = State::Nothing;
-        let mut object = Object::default();
-        for pair in self.kv.scan(span, Direction::Forward)? {
-            let (key, value) = pair?;
-            self.out.entry()?;
-            let Some((id, rest)) = key.split_first_chunk::<8>() else {
-                self.out.report(
-                    Finding::new(Class::BadObjectKey, &key, "the key ends inside an object ID")
-                        .value(&value)
-                        .item(type_name(bundle, type_id)),
-                )?;
-                continue;
-            };
-            if !self.selection.includes(id) {
-                continue;
-            }
-            if state.id() != Some(id) {
-                self.finish(&mut state, &mut object)?;
-                state = self.begin(type_id, *id, rest, &value, &mut object)?;
-                if rest.is_empty() {
-                    continue;
-                }
-            }
-            match &state {
-                State::Invalid { detail, class, .. } => {
-                    let finding = Finding::new(*class, &key, *detail).value(&value);
-                    self.out.report(self.about(finding, type_id, id))?;
-                }
-                State::Valid { id, object_type, .. } => {
-                    let (id, object_type) = (*id, Arc::clone(object_type));
-                    self.content(&object_type, id, &key, rest, &value, &mut object)?;
-                }
-                State::Nothing => {}
+        let mut object = Object::new(self.bundle, type_id);
+        visit(self.kv, span, |key, value| self.pair(type_id, key, value, &mut object))?;
+        self.finish(&mut object)
+    }
+
+    #[inline]
+    fn pair(
+        &mut self,
+        type_id: StorageId,
+        key: &[u8],
+        value: &[u8],
+        object: &mut Object<'a>,
+    ) -> Checked {
+        self.out.entry()?;
+        let Some((id, rest)) = key.split_first_chunk::<8>() else {
+            return self.out.report(
+                Finding::new(Class::BadObjectKey, key, "the key ends inside an object ID")
+                    .value(value)
+                    .item(type_name(self.bundle, type_id)),
+            );
+        };
+        if !self.selection.includes(id) {
+            return Ok(());
+        }
+        if object.state.id() != Some(id) {
+            self.finish(object)?;
+            object.state = self.begin(type_id, *id, rest, value, object)?;
+            if rest.is_empty() {
+                return Ok(());
             }
         }
-        self.finish(&mut state, &mut object)
+        match &object.state {
+            State::Invalid { detail, class, .. } => {
+                let finding = Finding::new(*class, key, *detail).value(value);
+                self.out.report(self.about(finding, type_id, id))
+            }
+            &State::Valid { id, object_type, .. } => {
+                self.content(object_type, id, key, rest, value, object)
+            }
+            State::Nothing => Ok(()),
+        }
     }
 
     fn begin(
@@ -78,8 +91,8 @@ impl ObjectScan<'_, '_> {
         bytes: [u8; 8],
         rest: &[u8],
         value: &[u8],
-        object: &mut Object,
-    ) -> Checked<State> {
+        object: &mut Object<'a>,
+    ) -> Checked<State<'a>> {
         if !rest.is_empty() {
             let class = if self.in_schema_index(bytes)? {
                 Class::MissingObjectMeta
@@ -92,21 +105,15 @@ impl ObjectScan<'_, '_> {
                 detail: "content of an object that does not exist",
             });
         }
-        let bundle = self.bundle;
         let invalid = |class: Class, detail: String| (class, detail);
-        let (class, detail) = match Meta::read(bundle, type_id, value) {
+        let (class, detail) = match object.meta.read(value) {
             Meta::Object { object_type, schema, flaw } => {
                 let id = ObjId::from_bytes(bytes)?;
                 if let Some(flaw) = flaw {
                     self.flawed_meta(object_type, id, schema, flaw, value)?;
                 }
                 object.start(object_type);
-                return Ok(State::Valid {
-                    bytes,
-                    id,
-                    object_type: Arc::clone(object_type),
-                    schema,
-                });
+                return Ok(State::Valid { bytes, id, object_type, schema });
             }
             Meta::Undecodable(e) => {
                 invalid(Class::BadObjectMeta, format!("the meta-data cannot be used: {e}"))
@@ -171,12 +178,12 @@ impl ObjectScan<'_, '_> {
 
     fn content(
         &mut self,
-        object_type: &ResolvedType,
+        object_type: &'a ResolvedType,
         id: ObjId,
         key: &[u8],
         rest: &[u8],
         value: &[u8],
-        object: &mut Object,
+        object: &mut Object<'a>,
     ) -> Checked {
         let Some((position, tail)) = object.field(object_type, rest) else {
             return self.out.report(
@@ -192,12 +199,13 @@ impl ObjectScan<'_, '_> {
             kv: self.kv,
             bundle: self.bundle,
             known: self.known,
-            expected: self.expected,
+            calls: self.calls,
             out: self.out,
         };
         match &field.kind {
             ResolvedKind::Simple(simple) => {
                 if let Some(usable) = content.simple(&place, simple)?
+                    && has_index(field)
                     && let Some(slot) = object.values.get_mut(position)
                 {
                     slot.clear();
@@ -214,34 +222,34 @@ impl ObjectScan<'_, '_> {
         }
     }
 
-    /// What the object calls for now that all of it is known.
-    fn finish(&mut self, state: &mut State, object: &mut Object) -> Checked {
-        let State::Valid { id, object_type, schema, .. } = std::mem::replace(state, State::Nothing)
+    /// What the object calls for when all of it is known.
+    fn finish(&mut self, object: &mut Object<'a>) -> Checked {
+        let State::Valid { id, object_type, schema, .. } =
+            std::mem::replace(&mut object.state, State::Nothing)
         else {
             return Ok(());
         };
-        *self.objects += 1;
-        self.used.insert(schema);
-        self.expected.push(&[&object_schema_key(schema, id)])?;
+        self.seen.objects += 1;
+        let prefix = object.schema_prefix(schema, &mut self.seen.schemas);
+        self.calls.add(&[prefix, id.as_bytes()])?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
             if field.is_indexed() && !value.is_empty() {
-                self.expected.push(&[&field.key, value, id.as_bytes()])?;
+                self.calls.add(&[&field.key, value, id.as_bytes()])?;
             }
         }
         for index in &object_type.indexes {
-            let mut key = std::mem::take(&mut object.scratch);
-            key.clear();
-            key.extend_from_slice(&index.key);
+            let mut values = std::mem::take(&mut object.scratch);
+            values.clear();
             let mut known = true;
             for field in &index.fields {
-                let value = object.value(&object_type, field).unwrap_or_default();
+                let value = object.value(object_type, field).unwrap_or_default();
                 known &= !value.is_empty();
-                key.extend_from_slice(value);
+                values.extend_from_slice(value);
             }
             if known {
-                self.expected.push(&[&key, id.as_bytes()])?;
+                self.calls.add(&[&index.key, &values, id.as_bytes()])?;
             }
-            object.scratch = key;
+            object.scratch = values;
         }
         Ok(())
     }
@@ -260,13 +268,14 @@ fn type_name(bundle: &SchemaBundle, type_id: StorageId) -> String {
 }
 
 /// Where the scan stands.
-enum State {
+enum State<'a> {
     Nothing,
-    Valid { bytes: [u8; 8], id: ObjId, object_type: Arc<ResolvedType>, schema: SchemaIndex },
+    Valid { bytes: [u8; 8], id: ObjId, object_type: &'a ResolvedType, schema: SchemaIndex },
     Invalid { bytes: [u8; 8], class: Class, detail: &'static str },
 }
 
-impl State {
+impl State<'_> {
+    #[inline]
     fn id(&self) -> Option<&[u8; 8]> {
         match self {
             State::Nothing => None,
@@ -276,29 +285,56 @@ impl State {
 }
 
 /// What has been seen of an object; buffers are kept from one object to the next.
-#[derive(Debug, Default)]
-struct Object {
-    /// Encoded values of the simple fields, defaults included, by position in the type's list. Empty
-    /// where nothing is stored and the default value is not known.
+struct Object<'a> {
+    state: State<'a>,
+    meta: MetaReader<'a>,
+    /// Encoded values, defaults included, of the simple fields that some index is about, by
+    /// position in the type's list; the others' are empty, and those where nothing is stored and
+    /// the default value is not known.
     values: Vec<Vec<u8>>,
     /// The field last met: its position and how its keys go on after the object ID.
-    last: Option<(usize, Vec<u8>)>,
+    last: Option<(usize, StorageIdKey)>,
     /// The list last met and how many good elements it had so far.
     list: Option<(usize, u32)>,
+    /// The schema last met, and what the keys of its objects in the object schema index begin with.
+    prefix: Option<(SchemaIndex, Vec<u8>)>,
     scratch: Vec<u8>,
 }
 
-impl Object {
+impl<'a> Object<'a> {
+    fn new(bundle: &'a SchemaBundle, type_id: StorageId) -> Self {
+        Object {
+            state: State::Nothing,
+            meta: MetaReader::new(bundle, type_id),
+            values: Vec::new(),
+            last: None,
+            list: None,
+            prefix: None,
+            scratch: Vec::new(),
+        }
+    }
+
     fn start(&mut self, object_type: &ResolvedType) {
         self.values.resize_with(object_type.fields.len(), Vec::new);
         for (field, value) in object_type.fields.iter().zip(&mut self.values) {
             value.clear();
-            if let Some(simple) = field.simple() {
+            if let Some(simple) = field.simple()
+                && has_index(field)
+            {
                 value.extend_from_slice(simple.default.as_deref().unwrap_or_default());
             }
         }
         self.last = None;
         self.list = None;
+    }
+
+    /// What keys of the object schema index begin with for a schema, which is noted in `met`.
+    fn schema_prefix(&mut self, schema: SchemaIndex, met: &mut BTreeSet<SchemaIndex>) -> &[u8] {
+        if self.prefix.as_ref().is_none_or(|(last, _)| *last != schema) {
+            met.insert(schema);
+            self.prefix = None;
+        }
+        &self.prefix.get_or_insert_with(|| (schema, object_schema_prefix(schema))).1
     }
 
     /// Position of the field whose storage ID `rest` starts with, and what follows it.
@@ -307,8 +343,8 @@ impl Object {
         object_type: &ResolvedType,
         rest: &'k [u8],
     ) -> Option<(usize, &'k [u8])> {
-        if let Some((position, prefix)) = &self.last
-            && let Some(tail) = rest.strip_prefix(&prefix[..])
+        if let Some((position, key)) = &self.last
+            && let Some(tail) = rest.strip_prefix(&**key)
         {
             return Some((*position, tail));
         }
@@ -318,10 +354,7 @@ impl Object {
         let field = object_type.fields.get(position)?;
         // An over-long form of the storage ID is a different key.
         let tail = rest.strip_prefix(&field.key[..])?;
-        let mut prefix = self.last.take().map(|(_, prefix)| prefix).unwrap_or_default();
-        prefix.clear();
-        prefix.extend_from_slice(&field.key);
-        self.last = Some((position, prefix));
+        self.last = Some((position, field.key));
         Some((position, tail))
     }
 
@@ -337,6 +370,11 @@ impl Object {
         let position = object_type.field_position(field.storage_id)?;
         self.values.get(position).map(Vec::as_slice)
     }
+}
+
+/// Whether some index is about the field's values.
+fn has_index(field: &ResolvedField) -> bool {
+    field.is_indexed() || !field.indexes.is_empty()
 }
 
 /// A list index as it stands in keys.

@@ -8,11 +8,12 @@ use permazen::layout::{KeyKind, OBJECT_SCHEMA_INDEX_SPAN, parse_key, prefix_end}
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
+use crate::calls::EntryCalls;
 use crate::check::output;
 use crate::finding::{Class, Finding};
 use crate::indexes::may_be_of_default;
 use crate::known::Known;
-use crate::objects::ObjectScan;
+use crate::objects::{ObjectScan, Seen};
 use crate::output::{Checked, Halt, Output};
 use crate::ranges::{self, IndexRange, Range};
 use crate::selection::Selection;
@@ -295,19 +296,20 @@ fn called_for(
     objects: &mut u64,
     out: &mut Output<'_>,
 ) -> Checked<BTreeSet<Vec<u8>>> {
-    let mut sorter = Sorter::new(usize::MAX);
+    let mut calls = EntryCalls::new(Sorter::new(usize::MAX), None);
+    let mut seen = Seen::default();
     let mut scan = ObjectScan {
         kv,
         bundle,
         known: &Known::in_store(),
         selection,
-        expected: &mut sorter,
-        used: &mut BTreeSet::new(),
-        objects,
+        calls: &mut calls,
+        seen: &mut seen,
         out,
     };
     scan.check_span(type_id, span)?;
-    let mut sorted = sorter.finish()?;
+    *objects += seen.objects;
+    let mut sorted = calls.sorter.finish()?;
     let mut entries = BTreeSet::new();
     while let Some(entry) = sorted.next().map_err(Error::from)? {
         entries.insert(entry.to_vec());

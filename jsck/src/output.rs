@@ -53,10 +53,37 @@ pub(crate) struct Output<'a> {
     pub(crate) changes: Option<Vec<Change>>,
 }
 
-impl Output<'_> {
+impl<'a> Output<'a> {
+    /// An output without limit that notes no changes.
+    pub(crate) fn quiet(
+        kv: &'a dyn KvRead,
+        sink: &'a mut dyn FnMut(&Finding),
+        progress: &'a mut dyn FnMut(&Progress),
+    ) -> Self {
+        Output {
+            sink,
+            progress,
+            stop: None,
+            limit: u64::MAX,
+            position: Progress::default(),
+            findings: 0,
+            warnings: 0,
+            unrepairable: 0,
+            scope: RepairScope::All,
+            describer: None,
+            kv,
+            changes: None,
+        }
+    }
+
     /// Reports a finding and notes its fix.
     pub(crate) fn report(&mut self, mut finding: Finding) -> Checked {
         finding.decoded_key = self.describe(&finding)?;
+        self.deliver(finding)
+    }
+
+    /// Hands on a finding that has all its explanations, and notes its fix.
+    pub(crate) fn deliver(&mut self, finding: Finding) -> Checked {
         (self.sink)(&finding);
         if finding.class.is_warning() {
             self.warnings += 1;
@@ -98,6 +125,7 @@ impl Output<'_> {
     }
 
     /// Counts an entry looked at; now and then shows progress and looks whether to stop.
+    #[inline]
     pub(crate) fn entry(&mut self) -> Checked {
         self.position.entries += 1;
         if self.position.entries & 0xfff == 0 { self.pause() } else { Ok(()) }
@@ -109,8 +137,14 @@ impl Output<'_> {
         self.pause()
     }
 
-    fn pause(&mut self) -> Checked {
+    /// Shows how far the check is.
+    pub(crate) fn show_progress(&mut self) {
         (self.progress)(&self.position);
+    }
+
+    /// Shows progress and looks whether to stop.
+    pub(crate) fn pause(&mut self) -> Checked {
+        self.show_progress();
         match self.stop {
             Some(stop) if stop.load(Ordering::Relaxed) => Err(Halt::Interrupted),
             _ => Ok(()),

@@ -4,6 +4,7 @@ use permazen::kv::{KvWrite, Writes};
 
 use crate::finding::Finding;
 use crate::output::Change;
+use crate::workers::Readers;
 use crate::{Error, Options, Progress, Report, Result, check};
 
 /// How often to look again before giving up.
@@ -45,7 +46,8 @@ pub fn repair(
     for pass in 0..=MAX_PASSES {
         let mut ignore = |_: &Finding| {};
         let sink: &mut dyn FnMut(&Finding) = if pass == 0 { &mut *sink } else { &mut ignore };
-        let (report, changes) = check::run(&*kv, &options, sink, progress, Some(Vec::new()))?;
+        let (report, changes) =
+            check::run(Readers::one(&*kv), &options, sink, progress, Some(Vec::new()))?;
         if pass == 0 {
             result.found = report;
         }

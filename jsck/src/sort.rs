@@ -24,11 +24,9 @@ impl Sorter {
         Sorter { bytes: Vec::new(), ends: Vec::new(), limit, runs: Vec::new() }
     }
 
-    /// Adds the concatenation of `parts` as one byte string.
-    pub(crate) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        for part in parts {
-            self.bytes.extend_from_slice(part);
-        }
+    /// Adds a byte string.
+    pub(crate) fn push(&mut self, item: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(item);
         self.ends.push(self.bytes.len());
         if self.bytes.len() + self.ends.len() * size_of::<Entry>() > self.limit {
             self.spill()?;
@@ -165,8 +163,7 @@ mod tests {
     fn sorted(items: &[Vec<u8>], limit: usize) -> Vec<Vec<u8>> {
         let mut sorter = Sorter::new(limit);
         for item in items {
-            let (a, b) = item.split_at(item.len() / 2);
-            sorter.push(&[a, b]).unwrap();
+            sorter.push(item).unwrap();
         }
         let mut sorted = sorter.finish().unwrap();
         let mut result = Vec::new();

@@ -74,6 +74,19 @@ pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
     Ok(rest.wrapping_add(bias))
 }
 
+/// Reads one number; `None` if its bytes are not the ones [`write()`] would give.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_canonical(reader: &mut Reader<'_>) -> Result<Option<i64>> {
+    let start = reader.rest();
+    let number = read(reader)?;
+    let used = start.len() - reader.rest().len();
+    // An eight-byte form that wrapped around has the wrong sign for its first byte.
+    let starts_negative = start.first().is_some_and(|&first| first < 127);
+    Ok((used == len(number) && starts_negative == (number < 0)).then_some(number))
+}
+
 /// Passes over one number.
 ///
 /// # Errors

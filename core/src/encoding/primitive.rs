@@ -135,6 +135,11 @@ macro_rules! integer {
                 long::skip(reader)
             }
 
+            fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
+                let number = long::read_canonical(reader);
+                Some(number.map(|n| n.is_some_and(|n| <$type>::try_from(n).is_ok())))
+            }
+
             fn to_text(&self) -> String {
                 self.to_string()
             }

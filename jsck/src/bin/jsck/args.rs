@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,6 +71,9 @@ pub(crate) struct Args {
     /// With --online: keep the position in this file, and go on from there if it exists
     #[arg(long, value_name = "FILE", requires = "online")]
     pub(crate) position: Option<PathBuf>,
+    /// How many threads read the database, where its kind allows several [default: one a core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
     /// Do not check the structure of the store below
     #[arg(long)]
     pub(crate) no_store_check: bool,
@@ -145,6 +149,7 @@ impl Args {
         options.stop = Some(stop);
         options.max_findings = self.limit.unwrap_or(u64::MAX);
         options.collect_schemas = self.collect_schemas;
+        options.threads = self.threads.unwrap_or(options.threads);
         options.format_version = self.format_version;
         options.types = self.types.clone();
         if let Some(percent) = self.sample.filter(|percent| !(*percent > 0.0 && *percent <= 100.0))

@@ -88,6 +88,10 @@ impl Database {
         }
     }
 
+    pub(crate) fn store(&self) -> &dyn KvDatabase {
+        &*self.store
+    }
+
     /// How many pairs it has, if the store knows.
     pub(crate) fn entries(&self) -> Option<u64> {
         self.store.statistics().ok()?.entries

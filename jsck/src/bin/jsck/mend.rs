@@ -40,10 +40,9 @@ pub(crate) fn check(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let kv = database.begin(false)?;
     let bar = Bar::new(database.entries());
-    let report = permazen_jsck::check_with(
-        &*kv,
+    let report = permazen_jsck::check_database(
+        database.store(),
         options,
         &mut |finding| bar.suspend(|| output.finding(finding)),
         &mut |progress| bar.show(progress),

@@ -1,0 +1,126 @@
+//! Sums that tell whether two sets of index entries are the same without keeping either.
+//!
+//! What objects call for in the indexes comes in another order than the indexes have it. Sorting
+//! that to compare it costs more than all the rest of a check. So each entry is hashed, with a key
+//! that is random in every run, and added up in one of some thousand sums by a part of its hash:
+//! once for each time an object calls for it, once where it is found. Where two sums agree so do
+//! the sets of entries behind them; that they agree although the sets differ happens once in 2⁶⁴
+//! checks of a damaged database. Only entries behind sums that disagree are looked at one by one.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// How many sums there are; a power of two.
+const SUMS: usize = 1 << 12;
+
+/// The fingerprint of a set of entries.
+#[derive(Debug, Clone)]
+pub(crate) struct Fingerprint {
+    hash: EntryHash,
+    sums: Vec<u64>,
+    /// Sums that count as different whatever they are.
+    suspect: Vec<bool>,
+}
+
+impl Fingerprint {
+    /// The fingerprint of no entries.
+    pub(crate) fn new(hash: EntryHash) -> Self {
+        Fingerprint { hash, sums: vec![0; SUMS], suspect: vec![false; SUMS] }
+    }
+
+    /// Adds an entry.
+    #[inline]
+    pub(crate) fn add(&mut self, entry: &[u8]) {
+        let hash = self.hash.of(entry);
+        if let Some(sum) = self.sums.get_mut(place(hash)) {
+            *sum = sum.wrapping_add(hash);
+        }
+    }
+
+    /// Makes sure that this entry is looked at.
+    pub(crate) fn suspect(&mut self, entry: &[u8]) {
+        if let Some(suspect) = self.suspect.get_mut(place(self.hash.of(entry))) {
+            *suspect = true;
+        }
+    }
+
+    /// Adds the entries of another fingerprint with the same hash.
+    pub(crate) fn merge(&mut self, other: &Fingerprint) {
+        for (sum, other) in self.sums.iter_mut().zip(&other.sums) {
+            *sum = sum.wrapping_add(*other);
+        }
+        for (suspect, other) in self.suspect.iter_mut().zip(&other.suspect) {
+            *suspect |= other;
+        }
+    }
+
+    /// Where two sets of entries differ; none if they are the same.
+    pub(crate) fn differences(&self, other: &Fingerprint) -> Option<Differences> {
+        let differing: Vec<bool> = self
+            .sums
+            .iter()
+            .zip(&other.sums)
+            .zip(self.suspect.iter().zip(&other.suspect))
+            .map(|((a, b), (c, d))| a != b || *c || *d)
+            .collect();
+        differing.contains(&true).then(|| Differences { hash: self.hash.clone(), differing })
+    }
+}
+
+/// Which entries have to be looked at one by one.
+#[derive(Debug)]
+pub(crate) struct Differences {
+    hash: EntryHash,
+    differing: Vec<bool>,
+}
+
+impl Differences {
+    pub(crate) fn includes(&self, entry: &[u8]) -> bool {
+        self.differing.get(place(self.hash.of(entry))).copied().unwrap_or(true)
+    }
+}
+
+/// A hash with a key that nobody can know: which entries share a hash cannot be arranged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EntryHash(RandomState);
+
+impl EntryHash {
+    #[inline]
+    fn of(&self, entry: &[u8]) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        hasher.write(entry);
+        hasher.finish()
+    }
+}
+
+/// Which sum a hash is added to.
+#[inline]
+fn place(hash: u64) -> usize {
+    (hash >> (u64::BITS - SUMS.trailing_zeros())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_does_not_matter_and_every_difference_is_noticed() {
+        let hash = EntryHash::default();
+        let entries: Vec<[u8; 4]> = (0u32..20_000).map(u32::to_be_bytes).collect();
+        let of = |entries: &mut dyn Iterator<Item = &[u8; 4]>| {
+            let mut fingerprint = Fingerprint::new(hash.clone());
+            entries.for_each(|entry| fingerprint.add(entry));
+            fingerprint
+        };
+        let all = of(&mut entries.iter());
+        let mut halves = of(&mut entries.iter().rev().take(5_000));
+        halves.merge(&of(&mut entries.iter().rev().skip(5_000)));
+        assert!(all.differences(&halves).is_none());
+        let less = of(&mut entries.iter().filter(|entry| **entry != entries[77]));
+        let differences = all.differences(&less).expect("one is missing");
+        assert!(differences.includes(&entries[77]));
+        let others = entries.iter().filter(|entry| differences.includes(&entry[..])).count();
+        assert!(others < 200, "{others} of 20000 have to be looked at for one");
+        halves.suspect(&entries[5]);
+        assert!(all.differences(&halves).expect("suspect").includes(&entries[5]));
+    }
+}

@@ -1,0 +1,234 @@
+//! Reading one state of a store with several threads.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
+
+use crate::describe::Describer;
+use crate::finding::Finding;
+use crate::output::{Checked, Halt, Output};
+use crate::parts::Part;
+use crate::{Progress, Result};
+
+/// Reads one state of a store: as many threads as there are views beside the first.
+pub(crate) struct Readers<'r> {
+    pub(crate) first: &'r dyn KvRead,
+    others: Vec<Box<dyn KvRead + Send + 'r>>,
+}
+
+/// What is to be done with a part; findings go to the output.
+type Work<'w, R> = dyn Fn(&Part, &dyn KvRead, &mut Output<'_>) -> Checked<R> + Sync + 'w;
+
+/// How many parts there are for each thread, so that all end at about the same time.
+const PARTS_PER_THREAD: usize = 8;
+/// Findings of a part that may wait until those of the parts before have been handed on.
+const WAITING_FINDINGS: usize = 256;
+/// How often to show progress and look whether to stop.
+const BEAT: Duration = Duration::from_millis(50);
+
+impl<'r> Readers<'r> {
+    /// Everything is read in the caller's thread.
+    pub(crate) fn one(first: &'r dyn KvRead) -> Self {
+        Readers { first, others: Vec::new() }
+    }
+
+    /// Reads what `first` reads with so many threads, if the store lets them.
+    pub(crate) fn several(
+        first: &'r (dyn KvTransaction + Send),
+        database: &'r dyn KvDatabase,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut readers = Readers::one(first);
+        if threads < 2 {
+            return Ok(readers);
+        }
+        match first.version() {
+            Some(version) => {
+                for _ in 0..threads {
+                    let options = TxOptions::reading();
+                    let same =
+                        database.begin(&options).ok().filter(|kv| kv.version() == Some(version));
+                    let Some(kv) = same else {
+                        // A writer came between, or there are too many readers.
+                        readers.others.clear();
+                        break;
+                    };
+                    readers.others.push(kv);
+                }
+            }
+            None => {
+                if let Ok(snapshot) = first.snapshot() {
+                    readers.others.extend((0..threads).map(|_| {
+                        Box::new(std::sync::Arc::clone(&snapshot)) as Box<dyn KvRead + Send>
+                    }));
+                }
+            }
+        }
+        Ok(readers)
+    }
+
+    /// In how many parts a range should be cut.
+    pub(crate) fn parts(&self) -> usize {
+        match self.others.len() {
+            0 => 1,
+            threads => threads * PARTS_PER_THREAD,
+        }
+    }
+
+    /// Does some work on each part and gives the results in the order of the parts, in which
+    /// findings are handed on, too.
+    pub(crate) fn run<R: Send>(
+        &mut self,
+        parts: &[Part],
+        out: &mut Output<'_>,
+        work: &Work<'_, R>,
+    ) -> Checked<Vec<R>> {
+        if self.others.is_empty() {
+            return parts.iter().map(|part| work(part, self.first, out)).collect();
+        }
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            parts.iter().map(|_| sync_channel(WAITING_FINDINGS)).unzip();
+        let shared = Shared {
+            work,
+            parts,
+            senders: senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect(),
+            results: parts.iter().map(|_| Mutex::new(None)).collect(),
+            next: AtomicUsize::new(0),
+            entries: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            describer: out.describer.clone(),
+        };
+        let delivered = thread::scope(|scope| {
+            let shared = &shared;
+            for kv in &mut self.others {
+                let kv = &mut **kv;
+                scope.spawn(move || shared.work_off(&*kv));
+            }
+            let delivered = shared.deliver(receivers, out);
+            if delivered.is_err() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            delivered
+        });
+        delivered?;
+        let mut results = Vec::with_capacity(parts.len());
+        let mut halt = None;
+        for result in shared.results {
+            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                Some(Ok(result)) => results.push(result),
+                // The others were stopped because of it.
+                Some(Err(failed @ Halt::Failed(_))) => return Err(failed),
+                Some(Err(other)) => halt = Some(other),
+                None => halt = Some(Halt::Interrupted),
+            }
+        }
+        halt.map_or(Ok(results), Err)
+    }
+}
+
+/// What the threads work on together.
+struct Shared<'s, R> {
+    work: &'s Work<'s, R>,
+    parts: &'s [Part],
+    /// Where the findings of each part go, until somebody works on it.
+    senders: Vec<Mutex<Option<SyncSender<Finding>>>>,
+    results: Vec<Mutex<Option<Checked<R>>>>,
+    /// The first part nobody works on.
+    next: AtomicUsize,
+    entries: AtomicU64,
+    stop: AtomicBool,
+    describer: Option<Describer>,
+}
+
+impl<R> Shared<'_, R> {
+    /// Works on one part after the other.
+    fn work_off(&self, kv: &dyn KvRead) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let (Some(part), Some(sender), Some(result)) =
+                (self.parts.get(number), self.senders.get(number), self.results.get(number))
+            else {
+                return;
+            };
+            let Some(sender) = sender.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+                return;
+            };
+            let done = match self.stop.load(Ordering::Relaxed) {
+                true => Err(Halt::Interrupted),
+                false => self.work_on(part, kv, &sender),
+            };
+            if done.is_err() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        }
+    }
+
+    fn work_on(&self, part: &Part, kv: &dyn KvRead, sender: &SyncSender<Finding>) -> Checked<R> {
+        let mut counted = 0;
+        let mut progress = |progress: &Progress| {
+            self.entries.fetch_add(progress.entries - counted, Ordering::Relaxed);
+            counted = progress.entries;
+        };
+        let mut sink = |finding: &Finding| {
+            if sender.send(finding.clone()).is_err() {
+                // Nobody wants to know any more.
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let mut out = Output::quiet(kv, &mut sink, &mut progress);
+        out.stop = Some(&self.stop);
+        out.describer = self.describer.clone();
+        let done = (self.work)(part, kv, &mut out);
+        out.show_progress();
+        done
+    }
+
+    /// Hands findings on as they come, in the order of the parts.
+    fn deliver(&self, receivers: Vec<Receiver<Finding>>, out: &mut Output<'_>) -> Checked {
+        let before = out.position.entries;
+        let beat = |out: &mut Output<'_>| {
+            out.position.entries = before + self.entries.load(Ordering::Relaxed);
+            out.pause()
+        };
+        let mut delivered: u64 = 0;
+        for findings in receivers {
+            loop {
+                match findings.recv_timeout(BEAT) {
+                    Ok(finding) => {
+                        out.deliver(finding)?;
+                        delivered += 1;
+                        if delivered.is_multiple_of(1024) {
+                            beat(out)?;
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => beat(out)?,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        }
+        beat(out)
+    }
+}
+
+/// Shows the pairs of a range to `look`, until that halts.
+pub(crate) fn visit(
+    kv: &dyn KvRead,
+    span: KeySpan<'_>,
+    mut look: impl FnMut(&[u8], &[u8]) -> Checked,
+) -> Checked {
+    let mut result = Ok(());
+    kv.visit(span, Direction::Forward, &mut |key, value| match look(key, value) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(halt) => {
+            result = Err(halt);
+            ControlFlow::Break(())
+        }
+    })?;
+    result
+}

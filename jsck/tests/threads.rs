@@ -1,0 +1,120 @@
+//! One thread or several: the same findings in the same order.
+#![allow(clippy::expect_used)]
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use permazen::encoding::Value;
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::object::{Database, Migrate, TransactionConfig};
+use permazen::schema::SchemaModel;
+use permazen_jsck::{Finding, Options, Report, check, check_database};
+
+const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
+  <SimpleField name="age" encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
+  <ReferenceField name="friend" inverseDelete="NULLIFY"/>
+  <SimpleField name="name" encoding="urn:fdc:permazen.io:2020:String" indexed="true"/>
+</ObjectType></Schema>"#;
+
+/// More pairs than are checked in one thread whatever is asked for.
+const OBJECTS: i32 = 9_000;
+
+fn fill(store: Arc<dyn KvDatabase>) {
+    let model = SchemaModel::from_xml(SCHEMA.as_bytes()).expect("a schema");
+    let config = TransactionConfig::new(model).expect("a schema");
+    let db = Database::new(store);
+    let tx = db.begin(&config).expect("begin");
+    let mut last = None;
+    for n in 0..OBJECTS {
+        let id = tx.create("Person").expect("create");
+        let name = Value::from(format!("Person {n}").as_str());
+        tx.set(id, "name", &name, Migrate::No).expect("set");
+        tx.set(id, "age", &Value::Int(n % 90), Migrate::No).expect("set");
+        if let Some(friend) = last {
+            tx.set(id, "friend", &Value::from(friend), Migrate::No).expect("set");
+        }
+        last = Some(id);
+    }
+    tx.commit().expect("commit");
+}
+
+/// Removes every so many pairs, and spoils some values.
+fn damage(store: &dyn KvDatabase, every: usize) {
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    let keys: Vec<Vec<u8>> = kv
+        .scan(KeySpan::new(&[0, 0x80], None), Direction::Forward)
+        .expect("scan")
+        .map(|pair| pair.expect("pair").0.into_owned())
+        .collect();
+    for (n, key) in keys.iter().enumerate().filter(|(n, _)| n % every == every / 2) {
+        match n % 3 {
+            0 => kv.put(key, &[0xfe, 0x00]),
+            _ => kv.remove(key),
+        }
+        .expect("change");
+    }
+    kv.commit().expect("commit");
+}
+
+fn found(store: &dyn KvDatabase, options: &Options) -> (Report, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let sink = &mut |finding: &Finding| findings.push(finding.clone());
+    let report = check_database(store, options, sink, &mut |_| {}).expect("a report");
+    (report, findings)
+}
+
+fn compare(store: &dyn KvDatabase) {
+    let mut options = Options::default();
+    let several = NonZeroUsize::new(3).expect("not zero");
+    for every in [usize::MAX, 9_973, 11] {
+        if every < usize::MAX {
+            damage(store, every);
+        }
+        let mut alone = Vec::new();
+        let kv = store.begin(&TxOptions::reading()).expect("begin");
+        options.threads = NonZeroUsize::MIN;
+        let report =
+            check(&*kv, &options, &mut |finding| alone.push(finding.clone())).expect("a report");
+        assert_eq!(found(store, &options), (report, alone.clone()));
+        options.threads = several;
+        assert_eq!(found(store, &options), (report, alone.clone()));
+        assert_eq!(report.is_clean(), every == usize::MAX);
+        if alone.len() > 5 {
+            options.max_findings = 5;
+            let (report, five) = found(store, &options);
+            assert_eq!(five, alone.get(..5).expect("more than five"));
+            assert!(!report.complete);
+            options.max_findings = u64::MAX;
+        }
+    }
+    options.threads = several;
+    let stop = Arc::new(AtomicBool::new(true));
+    options.stop = Some(Arc::clone(&stop));
+    assert!(!found(store, &options).0.complete, "stopped before it began");
+    stop.store(false, Ordering::Relaxed);
+    let mut findings = 0;
+    let sink = &mut |_: &Finding| {
+        findings += 1;
+        stop.store(true, Ordering::Relaxed);
+    };
+    let report = check_database(store, &options, sink, &mut |_| {}).expect("a report");
+    assert!(!report.complete && findings == report.findings, "stopped at a finding");
+}
+
+#[test]
+fn threads_make_no_difference_on_lmdb() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = LmdbStore::open_or_create(dir.path()).expect("open");
+    fill(Arc::new(store.clone()));
+    compare(&store);
+}
+
+#[test]
+fn threads_make_no_difference_in_memory() {
+    let store = MemoryStore::new();
+    fill(Arc::new(store.clone()));
+    compare(&store);
+}
