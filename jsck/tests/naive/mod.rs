@@ -25,6 +25,29 @@ pub(crate) fn is_healthy(pairs: &Pairs) -> bool {
     })
 }
 
+/// The pairs that belong to objects; nothing if the schemas cannot be read.
+#[allow(dead_code, reason = "not every test that has the model needs it")]
+pub(crate) fn object_pairs(pairs: &Pairs) -> Pairs {
+    let mut tables = SchemaTables::default();
+    for (key, value) in pairs.range(vec![0, 1]..vec![0, 3]) {
+        let Ok(number) = uint::read(&mut Reader::new(&key[2..])) else { continue };
+        if key[1] == 1 {
+            SchemaIndex::new(number).map(|index| tables.schemas.insert(index, value.clone()));
+        } else {
+            let id = permazen::StorageId::new(number);
+            id.map(|id| tables.storage_ids.insert(id, value.clone()));
+        }
+    }
+    let registry = EncodingRegistry::new();
+    let Ok(bundle) = SchemaBundle::decode(tables, &registry, UnknownEncodings::Refuse) else {
+        return Pairs::new();
+    };
+    let ranges = bundle.type_ids().map(|type_id| type_id.key_range());
+    ranges
+        .flat_map(|(min, max)| pairs.range(min..max).map(|(k, v)| (k.clone(), v.clone())))
+        .collect()
+}
+
 /// The pairs as they would be written from what they say; `None` if they say nothing sensible.
 fn rebuild(pairs: &Pairs) -> Option<Pairs> {
     let format_version = b"\x00\x00Permazen\x00";
