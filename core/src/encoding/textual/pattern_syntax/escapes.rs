@@ -1,0 +1,195 @@
+//! Escape sequences: what follows a backslash.
+
+use super::{Length, Parser, Reason, code, is_ascii};
+
+/// Names of general categories and of classes that need no prefix.
+const PLAIN_PROPERTIES: [&str; 57] = [
+    "C", "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp",
+    "Cc", "Cf", "Co", "Cs", "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L",
+    "M", "N", "Z", "P", "S", "LC", "LD", "L1", "all", "ASCII", "Alnum", "Alpha", "Blank", "Cntrl",
+    "Digit", "Graph", "Lower", "Print", "Punct", "Space", "Upper", "XDigit", "IsL", "IsM", "IsN",
+];
+
+/// What an escape sequence stands for.
+pub(super) enum Escape {
+    Char(u32),
+    /// A class of characters, or a position.
+    Other(Length),
+}
+
+impl Parser {
+    /// What follows a backslash.
+    pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, Reason> {
+        const UNKNOWN: Reason = "illegal or unsupported escape sequence";
+        let Some(point) = self.next_raw() else { return Err("backslash at the end") };
+        let class = Ok(Escape::Other(Some(1)));
+        let outside =
+            |length: Length| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(length)) };
+        match char::from_u32(point) {
+            Some('0') => self.octal().map(Escape::Char),
+            Some('1'..='9') => outside(None),
+            Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Some(0)),
+            Some('b') => {
+                if !in_class && self.peek_is('{') {
+                    self.at += 1;
+                    if !self.eat_raw('g') || !self.eat_raw('}') {
+                        return Err(UNKNOWN);
+                    }
+                }
+                outside(Some(0))
+            }
+            Some('R') => outside(Some(2)),
+            Some('X') => outside(None),
+            Some('D' | 'H' | 'S' | 'V' | 'W' | 'd' | 'h' | 's' | 'w' | 'v') => class,
+            Some('p' | 'P') => {
+                self.property()?;
+                class
+            }
+            Some('N') => self.character_name().map(Escape::Char),
+            Some('a') => Ok(Escape::Char(0x07)),
+            Some('e') => Ok(Escape::Char(0x1b)),
+            Some('f') => Ok(Escape::Char(0x0c)),
+            Some('n') => Ok(Escape::Char(0x0a)),
+            Some('r') => Ok(Escape::Char(0x0d)),
+            Some('t') => Ok(Escape::Char(0x09)),
+            Some('c') => self
+                .next_raw()
+                .map(|point| Escape::Char(point ^ 64))
+                .ok_or("illegal control escape sequence"),
+            Some('k') => {
+                if in_class {
+                    return Err(UNKNOWN);
+                }
+                if !self.eat_raw('<') {
+                    return Err("\\k is not followed by '<' for named capturing group");
+                }
+                let name = self.group_name()?;
+                if self.names.contains(&name) {
+                    Ok(Escape::Other(None))
+                } else {
+                    Err("named capturing group does not exist")
+                }
+            }
+            Some('u') => {
+                if self.raw() == Some(code('{')) {
+                    return Err("illegal Unicode escape sequence");
+                }
+                self.hex(4).map(Escape::Char).ok_or("illegal Unicode escape sequence")
+            }
+            Some('x') => {
+                self.hex_escape().map(Escape::Char).ok_or("illegal hexadecimal escape sequence")
+            }
+            Some(char) if char.is_ascii_alphabetic() => Err(UNKNOWN),
+            _ => Ok(Escape::Char(point)),
+        }
+    }
+
+    /// One to three octal digits, up to 0377.
+    fn octal(&mut self) -> Result<u32, Reason> {
+        let digit = |parser: &Self| {
+            parser
+                .raw()
+                .filter(|&point| is_ascii(point, |byte| (b'0'..=b'7').contains(byte)))
+                .map(|point| point - code('0'))
+        };
+        let Some(first) = digit(self) else { return Err("illegal octal escape sequence") };
+        self.at += 1;
+        let mut number = first;
+        for count in 1..3 {
+            match digit(self) {
+                Some(next) if count == 1 || first <= 3 => number = number * 8 + next,
+                _ => break,
+            }
+            self.at += 1;
+        }
+        Ok(number)
+    }
+
+    fn hex_digit(&mut self) -> Option<u32> {
+        let digit = char::from_u32(self.raw()?)?.to_digit(16)?;
+        self.at += 1;
+        Some(digit)
+    }
+
+    fn hex(&mut self, count: usize) -> Option<u32> {
+        (0..count).try_fold(0, |number, _| Some(number << 4 | self.hex_digit()?))
+    }
+
+    /// Two digits, or any number of them in braces.
+    fn hex_escape(&mut self) -> Option<u32> {
+        if !self.eat_raw('{') {
+            return self.hex(2);
+        }
+        let mut number = self.hex_digit()?;
+        while let Some(digit) = self.hex_digit() {
+            number = number << 4 | digit;
+            if number > 0x10_ffff {
+                return None;
+            }
+        }
+        self.eat_raw('}').then_some(number)
+    }
+
+    /// `{NAME}`: which names there are is not checked.
+    fn character_name(&mut self) -> Result<u32, Reason> {
+        const ERROR: Reason = "illegal character name escape sequence";
+        if !self.eat_raw('{') {
+            return Err(ERROR);
+        }
+        let start = self.at;
+        while self.raw().is_some_and(|point| {
+            is_ascii(point, |byte| byte.is_ascii_alphanumeric() || b" -()_".contains(byte))
+        }) {
+            self.at += 1;
+        }
+        if self.at > start && self.eat_raw('}') { Ok(0xfffd) } else { Err(ERROR) }
+    }
+
+    /// A letter or a name in braces, after `\p`.
+    fn property(&mut self) -> Result<(), Reason> {
+        const UNKNOWN: Reason = "unknown character property name";
+        let name: String = if self.eat('{') {
+            let start = self.at;
+            while self.raw().is_some_and(|point| point != code('}')) {
+                self.at += 1;
+            }
+            if self.raw().is_none() {
+                return Err("unclosed character family");
+            }
+            self.at += 1;
+            if self.at - 1 == start {
+                return Err("empty character family");
+            }
+            self.text[start..self.at - 1]
+                .iter()
+                .map(|&point| char::from_u32(point).unwrap_or('\u{fffd}'))
+                .collect()
+        } else {
+            match self.next_raw().and_then(char::from_u32) {
+                Some(letter) => letter.to_string(),
+                None => return Err(UNKNOWN),
+            }
+        };
+        let is_word = |name: &str| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic())
+                && name
+                    .chars()
+                    .all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | ' ' | '-'))
+        };
+        let known = match name.split_once('=') {
+            Some((key, value)) => {
+                matches!(
+                    key.to_ascii_lowercase().as_str(),
+                    "sc" | "script" | "blk" | "block" | "gc" | "general_category"
+                ) && is_word(value)
+            }
+            None => {
+                PLAIN_PROPERTIES.contains(&name.as_str())
+                    || ["In", "Is", "java"]
+                        .iter()
+                        .any(|prefix| name.strip_prefix(prefix).is_some_and(is_word))
+            }
+        };
+        if known { Ok(()) } else { Err(UNKNOWN) }
+    }
+}

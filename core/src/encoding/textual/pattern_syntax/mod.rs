@@ -1,0 +1,329 @@
+//! The syntax of Java's regular expressions, as far as it decides which texts are refused.
+
+mod classes;
+mod escapes;
+
+use std::collections::HashSet;
+
+use escapes::Escape;
+
+/// Why a text is no regular expression.
+pub(super) type Reason = &'static str;
+
+/// How many characters a part matches at most; `None`: any number.
+type Length = Option<u64>;
+
+/// Deeper nesting than any expression a person writes.
+const MAX_DEPTH: usize = 200;
+
+/// Checks that Java compiles an expression, given as UTF-16 units.
+pub(super) fn check(units: &[u16]) -> Result<(), Reason> {
+    let mut parser = Parser {
+        text: without_quotes(code_points(units)),
+        at: 0,
+        comments: false,
+        names: HashSet::new(),
+        depth: 0,
+    };
+    parser.alternatives()?;
+    match parser.peek() {
+        None => Ok(()),
+        Some(_) => Err("unmatched closing )"),
+    }
+}
+
+/// Characters, with unpaired surrogates as they are.
+fn code_points(units: &[u16]) -> Vec<u32> {
+    char::decode_utf16(units.iter().copied())
+        .map(|decoded| {
+            decoded.map_or_else(|error| u32::from(error.unpaired_surrogate()), u32::from)
+        })
+        .collect()
+}
+
+const fn code(char: char) -> u32 {
+    char as u32
+}
+
+fn is_ascii(point: u32, test: impl Fn(&u8) -> bool) -> bool {
+    u8::try_from(point).is_ok_and(|byte| byte.is_ascii() && test(&byte))
+}
+
+/// Replaces text between `\Q` and `\E` by escaped characters.
+fn without_quotes(text: Vec<u32>) -> Vec<u32> {
+    const BACKSLASH: u32 = code('\\');
+    let mut out = Vec::with_capacity(text.len());
+    let mut quoted = false;
+    let mut at = 0;
+    while let Some(&point) = text.get(at) {
+        let next = text.get(at + 1).copied();
+        at += 1;
+        if quoted {
+            if point == BACKSLASH && next == Some(code('E')) {
+                quoted = false;
+                at += 1;
+            } else {
+                if is_ascii(point, |byte| !byte.is_ascii_alphanumeric()) {
+                    out.push(BACKSLASH);
+                }
+                out.push(point);
+            }
+        } else if point == BACKSLASH && next == Some(code('Q')) {
+            quoted = true;
+            at += 1;
+        } else {
+            out.push(point);
+            if point == BACKSLASH
+                && let Some(next) = next
+            {
+                out.push(next);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+struct Parser {
+    text: Vec<u32>,
+    at: usize,
+    /// Flag `x`: white space and comments do not count.
+    comments: bool,
+    names: HashSet<Vec<u32>>,
+    depth: usize,
+}
+
+impl Parser {
+    fn raw(&self) -> Option<u32> {
+        self.text.get(self.at).copied()
+    }
+
+    /// The next character that counts.
+    fn peek(&mut self) -> Option<u32> {
+        while self.comments {
+            match self.raw() {
+                Some(point)
+                    if is_ascii(point, |byte| byte.is_ascii_whitespace() || *byte == 0x0b) =>
+                {
+                    self.at += 1
+                }
+                Some(point) if point == code('#') => {
+                    while self
+                        .raw()
+                        .is_some_and(|point| !matches!(point, 0x0a | 0x0d | 0x85 | 0x2028 | 0x2029))
+                    {
+                        self.at += 1;
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.raw()
+    }
+
+    fn peek_is(&mut self, wanted: char) -> bool {
+        self.peek() == Some(code(wanted))
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek_is(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn eat_raw(&mut self, wanted: char) -> bool {
+        let found = self.raw() == Some(code(wanted));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn next_raw(&mut self) -> Option<u32> {
+        let next = self.raw()?;
+        self.at += 1;
+        Some(next)
+    }
+
+    fn alternatives(&mut self) -> Result<Length, Reason> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("nested too deeply");
+        }
+        let mut longest = self.sequence()?;
+        while self.eat('|') {
+            let length = self.sequence()?;
+            longest = longest.zip(length).map(|(a, b)| a.max(b));
+        }
+        self.depth -= 1;
+        Ok(longest)
+    }
+
+    fn sequence(&mut self) -> Result<Length, Reason> {
+        let mut total = Some(0u64);
+        loop {
+            let length = match self.peek().and_then(char::from_u32) {
+                None if self.raw().is_none() => return Ok(total),
+                Some('|' | ')') => return Ok(total),
+                Some('*' | '+' | '?') => return Err("dangling meta character"),
+                Some('(') => match self.group()? {
+                    Some(length) => length,
+                    // Only flags: nothing to repeat.
+                    None => continue,
+                },
+                Some('[') => {
+                    self.at += 1;
+                    self.class(0)?;
+                    Some(1)
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    match self.escape(false)? {
+                        Escape::Char(_) => Some(1),
+                        Escape::Other(length) => length,
+                    }
+                }
+                Some('^' | '$') => {
+                    self.at += 1;
+                    Some(0)
+                }
+                // An empty part, which the braces then repeat.
+                Some('{') => Some(0),
+                _ => {
+                    self.at += 1;
+                    Some(1)
+                }
+            };
+            let length = self.repetition(length)?;
+            total = total.zip(length).map(|(a, b)| a.saturating_add(b));
+        }
+    }
+
+    /// A quantifier, if there is one, of a part of this length.
+    fn repetition(&mut self, length: Length) -> Result<Length, Reason> {
+        let most = match self.peek().and_then(char::from_u32) {
+            Some('?') => {
+                self.at += 1;
+                Some(1)
+            }
+            Some('*' | '+') => {
+                self.at += 1;
+                None
+            }
+            Some('{') => {
+                self.at += 1;
+                self.counts()?
+            }
+            _ => return Ok(length),
+        };
+        if !self.eat('?') {
+            self.eat('+');
+        }
+        Ok(length.zip(most).map(|(length, most)| length.saturating_mul(most)))
+    }
+
+    /// The rest of `{n}`, `{n,}` or `{n,m}`: the most repetitions.
+    fn counts(&mut self) -> Result<Length, Reason> {
+        if !self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_digit)) {
+            return Err("illegal repetition");
+        }
+        let least = self.count()?;
+        let mut most = Some(least);
+        if self.eat_raw(',') {
+            most = if self.raw() == Some(code('}')) { None } else { Some(self.count()?) };
+        }
+        if !self.eat_raw('}') {
+            return Err("unclosed counted closure");
+        }
+        match most {
+            Some(most) if most < least => Err("illegal repetition range"),
+            most => Ok(most),
+        }
+    }
+
+    fn count(&mut self) -> Result<u64, Reason> {
+        let mut number = 0u64;
+        while let Some(digit) = self.raw().filter(|&point| is_ascii(point, u8::is_ascii_digit)) {
+            number = number * 10 + u64::from(digit - code('0'));
+            if number > i32::MAX as u64 {
+                return Err("illegal repetition range");
+            }
+            self.at += 1;
+        }
+        Ok(number)
+    }
+
+    /// A group; `None` if it only sets flags.
+    fn group(&mut self) -> Result<Option<Length>, Reason> {
+        self.at += 1;
+        let outer_comments = self.comments;
+        let mut look_behind = false;
+        let mut look = false;
+        if self.eat_raw('?') {
+            match self.next_raw().and_then(char::from_u32) {
+                Some(':' | '>') => {}
+                Some('=' | '!') => look = true,
+                Some('<') => match self.raw().and_then(char::from_u32) {
+                    Some('=' | '!') => {
+                        self.at += 1;
+                        look = true;
+                        look_behind = true;
+                    }
+                    _ => {
+                        let name = self.group_name()?;
+                        if !self.names.insert(name) {
+                            return Err("named capturing group is already defined");
+                        }
+                    }
+                },
+                Some('$' | '@') => return Err("unknown group type"),
+                _ => {
+                    self.at -= 1;
+                    self.flags()?;
+                    match self.next_raw().and_then(char::from_u32) {
+                        Some(')') => return Ok(None),
+                        Some(':') => {}
+                        _ => return Err("unknown inline modifier"),
+                    }
+                }
+            }
+        }
+        let length = self.alternatives()?;
+        if !self.eat(')') {
+            return Err("unclosed group");
+        }
+        self.comments = outer_comments;
+        if look_behind && length.is_none() {
+            return Err("look-behind group does not have an obvious maximum length");
+        }
+        Ok(Some(if look { Some(0) } else { length }))
+    }
+
+    fn flags(&mut self) -> Result<(), Reason> {
+        let mut on = true;
+        loop {
+            match self.raw().and_then(char::from_u32) {
+                Some('i' | 'm' | 's' | 'd' | 'u' | 'c' | 'U') => {}
+                Some('x') => self.comments = on,
+                Some('-') if on => on = false,
+                _ => return Ok(()),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// A name up to `>`.
+    fn group_name(&mut self) -> Result<Vec<u32>, Reason> {
+        let start = self.at;
+        if !self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_alphabetic)) {
+            return Err("capturing group name does not start with a Latin letter");
+        }
+        while self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_alphanumeric)) {
+            self.at += 1;
+        }
+        let name = self.text[start..self.at].to_vec();
+        if self.eat_raw('>') {
+            Ok(name)
+        } else {
+            Err("named capturing group is missing trailing >")
+        }
+    }
+}
