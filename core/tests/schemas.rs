@@ -540,19 +540,57 @@ fn comparison_says_what_happens_to_objects() {
     let lines = [
         "object type \"Added\": added",
         "object type \"Person\": changed",
-        "  field \"age\": converted from int to long where possible, otherwise reset",
+        "  field \"age\": reset, from int to long, unless who migrates converts it",
         "  field \"fresh\": added, with its default value",
         "  field \"gone\": removed with its content",
         "  field \"name\": kept; index on name removed",
         "  field \"pet\": kept; references from pet to types other than [Person] are reset",
         "  field \"tags\": reset, from set of String to set of int",
-        "  field \"visits\": converted from counter to long where possible, otherwise reset",
+        "  field \"visits\": reset, from counter to long, unless who migrates converts it",
         "  composite index \"byBoth\": rebuilt",
         "object type \"Removed\": removed; its objects stay as they are, migrating them is refused",
     ];
     assert_eq!(comparison.to_string().lines().collect::<Vec<_>>(), lines);
     assert!(SchemaComparison::new(&new, &new).is_empty());
     assert!(!SchemaComparison::new(&SchemaModel::new(), &new).loses_content());
+}
+
+#[test]
+fn comparison_of_options() {
+    let with =
+        |field: Field| one_type(ObjectType::new("T").field(field).field(Field::new("i", int())));
+    let told = |old: Field, new: Field| {
+        let comparison = SchemaComparison::new(&with(old), &with(new));
+        assert!(!comparison.is_empty());
+        let told = comparison.to_string();
+        (told.replace("object type \"T\": changed\n  field ", ""), comparison.loses_content())
+    };
+    let reference = |simple| Field::new("r", simple);
+    let plain = || reference(Simple::reference());
+    let kept = |text: &str| (format!("\"r\": kept{text}"), false);
+    let changed = kept("; options of the reference changed");
+    assert_eq!(
+        told(plain(), reference(Simple::reference().on_delete(DeleteAction::Delete))),
+        changed
+    );
+    assert_eq!(told(plain(), reference(Simple::reference().forward_delete())), changed);
+    assert_eq!(told(reference(Simple::reference().to(["T"])), plain()), changed);
+    let (text, loses) = told(plain(), Field::list("r", Simple::reference()));
+    assert_eq!(text, "\"r\": reset, from reference to list of reference");
+    assert!(loses);
+    let indexed = Field::set("r", int().indexed());
+    assert_eq!(told(Field::set("r", int()), indexed), kept("; index on r.element added"));
+    let narrowed = Field::map("r", int(), Simple::reference().to(["T"]));
+    let any = Field::map("r", int(), Simple::reference());
+    let (text, loses) = told(any, narrowed);
+    assert_eq!(text, "\"r\": kept; references from r.value to types other than [T] are reset");
+    assert!(loses);
+    let (text, loses) = told(
+        Field::new("r", Simple::enumeration(["A", "B"])),
+        Field::new("r", Simple::enumeration(["B", "A"])),
+    );
+    assert!(text.starts_with("\"r\": reset, from enum"), "{text}");
+    assert!(loses);
 }
 
 #[test]

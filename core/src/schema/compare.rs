@@ -87,11 +87,13 @@ pub enum FieldEffect {
         /// removed from the collection. `None` within means all types the new schema does not
         /// list.
         narrowed: Vec<Narrowed>,
-        /// Whether only options for deleting objects change.
+        /// Whether options of references change: what happens when an object is deleted, which
+        /// types may be referred to.
         options_changed: bool,
     },
-    /// Each value is converted; values that cannot be converted are reset to the default.
-    /// The conversion is done by models, unless they say otherwise; elsewhere, all are reset.
+    /// Migrating an object resets the field, but values of the old kind can be converted
+    /// ([`Encoding::convert`](crate::encoding::Encoding)): whoever migrates gets the old value and
+    /// can set the new one.
     Converted {
         /// What it was.
         from: String,
@@ -239,6 +241,7 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
             _ => {}
         }
         let (Some(a), Some(b)) = (a.as_reference(), b.as_reference()) else { return };
+        options_changed |= a != b;
         if let Some(still_allowed) = b.object_types() {
             let gone = a.object_types().map(|before| {
                 before.iter().filter(|t| !still_allowed.contains(t)).cloned().collect::<Vec<_>>()
@@ -248,7 +251,6 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
                 narrowed.push(Narrowed { field: name, no_longer_allowed: gone, still_allowed });
             }
         }
-        options_changed |= a != b;
     };
     match (old.kind(), new.kind()) {
         (FieldKind::Simple(a), FieldKind::Simple(b)) => compare(new.name().to_owned(), a, b),
@@ -390,7 +392,7 @@ impl fmt::Display for FieldEffect {
         match self {
             FieldEffect::Added => f.write_str("added, with its default value"),
             FieldEffect::Removed => f.write_str("removed with its content"),
-            FieldEffect::Kept { indexes_added, indexes_removed, narrowed, .. } => {
+            FieldEffect::Kept { indexes_added, indexes_removed, narrowed, options_changed } => {
                 f.write_str("kept")?;
                 for name in indexes_added {
                     write!(f, "; index on {name} added")?;
@@ -416,10 +418,13 @@ impl fmt::Display for FieldEffect {
                         }
                     }
                 }
-                Ok(())
+                match *options_changed && narrowed.is_empty() {
+                    true => f.write_str("; options of the reference changed"),
+                    false => Ok(()),
+                }
             }
             FieldEffect::Converted { from, to } => {
-                write!(f, "converted from {from} to {to} where possible, otherwise reset")
+                write!(f, "reset, from {from} to {to}, unless who migrates converts it")
             }
             FieldEffect::Reset { from, to } => write!(f, "reset, from {from} to {to}"),
         }
