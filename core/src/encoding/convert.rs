@@ -48,10 +48,11 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
     }
 }
 
-/// The value itself if it is one of `to`, or else by way of its text.
+/// The value itself, widened if need be, if `to` takes it, or else by way of its text.
 fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
-    if to.encode(value, &mut Vec::new()).is_ok() {
-        return Ok(value.clone());
+    let mut bytes = Vec::new();
+    if to.encode(value, &mut bytes).is_ok() {
+        return to.decode_all(&bytes);
     }
     if value.is_null() {
         return Err(to.refuse(value));

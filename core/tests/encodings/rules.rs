@@ -8,7 +8,7 @@ use permazen::encoding::textual::{InternetAddress, Pattern};
 use permazen::encoding::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
     EnumEncoding, EnumValue, FieldType, JavaChar, JavaString, Reader, ReferenceEncoding, Result,
-    TypedEncoding, UnknownEncoding, Uuid, Value, Void, string, uint,
+    TypedEncoding, UnknownEncoding, UnsignedIntEncoding, Uuid, Value, Void, string, uint,
 };
 use permazen::{ObjId, ObjIdGenerator, StorageId};
 
@@ -194,6 +194,16 @@ fn widening_is_for_primitives_without_null() {
     assert!(encode("int", Value::Long(5)).is_err());
     assert!(encode("Integer", Value::Byte(5)).is_err());
     assert!(matches!(encode("int", Value::Null), Err(EncodingError::NullValue(_))));
+}
+
+#[test]
+fn a_converted_value_is_of_the_encoding_it_was_converted_to() {
+    let double = EncodingRegistry::new().find_alias("double").expect("an alias").expect("built in");
+    let number = UnsignedIntEncoding;
+    assert_eq!(double.convert(&number, &Value::Int(1)), Ok(Value::Double(1.0)));
+    assert_eq!((&number as &dyn Encoding).convert(&*double, &Value::Double(1.0)).ok(), None);
+    let string = EncodingRegistry::new().find_alias("String").expect("an alias").expect("built in");
+    assert_eq!(string.convert(&number, &Value::Int(1)), Ok(Value::from("1")));
 }
 
 /// A string that is stored as one, the usual base of an own encoding (encodings X33).
