@@ -76,6 +76,27 @@ impl EncodingId {
         }
     }
 
+    /// A full id that stands in the program: in a constant, where an invalid one does not compile.
+    ///
+    /// ```
+    /// use permazen::encoding::EncodingId;
+    /// const VERSION: EncodingId = EncodingId::literal("urn:fdc:example.com:2026:version");
+    /// assert_eq!(VERSION.dimensions(), 0);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// # use permazen::encoding::EncodingId;
+    /// const BAD: EncodingId = EncodingId::literal("version");
+    /// # let _ = BAD;
+    /// ```
+    ///
+    /// # Panics
+    /// Elsewhere than in a constant, if the text is no encoding id.
+    pub const fn literal(id: &'static str) -> Self {
+        assert!(is_id(id), "invalid encoding id");
+        EncodingId::known(id)
+    }
+
     /// The id of a built-in encoding.
     ///
     /// # Errors
@@ -173,37 +194,53 @@ fn split_dimensions(id: &str) -> (&str, usize) {
     (base, (id.len() - base.len()) / 2)
 }
 
-fn is_id(id: &str) -> bool {
-    let (base, dimensions) = split_dimensions(id);
-    let Some((nid, nss)) = base.strip_prefix("urn:").and_then(|rest| rest.split_once(':')) else {
-        return false;
-    };
-    dimensions <= MAX_DIMENSIONS && is_nid(nid) && is_nss(nss.as_bytes())
-}
-
-fn is_nid(nid: &str) -> bool {
-    (2..=32).contains(&nid.len())
-        && nid.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-        && !nid.starts_with('-')
-        && !nid.ends_with('-')
-}
-
-fn is_nss(nss: &[u8]) -> bool {
-    let mut rest = nss;
-    while let Some((&first, after)) = rest.split_first() {
-        rest = match first {
-            // Java tests for the range from 'A' to 'f' rather than for hex letters; ids so accepted must stay readable.
-            b'%' => match after {
-                [b'0'..=b'9' | b'A'..=b'f', b'0'..=b'9' | b'A'..=b'f', after @ ..] => after,
-                _ => return false,
-            },
-            b'/' if rest.len() == nss.len() => return false,
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => after,
-            _ if b"-._~!$&'()*+,;=:@/".contains(&first) => after,
-            _ => return false,
-        };
+/// Works on bytes, one by one, so that it can be asked of constants.
+const fn is_id(id: &str) -> bool {
+    let id = id.as_bytes();
+    let (mut end, mut dimensions) = (id.len(), 0);
+    while end >= 2 && id[end - 2] == b'[' && id[end - 1] == b']' {
+        end -= 2;
+        dimensions += 1;
     }
-    !nss.is_empty()
+    let is_urn = end > 4 && matches!(id, [b'u', b'r', b'n', b':', ..]);
+    if dimensions > MAX_DIMENSIONS || !is_urn {
+        return false;
+    }
+    let mut at = 4;
+    while at < end && id[at] != b':' {
+        if !matches!(id[at], b'a'..=b'z' | b'0'..=b'9' | b'-') {
+            return false;
+        }
+        at += 1;
+    }
+    let length = at - 4;
+    at < end
+        && 2 <= length
+        && length <= 32
+        && id[4] != b'-'
+        && id[at - 1] != b'-'
+        && is_nss(id, at + 1, end)
+}
+
+/// Whether the part of an id between two positions is a namespace-specific string.
+const fn is_nss(id: &[u8], start: usize, end: usize) -> bool {
+    // Java tests for the range from 'A' to 'f' rather than for hex letters; ids so accepted must stay readable.
+    const fn is_hex(byte: u8) -> bool {
+        matches!(byte, b'0'..=b'9' | b'A'..=b'f')
+    }
+    let mut at = start;
+    while at < end {
+        match id[at] {
+            b'%' if at + 2 < end && is_hex(id[at + 1]) && is_hex(id[at + 2]) => at += 2,
+            b'/' if at > start => {}
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {}
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' => {}
+            b',' | b';' | b'=' | b':' | b'@' => {}
+            _ => return false,
+        }
+        at += 1;
+    }
+    start < end
 }
 
 fn is_builtin_suffix(suffix: &str) -> bool {

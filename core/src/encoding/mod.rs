@@ -17,6 +17,8 @@
 //! ```
 //! use permazen::encoding::{Encodable, EncodingError, EncodingId, EncodingRegistry, FieldType, Reader, Result, Value, uint};
 //!
+//! const VERSION: EncodingId = EncodingId::literal("urn:fdc:example.com:2026:version");
+//!
 //! #[derive(Debug, Clone, PartialEq)]
 //! struct Version(u32, u32, u32);
 //!
@@ -24,7 +26,7 @@
 //!     const PREFIX_FF: bool = false; // unsigned numbers never start with ff
 //!
 //!     fn encoding_id() -> EncodingId {
-//!         EncodingId::new("urn:fdc:example.com:2026:version").expect("a valid URN")
+//!         VERSION
 //!     }
 //!
 //!     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
