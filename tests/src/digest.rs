@@ -1,9 +1,11 @@
 //! Digests that stand for whole stores and results.
 
 use permazen::kv::{Direction, KeySpan, KvRead, Result};
+use permazen::schema::inflate;
 use sha2::{Digest, Sha256};
 
 use crate::hex;
+use crate::outcome::Outcome;
 
 /// Keys that start like this are the schema table, whose compressed values depend on the
 /// compressor; digests leave them out.
@@ -33,6 +35,21 @@ pub fn state_digest(store: &dyn KvRead) -> Result<StateDigest> {
         }
     }
     Ok(StateDigest { pairs, pairs_in_digest, sha256: lines.finish() })
+}
+
+/// The pairs of `store` as lines `hex(key)=hex(value)`, and `hex(key): document` for the schema table,
+/// whose values are inflated because their bytes depend on the compressor. One full scan.
+pub fn pairs(store: &dyn KvRead) -> Outcome<Vec<String>> {
+    let mut lines = Vec::new();
+    for pair in store.scan(KeySpan::FULL, Direction::Forward)? {
+        let (key, value) = pair?;
+        lines.push(if key.starts_with(&SCHEMA_TABLE) {
+            format!("{}: {}", hex::encode(&key), String::from_utf8(inflate(&value)?)?)
+        } else {
+            format!("{}={}", hex::encode(&key), hex::encode(&value))
+        });
+    }
+    Ok(lines)
 }
 
 /// SHA-256 over lines of text, each ended by a line feed.

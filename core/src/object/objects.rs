@@ -164,9 +164,15 @@ impl Transaction<'_> {
         Ok(Some(id))
     }
 
+    /// The schema of that id: a recorded one, or the transaction's own, which may be the empty one.
     fn recorded_schema(&self, id: SchemaId) -> Result<Arc<Schema>> {
+        let own = self.schema();
+        if own.id == id {
+            return Ok(own);
+        }
         self.bundle()
             .schema_by_id(id)
+            .filter(|schema| !schema.index.is_empty_schema())
             .map(Arc::clone)
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
     }

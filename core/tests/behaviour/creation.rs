@@ -92,6 +92,7 @@ fn t008_creating_in_a_schema_that_is_not_recorded_is_refused() {
     let tx = world.foo();
     let unknown: SchemaId = SchemaModel::from_xml(TWO.as_bytes()).unwrap().schema_id();
     assert_invalid_argument(tx.create_with_id_in(foo_id(1), unknown));
+    assert_invalid_argument(tx.create_with_id_in(foo_id(1), SchemaModel::new().schema_id()));
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use permazen::encoding::Value;
 use permazen::object::{
     CopyOptions, Error, IdMap, ListView, ListenerId, MapView, Migrate, SetView, Transaction,
+    TransactionConfig,
 };
-use permazen::schema::{ResolvedField, ResolvedKind, SchemaModel};
+use permazen::schema::{ResolvedField, ResolvedKind, SchemaModel, SchemaRemoval};
 use permazen::{ObjId, StorageId};
 
 use super::listening::EventLog;
@@ -455,6 +456,22 @@ pub fn model(header: &Header, name: &str) -> Answer<SchemaModel> {
     let unnamed = || Refusal::new("test error", format!("the trace has no schema {name}"));
     let xml = header.schemas.get(name).ok_or_else(unnamed)?;
     Ok(SchemaModel::from_xml(xml.as_bytes()).map_err(Error::from)?)
+}
+
+/// How an `open` step asks for its transaction.
+pub fn configuration(header: &Header, step: &Step) -> Answer<TransactionConfig> {
+    let removal = match step.text("removal")? {
+        "NEVER" => SchemaRemoval::Never,
+        "ONCE" => SchemaRemoval::Once,
+        "CONFIG_CHANGE" => SchemaRemoval::ConfigChange,
+        "ALWAYS" => SchemaRemoval::Always,
+        other => return Err(Refusal::new("test error", format!("no removal {other}"))),
+    };
+    let config = match step.optional_text("schema")? {
+        None => TransactionConfig::without_schema(),
+        Some(name) => TransactionConfig::new(model(header, name)?)?,
+    };
+    Ok(config.allow_new_schema(step.flag("allowNew")).schema_removal(removal))
 }
 
 fn migrate(place: &Place<'_>) -> Migrate {

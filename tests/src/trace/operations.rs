@@ -29,6 +29,8 @@ pub fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer {
 fn operate(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     let (op, detail) = step.op().split_once('.').unwrap_or((step.op(), ""));
     match op {
+        "addSchema" => Ok(tx.add_schema(step.text("schema")?)?.into()),
+        "removeSchema" => Ok(tx.remove_schema(step.text("schema")?)?.into()),
         "create" => Ok(tx.create(step.text("id")?, step.optional_text("in")?)?.into()),
         "delete" => Ok(tx.delete(step.text("id")?)?.into()),
         "exists" => Ok(tx.exists(step.text("id")?)?.into()),

@@ -58,6 +58,11 @@ impl Step {
         Step::new(serde_json::from_str(line)?)
     }
 
+    /// The step as it was given.
+    pub fn members(&self) -> Value {
+        self.0.clone().into()
+    }
+
     /// Its place in the trace, from 1; steps that listeners execute have none.
     pub fn number(&self) -> u64 {
         self.0.get("n").and_then(Value::as_u64).unwrap_or_default()

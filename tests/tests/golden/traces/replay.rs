@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
-use permazen::object::{Database, Transaction, TransactionConfig};
-use permazen::schema::{RecordedSchemas, SchemaRemoval, SchemaTables, inflate};
+use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen::object::{Database, Transaction};
+use permazen::schema::{RecordedSchemas, SchemaTables, inflate};
 use permazen_tests::digest::{self, StateDigest};
 use permazen_tests::{files, hex};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::events;
 use crate::report::{Outcome, Stop, fail, same, same_text};
 use permazen_tests::trace::listening::{self, EventLog};
-use permazen_tests::trace::objects::{Context, Tx, model};
+use permazen_tests::trace::objects::{Context, Tx, configuration};
 use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
@@ -84,18 +84,7 @@ impl<'t> Replay<'t> {
     }
 
     fn open<'db>(&self, database: &'db Database, step: &Step) -> Answer<Transaction<'db>> {
-        let removal = match step.text("removal")? {
-            "NEVER" => SchemaRemoval::Never,
-            "ONCE" => SchemaRemoval::Once,
-            "CONFIG_CHANGE" => SchemaRemoval::ConfigChange,
-            "ALWAYS" => SchemaRemoval::Always,
-            other => return Err(Refusal::new("test error", format!("no removal {other}"))),
-        };
-        let config = match step.optional_text("schema")? {
-            None => TransactionConfig::without_schema(),
-            Some(name) => TransactionConfig::new(model(&self.header, name)?)?,
-        };
-        let config = config.allow_new_schema(step.flag("allowNew")).schema_removal(removal);
+        let config = configuration(&self.header, step)?;
         Ok(database.begin(&config)?)
     }
 
@@ -159,8 +148,6 @@ impl<'t> Replay<'t> {
                 done(())
             }
             "addCallback" => done(listening::add_callback(tx, step)?),
-            "addSchema" => Ok(tx.add_schema(step.text("schema")?)?.into()),
-            "removeSchema" => Ok(tx.remove_schema(step.text("schema")?)?.into()),
             _ => perform(tx, step),
         }
     }
@@ -243,26 +230,12 @@ impl<'t> Replay<'t> {
         let mut recorded = recorded.begin(&TxOptions::writing())?;
         xml::load(&mut *recorded, &files::bytes(dir, &format!("{name}.kv.xml"))?[..])?;
         let found = self.store.begin(&TxOptions::reading())?;
-        let (found, recorded) = (pairs(&*found)?, pairs(&*recorded)?);
+        let (found, recorded) = (digest::pairs(&*found)?, digest::pairs(&*recorded)?);
         for (found, recorded) in found.iter().zip(&recorded) {
             same_text("pair", found, recorded)?;
         }
         same("number of pairs", found.len(), recorded.len())
     }
-}
-
-/// The pairs as lines, the schema table inflated.
-fn pairs(store: &dyn KvRead) -> Outcome<Vec<String>> {
-    let mut lines = Vec::new();
-    for pair in store.scan(KeySpan::FULL, Direction::Forward)? {
-        let (key, value) = pair?;
-        lines.push(if key.starts_with(&digest::SCHEMA_TABLE) {
-            format!("{}: {}", hex::encode(&key), String::from_utf8(inflate(&value)?)?)
-        } else {
-            format!("{}={}", hex::encode(&key), hex::encode(&value))
-        });
-    }
-    Ok(lines)
 }
 
 fn is_stale(step: &Step) -> bool {

@@ -1,5 +1,7 @@
 package interop;
 
+import com.google.gson.JsonObject;
+
 import io.permazen.core.DeletedObjectException;
 import io.permazen.core.InconsistentDatabaseException;
 import io.permazen.core.InvalidReferenceException;
@@ -24,7 +26,24 @@ final class Errors {
     private Errors() {
     }
 
-    static String kind(Throwable e, String op) {
+    /** Writes the kind of failure into {@code answer}, the objects and fields it names, and its text for people. */
+    static void describe(Throwable e, String op, JsonObject answer) {
+        answer.addProperty("error", kind(e, op));
+        answer.addProperty("message", String.valueOf(e));
+        final JsonObject detail = new JsonObject();
+        if (e instanceof DeletedObjectException)
+            detail.addProperty("id", ((DeletedObjectException)e).getId().toString());
+        if (e instanceof TypeNotInSchemaException)
+            detail.addProperty("id", ((TypeNotInSchemaException)e).getObjId().toString());
+        if (e instanceof ReferencedObjectException) {
+            detail.addProperty("id", ((ReferencedObjectException)e).getId().toString());
+            detail.addProperty("referrer", ((ReferencedObjectException)e).getReferrer().toString());
+            detail.addProperty("field", ((ReferencedObjectException)e).getFieldName());
+        }
+        answer.add("detail", detail);
+    }
+
+    private static String kind(Throwable e, String op) {
         if (e instanceof DeletedObjectException)
             return "deleted-object";
         if (e instanceof ReferencedObjectException)

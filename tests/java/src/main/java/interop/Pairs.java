@@ -1,5 +1,9 @@
 package interop;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonPrimitive;
+
 import io.permazen.kv.KVPair;
 import io.permazen.kv.KVStore;
 import io.permazen.kv.util.XMLSerializer;
@@ -8,6 +12,7 @@ import io.permazen.util.CloseableIterator;
 
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -21,7 +26,10 @@ import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.Statement;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.zip.InflaterInputStream;
 
 import org.lmdbjava.CursorIterable;
 import org.lmdbjava.Dbi;
@@ -37,7 +45,7 @@ final class Pairs {
     private Pairs() {
     }
 
-    static void load(KVStore store, String kind, Path path) throws Exception {
+    static JsonElement load(KVStore store, String kind, Path path) throws Exception {
         store.removeRange(null, null);
         switch (kind) {
         case "xml":
@@ -68,9 +76,10 @@ final class Pairs {
         default:
             throw new IllegalArgumentException("unknown kind of store: " + kind);
         }
+        return Text.ok();
     }
 
-    static void save(KVStore store, String kind, Path path) throws Exception {
+    static JsonElement save(KVStore store, String kind, Path path) throws Exception {
         switch (kind) {
         case "xml":
             try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(path))) {
@@ -116,20 +125,39 @@ final class Pairs {
         default:
             throw new IllegalArgumentException("unknown kind of store: " + kind);
         }
+        return Text.ok();
     }
 
-    /** SHA-256 over the line {@code key=value} of every pair outside the schema table. */
-    static String digest(KVStore store) throws Exception {
+    /** SHA-256 over the lines of {@link #lines}, each ended by a line feed. */
+    static JsonElement digest(KVStore store) throws Exception {
         final MessageDigest sha = MessageDigest.getInstance("SHA-256");
+        for (String line : lines(store))
+            sha.update((line + "\n").getBytes(StandardCharsets.UTF_8));
+        return new JsonPrimitive(HexFormat.of().formatHex(sha.digest()));
+    }
+
+    static JsonElement list(KVStore store) throws Exception {
+        final JsonArray list = new JsonArray();
+        for (String line : lines(store))
+            list.add(line);
+        return list;
+    }
+
+    /** The line {@code key=value} for every pair; values of the schema table are inflated first. */
+    private static List<String> lines(KVStore store) throws Exception {
         final ByteData schemaTable = ByteData.of(0, 1);
+        final List<String> lines = new ArrayList<>();
         try (CloseableIterator<KVPair> i = store.getRange(null, null)) {
             while (i.hasNext()) {
                 final KVPair pair = i.next();
-                if (!pair.getKey().startsWith(schemaTable))
-                    sha.update((pair.getKey().toHex() + "=" + pair.getValue().toHex() + "\n").getBytes(StandardCharsets.US_ASCII));
+                if (pair.getKey().startsWith(schemaTable)) {
+                    final InputStream inflated = new InflaterInputStream(new ByteArrayInputStream(pair.getValue().toByteArray()));
+                    lines.add(pair.getKey().toHex() + ": " + new String(inflated.readAllBytes(), StandardCharsets.UTF_8));
+                } else
+                    lines.add(pair.getKey().toHex() + "=" + pair.getValue().toHex());
             }
         }
-        return HexFormat.of().formatHex(sha.digest());
+        return lines;
     }
 
     private static Env<ByteBuffer> open(Path path) {

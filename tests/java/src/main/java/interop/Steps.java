@@ -2,32 +2,24 @@ package interop;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
-import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 
-import io.permazen.core.AbstractCoreIndex;
 import io.permazen.core.Database;
-import io.permazen.core.Field;
-import io.permazen.core.CounterField;
-import io.permazen.core.ListField;
-import io.permazen.core.MapField;
+import io.permazen.core.Layout;
 import io.permazen.core.ObjId;
-import io.permazen.core.ReferenceField;
-import io.permazen.core.Schema;
-import io.permazen.core.SetField;
-import io.permazen.core.SimpleField;
 import io.permazen.core.Transaction;
 import io.permazen.core.TransactionConfig;
-import io.permazen.core.UnknownFieldException;
 import io.permazen.core.util.ObjIdMap;
-import io.permazen.encoding.Encoding;
 import io.permazen.jsck.Jsck;
 import io.permazen.jsck.JsckConfig;
 import io.permazen.kv.KVTransaction;
+import io.permazen.kv.KeyRange;
+import io.permazen.kv.KeyRanges;
 import io.permazen.kv.simple.MemoryKVDatabase;
+import io.permazen.schema.SchemaId;
 import io.permazen.schema.SchemaModel;
-import io.permazen.tuple.Tuple;
+import io.permazen.util.ByteData;
 
 import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
@@ -36,14 +28,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.NavigableSet;
 
 /**
  * Performs steps on one in-memory store. The steps and answers are those of the recorded operation traces, plus
- * {@code reset}, {@code schema}, {@code load}, {@code save} and {@code check}.
+ * {@code reset}, {@code schema}, {@code load}, {@code save}, {@code pairs} and {@code check}.
  */
-@SuppressWarnings({ "unchecked", "rawtypes" })
 final class Steps {
 
     private static final long UNLIMITED_WAIT = 600_000;
@@ -52,6 +42,8 @@ final class Steps {
     private MemoryKVDatabase kv;
     private Database db;
     private Transaction tx;
+    private Fields fields;
+    private Indexes indexes;
 
     Steps() {
         this.reset();
@@ -67,80 +59,86 @@ final class Steps {
     }
 
     JsonElement perform(JsonObject step) throws Exception {
-        final String op = step.get("op").getAsString();
+        final String op = Text.member(step, "op");
         switch (op) {
         case "reset":
             this.reset();
             this.schemas.clear();
-            return ok();
-        case "schema":
-            this.schemas.put(text(step, "name"), SchemaModel.fromXML(
-              new ByteArrayInputStream(text(step, "xml").getBytes(StandardCharsets.UTF_8))));
-            return new JsonPrimitive(this.schema(text(step, "name")).getSchemaId().getId());
+            return Text.ok();
+        case "schema": {
+            final String xml = Text.member(step, "xml");
+            this.schemas.put(Text.member(step, "name"),
+              SchemaModel.fromXML(new ByteArrayInputStream(xml.getBytes(StandardCharsets.UTF_8))));
+            // Some compressed lengths Permazen cannot read back; better to know before anything is recorded.
+            final ByteData.Writer compressed = ByteData.newWriter();
+            Layout.encodeSchema(compressed, this.schema(Text.member(step, "name")));
+            Layout.decodeSchema(compressed.toByteData());
+            return new JsonPrimitive(this.schemaId(Text.member(step, "name")).getId());
+        }
         case "load":
             this.reset();
-            return this.onStore(kvt -> { Pairs.load(kvt, text(step, "kind"), Path.of(text(step, "path"))); return ok(); });
+            return this.onStore(kvt -> Pairs.load(kvt, Text.member(step, "kind"), Path.of(Text.member(step, "path"))));
         case "save":
-            return this.onStore(kvt -> { Pairs.save(kvt, text(step, "kind"), Path.of(text(step, "path"))); return ok(); });
+            return this.onStore(kvt -> Pairs.save(kvt, Text.member(step, "kind"), Path.of(Text.member(step, "path"))));
+        case "digest":
+            return this.onStore(Pairs::digest);
+        case "pairs":
+            return this.onStore(Pairs::list);
         case "check":
             return this.onStore(this::check);
         case "database":
             this.db = new Database(this.kv);
-            return ok();
+            return Text.ok();
         case "open":
             return this.open(step);
-        case "commit": {
-            final Transaction ending = this.tx;
-            this.tx = null;
-            ending.commit();
-            return ok();
-        }
+        case "commit":
         case "rollback": {
             final Transaction ending = this.tx;
             this.tx = null;
-            ending.rollback();
-            return ok();
+            if (op.equals("commit"))
+                ending.commit();
+            else
+                ending.rollback();
+            return Text.ok();
         }
-        case "digest":
-            if (this.tx != null)
-                return new JsonPrimitive(Pairs.digest(this.tx.getKVTransaction()));
-            return this.onStore(kvt -> new JsonPrimitive(Pairs.digest(kvt)));
+        case "addSchema":
+            return Text.bool(this.tx.addSchema(this.schema(Text.member(step, "schema"))));
+        case "removeSchema":
+            return Text.bool(this.tx.removeSchema(this.schemaId(Text.member(step, "schema"))));
         case "create":
             if (step.has("in"))
-                return bool(this.tx.create(id(step), this.schema(text(step, "in")).getSchemaId()));
-            return bool(this.tx.create(id(step)));
+                return Text.bool(this.tx.create(Text.id(step), this.schemaId(Text.member(step, "in"))));
+            return Text.bool(this.tx.create(Text.id(step)));
         case "delete":
-            return bool(this.tx.delete(id(step)));
+            return Text.bool(this.tx.delete(Text.id(step)));
         case "exists":
-            return bool(this.tx.exists(id(step)));
+            return Text.bool(this.tx.exists(Text.id(step)));
         case "typeOf":
-            return new JsonPrimitive(this.tx.getObjType(id(step)).getName());
+            return new JsonPrimitive(this.tx.getObjType(Text.id(step)).getName());
         case "schemaOf":
-            return new JsonPrimitive(this.tx.getObjType(id(step)).getSchema().getSchemaId().getId());
+            return new JsonPrimitive(this.schemaName(this.tx.getObjType(Text.id(step)).getSchema().getSchemaId()));
         case "migrate":
-            return bool(this.tx.migrateSchema(id(step)));
+            return Text.bool(this.tx.migrateSchema(Text.id(step)));
         case "copy": {
             final ObjIdMap<ObjId> map = new ObjIdMap<>(1);
-            final ObjId from = new ObjId(text(step, "from"));
-            map.put(from, new ObjId(text(step, "to")));
-            return bool(this.tx.copy(from, this.tx, flag(step, "migrate"), true, new ObjIdMap<>(0), map));
+            final ObjId from = new ObjId(Text.member(step, "from"));
+            map.put(from, new ObjId(Text.member(step, "to")));
+            return Text.bool(this.tx.copy(from, this.tx, Text.flag(step, "migrate"), true, null, map));
         }
-        case "all":
-            return ids(step.has("type") ? this.tx.getAll(text(step, "type")) : this.tx.getAll());
-        case "bySchema": {
-            final JsonArray list = new JsonArray();
-            for (Map.Entry<Integer, NavigableSet<ObjId>> entry : this.tx.querySchemaIndex().asMap().entrySet()) {
-                final JsonArray row = new JsonArray();
-                row.add(entry.getKey());
-                row.add(ids(entry.getValue()));
-                list.add(row);
-            }
-            return list;
+        case "all": {
+            final NavigableSet<ObjId> all = step.has("type") ? this.tx.getAll(Text.member(step, "type")) : this.tx.getAll();
+            return Text.ids(Text.flag(step, "reverse") ? all.descendingSet() : all);
         }
+        case "bySchema":
+            return this.bySchema();
+        case "follow":
+            return Text.ids(this.tx.followReferencePath(list(step, "start").stream(), path(step), this.types(step)));
+        case "invert":
+            return Text.ids(this.tx.invertReferencePath(path(step), this.types(step), list(step, "targets").stream()));
         case "index":
-            return this.index(step);
+            return this.indexes.query(step);
         default:
-            return this.field(op, step);
+            return this.fields.perform(op, step);
         }
     }
 
@@ -167,11 +165,12 @@ final class Steps {
     private JsonElement open(JsonObject step) {
         final TransactionConfig.Builder config = TransactionConfig.builder();
         if (!step.get("schema").isJsonNull())
-            config.schemaModel(this.schema(text(step, "schema")));
-        config.allowNewSchema(!step.has("allowNew") || step.get("allowNew").getAsBoolean());
-        if (step.has("removal"))
-            config.schemaRemoval(TransactionConfig.SchemaRemoval.valueOf(text(step, "removal")));
+            config.schemaModel(this.schema(Text.member(step, "schema")));
+        config.allowNewSchema(Text.flag(step, "allowNew"));
+        config.schemaRemoval(TransactionConfig.SchemaRemoval.valueOf(Text.member(step, "removal")));
         this.tx = config.build().newTransaction(this.db);
+        this.fields = new Fields(this.tx);
+        this.indexes = new Indexes(this.tx);
         final JsonObject result = new JsonObject();
         result.addProperty("schemaIndex", this.tx.getSchema().getSchemaIndex());
         return result;
@@ -186,287 +185,70 @@ final class Steps {
         return issues;
     }
 
+// Schemas
+
     private SchemaModel schema(String name) {
         final SchemaModel model = this.schemas.get(name);
         if (model == null)
-            throw new IllegalArgumentException("no schema " + name);
+            throw new IllegalStateException("no schema " + name);
         final SchemaModel copy = model.clone();
         copy.lockDown(false);
         return copy;
     }
 
-// Fields
-
-    private JsonElement field(String op, JsonObject step) {
-        final ObjId id = id(step);
-        final String name = text(step, "field");
-        final boolean migrate = flag(step, "migrate");
-        final int dot = op.indexOf('.');
-        final String kind = dot < 0 ? "simple" : op.substring(0, dot);
-        switch (kind) {
-        case "simple":
-            return this.simple(op, step, id, name, migrate);
-        case "counter":
-            switch (op) {
-            case "counter.get":
-                return new JsonPrimitive(String.valueOf(this.tx.readCounterField(id, name, migrate)));
-            case "counter.set":
-                this.tx.writeCounterField(id, name, Long.parseLong(text(step, "value")), migrate);
-                return ok();
-            case "counter.adjust":
-                this.tx.adjustCounterField(id, name, Long.parseLong(text(step, "value")), migrate);
-                return ok();
-            default:
-                break;
-            }
-            break;
-        case "set":
-            return this.set(op, step, (NavigableSet<Object>)this.tx.readSetField(id, name, migrate),
-              ((SetField<?>)this.definition(id, name)).getElementField().getEncoding());
-        case "list":
-            return this.list(op, step, (List<Object>)this.tx.readListField(id, name, migrate),
-              ((ListField<?>)this.definition(id, name)).getElementField().getEncoding());
-        case "map": {
-            final NavigableMap<Object, Object> map = (NavigableMap<Object, Object>)this.tx.readMapField(id, name, migrate);
-            final MapField<?, ?> field = (MapField<?, ?>)this.definition(id, name);
-            return this.map(op, step, map, field.getKeyField().getEncoding(), field.getValueField().getEncoding());
-        }
-        default:
-            break;
-        }
-        throw new IllegalStateException("unknown operation " + op);
+    private SchemaId schemaId(String name) {
+        return this.schema(name).getSchemaId();
     }
 
-    private Field<?> definition(ObjId id, String name) {
-        return this.tx.getObjType(id).getField(name);
+    private String schemaName(SchemaId id) {
+        for (String name : this.schemas.keySet()) {
+            if (this.schemaId(name).equals(id))
+                return name;
+        }
+        return id.getId();
     }
 
-    private JsonElement simple(String op, JsonObject step, ObjId id, String name, boolean migrate) {
-        switch (op) {
-        case "get": {
-            final Object value = this.tx.readSimpleField(id, name, migrate);
-            return print(((SimpleField<?>)this.definition(id, name)).getEncoding(), value);
-        }
-        case "set": {
-            if (!this.tx.exists(id)) {
-                this.tx.writeSimpleField(id, name, null, migrate);
-                throw new IllegalStateException("write to a missing object passed");
-            }
-            if (migrate)
-                this.tx.migrateSchema(id);
-            final Field<?> field = this.definition(id, name);
-            if (!(field instanceof SimpleField))
-                throw new IllegalStateException("not a simple field: " + name);
-            this.tx.writeSimpleField(id, name, parse(((SimpleField<?>)field).getEncoding(), step.get("value")), migrate);
-            return ok();
-        }
-        case "isDefault":
-            return bool(this.definition(id, name).hasDefaultValue(this.tx, id));
-        default:
-            throw new IllegalStateException("unknown operation " + op);
-        }
-    }
-
-    private JsonElement set(String op, JsonObject step, NavigableSet<Object> set, Encoding<?> element) {
-        switch (op) {
-        case "set.add":
-            return bool(set.add(parse(element, step.get("value"))));
-        case "set.remove":
-            return bool(set.remove(parse(element, step.get("value"))));
-        case "set.contains":
-            return bool(set.contains(parse(element, step.get("value"))));
-        case "set.size":
-            return new JsonPrimitive(set.size());
-        case "set.clear":
-            set.clear();
-            return ok();
-        case "set.list":
-            return print(element, set);
-        default:
-            throw new IllegalStateException("unknown operation " + op);
-        }
-    }
-
-    private JsonElement list(String op, JsonObject step, List<Object> list, Encoding<?> element) {
-        switch (op) {
-        case "list.append":
-            list.add(parse(element, step.get("value")));
-            return ok();
-        case "list.insert":
-            list.add(step.get("index").getAsInt(), parse(element, step.get("value")));
-            return ok();
-        case "list.insertAll": {
-            final List<Object> values = new ArrayList<>();
-            for (JsonElement value : step.get("values").getAsJsonArray())
-                values.add(parse(element, value));
-            return bool(list.addAll(step.get("index").getAsInt(), values));
-        }
-        case "list.set":
-            return print(element, list.set(step.get("index").getAsInt(), parse(element, step.get("value"))));
-        case "list.get":
-            return print(element, list.get(step.get("index").getAsInt()));
-        case "list.remove":
-            return print(element, list.remove(step.get("index").getAsInt()));
-        case "list.removeValue":
-            return bool(list.remove(parse(element, step.get("value"))));
-        case "list.removeRange":
-            list.subList(step.get("from").getAsInt(), step.get("to").getAsInt()).clear();
-            return ok();
-        case "list.indexOf":
-            return new JsonPrimitive(list.indexOf(parse(element, step.get("value"))));
-        case "list.size":
-            return new JsonPrimitive(list.size());
-        case "list.clear":
-            list.clear();
-            return ok();
-        case "list.list":
-            return print(element, list);
-        default:
-            throw new IllegalStateException("unknown operation " + op);
-        }
-    }
-
-    private JsonElement map(String op, JsonObject step, NavigableMap<Object, Object> map, Encoding<?> key, Encoding<?> value) {
-        switch (op) {
-        case "map.put":
-            return print(value, map.put(parse(key, step.get("key")), parse(value, step.get("value"))));
-        case "map.get":
-            return print(value, map.get(parse(key, step.get("key"))));
-        case "map.remove":
-            return print(value, map.remove(parse(key, step.get("key"))));
-        case "map.contains":
-            return bool(map.containsKey(parse(key, step.get("key"))));
-        case "map.size":
-            return new JsonPrimitive(map.size());
-        case "map.clear":
-            map.clear();
-            return ok();
-        case "map.list": {
-            final JsonArray list = new JsonArray();
-            for (Map.Entry<Object, Object> entry : map.entrySet()) {
-                final JsonArray pair = new JsonArray();
-                pair.add(print(key, entry.getKey()));
-                pair.add(print(value, entry.getValue()));
-                list.add(pair);
-            }
-            return list;
-        }
-        default:
-            throw new IllegalStateException("unknown operation " + op);
-        }
-    }
-
-// Indexes
-
-    /** All rows of an index in order; the columns are printed with the encodings of {@code type}'s {@code of} item. */
-    private JsonElement index(JsonObject step) throws Exception {
-        final int sid = step.get("sid").getAsInt();
-        final AbstractCoreIndex<ObjId> index;
-        switch (text(step, "kind")) {
-        case "simple":
-            index = this.tx.querySimpleIndex(sid);
-            break;
-        case "list":
-            index = (AbstractCoreIndex)this.tx.queryListElementIndex(sid);
-            break;
-        case "mapValue":
-            index = (AbstractCoreIndex)this.tx.queryMapValueIndex(sid);
-            break;
-        case "composite2":
-            index = this.tx.queryCompositeIndex2(sid);
-            break;
-        case "composite3":
-            index = this.tx.queryCompositeIndex3(sid);
-            break;
-        case "composite4":
-            index = this.tx.queryCompositeIndex4(sid);
-            break;
-        default:
-            throw new IllegalStateException("unknown kind of index");
-        }
-        final List<Encoding<?>> encodings = this.columns(text(step, "of"));
-        final Iterable<Tuple> rows = (Iterable<Tuple>)index.getClass().getMethod("asSet").invoke(index);
+    private JsonElement bySchema() {
         final JsonArray list = new JsonArray();
-        for (Tuple row : rows) {
-            final JsonArray columns = new JsonArray();
-            int n = 0;
-            for (Object column : row.asList()) {
-                final Encoding<?> encoding = n < encodings.size() ? encodings.get(n) : null;
-                n++;
-                if (column instanceof ObjId && encoding == null)
-                    columns.add(column.toString());
-                else if (column instanceof Integer && encoding == null)
-                    columns.add((Integer)column);
-                else
-                    columns.add(print(encoding, column));
-            }
-            list.add(columns);
+        for (Map.Entry<Integer, NavigableSet<ObjId>> entry : this.tx.querySchemaIndex().asMap().entrySet()) {
+            final JsonArray row = new JsonArray();
+            row.add(entry.getKey());
+            row.add(this.schemaName(this.tx.getSchemaBundle().getSchema(entry.getKey()).getSchemaId()));
+            row.add(Text.ids(entry.getValue()));
+            list.add(row);
         }
         return list;
     }
 
-    /** Encodings of an index's columns; null stands for an object id or a position. */
-    private List<Encoding<?>> columns(String of) {
-        final Schema schema = this.tx.getSchema();
-        final String type = of.substring(0, of.indexOf('.'));
-        final String item = of.substring(of.indexOf('.') + 1);
-        final List<Encoding<?>> encodings = new ArrayList<>();
-        final Field<?> field = schema.getObjType(type).getFieldsAndSubFields().get(item);
-        if (field instanceof SimpleField) {
-            encodings.add(((SimpleField<?>)field).getEncoding());
-            if (item.endsWith(".value")) {
-                encodings.add(null);
-                final Field<?> parent = schema.getObjType(type).getField(item.substring(0, item.lastIndexOf('.')));
-                encodings.add(((MapField<?, ?>)parent).getKeyField().getEncoding());
-            }
-        } else {
-            for (SimpleField<?> column : schema.getObjType(type).getCompositeIndex(item).getFields())
-                encodings.add(column.getEncoding());
+// Reference paths
+
+    private static List<ObjId> list(JsonObject step, String name) {
+        final List<ObjId> ids = new ArrayList<>();
+        for (JsonElement id : step.get(name).getAsJsonArray())
+            ids.add(new ObjId(id.getAsString()));
+        return ids;
+    }
+
+    private static int[] path(JsonObject step) {
+        final JsonArray path = step.get("path").getAsJsonArray();
+        final int[] steps = new int[path.size()];
+        for (int i = 0; i < steps.length; i++)
+            steps[i] = path.get(i).getAsInt();
+        return steps;
+    }
+
+    /** The filters by type for each position of a path. */
+    private KeyRanges[] types(JsonObject step) {
+        final KeyRanges[] filters = new KeyRanges[step.get("path").getAsJsonArray().size() + 1];
+        for (int i = 0; step.has("types") && i < filters.length; i++) {
+            final JsonElement names = step.get("types").getAsJsonArray().get(i);
+            if (names.isJsonNull())
+                continue;
+            final List<KeyRange> ranges = new ArrayList<>();
+            for (JsonElement name : names.getAsJsonArray())
+                ranges.add(ObjId.getKeyRange(this.tx.getSchema().getObjType(name.getAsString()).getStorageId()));
+            filters[i] = new KeyRanges(ranges);
         }
-        return encodings;
-    }
-
-// JSON
-
-    private static JsonElement ok() {
-        return new JsonPrimitive("ok");
-    }
-
-    private static JsonElement bool(boolean value) {
-        return new JsonPrimitive(value);
-    }
-
-    private static String text(JsonObject step, String name) {
-        return step.get(name).getAsString();
-    }
-
-    private static boolean flag(JsonObject step, String name) {
-        return step.has(name) && step.get(name).getAsBoolean();
-    }
-
-    private static ObjId id(JsonObject step) {
-        return new ObjId(text(step, "id"));
-    }
-
-    private static JsonArray ids(Iterable<ObjId> ids) {
-        final JsonArray list = new JsonArray();
-        for (ObjId id : ids)
-            list.add(id.toString());
-        return list;
-    }
-
-    private static Object parse(Encoding<?> encoding, JsonElement value) {
-        return value == null || value.isJsonNull() ? null : encoding.fromString(value.getAsString());
-    }
-
-    private static JsonElement print(Encoding<?> encoding, Object value) {
-        return value == null ? JsonNull.INSTANCE : new JsonPrimitive(((Encoding<Object>)encoding).toString(value));
-    }
-
-    private static JsonArray print(Encoding<?> encoding, Iterable<Object> values) {
-        final JsonArray list = new JsonArray();
-        for (Object value : values)
-            list.add(print(encoding, value));
-        return list;
+        return filters;
     }
 }

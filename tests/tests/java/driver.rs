@@ -1,0 +1,96 @@
+//! Permazen for Java in a process of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use permazen_tests::outcome::{Outcome, fail};
+use serde_json::Value as Json;
+
+/// How long an answer may take. Only an endless loop of Java's takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where the driver is built.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("java")
+}
+
+/// The running driver: one JVM that performs lists of steps.
+#[derive(Debug)]
+pub struct Driver {
+    process: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Driver {
+    /// Starts it; none if it has not been built.
+    pub fn start() -> Outcome<Option<Driver>> {
+        let target = folder().join("target");
+        let Ok(libraries) = std::fs::read_to_string(target.join("classpath.txt")) else {
+            return Ok(None);
+        };
+        let mut class_path = target.join("classes").into_os_string();
+        class_path.push(":");
+        class_path.push(libraries.trim());
+        let mut process = Command::new("java")
+            // A large young generation: the LMDB binding may free buffers that are in use.
+            .args(["-Xmn512m", "-XX:+UseSerialGC"])
+            .args(["--add-opens", "java.base/java.nio=ALL-UNNAMED"])
+            .args(["--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED", "-cp"])
+            .arg(class_path)
+            .arg("interop.Driver")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| fail(format!("java cannot be started: {error}")))?;
+        let input = process.stdin.take().ok_or_else(|| fail("no standard input"))?;
+        let output = process.stdout.take().ok_or_else(|| fail("no standard output"))?;
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Some(Driver { process, input, answers }))
+    }
+
+    /// Has the steps performed and gives the answer to each.
+    pub fn ask(&mut self, steps: &[Json]) -> Outcome<Vec<Json>> {
+        let last = steps.last().map(Json::to_string).unwrap_or_default();
+        writeln!(self.input, "{}", serde_json::to_string(steps)?)?;
+        self.input.flush()?;
+        let line = self.answers.recv_timeout(PATIENCE).map_err(|error| match error {
+            RecvTimeoutError::Timeout => {
+                fail(format!("Java gives no answer to {} steps up to {last}", steps.len()))
+            }
+            RecvTimeoutError::Disconnected => fail(format!("the JVM ended, at the latest at {last}")),
+        })?;
+        let answers: Vec<Json> = serde_json::from_str(&line)?;
+        if answers.len() != steps.len() {
+            return Err(fail(format!("{} answers to {} steps", answers.len(), steps.len())));
+        }
+        Ok(answers)
+    }
+
+    /// Has one step performed that must succeed.
+    pub fn must(&mut self, step: Json) -> Outcome<Json> {
+        let mut answers = self.ask(std::slice::from_ref(&step))?;
+        match answers.pop().as_mut().and_then(|answer| answer.get_mut("expect")) {
+            Some(answer) => Ok(answer.take()),
+            None => Err(fail(format!("Java fails at {step}"))),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

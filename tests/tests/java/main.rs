@@ -1,0 +1,162 @@
+//! Permazen for Java and this implementation do the same, and go on with each other's files.
+//!
+//! ```text
+//! mvn -q -B package -f tests/java      # once; needs a JDK 17 and Maven
+//! cargo test -p permazen-tests --test java
+//! ```
+//!
+//! Random schemas and random operations on them are performed by both, each on its own copy. Every
+//! answer must be the same, every refusal of the same kind, and after every transaction the stores
+//! equal pair by pair. Then each goes on with the file the other has written, in each kind of file in
+//! turn, and the checker of either side finds nothing in it. What is left out, because Java is known
+//! to be wrong there, is in `defects` and `deletion`, with the reasons. Settings, all numbers:
+//!
+//! | variable | meaning | unless set |
+//! |---|---|---|
+//! | `PERMAZEN_HISTORIES` | how many histories | 200 |
+//! | `PERMAZEN_STEPS` | operations in each | 500 |
+//! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
+//! | `PERMAZEN_HISTORY` | only this one, given as seed, or as seed and steps: `17:500` | |
+//! | `PERMAZEN_JAVA` | 1: fail if the driver is not there, instead of skipping | 0 |
+#![allow(clippy::print_stdout, unreachable_pub)]
+
+mod author;
+mod defects;
+mod deletion;
+mod driver;
+mod history;
+mod play;
+mod queries;
+mod random;
+mod references;
+mod shrink;
+mod sketch;
+mod stores;
+mod values;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use author::Invention;
+use driver::Driver;
+use history::{Again, History};
+use permazen_tests::outcome::{Outcome, Stop, fail};
+use play::{Counts, play};
+use random::mixed;
+use values::Values;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Skip(reason)) => {
+            println!("skipped: {reason}");
+            ExitCode::SUCCESS
+        }
+        Err(Stop::Fail(text)) => {
+            println!("FAIL: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An environment variable's number.
+fn setting(name: &str, default: usize) -> Outcome<usize> {
+    match std::env::var(name) {
+        Ok(text) => {
+            text.parse().map_err(|_| fail(format!("{name} should be a number, not {text}")))
+        }
+        Err(_) => Ok(default),
+    }
+}
+
+/// The seeds of the histories, and the steps of each.
+fn wanted() -> Outcome<(Vec<u64>, usize)> {
+    let steps = setting("PERMAZEN_STEPS", 500)?;
+    if let Ok(one) = std::env::var("PERMAZEN_HISTORY") {
+        let wrong = || fail(format!("PERMAZEN_HISTORY should be SEED or SEED:STEPS, not {one}"));
+        let (seed, steps) = match one.split_once(':') {
+            Some((seed, steps)) => (seed, steps.parse().map_err(|_| wrong())?),
+            None => (&one[..], steps),
+        };
+        return Ok((vec![seed.parse().map_err(|_| wrong())?], steps));
+    }
+    let first = setting("PERMAZEN_SEED", 1)? as u64;
+    let histories = setting("PERMAZEN_HISTORIES", 200)? as u64;
+    Ok(((first..first + histories).collect(), steps))
+}
+
+fn run() -> Outcome {
+    let (seeds, steps) = wanted()?;
+    let Some(mut java) = Driver::start()? else {
+        let text = format!(
+            "Permazen for Java is not here; with a JDK 17 and Maven, `mvn -q -B package -f {}` gets it",
+            driver::folder().display()
+        );
+        return Err(if setting("PERMAZEN_JAVA", 0)? > 0 { Stop::Fail(text) } else { Stop::Skip(text) });
+    };
+    let started = Instant::now();
+    let values = Values::read()?;
+    let mut counts = Counts::default();
+    for seed in seeds {
+        let mut author = Invention::new(&values, mixed(seed), steps);
+        let (history, outcome) = play(&mut java, &values, &mut counts, &mut author);
+        let Err(Stop::Fail(first) | Stop::Skip(first)) = outcome else { continue };
+        println!("PERMAZEN_HISTORY={seed}:{steps} repeats it: {first}");
+        let (short, difference) = shortest(java, &values, history, first)?;
+        return Err(fail(format!("{difference}\na short history that shows it:\n{short}")));
+    }
+    report(&counts, started.elapsed().as_secs());
+    Ok(())
+}
+
+/// The history shortened as long as there is a difference of this sort, and the last one.
+fn shortest(
+    java: Driver,
+    values: &Values,
+    history: History,
+    first: String,
+) -> Outcome<(History, String)> {
+    let mut java = Some(java);
+    let sort = sort(&first).to_owned();
+    let mut last = first;
+    let short = shrink::shrink(history, |history| {
+        // An unanswered step leaves a process that is of no further use.
+        let Some(driver) = java.as_mut() else { return false };
+        let (_, outcome) = play(driver, values, &mut Counts::default(), &mut Again::new(history));
+        if driver.ask(&[]).is_err() {
+            java = Driver::start().ok().flatten();
+        }
+        match outcome {
+            Err(Stop::Fail(text)) if self::sort(&text) == sort => {
+                last = text;
+                true
+            }
+            _ => false,
+        }
+    });
+    Ok((short, last))
+}
+
+/// What tells one sort of difference from another: the operation, or how the text begins.
+fn sort(difference: &str) -> &str {
+    match difference.split_once("\"op\":") {
+        Some((_, rest)) => rest.split(',').next().unwrap_or_default(),
+        None => difference.split([':', ';']).next().unwrap_or_default(),
+    }
+}
+
+fn report(counts: &Counts, seconds: u64) {
+    let all: usize = counts.steps.values().map(|(all, _)| all).sum();
+    let refused: usize = counts.steps.values().map(|(_, refused)| refused).sum();
+    for (op, (all, refused)) in &counts.steps {
+        println!("{op}: {all}, refused {refused}");
+    }
+    for (reason, count) in &counts.left_out {
+        println!("left out: {count}, {reason}");
+    }
+    println!(
+        "{} histories, {all} steps ({refused} refused by both), {} transactions, {} commits, \
+         {} changes of sides, {} stores seen by Java's checker: equal throughout, {seconds} s",
+        counts.histories, counts.transactions, counts.commits, counts.hand_overs, counts.checked
+    );
+}
