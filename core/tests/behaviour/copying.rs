@@ -286,3 +286,27 @@ fn whole_objects_are_stored_by_their_differences() {
         assert_eq!(data.decode(field).unwrap(), other.decode(field).unwrap());
     }
 }
+
+const HOLDER: &str = r#"<Schema><ObjectType name="A" storageId="10">
+<SetField name="set" storageId="20"><ReferenceField storageId="21" inverseDelete="REMOVE"/></SetField>
+<ListField name="list" storageId="22"><ReferenceField storageId="23" inverseDelete="REMOVE"/></ListField>
+<MapField name="map" storageId="24"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="25"/><ReferenceField storageId="26" inverseDelete="REMOVE"/></MapField>
+</ObjectType></Schema>"#;
+
+#[test]
+fn copying_onto_itself_with_an_id_map_changes_nothing() {
+    let world = World::new();
+    let tx = world.begin(HOLDER);
+    let holder = create(&tx, foo_id(1));
+    let others = [create(&tx, foo_id(2)), create(&tx, foo_id(3))];
+    for (at, other) in (0..).zip(others) {
+        tx.set_view(holder, "set", Migrate::No).unwrap().add(&Value::Ref(other)).unwrap();
+        tx.list_view(holder, "list", Migrate::No).unwrap().push(&Value::Ref(other)).unwrap();
+        let map = tx.map_view(holder, "map", Migrate::No).unwrap();
+        map.put(&int(at), &Value::Ref(other)).unwrap();
+    }
+    let before = pairs(&tx);
+    let mut ids = IdMap::from([(holder, Some(holder))]);
+    assert!(!tx.copy_to(holder, &tx, &mut CopyOptions::new().mapping_ids(&mut ids)).unwrap());
+    assert_eq!(pairs(&tx), before);
+}

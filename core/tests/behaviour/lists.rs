@@ -272,3 +272,22 @@ fn large_lists_are_edited_at_their_ends_cheaply() {
     let (_, cost) = world.cost(|| list.clear().unwrap());
     assert_eq!((cost.span_removes, cost.writes()), (1, 1));
 }
+
+#[test]
+fn elements_that_are_arrays_are_found_by_their_content() {
+    let arrays = FOO.replace(
+        r#"encoding="urn:fdc:permazen.io:2020:String" storageId="23""#,
+        r#"encoding="urn:fdc:permazen.io:2020:int[]" storageId="23""#,
+    );
+    assert_ne!(arrays, FOO);
+    let world = World::new();
+    let tx = world.begin(&arrays);
+    create(&tx, foo_id(1));
+    let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
+    let encoding = list.field().sub_field("element").unwrap().simple().unwrap().encoding.clone();
+    let array = |text: &str| encoding.from_text(text).unwrap();
+    list.extend(&[array(r#"[ "1" ]"#), array(r#"[ "2", "3" ]"#)]).unwrap();
+    assert_eq!(list.position(&array(r#"[ "2", "3" ]"#)).unwrap(), Some(1));
+    assert!(list.remove_value(&array(r#"[ "1" ]"#)).unwrap());
+    assert_eq!(list.len().unwrap(), 1);
+}

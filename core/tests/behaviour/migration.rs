@@ -269,3 +269,25 @@ fn references_to_types_no_longer_allowed_go_with_their_index_entries() {
         ]
     );
 }
+
+#[test]
+fn an_entry_that_goes_leaves_nothing_in_the_new_index_of_its_other_half() {
+    let schema = |key: &str, types: &str| {
+        format!(
+            r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType name="T" storageId="10">
+<MapField name="map" storageId="25"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="26"{key}/>
+<ReferenceField storageId="27" inverseDelete="NULLIFY">{types}</ReferenceField></MapField>
+</ObjectType></Schema>"#
+        )
+    };
+    let world = World::new();
+    let tx = world.begin(&schema("", ""));
+    create(&tx, t(1));
+    let b = create(&tx, id("0b00000000000001"));
+    tx.map_view(t(1), "map", Migrate::No).unwrap().put(&int(1), &Value::Ref(b)).unwrap();
+    tx.commit().unwrap();
+    let tx = world.begin(&schema(r#" indexed="true""#, "<ObjectTypes></ObjectTypes>"));
+    tx.migrate(t(1)).unwrap();
+    assert!(tx.simple_index(sid(26)).unwrap().is_empty().unwrap());
+    assert!(tx.map_view(t(1), "map", Migrate::No).unwrap().is_empty().unwrap());
+}

@@ -131,3 +131,20 @@ fn maps_sharing_a_sub_field() {
     tx.map_view(b(1), "m", Migrate::No).unwrap().put(&text("k"), &Value::Ref(a(1))).unwrap();
     assert_eq!(tx.follow_path([a(1), b(1)], &[forward(22)], &[]).unwrap(), [a(1), a(2)]);
 }
+
+#[test]
+fn a_step_goes_through_the_field_and_not_through_one_of_its_name() {
+    let world = World::new();
+    let named = NODES.replace(
+        r#"name="x" encoding="urn:fdc:permazen.io:2020:int" storageId="14"/>
+</ObjectType>
+</Schema>"#,
+        r#"name="r" encoding="urn:fdc:permazen.io:2020:int" storageId="15"/>
+</ObjectType>
+</Schema>"#,
+    );
+    assert_ne!(named, NODES);
+    let tx = world.begin(&named);
+    create(&tx, b(1));
+    assert_unknown_field(tx.follow_path([b(1)], &[forward(13)], &[]));
+}

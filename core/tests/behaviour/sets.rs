@@ -205,3 +205,21 @@ fn damaged_elements_are_named() {
     assert_eq!(set.first().unwrap(), Some(int(1)));
     assert!(set.add(&int(4)).unwrap());
 }
+
+const OF_REFERENCES: &str = r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType name="A" storageId="10">
+<SetField name="set" storageId="20"><ReferenceField storageId="21" inverseDelete="REMOVE"><ObjectTypes><ObjectType name="B"/></ObjectTypes></ReferenceField></SetField>
+</ObjectType></Schema>"#;
+
+#[test]
+fn a_bound_may_be_a_reference_that_cannot_be_an_element() {
+    let world = World::new();
+    let tx = world.begin(OF_REFERENCES);
+    let a = create(&tx, id("0a00000000000001"));
+    let b = create(&tx, id("0b00000000000001"));
+    let set = tx.set_view(a, "set", Migrate::No).unwrap();
+    set.add(&Value::Ref(b)).unwrap();
+    assert_invalid_value(set.add(&Value::Ref(a)));
+    let after = Value::Ref(a);
+    let rest = set.range(Bound::Excluded(&after), Bound::Unbounded).unwrap();
+    assert_eq!(rest.first().unwrap(), Some(Value::Ref(b)));
+}

@@ -1,6 +1,6 @@
 //! Operations on objects as data: steps in JSON, performed on the object layer, answered in recorded form.
 //!
-//! `tests/data/traces/README.md` tells what the steps and their answers are. Everything that replays
+//! The form is that of the recorded traces (`tests/data/README.md`). Everything that replays
 //! recorded histories, or makes up new ones, speaks through this.
 
 pub mod index_rows;

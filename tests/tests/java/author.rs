@@ -23,6 +23,9 @@ const HAND_OVERS: usize = 4;
 /// About so many objects are kept.
 const OBJECTS: usize = 25;
 
+/// So many of them are worked on most.
+const FAVOURITES: usize = 3;
+
 /// A history that a seed stands for.
 pub struct Invention<'v> {
     values: &'v Values,
@@ -38,6 +41,8 @@ pub struct Invention<'v> {
     handed_over: usize,
     /// Objects seen, whether they still exist or not.
     seen: Vec<ObjId>,
+    /// The objects that most is done to for a while, so that their collections grow.
+    favourites: Vec<ObjId>,
 }
 
 impl<'v> Invention<'v> {
@@ -60,6 +65,7 @@ impl<'v> Invention<'v> {
             left: 0,
             handed_over: 0,
             seen: Vec::new(),
+            favourites: Vec::new(),
             random,
         }
     }
@@ -71,7 +77,8 @@ impl<'v> Invention<'v> {
 
     fn open(&mut self) -> Json {
         let schema = if self.random.chance(3) { Json::Null } else { json!(self.schema_name()) };
-        let removals = ["NEVER", "NEVER", "NEVER", "CONFIG_CHANGE", "CONFIG_CHANGE", "ONCE", "ALWAYS"];
+        let removals =
+            ["NEVER", "NEVER", "NEVER", "CONFIG_CHANGE", "CONFIG_CHANGE", "ONCE", "ALWAYS"];
         let allow_new = !self.random.chance(5);
         // Where Java may not add a schema it may still remove one, and then fails for lack of it.
         let removal = if allow_new { removals[self.random.below(removals.len())] } else { "NEVER" };
@@ -84,6 +91,11 @@ impl<'v> Invention<'v> {
         let gone = self.seen.len();
         self.seen.drain(..gone.saturating_sub(OBJECTS));
         self.seen.extend(&objects);
+        self.favourites.retain(|id| objects.contains(id));
+        if self.favourites.is_empty() || self.random.chance(2) {
+            self.favourites =
+                (0..FAVOURITES).filter_map(|_| self.random.of(&objects).copied()).collect();
+        }
         let wanted = if objects.len() < OBJECTS / 2 { 20 } else { 4 };
         if objects.is_empty() && self.random.chance(80) || self.random.chance(wanted) {
             return self.create(tx);
@@ -108,7 +120,11 @@ impl<'v> Invention<'v> {
 
     /// The id of an object, mostly of one that exists.
     fn id(&mut self, objects: &[ObjId]) -> String {
-        let from = if self.random.chance(4) { &self.seen[..] } else { objects };
+        let from = match self.random.below(100) {
+            0..4 => &self.seen[..],
+            4..60 if !self.favourites.is_empty() => &self.favourites[..],
+            _ => objects,
+        };
         self.random.of(from).map_or("0a00000000000001".to_owned(), ObjId::to_string)
     }
 
@@ -274,23 +290,30 @@ impl<'v> Invention<'v> {
                     Err(_) => 0,
                 };
                 let at = if r.chance(95) { r.below(len + 1) as i64 } else { len as i64 + 1 };
+                let there = if r.chance(95) { r.below(len) as i64 } else { len as i64 };
                 match r.below(20) {
+                    _ if len == 0 && r.chance(50) => {
+                        json!({ "op": "list.append", "value": value(element, r) })
+                    }
                     0..4 => json!({ "op": "list.append", "value": value(element, r) }),
                     4..7 => json!({ "op": "list.insert", "index": at, "value": value(element, r) }),
                     7..9 => {
-                        let count = r.below(5);
+                        // Now and then so many that positions take two bytes.
+                        let count = if r.chance(2) { 260 } else { r.below(5) };
                         let values: Vec<Text> = (0..count).map(|_| value(element, r)).collect();
                         json!({ "op": "list.insertAll", "index": at, "values": values })
                     }
-                    9..11 => json!({ "op": "list.set", "index": at, "value": value(element, r) }),
-                    11..13 => json!({ "op": "list.remove", "index": at }),
+                    9..11 => {
+                        json!({ "op": "list.set", "index": there, "value": value(element, r) })
+                    }
+                    11..13 => json!({ "op": "list.remove", "index": there }),
                     13 => json!({ "op": "list.removeValue", "value": value(element, r) }),
                     14..16 => {
                         let to = (at + r.below(4) as i64).min(len as i64).max(at);
                         json!({ "op": "list.removeRange", "from": at, "to": to })
                     }
                     16 => json!({ "op": "list.indexOf", "value": value(element, r) }),
-                    17 => json!({ "op": "list.get", "index": at }),
+                    17 => json!({ "op": "list.get", "index": there }),
                     18 if r.chance(30) => json!({ "op": "list.clear" }),
                     18 => json!({ "op": "list.size" }),
                     _ => json!({ "op": "list.list" }),

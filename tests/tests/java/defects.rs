@@ -158,11 +158,7 @@ fn equal_by_value(values: &Values, field: &ResolvedField) -> bool {
     kind.is_none_or(|kind| kind.equal_by_value)
 }
 
-fn in_migration(
-    tx: &Transaction<'_>,
-    values: &Values,
-    id: ObjId,
-) -> Outcome<Option<&'static str>> {
+fn in_migration(tx: &Transaction<'_>, values: &Values, id: ObjId) -> Outcome<Option<&'static str>> {
     match tx.schema().type_by_storage_id(id.storage_id()) {
         Some(target) => migrating(tx, values, id, target),
         None => Ok(None),
@@ -211,7 +207,9 @@ fn migrating(
                 let unindexed = |part: &Arc<ResolvedField>| !part.is_indexed();
                 let indexed = [key, value].into_iter().all(|part| part.is_indexed());
                 if lost && indexed && field.sub_fields().any(unindexed) {
-                    return Ok(Some("an entry that is removed stays in the new index of its other half"));
+                    return Ok(Some(
+                        "an entry that is removed stays in the new index of its other half",
+                    ));
                 }
             }
             _ => {}

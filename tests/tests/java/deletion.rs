@@ -26,7 +26,9 @@ pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>
     let going = going(tx, root, &references)?;
     let goes = |id: &Option<ObjId>| id.is_some_and(|id| going.contains(&id));
     for id in &going {
-        if references.to(*id).any(|reference| refuses(reference) && going.contains(&reference.holder))
+        if references
+            .to(*id)
+            .any(|reference| refuses(reference) && going.contains(&reference.holder))
         {
             return Ok(Some("order: refused unless the holder goes first"));
         }
@@ -70,7 +72,8 @@ pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>
         let missing = |id: &Option<ObjId>| -> Outcome<bool> {
             Ok(goes(id) || id.is_some_and(|id| !tx.exists(id).unwrap_or_default()))
         };
-        if goes(&entry.key) && missing(&entry.value)? || missing(&entry.key)? && goes(&entry.value) {
+        if goes(&entry.key) && missing(&entry.value)? || missing(&entry.key)? && goes(&entry.value)
+        {
             return Ok(Some("D29: both halves of an entry refer to what is missing"));
         }
     }

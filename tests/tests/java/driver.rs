@@ -69,7 +69,9 @@ impl Driver {
             RecvTimeoutError::Timeout => {
                 fail(format!("Java gives no answer to {} steps up to {last}", steps.len()))
             }
-            RecvTimeoutError::Disconnected => fail(format!("the JVM ended, at the latest at {last}")),
+            RecvTimeoutError::Disconnected => {
+                fail(format!("the JVM ended, at the latest at {last}"))
+            }
         })?;
         let answers: Vec<Json> = serde_json::from_str(&line)?;
         if answers.len() != steps.len() {

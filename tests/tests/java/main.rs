@@ -92,7 +92,11 @@ fn run() -> Outcome {
             "Permazen for Java is not here; with a JDK 17 and Maven, `mvn -q -B package -f {}` gets it",
             driver::folder().display()
         );
-        return Err(if setting("PERMAZEN_JAVA", 0)? > 0 { Stop::Fail(text) } else { Stop::Skip(text) });
+        return Err(if setting("PERMAZEN_JAVA", 0)? > 0 {
+            Stop::Fail(text)
+        } else {
+            Stop::Skip(text)
+        });
     };
     let started = Instant::now();
     let values = Values::read()?;

@@ -127,16 +127,11 @@ impl Play<'_> {
         self.dir.join(format!("store{}", self.files))
     }
 
-    fn transaction(
-        &mut self,
-        database: &Database,
-        open: Step,
-        author: &mut dyn Author,
-    ) -> Outcome {
+    fn transaction(&mut self, database: &Database, open: Step, author: &mut dyn Author) -> Outcome {
         self.counts.transactions += 1;
         let mut sent = vec![open.members()];
-        let opened = configuration(&self.header, &open)
-            .and_then(|config| Ok(database.begin(&config)?));
+        let opened =
+            configuration(&self.header, &open).and_then(|config| Ok(database.begin(&config)?));
         let mut answers = Vec::new();
         match opened {
             Err(refusal) => {
@@ -250,7 +245,8 @@ impl Play<'_> {
         if self.java.must(json!({ "op": "digest" }))? == digest.finish() {
             return Ok(());
         }
-        let theirs: Vec<String> = serde_json::from_value(self.java.must(json!({ "op": "pairs" }))?)?;
+        let theirs: Vec<String> =
+            serde_json::from_value(self.java.must(json!({ "op": "pairs" }))?)?;
         let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
             (ours.into_iter().collect(), theirs.into_iter().collect());
         let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> String {

@@ -19,15 +19,25 @@ pub fn shrink(history: History, mut fails: impl FnMut(&History) -> bool) -> Hist
     };
     loop {
         let before = size(&best);
-        shorten(&mut best, |history| history.rounds.len(), |history, range| {
-            history.rounds.drain(range);
-        }, &mut attempt);
+        shorten(
+            &mut best,
+            |history| history.rounds.len(),
+            |history, range| {
+                history.rounds.drain(range);
+            },
+            &mut attempt,
+        );
         for round in 0..best.rounds.len() {
-            shorten(&mut best, |history| steps(history, round).map_or(0, |steps| steps.len()), |history, range| {
-                if let Some(steps) = steps_mut(history, round) {
-                    steps.drain(range);
-                }
-            }, &mut attempt);
+            shorten(
+                &mut best,
+                |history| steps(history, round).map_or(0, |steps| steps.len()),
+                |history, range| {
+                    if let Some(steps) = steps_mut(history, round) {
+                        steps.drain(range);
+                    }
+                },
+                &mut attempt,
+            );
         }
         if size(&best) == before {
             return best;

@@ -126,7 +126,17 @@ fn is_usable(entry: &Json, row: &Json) -> bool {
     if name.starts_with("BigDecimal") && text.is_some_and(|text| !is_positive(text)) {
         return false;
     }
+    // The offset of a region in later years depends on the age of the zone rules either side has.
+    if name.starts_with("ZonedDateTime") && text.is_some_and(depends_on_rules) {
+        return false;
+    }
     row["hex"].as_str().is_some_and(|hex| hex.len() <= 2 * MAX_BYTES)
+}
+
+/// Whether there is a region and a year from 2010 on.
+fn depends_on_rules(text: &str) -> bool {
+    let mut years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() < 6);
+    text.contains('/') && years.any(|year| year.parse().is_ok_and(|year: u32| year >= 2010))
 }
 
 /// Whether a decimal is; of an array, whether it has no elements.
