@@ -52,6 +52,7 @@ impl Values {
                 // Java reports some texts that are no values in other ways (encodings D12).
                 .filter(|row| row["error"] == "Invalid" && row.get("defect").is_none())
                 .filter_map(|row| row["text"].as_str().map(str::to_owned))
+                .filter(|text| !has_base64(text))
                 .collect();
             let equal_by_value = entry["java_equals_by_value"] == true;
             kinds.insert(key, ValueKind { simple, equal_by_value, texts, bad });
@@ -131,6 +132,12 @@ fn is_usable(entry: &Json, row: &Json) -> bool {
         return false;
     }
     row["hex"].as_str().is_some_and(|hex| hex.len() <= 2 * MAX_BYTES)
+}
+
+/// Whether there may be Base64 in it, some of which Java refuses for its length (encodings D4).
+fn has_base64(text: &str) -> bool {
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '+' || c == '/'));
+    words.any(|word| word.len() > 20 && word.contains(char::is_alphabetic))
 }
 
 /// Whether there is a region and a year from 2010 on.
