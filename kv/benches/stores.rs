@@ -1,7 +1,8 @@
 //! Stores of a million pairs, keys of 16 and values of 100 bytes: LMDB beside the same work done by
 //! hand on heed, and the memory store on one thread and on two.
 //!
-//! `cargo bench -p permazen-kv --bench stores`, with `-- lmdb` or `-- memory` for one of them.
+//! `cargo bench -p permazen-kv --bench stores`, with `-- lmdb`, `-- memory` or `-- threads` for one of
+//! them.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod rounds;
@@ -348,19 +349,25 @@ fn memory() {
         || with(&mut ours, |keys| commit_all(&store, keys)),
         || with(&mut theirs, |keys| put_into_map(keys)),
     );
+}
+
+/// The memory store read by one thread and by two, on a machine with two cores at least.
+fn threads() {
+    let store = MemoryStore::new();
+    commit_all(&store, &sorted_keys());
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..21 {
         one.push(get_on_threads(&store, 1));
         two.push(get_on_threads(&store, 2));
     }
     let ratio = 2.0 * median(one).as_secs_f64() / median(two).as_secs_f64();
-    println!("two threads do {ratio:.2} times the gets of one in the same time");
+    println!("memory: two threads do {ratio:.2} times the gets of one in the same time");
 }
 
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    for (name, run) in [("lmdb", lmdb as fn()), ("memory", memory)] {
+    for (name, run) in [("lmdb", lmdb as fn()), ("memory", memory), ("threads", threads)] {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             run();
         }

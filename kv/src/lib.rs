@@ -51,7 +51,7 @@ pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};
 pub use range::KeyRange;
 pub use ranges::KeyRanges;
-pub use retry::KvDatabaseExt;
+pub use retry::{KvDatabaseExt, Retry};
 pub use span::{Hex, KeySpan};
 pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,

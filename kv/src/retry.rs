@@ -4,20 +4,86 @@ use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
-use crate::{KvDatabase, KvTransaction, Result, TxOptions};
+use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
-/// How often a transaction is run before its last failure is returned.
-const ATTEMPTS: u32 = 30;
-/// The longest pause before the second attempt; it doubles with each further one.
-const PAUSE: Duration = Duration::from_micros(200);
-/// The longest pause at all.
-const LONGEST: Duration = Duration::from_millis(100);
+/// How often and after which pauses a transaction is run again that failed for a reason that may pass.
+///
+/// ```
+/// use permazen_kv::{KvError, Retry};
+///
+/// let mut attempts = 0;
+/// let result = Retry::default().run(
+///     || Ok(()),
+///     |()| {
+///         attempts += 1;
+///         if attempts < 3 { Err(KvError::Retry("busy".to_owned())) } else { Ok(attempts) }
+///     },
+///     KvError::is_retryable,
+/// );
+/// assert_eq!(result?, 3);
+/// # Ok::<(), KvError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often it is run again; 0 is never.
+    pub times: u32,
+    /// The longest first pause; each one after it can be twice as long.
+    pub first_pause: Duration,
+    /// The longest pause at all.
+    pub longest_pause: Duration,
+}
+
+impl Default for Retry {
+    /// Up to 30 times, after pauses that grow from 0.2 to 100 milliseconds: two seconds in all.
+    fn default() -> Self {
+        Retry {
+            times: 30,
+            first_pause: Duration::from_micros(200),
+            longest_pause: Duration::from_millis(100),
+        }
+    }
+}
+
+impl Retry {
+    /// Runs `attempt` on what `begin` gives until it succeeds, fails with an error that is not
+    /// `retryable`, or has failed too often. A failure of `begin` is the end: it has waited for its
+    /// turn already.
+    ///
+    /// # Errors
+    /// That of `begin`, or the last one of `attempt`.
+    pub fn run<B, T, E>(
+        &self,
+        mut begin: impl FnMut() -> std::result::Result<B, E>,
+        mut attempt: impl FnMut(B) -> std::result::Result<T, E>,
+        retryable: impl Fn(&E) -> bool,
+    ) -> std::result::Result<T, E> {
+        let mut failed = 0;
+        loop {
+            match attempt(begin()?) {
+                Err(error) if failed < self.times && retryable(&error) => {}
+                done => return done,
+            }
+            failed += 1;
+            let pause = self.pause(failed);
+            tracing::debug!(failed, ?pause, "running a transaction again");
+            thread::sleep(pause);
+        }
+    }
+
+    /// The pause after so many failures: random between half and all of what is due, so that those
+    /// who met once do not meet again.
+    fn pause(&self, failed: u32) -> Duration {
+        let doubled = 2u32.saturating_pow(failed.saturating_sub(1));
+        let due = self.first_pause.saturating_mul(doubled).min(self.longest_pause);
+        let random = RandomState::new().hash_one(failed) >> 32;
+        due.mul_f64(0.5 + 0.5 * random as f64 / f64::from(u32::MAX))
+    }
+}
 
 /// Whole transactions as one call.
 pub trait KvDatabaseExt: KvDatabase {
     /// Runs `action` in a transaction and commits it; as long as that fails in a retryable way
-    /// ([`KvError::is_retryable`](crate::KvError::is_retryable)), begins anew after a random
-    /// pause that grows, thirty times at most.
+    /// ([`KvError::is_retryable`]), begins anew as [`Retry::default`] says.
     ///
     /// `action` must not have effects elsewhere, since it may run more than once.
     ///
@@ -55,24 +121,46 @@ fn run<T>(
     options: &TxOptions,
     mut action: impl FnMut(&mut dyn KvTransaction) -> Result<T>,
 ) -> Result<T> {
-    let mut attempt = 1;
-    loop {
-        // Beginning is not tried again: it has waited for its turn already.
-        let mut tx = db.begin(options)?;
-        let result = action(&mut *tx).and_then(|value| tx.commit().map(|()| value));
-        match result {
-            Err(error) if error.is_retryable() && attempt < ATTEMPTS => {
-                thread::sleep(pause(attempt));
-                attempt += 1;
-            }
-            result => return result,
-        }
-    }
+    Retry::default().run(
+        || db.begin(options),
+        |mut tx| {
+            let value = action(&mut *tx)?;
+            tx.commit()?;
+            Ok(value)
+        },
+        KvError::is_retryable,
+    )
 }
 
-/// A random pause, so that those who met once do not meet again.
-fn pause(attempt: u32) -> Duration {
-    let longest = PAUSE.saturating_mul(1 << attempt.min(16)).min(LONGEST);
-    let random = RandomState::new().hash_one(attempt);
-    longest.mul_f64(random as f64 / u64::MAX as f64)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest() {
+        let retry = Retry {
+            times: 9,
+            first_pause: Duration::from_millis(1),
+            longest_pause: Duration::from_millis(5),
+        };
+        for (failed, due) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5), (u32::MAX, 5)] {
+            let due = Duration::from_millis(due);
+            let pause = retry.pause(failed);
+            assert!(pause >= due / 2 && pause <= due, "{failed}: {pause:?}");
+        }
+    }
+
+    #[test]
+    fn attempts_are_counted_and_beginning_is_not_tried_again() {
+        let retry = Retry { times: 3, first_pause: Duration::ZERO, longest_pause: Duration::ZERO };
+        let mut attempts = 0;
+        let mut fail = |_: ()| -> std::result::Result<(), bool> {
+            attempts += 1;
+            Err(true)
+        };
+        assert_eq!(retry.run(|| Ok(()), &mut fail, |again| *again), Err(true));
+        assert_eq!(retry.run(|| Ok(()), &mut fail, |_| false), Err(true));
+        assert_eq!(retry.run(|| Err(true), &mut fail, |again| *again), Err(true));
+        assert_eq!(attempts, 5);
+    }
 }

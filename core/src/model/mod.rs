@@ -24,7 +24,7 @@ mod target;
 mod tx;
 mod values;
 
-pub use self::permazen::{Builder, Permazen, Retry};
+pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
 pub use collections::{CounterOf, ListOf, MapOf, SetOf};
 pub use composite::{
@@ -41,6 +41,7 @@ pub use handle::{AnyObj, Handle, Obj};
 pub use index::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
 pub use load::{ObjectReader, ObjectWriter};
 pub use objects::{Objs, ObjsIter};
+pub use permazen_kv::Retry;
 pub use target::{Accessors, Any, Model, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use values::{Counter, EncodeAs, EnumType};

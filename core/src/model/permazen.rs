@@ -1,11 +1,9 @@
 //! A database with typed models.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use permazen_kv::{KvDatabase, TxOptions};
+use permazen_kv::{KvDatabase, Retry, TxOptions};
 
 use super::binding::Bindings;
 use super::differences::one_line;
@@ -58,43 +56,6 @@ impl fmt::Debug for Permazen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let models = self.shared.models.iter().map(|model| model.name);
         f.debug_struct("Permazen").field("models", &models.collect::<Vec<_>>()).finish()
-    }
-}
-
-/// How often and after which pauses a transaction is run again that failed for a reason that may pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// How often it is run again; 0 is never.
-    pub times: u32,
-    /// The first pause; each one after it is twice as long.
-    pub first_pause: Duration,
-    /// The longest pause.
-    pub longest_pause: Duration,
-}
-
-impl Default for Retry {
-    /// Up to 12 times, from 1 ms to 250 ms.
-    fn default() -> Self {
-        Retry {
-            times: 12,
-            first_pause: Duration::from_millis(1),
-            longest_pause: Duration::from_millis(250),
-        }
-    }
-}
-
-impl Retry {
-    /// The pause before the next attempt after `failed` failed ones: random between half and all of what the attempt
-    /// is due, so that rivals do not meet again.
-    fn pause(&self, failed: u32) -> Option<Duration> {
-        if failed > self.times {
-            return None;
-        }
-        let doubled = 2u32.saturating_pow(failed.saturating_sub(1));
-        let due = self.first_pause.saturating_mul(doubled).min(self.longest_pause);
-        let random = RandomState::new().hash_one(failed) >> 32;
-        let share = 0.5 + 0.5 * random as f64 / f64::from(u32::MAX);
-        Some(due.mul_f64(share))
     }
 }
 
@@ -332,22 +293,11 @@ impl Permazen {
         self.retrying(|| self.begin_read(), |tx| body(&tx))
     }
 
-    /// Beginning is not tried again: it has waited for its turn already.
     fn retrying<T, E: Failure>(
         &self,
         begin: impl Fn() -> Result<Transaction>,
-        mut attempt: impl FnMut(Transaction) -> Result<T, E>,
+        attempt: impl FnMut(Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut failed = 0;
-        loop {
-            let error = match attempt(begin()?) {
-                Err(error) if error.is_retryable() => error,
-                done => return done,
-            };
-            failed += 1;
-            let Some(pause) = self.shared.retry.pause(failed) else { return Err(error) };
-            tracing::debug!(failed, ?pause, "running a transaction again");
-            std::thread::sleep(pause);
-        }
+        self.shared.retry.run(|| Ok(begin()?), attempt, E::is_retryable)
     }
 }

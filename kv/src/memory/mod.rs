@@ -275,21 +275,21 @@ impl KvTransaction for MemoryTransaction<'_> {
 }
 
 fn value(entry: &Entry) -> Blob<'_> {
-    Cow::Borrowed(&entry.value)
+    Cow::Borrowed(entry.value())
 }
 
 fn pair(entry: &Entry) -> Pair<'_> {
-    (Cow::Borrowed(&entry.key), Cow::Borrowed(&entry.value))
+    (Cow::Borrowed(entry.key()), Cow::Borrowed(entry.value()))
 }
 
 fn at_least<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
     let entry = tree.at_least(min)?;
-    max.is_none_or(|max| *entry.key < *max).then(|| pair(entry))
+    max.is_none_or(|max| entry.key() < max).then(|| pair(entry))
 }
 
 fn at_most<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
     let entry = tree.below(max)?;
-    (*entry.key >= *min).then(|| pair(entry))
+    (entry.key() >= min).then(|| pair(entry))
 }
 
 fn scan<'a>(tree: &'a Tree, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
@@ -317,7 +317,7 @@ fn visit(
     if span.is_empty() {
         return Ok(());
     }
-    let mut show = |entry: &Entry| visitor(&entry.key, &entry.value);
+    let mut show = |entry: &Entry| visitor(entry.key(), entry.value());
     // It is no matter whether all were shown.
     let _ = match direction {
         Direction::Forward => tree.ascend(span.min, span.max).try_for_each(&mut show),

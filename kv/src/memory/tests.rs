@@ -22,7 +22,7 @@ fn long_key(rng: &mut StdRng) -> Vec<u8> {
 }
 
 fn pairs<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Vec<u8>, Vec<u8>)> {
-    entries.map(|e| (e.key.to_vec(), e.value.to_vec())).collect()
+    entries.map(|e| (e.key().to_vec(), e.value().to_vec())).collect()
 }
 
 fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) -> Vec<u8>) {
@@ -50,7 +50,7 @@ fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) ->
         expected.last().map(|p| p.0.clone())
     );
     let probe = key(rng);
-    assert_eq!(tree.get(&probe).map(|e| e.value.to_vec()), model.get(&probe).cloned());
+    assert_eq!(tree.get(&probe).map(|e| e.value().to_vec()), model.get(&probe).cloned());
 }
 
 fn run(seed: u64, steps: usize, key: fn(&mut StdRng) -> Vec<u8>) {

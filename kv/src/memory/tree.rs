@@ -4,32 +4,95 @@
 //! still holds is copied before it is changed; one that nobody else holds is changed in place, so
 //! a transaction pays for the copy of a path once.
 
-#[cfg(test)]
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
+
+use crate::Hex;
 
 /// Most entries of a leaf and most children of a branch.
 const MAX: usize = 48;
 /// A node with fewer entries or children than this is merged with a neighbour.
 const MIN: usize = MAX / 4;
 
-/// A shared immutable byte string.
-pub(super) type Bytes = Arc<[u8]>;
+/// The first bytes of a key as a number, which sorts as they do.
+///
+/// Most comparisons of a search are decided by it, without a look at the key, which lies elsewhere.
+fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = key.len().min(head.len());
+    if let (Some(room), Some(start)) = (head.get_mut(..len), key.get(..len)) {
+        room.copy_from_slice(start);
+    }
+    u64::from_be_bytes(head)
+}
 
-/// One key with its value.
-#[derive(Debug, Clone)]
+/// A key that is looked for.
+#[derive(Clone, Copy)]
+struct Sought<'k> {
+    head: u64,
+    key: &'k [u8],
+}
+
+impl<'k> Sought<'k> {
+    fn new(key: &'k [u8]) -> Self {
+        Sought { head: head_of(key), key }
+    }
+
+    /// How a key with the given head compares with this one.
+    fn order_of<'a>(&self, head: u64, key: impl FnOnce() -> &'a [u8]) -> Ordering {
+        head.cmp(&self.head).then_with(|| key().cmp(self.key))
+    }
+}
+
+/// One key with its value; clones share both.
+#[derive(Clone)]
 pub(super) struct Entry {
-    pub(super) key: Bytes,
-    pub(super) value: Bytes,
+    head: u64,
+    /// The key, then the value.
+    pair: Arc<[u8]>,
+    key_len: usize,
 }
 
 impl Entry {
+    fn new(key: &[u8], value: &[u8]) -> Self {
+        let pair = [key, value].concat().into();
+        Entry { head: head_of(key), pair, key_len: key.len() }
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        self.pair.get(..self.key_len).unwrap_or_default()
+    }
+
+    pub(super) fn value(&self) -> &[u8] {
+        self.pair.get(self.key_len..).unwrap_or_default()
+    }
+
     /// Whether neither version of an entry has been written since the other one was.
     pub(super) fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
         match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(&one.value, &other.value),
+            (Some(one), Some(other)) => Arc::ptr_eq(&one.pair, &other.pair),
             (one, other) => one.is_none() && other.is_none(),
         }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", Hex(self.key()), Hex(self.value()))
+    }
+}
+
+/// What divides two children of a branch.
+#[derive(Debug, Clone)]
+struct Separator {
+    head: u64,
+    key: Arc<[u8]>,
+}
+
+impl Separator {
+    fn new(key: &[u8]) -> Self {
+        Separator { head: head_of(key), key: key.into() }
     }
 }
 
@@ -43,7 +106,7 @@ enum Node {
 /// any below `kids[i + 1]`.
 #[derive(Debug, Clone)]
 struct Branch {
-    seps: Vec<Bytes>,
+    seps: Vec<Separator>,
     kids: Vec<Arc<Node>>,
 }
 
@@ -56,7 +119,7 @@ pub(super) struct Tree {
 }
 
 /// What a changed node hands up: the right half it had to split off.
-type Split = Option<(Bytes, Arc<Node>)>;
+type Split = Option<(Separator, Arc<Node>)>;
 
 impl Default for Tree {
     fn default() -> Self {
@@ -83,6 +146,7 @@ impl Tree {
     /// The entry of `key`.
     pub(super) fn get(&self, key: &[u8]) -> Option<&Entry> {
         let mut node = &*self.root;
+        let key = Sought::new(key);
         loop {
             match node {
                 Node::Leaf(entries) => {
@@ -95,22 +159,22 @@ impl Tree {
 
     /// The first entry whose key is `min` or greater.
     pub(super) fn at_least(&self, min: &[u8]) -> Option<&Entry> {
-        at_least(&self.root, min)
+        at_least(&self.root, Sought::new(min))
     }
 
     /// The last entry whose key is less than `max`; without `max` the last of all.
     pub(super) fn below(&self, max: Option<&[u8]>) -> Option<&Entry> {
         match max {
-            Some(max) => below(&self.root, max),
+            Some(max) => below(&self.root, Sought::new(max)),
             None => last(&self.root),
         }
     }
 
     /// Sets the value of `key`.
     pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) {
-        let (split, old) = insert(Arc::make_mut(&mut self.root), key, value);
+        let (split, old) = insert(Arc::make_mut(&mut self.root), Sought::new(key), value);
         match old {
-            Some(old) => self.bytes -= old.value.len(),
+            Some(old) => self.bytes -= old.value().len(),
             None => {
                 self.len += 1;
                 self.bytes += key.len();
@@ -127,7 +191,7 @@ impl Tree {
     pub(super) fn remove(&mut self, key: &[u8]) {
         if self.get(key).is_some() {
             let mut removed = Removed::default();
-            remove_one(Arc::make_mut(&mut self.root), key, &mut removed);
+            remove_one(Arc::make_mut(&mut self.root), Sought::new(key), &mut removed);
             self.settle(removed);
         }
     }
@@ -135,10 +199,11 @@ impl Tree {
     /// Removes the keys of `[min, max)`.
     pub(super) fn remove_range(&mut self, min: &[u8], max: Option<&[u8]>) {
         match self.at_least(min) {
-            Some(first) if max.is_none_or(|max| &*first.key < max) => {}
+            Some(first) if max.is_none_or(|max| first.key() < max) => {}
             _ => return,
         }
         let mut removed = Removed::default();
+        let (min, max) = (Sought::new(min), max.map(Sought::new));
         remove_range(Arc::make_mut(&mut self.root), min, max, &mut removed);
         self.settle(removed);
     }
@@ -182,7 +247,7 @@ struct Removed {
 impl Removed {
     fn count(&mut self, entries: &[Entry]) {
         self.len += entries.len();
-        self.bytes += entries.iter().map(|e| e.key.len() + e.value.len()).sum::<usize>();
+        self.bytes += entries.iter().map(|entry| entry.pair.len()).sum::<usize>();
     }
 
     fn count_all(&mut self, node: &Node) {
@@ -193,14 +258,14 @@ impl Removed {
     }
 }
 
-fn find(entries: &[Entry], key: &[u8]) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| (*entry.key).cmp(key))
+fn find(entries: &[Entry], key: Sought<'_>) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| key.order_of(entry.head, || entry.key()))
 }
 
 impl Branch {
     /// Index of the child `key` belongs to.
-    fn child_of(&self, key: &[u8]) -> usize {
-        self.seps.partition_point(|sep| **sep <= *key)
+    fn child_of(&self, key: Sought<'_>) -> usize {
+        self.seps.partition_point(|sep| key.order_of(sep.head, || &sep.key).is_le())
     }
 }
 
@@ -228,7 +293,7 @@ impl Node {
         match self {
             Node::Leaf(entries) => {
                 let right = entries.split_off(at);
-                let sep = right.first()?.key.clone();
+                let sep = Separator::new(right.first()?.key());
                 Some((sep, Arc::new(Node::Leaf(right))))
             }
             Node::Branch(branch) => {
@@ -241,7 +306,7 @@ impl Node {
     }
 
     /// Appends the content of the neighbour to the right, which `sep` divides from this node.
-    fn append(&mut self, sep: Bytes, right: Arc<Node>) {
+    fn append(&mut self, sep: Separator, right: Arc<Node>) {
         match (self, Arc::unwrap_or_clone(right)) {
             (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
             (Node::Branch(left), Node::Branch(mut right)) => {
@@ -255,19 +320,16 @@ impl Node {
     }
 }
 
-fn insert(node: &mut Node, key: &[u8], value: &[u8]) -> (Split, Option<Entry>) {
+fn insert(node: &mut Node, key: Sought<'_>, value: &[u8]) -> (Split, Option<Entry>) {
     match node {
         Node::Leaf(entries) => match find(entries, key) {
             Ok(at) => {
-                let old = entries.get_mut(at).map(|entry| {
-                    let new = Entry { key: entry.key.clone(), value: value.into() };
-                    std::mem::replace(entry, new)
-                });
-                (None, old)
+                let new = Entry::new(key.key, value);
+                (None, entries.get_mut(at).map(|entry| std::mem::replace(entry, new)))
             }
             Err(at) => {
                 let at_end = at == entries.len();
-                entries.insert(at, Entry { key: key.into(), value: value.into() });
+                entries.insert(at, Entry::new(key.key, value));
                 (node.split(at_end), None)
             }
         },
@@ -284,7 +346,7 @@ fn insert(node: &mut Node, key: &[u8], value: &[u8]) -> (Split, Option<Entry>) {
     }
 }
 
-fn remove_one(node: &mut Node, key: &[u8], removed: &mut Removed) {
+fn remove_one(node: &mut Node, key: Sought<'_>, removed: &mut Removed) {
     match node {
         Node::Leaf(entries) => {
             if let Ok(at) = find(entries, key) {
@@ -301,12 +363,12 @@ fn remove_one(node: &mut Node, key: &[u8], removed: &mut Removed) {
     }
 }
 
-fn remove_range(node: &mut Node, min: &[u8], max: Option<&[u8]>, removed: &mut Removed) {
+fn remove_range(node: &mut Node, min: Sought<'_>, max: Option<Sought<'_>>, removed: &mut Removed) {
     match node {
         Node::Leaf(entries) => {
-            let from = entries.partition_point(|entry| *entry.key < *min);
+            let from = find(entries, min).unwrap_or_else(|at| at);
             let to = match max {
-                Some(max) => entries.partition_point(|entry| *entry.key < *max),
+                Some(max) => find(entries, max).unwrap_or_else(|at| at),
                 None => entries.len(),
             };
             removed.count(&entries.drain(from..to.max(from)).collect::<Vec<_>>());
@@ -380,7 +442,7 @@ fn last(node: &Node) -> Option<&Entry> {
     }
 }
 
-fn at_least<'a>(node: &'a Node, min: &[u8]) -> Option<&'a Entry> {
+fn at_least<'a>(node: &'a Node, min: Sought<'_>) -> Option<&'a Entry> {
     match node {
         Node::Leaf(entries) => entries.get(find(entries, min).unwrap_or_else(|at| at)),
         Node::Branch(branch) => {
@@ -390,7 +452,7 @@ fn at_least<'a>(node: &'a Node, min: &[u8]) -> Option<&'a Entry> {
     }
 }
 
-fn below<'a>(node: &'a Node, max: &[u8]) -> Option<&'a Entry> {
+fn below<'a>(node: &'a Node, max: Sought<'_>) -> Option<&'a Entry> {
     match node {
         Node::Leaf(entries) => {
             entries.get(find(entries, max).unwrap_or_else(|at| at).checked_sub(1)?)
@@ -416,6 +478,7 @@ impl<'a> Path<'a> {
     fn seek(root: &'a Node, key: &[u8]) -> Self {
         let mut above = Vec::new();
         let mut node = root;
+        let key = Sought::new(key);
         loop {
             match node {
                 Node::Leaf(leaf) => {
@@ -551,11 +614,11 @@ impl Tree {
             match node {
                 Node::Leaf(entries) => {
                     for pair in entries.windows(2) {
-                        assert_eq!(pair[0].key.cmp(&pair[1].key), Ordering::Less);
+                        assert_eq!(pair[0].key().cmp(pair[1].key()), Ordering::Less);
                     }
                     for entry in entries {
-                        assert!(min.is_none_or(|min| *entry.key >= *min));
-                        assert!(max.is_none_or(|max| *entry.key < *max));
+                        assert!(min.is_none_or(|min| entry.key() >= min));
+                        assert!(max.is_none_or(|max| entry.key() < max));
                     }
                     (1, entries.len())
                 }
@@ -563,8 +626,8 @@ impl Tree {
                     assert_eq!(branch.seps.len() + 1, branch.kids.len());
                     let (mut depth, mut len) = (0, 0);
                     for (i, kid) in branch.kids.iter().enumerate() {
-                        let min = if i == 0 { min } else { Some(&*branch.seps[i - 1]) };
-                        let max = branch.seps.get(i).map(|sep| &**sep).or(max);
+                        let min = if i == 0 { min } else { Some(&*branch.seps[i - 1].key) };
+                        let max = branch.seps.get(i).map(|sep| &*sep.key).or(max);
                         let (d, n) = walk(kid, min, max, false);
                         assert!(depth == 0 || depth == d, "uneven depth");
                         depth = d;
