@@ -1,19 +1,25 @@
 //! What the overlay costs beside a plain map, and an optimistic commit beside a direct one.
-#![allow(clippy::unwrap_used, missing_docs)]
+//!
+//! `cargo bench -p permazen-kv --bench overlay`
+#![allow(clippy::unwrap_used)]
+
+mod rounds;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::ops::ControlFlow;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use permazen_kv::memory::{MemorySnapshot, MemoryStore};
-use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::overlay::MutableView;
 use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions};
+use rounds::{header, row, timed};
 
 const COUNT: u64 = 10_000;
 
+type Pairs = Vec<([u8; 16], [u8; 100])>;
+
 /// Well-spread keys of 16 bytes and values of 100.
-fn pairs(count: u64, seed: u64) -> Vec<([u8; 16], [u8; 100])> {
+fn pairs(count: u64, seed: u64) -> Pairs {
     (0..count)
         .map(|i| {
             let high = (i ^ seed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -25,135 +31,107 @@ fn pairs(count: u64, seed: u64) -> Vec<([u8; 16], [u8; 100])> {
         .collect()
 }
 
+fn put_all(target: &mut dyn KvWrite, pairs: &Pairs) {
+    pairs.iter().for_each(|(key, value)| target.put(key, value).unwrap());
+}
+
+fn get_all(source: &dyn KvRead, pairs: &Pairs) {
+    pairs.iter().for_each(|(key, _)| drop(black_box(source.get(key).unwrap())));
+}
+
+fn visit_all(source: &dyn KvRead) {
+    let mut count = 0;
+    source
+        .visit(KeySpan::FULL, Direction::Forward, &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    black_box(count);
+}
+
 fn filled() -> MemorySnapshot {
     let store = MemoryStore::new();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
-    for (key, value) in pairs(COUNT, 0) {
-        tx.put(&key, &value).unwrap();
-    }
+    put_all(&mut *tx, &pairs(COUNT, 0));
     tx.commit().unwrap();
     store.snapshot()
 }
 
-fn overlay(c: &mut Criterion) {
-    let own = pairs(COUNT, 77);
-    let based = pairs(COUNT, 0);
+fn overlay() {
+    let (own, based) = (pairs(COUNT, 77), pairs(COUNT, 0));
     let base = filled();
-
-    let mut group = c.benchmark_group("put");
-    group.throughput(Throughput::Elements(COUNT));
-    group.bench_function("BTreeMap", |b| {
-        let fill = |mut map: BTreeMap<Vec<u8>, Vec<u8>>| {
-            own.iter().for_each(|(key, value)| drop(map.insert(key.to_vec(), value.to_vec())));
-            map
-        };
-        b.iter_batched(BTreeMap::new, fill, BatchSize::LargeInput);
-    });
-    group.bench_function("overlay", |b| {
-        let fill = |mut view: MutableView<MemorySnapshot>| {
-            own.iter().for_each(|(key, value)| view.put(key, value).unwrap());
-            view
-        };
-        b.iter_batched(|| MutableView::new(base.clone()), fill, BatchSize::LargeInput);
-    });
-    group.finish();
-
-    let map: BTreeMap<Vec<u8>, Vec<u8>> =
-        own.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-    let mut view = MutableView::new(base.clone());
-    own.iter().for_each(|(key, value)| view.put(key, value).unwrap());
-    let mut group = c.benchmark_group("get");
-    group.throughput(Throughput::Elements(COUNT));
-    group.bench_function("BTreeMap", |b| {
-        b.iter(|| own.iter().for_each(|(key, _)| _ = black_box(map.get(&key[..]))));
-    });
-    group.bench_function("overlay, own change", |b| {
-        b.iter(|| own.iter().for_each(|(key, _)| drop(black_box(view.get(key).unwrap()))));
-    });
-    group.bench_function("base", |b| {
-        b.iter(|| based.iter().for_each(|(key, _)| drop(black_box(base.get(key).unwrap()))));
-    });
-    group.bench_function("overlay, from base, untracked", |b| {
-        let view = MutableView::untracked(base.clone());
-        b.iter(|| based.iter().for_each(|(key, _)| drop(black_box(view.get(key).unwrap()))));
-    });
-    group.bench_function("overlay, from base, tracked", |b| {
-        b.iter_batched(
-            || MutableView::new(base.clone()),
-            |view| {
-                based.iter().for_each(|(key, _)| drop(black_box(view.get(key).unwrap())));
-                view
-            },
-            BatchSize::LargeInput,
-        );
-    });
-    group.finish();
-
-    let mut group = c.benchmark_group("scan");
-    group.throughput(Throughput::Elements(COUNT));
-    let count = |store: &dyn KvRead| {
-        let scan = store.scan(KeySpan::FULL, Direction::Forward).unwrap();
-        scan.map(Result::unwrap).count()
+    header("overlay of 10,000 pairs of 16 and 100 bytes", "overlay", "BTreeMap");
+    let fill_map = || {
+        let mut map: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        let time = timed(|| own.iter().for_each(|(k, v)| drop(map.insert(k.to_vec(), v.to_vec()))));
+        (map, time)
     };
-    group.bench_function("base", |b| b.iter(|| count(&base)));
-    group.bench_function("overlay, unchanged, tracked", |b| {
-        b.iter(|| count(&MutableView::new(base.clone())));
-    });
-    group.bench_function("overlay, as many changes, tracked", |b| b.iter(|| count(&view)));
-    group.finish();
+    let fill_view = || {
+        let mut view = MutableView::new(base.clone());
+        let time = timed(|| put_all(&mut view, &own));
+        (view, time)
+    };
+    row("put", COUNT, Some(1.5), || fill_view().1, || fill_map().1);
+    let (map, view) = (fill_map().0, fill_view().0);
+    let get_from_map =
+        || timed(|| own.iter().for_each(|(key, _)| _ = black_box(map.get(&key[..]))));
+    row("get, own change", COUNT, Some(1.5), || timed(|| get_all(&view, &own)), get_from_map);
+
+    header("overlay beside the snapshot it lies on", "overlay", "snapshot");
+    let tracked = || MutableView::new(base.clone());
+    let untracked = || MutableView::untracked(base.clone());
+    let get_from_base = || timed(|| get_all(&base, &based));
+    let get = |view: MutableView<MemorySnapshot>| timed(|| get_all(&view, &based));
+    row("get, tracked", COUNT, None, || get(tracked()), get_from_base);
+    row("get, untracked", COUNT, None, || get(untracked()), get_from_base);
+    let visit_base = || timed(|| visit_all(&base));
+    let visit = |view: MutableView<MemorySnapshot>| timed(|| visit_all(&view));
+    row("scan, tracked", COUNT, None, || visit(tracked()), visit_base);
+    row("scan, untracked", COUNT, None, || visit(untracked()), visit_base);
+    row("scan, as many changes", 2 * COUNT, None, || timed(|| visit_all(&view)), visit_base);
 }
 
 #[cfg(feature = "lmdb")]
-fn commit(c: &mut Criterion) {
+fn commit() {
     use permazen_kv::Durability;
     use permazen_kv::lmdb::LmdbStore;
+    use permazen_kv::optimistic::OptimisticDatabase;
 
     const WRITES: u64 = 1000;
+    header("commit of 1,000 writes on LMDB with 100,000 pairs", "optimistic", "direct");
     for (name, durability) in
         [("durable", Durability::Full), ("unflushed", Durability::MayLoseEverything)]
     {
-        let mut group = c.benchmark_group(format!("commit of 1,000 writes on LMDB, {name}"));
-        group.throughput(Throughput::Elements(WRITES)).sample_size(50);
-        for optimistic in [false, true] {
-            let dir = tempfile::tempdir().unwrap();
-            let store =
-                LmdbStore::builder().create(true).durability(durability).open(dir.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            let builder = LmdbStore::builder().create(true).durability(durability);
+            let store = builder.open(dir.path().join(name)).unwrap();
             let mut tx = store.begin(&TxOptions::writing()).unwrap();
-            for (key, value) in pairs(10 * COUNT, 0) {
-                tx.put(&key, &value).unwrap();
-            }
+            put_all(&mut *tx, &pairs(10 * COUNT, 0));
             tx.commit().unwrap();
-            let run = |db: &dyn KvDatabase, seed: u64| {
+            store
+        };
+        let (direct, optimistic) = (open("direct"), OptimisticDatabase::new(open("optimistic")));
+        let run = |db: &dyn KvDatabase, round: &mut u64| {
+            *round += 1;
+            let pairs = pairs(WRITES, *round << 16);
+            timed(|| {
                 let mut tx = db.begin(&TxOptions::writing()).unwrap();
-                for (key, value) in pairs(WRITES, seed << 16) {
-                    tx.put(&key, &value).unwrap();
-                }
+                put_all(&mut *tx, &pairs);
                 tx.commit().unwrap();
-            };
-            let mut seed = 0;
-            if optimistic {
-                let db = OptimisticDatabase::new(store);
-                group.bench_function("optimistic", |b| {
-                    b.iter(|| {
-                        seed += 1;
-                        run(&db, seed);
-                    });
-                });
-            } else {
-                group.bench_function("direct", |b| {
-                    b.iter(|| {
-                        seed += 1;
-                        run(&store, seed);
-                    });
-                });
-            }
-        }
-        group.finish();
+            })
+        };
+        let (mut ours, mut theirs) = (0, 0);
+        let (ours, theirs) = (|| run(&optimistic, &mut ours), || run(&direct, &mut theirs));
+        row(name, WRITES, Some(1.3), ours, theirs);
     }
 }
 
 #[cfg(not(feature = "lmdb"))]
-fn commit(_: &mut Criterion) {}
+fn commit() {}
 
-criterion_group!(benches, overlay, commit);
-criterion_main!(benches);
+fn main() {
+    overlay();
+    commit();
+}

@@ -377,7 +377,8 @@ pub struct Statistics {
     pub readers: Option<u64>,
     /// How many such there can be.
     pub max_readers: Option<u64>,
-    /// How many commits the oldest open reader lies behind. Space that was freed since cannot be
-    /// used again before that reader ends, so the file grows.
+    /// How many commits the oldest open reader of this process lies behind. Space that was freed since
+    /// cannot be used again before that reader ends, so the file grows. A reader in another process
+    /// holds it back as well, and shows in `readers` only.
     pub oldest_reader_lag: Option<u64>,
 }

@@ -111,7 +111,8 @@ impl fmt::Debug for Watch {
 /// [`KvTransaction::watch`](crate::KvTransaction::watch).
 ///
 /// Holds 10,000 watches at most: then the oldest is told, wrongly, that its key was written, so
-/// that its owner looks, and watches anew if need be.
+/// that its owner looks, and watches anew if need be. A watch that is dropped or was told takes no
+/// room, so there is no other limit to how long one lasts.
 #[derive(Default)]
 pub struct WatchTracker {
     table: Arc<Mutex<Table>>,
@@ -310,6 +311,22 @@ mod tests {
         assert!(!watches[1].is_changed().unwrap());
         drop(watches);
         assert!(tracker.is_empty());
+    }
+
+    #[test]
+    fn a_watch_that_is_dropped_or_told_leaves_nothing_behind() {
+        let tracker = WatchTracker::new();
+        for round in 0..100_u8 {
+            let (kept, dropped) = (tracker.watch(b"key"), tracker.watch(&[round]));
+            assert_eq!(tracker.len(), 2);
+            drop(dropped);
+            assert_eq!(tracker.len(), 1);
+            tracker.notify_where(|key| key == b"key");
+            assert!(kept.is_changed().unwrap());
+            assert!(tracker.is_empty());
+            let table = lock(&tracker.table);
+            assert!(table.by_key.is_empty() && table.by_age.is_empty());
+        }
     }
 
     #[test]

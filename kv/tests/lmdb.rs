@@ -7,42 +7,17 @@ mod common;
 use std::fs;
 use std::io::Read as _;
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
-use common::{dump, role, spawn, spawn_limited, wait_for};
+use common::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
 use permazen_kv::lmdb::{Durability, LmdbStore};
-use permazen_kv::{
-    Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, SharedRead, TxOptions,
-};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, SharedRead, TxOptions};
 use tempfile::TempDir;
 
 fn store() -> (TempDir, LmdbStore) {
     let dir = tempfile::tempdir().unwrap();
     let store = LmdbStore::open_or_create(dir.path()).unwrap();
     (dir, store)
-}
-
-fn writing(store: &LmdbStore) -> Box<dyn KvTransaction + Send + '_> {
-    store.begin(&TxOptions::writing()).unwrap()
-}
-
-fn reading(store: &LmdbStore) -> Box<dyn KvTransaction + Send + '_> {
-    store.begin(&TxOptions::reading()).unwrap()
-}
-
-fn put(store: &LmdbStore, key: &[u8], value: &[u8]) {
-    let mut tx = writing(store);
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-}
-
-/// The message of an error that names `path` and is one line.
-fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
-    let text = result.err().unwrap().to_string();
-    assert!(text.contains(path.to_str().unwrap()), "does not name the path: {text}");
-    assert!(!text.contains('\n'), "more than a line: {text}");
-    text
 }
 
 /// What a second process does; the other tests start it.

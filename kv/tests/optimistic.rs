@@ -320,7 +320,7 @@ fn a_watch_is_a_future() {
 }
 
 #[test]
-fn t080_t082_a_stopped_database_is_of_no_use() {
+fn t080_t082_t083_a_stopped_database_is_of_no_use() {
     let db = OptimisticDatabase::new(MemoryStore::new());
     let mut open = writing(&db);
     put(&mut open, 1, 1);

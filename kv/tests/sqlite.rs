@@ -6,12 +6,11 @@ mod common;
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
 use std::time::Duration;
 
-use common::{dump, role, spawn, spawn_limited, wait_for};
+use common::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvTransaction, TxOptions};
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, TxOptions};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -19,27 +18,6 @@ fn store() -> (TempDir, SqliteStore) {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
     (dir, store)
-}
-
-fn writing(store: &SqliteStore) -> Box<dyn KvTransaction + Send + '_> {
-    store.begin(&TxOptions::writing()).unwrap()
-}
-
-fn reading(store: &SqliteStore) -> Box<dyn KvTransaction + Send + '_> {
-    store.begin(&TxOptions::reading()).unwrap()
-}
-
-fn put(store: &SqliteStore, key: &[u8], value: &[u8]) {
-    let mut tx = writing(store);
-    tx.put(key, value).unwrap();
-    tx.commit().unwrap();
-}
-
-fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
-    let text = result.err().unwrap().to_string();
-    assert!(text.contains(path.to_str().unwrap()), "does not name the path: {text}");
-    assert!(!text.contains('\n'), "more than a line: {text}");
-    text
 }
 
 #[test]

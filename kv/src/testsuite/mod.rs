@@ -15,9 +15,10 @@
 //! that is about stores in general, named by the number of the row; a model-based random test; and
 //! histories of concurrent transactions that are checked for strict serializability.
 //!
-//! Of the rows that are missing, 30, 53, 54 and 83 cannot be violated: the types of this crate have
-//! no call for it, since ending a transaction consumes it. The others are about one store or about
-//! what is built on stores.
+//! Of the rows that are missing, 30, 53 and 54 cannot be violated: the types of this crate have no
+//! call for it, since ending a transaction consumes it. The others are about one store or about what is
+//! built on stores. Beyond the rows it tests what [`KvRead::visit`](crate::KvRead::visit) and
+//! [`KvTransaction::version`](crate::KvTransaction::version) promise.
 //!
 //! Everything in here panics when the store is at fault, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

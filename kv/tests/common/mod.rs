@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use permazen_kv::{Direction, KeySpan, KvRead};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions};
 
 /// All pairs of a store.
 pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -14,6 +14,31 @@ pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 pub(crate) fn dump(store: &dyn KvRead) -> Pairs {
     let scan = store.scan(KeySpan::FULL, Direction::Forward).unwrap();
     scan.map(|pair| pair.unwrap()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+}
+
+/// A transaction that writes.
+pub(crate) fn writing(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send + '_> {
+    store.begin(&TxOptions::writing()).unwrap()
+}
+
+/// A transaction that reads.
+pub(crate) fn reading(store: &dyn KvDatabase) -> Box<dyn KvTransaction + Send + '_> {
+    store.begin(&TxOptions::reading()).unwrap()
+}
+
+/// Commits a pair.
+pub(crate) fn put(store: &dyn KvDatabase, key: &[u8], value: &[u8]) {
+    let mut tx = writing(store);
+    tx.put(key, value).unwrap();
+    tx.commit().unwrap();
+}
+
+/// The message of an error that names `path` and is one line.
+pub(crate) fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
+    let text = result.err().unwrap().to_string();
+    assert!(text.contains(path.to_str().unwrap()), "does not name the path: {text}");
+    assert!(!text.contains('\n'), "more than a line: {text}");
+    text
 }
 
 /// This test program run again to play `role` on `path`, for what only another process can do.
