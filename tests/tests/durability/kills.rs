@@ -1,0 +1,197 @@
+//! A process that changes objects is killed at random instants. What it acknowledged must be there,
+//! the commit it was at wholly or not at all, and nothing is wrong with the database.
+//!
+//! `PERMAZEN_KILLS` sets how often each store is put to it; 150 times unless set.
+
+use std::path::Path;
+use std::time::Duration;
+
+use permazen::kv::memory::MemoryStore;
+use permazen::object::Database;
+
+use crate::model::Model;
+use crate::processes::{Role, Store, inspect, looking};
+use crate::random::{Random, seed, setting};
+use crate::workload::{Workload, config};
+
+/// How many rounds go on with the same database.
+const ROUNDS: u64 = 25;
+
+/// What is known of a database from what its writers said and what was found in it.
+struct Known {
+    workload: Workload,
+    model: Model,
+}
+
+impl Known {
+    fn new(seed: u64, partition: u8, large: bool) -> Known {
+        Known { workload: Workload { seed, partition, large }, model: Model::default() }
+    }
+
+    /// Looks at the database after its writer had acknowledged so many commits.
+    fn check(&mut self, store: Store, path: &Path, acknowledged: u64, when: &str) {
+        let acknowledged = acknowledged.max(self.model.last);
+        let found = inspect(store.create(path).unwrap(), self.workload, when);
+        assert!(
+            found.last == acknowledged || found.last == acknowledged + 1,
+            "{when}: {acknowledged} was acknowledged, {} is there",
+            found.last
+        );
+        while self.model.last < found.last {
+            self.model.perform(self.workload, self.model.last + 1);
+        }
+        assert_eq!(found, self.model, "{when}: commit {} is not whole", found.last);
+    }
+}
+
+fn kills(store: Store) {
+    let seed = seed(&format!("kills, {store:?}"));
+    let rounds = setting("PERMAZEN_KILLS").unwrap_or(150);
+    let mut random = Random::new(seed, 0);
+    let (mut commits, mut objects, mut unborn) = (0, 0, 0);
+    let (mut directory, mut known) = (tempfile::tempdir().unwrap(), Known::new(seed, 0, false));
+    for round in 0..rounds {
+        let first = round % ROUNDS == 0;
+        if first {
+            directory = tempfile::tempdir().unwrap();
+            known = Known::new(seed.wrapping_add(round), 0, false);
+        }
+        let path = directory.path().join("store");
+        let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
+        let before = known.model.last;
+        let workload = known.workload;
+        let mut process = Role { name: "commit", store, path: path.clone(), workload }.start();
+        // Sometimes the kill comes while the database is being opened or created.
+        let early = first || random.below(10) == 0;
+        if !early {
+            process.wait_for("committed");
+        }
+        let pause = random.below(if early { 16_000 } else { 25_000 });
+        let ended = process.kill(Duration::from_micros(pause));
+        known.check(store, &path, ended.last("committed "), &when);
+        commits += known.model.last - before;
+        objects = objects.max(known.model.objects());
+        unborn += u64::from(known.model.last == 0);
+    }
+    assert_eq!(known.model, Model::after(known.workload, known.model.last), "worked out anew");
+    assert!(commits > rounds && objects > 5, "{commits} commits, {objects} objects");
+    println!(
+        "{store:?}: {rounds} kills after {commits} commits, {unborn} of them before the first; at \
+         most {objects} objects"
+    );
+}
+
+#[test]
+fn kills_on_lmdb() {
+    kills(Store::Lmdb);
+}
+
+#[test]
+fn kills_on_sqlite() {
+    kills(Store::Sqlite);
+}
+
+/// One of two writers is killed, the other one goes on.
+fn two_writers(store: Store) {
+    let seed = seed(&format!("two writers, {store:?}"));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let mut random = Random::new(seed, 0);
+    let mut known = [Known::new(seed, 1, false), Known::new(seed, 2, false)];
+    for round in 0..setting("PERMAZEN_KILLS").map_or(8, |kills| kills.div_ceil(20)) {
+        let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
+        let mut writers = known.each_ref().map(|known| {
+            Role { name: "commit", store, path: path.clone(), workload: known.workload }.start()
+        });
+        writers.iter_mut().for_each(|writer| writer.wait_for("committed"));
+        let [one, two] = writers;
+        let first_dies = random.below(2) == 0;
+        let (victim, mut survivor) = if first_dies { (one, two) } else { (two, one) };
+        let victim = victim.kill(Duration::from_micros(random.below(20_000)));
+        // The other one is not held up by what the dead one held.
+        (0..3).for_each(|_| survivor.wait_for("committed"));
+        let survivor = survivor.stop();
+        assert!(survivor.status.success(), "{when}: {:?}", survivor.status);
+        let ends = if first_dies { [victim, survivor] } else { [survivor, victim] };
+        for (known, ended) in known.iter_mut().zip(ends) {
+            known.check(store, &path, ended.last("committed "), &when);
+        }
+    }
+    let counts = known.map(|known| known.model.last);
+    assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+}
+
+#[test]
+fn kills_of_one_of_two_writers_on_lmdb() {
+    two_writers(Store::Lmdb);
+}
+
+#[test]
+fn kills_of_one_of_two_writers_on_sqlite() {
+    two_writers(Store::Sqlite);
+}
+
+/// Commits are large and the file grows with each.
+fn growth(store: Store) {
+    let seed = seed(&format!("growth, {store:?}"));
+    let mut random = Random::new(seed, 0);
+    let mut grown = 0;
+    for round in 0..setting("PERMAZEN_KILLS").map_or(6, |kills| kills.div_ceil(20)) {
+        let when = format!("growth, {store:?}, PERMAZEN_SEED={seed}, round {round}");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let mut known = Known::new(seed.wrapping_add(round), 0, true);
+        for _ in 0..3 {
+            let workload = known.workload;
+            let mut process = Role { name: "commit", store, path: path.clone(), workload }.start();
+            process.wait_for("committed");
+            let ended = process.kill(Duration::from_micros(random.below(60_000)));
+            known.check(store, &path, ended.last("committed "), &when);
+        }
+        grown = grown.max(size(&path));
+    }
+    assert!(grown > 1 << 20, "the largest file has {grown} bytes");
+}
+
+fn size(path: &Path) -> u64 {
+    let file = if path.is_dir() { path.join("data.mdb") } else { path.to_owned() };
+    std::fs::metadata(file).unwrap().len()
+}
+
+#[test]
+fn kills_while_the_file_grows_on_lmdb() {
+    growth(Store::Lmdb);
+}
+
+#[test]
+fn kills_while_the_file_grows_on_sqlite() {
+    growth(Store::Sqlite);
+}
+
+/// The operations do something, and do the same to the objects as to the model.
+#[test]
+fn the_model_is_right() {
+    let workload = Workload { seed: 7, partition: 3, large: false };
+    let db = Database::new(std::sync::Arc::new(MemoryStore::new()));
+    let mut model = Model::default();
+    let (mut done, mut impossible) = (0, 0);
+    for number in 1..=400 {
+        let version = workload.version(number);
+        let tx = db.begin(&config(version)).unwrap();
+        let mut naive = model.clone();
+        for step in workload.steps(number) {
+            let possible = naive.apply(&step, version);
+            assert_eq!(workload.apply(&tx, &step).unwrap(), possible, "{number}: {step:?}");
+            *(if possible { &mut done } else { &mut impossible }) += 1;
+        }
+        tx.rollback().unwrap();
+        let tx = db.begin(&config(version)).unwrap();
+        workload.perform(&tx, number).unwrap();
+        tx.commit().unwrap();
+        model.perform(workload, number);
+        let tx = db.begin(&looking()).unwrap();
+        assert_eq!(Model::read(&tx, workload).unwrap(), model, "commit {number}");
+    }
+    assert!(done > 1500 && impossible > 300, "{done} done, {impossible} impossible");
+    assert_eq!(Model::after(workload, 400), model);
+}
