@@ -82,6 +82,36 @@ fn a_damaged_one_exits_with_1_and_explains() {
     }
 }
 
+/// LMDB would follow the damaged page to outside of the file.
+#[test]
+fn a_damaged_store_is_not_read_any_further() {
+    let (_dir, path) = damaged(&[]);
+    let store = LmdbStore::open(&path).expect("open");
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    for number in 0..2000 {
+        kv.put(format!("key-{number:04}").as_bytes(), &[7; 100]).expect("put");
+    }
+    kv.commit().expect("commit");
+    drop(store);
+    let file = Path::new(&path).join("data.mdb");
+    let mut bytes = std::fs::read(&file).expect("read");
+    let is_victim = |page: &[u8]| page[10] == 2 && page.windows(8).any(|part| part == b"key-1000");
+    let victim = bytes.chunks_mut(4096).rev().find(|page| is_victim(page)).expect("a leaf");
+    victim[12..16].copy_from_slice(&[0xf0, 0x0f, 0xf8, 0x0f]);
+    std::fs::write(&file, &bytes).expect("write");
+    let undo = Path::new(&path).join("undo");
+    let undo = ["--apply-undo", undo.to_str().expect("a path in UTF-8")];
+    for options in [&[][..], &["--json"], &["--repair", "--yes"], &["--online"], &undo] {
+        let mut command = jsck(&[&[&*path], options].concat());
+        let output = command.assert().code(1).get_output().clone();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("has an entry that is not within it"), "{options:?}: {text}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("the objects are not looked at"), "{options:?}: {text}");
+        assert_eq!(std::fs::read(&file).expect("read"), bytes);
+    }
+}
+
 #[test]
 fn what_cannot_be_opened_exits_with_2_and_one_line() {
     let dir = TempDir::new().expect("a directory");

@@ -8,7 +8,7 @@ use super::LmdbStore;
 use super::env::Shared;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
-use crate::{Durability, Result};
+use crate::{Durability, KvDatabase, KvError, Result};
 
 /// The space of addresses reserved for an environment; the file itself grows as needed.
 const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
@@ -34,6 +34,7 @@ pub struct LmdbBuilder {
     pub(super) max_readers: u32,
     pub(super) durability: Durability,
     pub(super) name: String,
+    verify: bool,
 }
 
 impl Default for LmdbBuilder {
@@ -45,6 +46,7 @@ impl Default for LmdbBuilder {
             max_readers: 1022,
             durability: Durability::Full,
             name: "permazen".to_owned(),
+            verify: false,
         }
     }
 }
@@ -97,6 +99,17 @@ impl LmdbBuilder {
         self
     }
 
+    /// Whether to look at the structure of the whole file before anything in it is used, as
+    /// [`verify`](crate::KvDatabase::verify) does; off unless set.
+    ///
+    /// Without it opening looks only at the pages LMDB needs for that. Should others be damaged,
+    /// using them can end the process with a signal; with it opening says what is wrong.
+    #[must_use]
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
     /// Opens the environment in the directory `path`.
     ///
     /// # Errors
@@ -108,7 +121,14 @@ impl LmdbBuilder {
             return Err(cannot_open(directory, format!("{:?} cannot name a database", self.name)));
         }
         self.prepare(directory)?;
-        Ok(LmdbStore { shared: Shared::open(self, directory)?, read_only: self.read_only })
+        let shared = Shared::open(self, directory)?;
+        let store = LmdbStore { shared, read_only: self.read_only };
+        if self.verify
+            && let Some(problem) = store.verify()?.into_iter().next()
+        {
+            return Err(KvError::Damaged { path: directory.into(), reason: problem.into() });
+        }
+        Ok(store)
     }
 
     /// Sees to it that there is an environment to open.
@@ -133,7 +153,7 @@ impl LmdbBuilder {
                 return Err(io_failed(directory, "cannot look at the directory", error));
             }
         }
-        match header::check(directory)? {
+        match header::check(directory, &self.name)? {
             DataFile::Sound => Ok(()),
             DataFile::Missing if create => {
                 // LMDB would make files that only their owner can read.

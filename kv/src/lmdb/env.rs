@@ -152,6 +152,11 @@ impl Shared {
         self.env.path()
     }
 
+    /// The name of the database of the pairs.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The database of the pairs; none in an environment that was never written.
     pub(super) fn pairs(&self) -> Result<Option<Pairs>> {
         let mut pairs = lock(&self.pairs);

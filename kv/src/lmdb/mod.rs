@@ -21,7 +21,9 @@ mod env;
 mod error;
 mod header;
 mod key;
+mod page;
 mod read;
+mod structure;
 mod transaction;
 mod writer;
 
@@ -39,10 +41,7 @@ use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::durability::Durability;
 use crate::read_transaction::ReadTransaction;
-use crate::{
-    Capabilities, Direction, Hex, KeySpan, KvDatabase, KvRead, KvTransaction, Result, Statistics,
-    TxOptions,
-};
+use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
 /// An LMDB environment. Clones share it.
 ///
@@ -103,6 +102,9 @@ impl LmdbStore {
     /// Writes a copy of the current version, without unused space, as a new environment in the
     /// directory `target`, which is created if there is none. Neither readers nor writers wait.
     ///
+    /// The copy is written as `data.mdb.part` and gets its name when all of it is on disk, so
+    /// there is a whole copy or none, whatever happens meanwhile.
+    ///
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already. A copy that
     /// could not be finished is removed.
@@ -110,25 +112,39 @@ impl LmdbStore {
         let target = target.as_ref();
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
-        let path = target.join("data.mdb");
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let mut file = match file {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(cannot_open(target, "there is an environment already"));
-            }
-            Err(error) => return Err(io_failed(target, "cannot create data.mdb", error)),
-        };
-        self.copy_into(&mut file, target).inspect_err(|_| {
+        let (path, part) = (target.join("data.mdb"), target.join("data.mdb.part"));
+        let part_failed = |error| io_failed(target, "cannot create data.mdb.part", error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&part).map_err(part_failed)?;
+        if file.try_lock().is_err() {
+            return Err(cannot_open(target, "another copy is just being written to it"));
+        }
+        if path.exists() {
+            let _ = fs::remove_file(&part);
+            return Err(cannot_open(target, "there is an environment already"));
+        }
+        // One that was left behind is of no use.
+        file.set_len(0).map_err(part_failed)?;
+        let copied = self.copy_into(&mut file, target).and_then(|()| {
+            fs::rename(&part, &path)
+                .map_err(|error| io_failed(target, "cannot rename data.mdb.part", error))
+        });
+        copied.inspect_err(|_| {
             // The first error is the one to report.
-            let _ = fs::remove_file(&path);
-        })
+            let _ = fs::remove_file(&part);
+        })?;
+        #[cfg(unix)]
+        File::open(target)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| io_failed(target, "cannot sync the directory", error))?;
+        Ok(())
     }
 
     fn copy_into(&self, file: &mut File, target: &Path) -> Result<()> {
         let copied = self.shared.env.heed().copy_to_file(file, CompactionOption::Enabled);
         copied.map_err(|error| failed(target, "cannot copy into it", error))?;
-        file.sync_all().map_err(|error| io_failed(target, "cannot sync data.mdb", error))
+        file.sync_all().map_err(|error| io_failed(target, "cannot sync data.mdb.part", error))
     }
 }
 
@@ -162,34 +178,15 @@ impl KvDatabase for LmdbStore {
         offered
     }
 
-    /// Walks all pages of the tree from left to right: keys must ascend, and there must be as many
-    /// as the tree's root says.
+    /// Follows all pages of the file without LMDB, to which a damaged page can be the end of the
+    /// process: each must be what it is taken for and be in use once, keys must ascend, and the
+    /// counts and the lists of free pages must be right. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
-        let view = View::open(Arc::clone(&self.shared))?;
-        let (entries, ..) = view.sizes()?;
-        let mut problems = Vec::new();
-        let mut last: Option<Vec<u8>> = None;
-        let mut found = 0u64;
-        for pair in view.scan(KeySpan::FULL, Direction::Forward)? {
-            let (key, _) = match pair {
-                Ok(pair) => pair,
-                Err(error) => {
-                    problems.push(format!("after {found} pairs: {error}"));
-                    return Ok(problems);
-                }
-            };
-            if last.as_deref().is_some_and(|last| last >= &key[..]) {
-                problems.push(format!("key {} does not follow the one before it", Hex(&key)));
-            }
-            let last = last.get_or_insert_default();
-            last.clear();
-            last.extend_from_slice(&key);
-            found += 1;
-        }
-        if found != entries {
-            problems.push(format!("{found} pairs where the root counts {entries}"));
-        }
-        Ok(problems)
+        // What this reader sees stays as it is meanwhile.
+        let reader = View::open(Arc::clone(&self.shared))?;
+        let problems = header::verify(self.path(), self.shared.name());
+        drop(reader);
+        problems
     }
 
     fn statistics(&self) -> Result<Statistics> {

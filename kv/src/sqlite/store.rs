@@ -17,6 +17,12 @@ use crate::{
     Capabilities, Durability, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
 
+/// How long SQLite waits for a lock, if a transaction does not say otherwise.
+const BUSY: Duration = Duration::from_secs(3);
+/// How long to wait at a time, and how often, for the right to create the table.
+const CREATING: Duration = Duration::from_millis(100);
+const CREATING_ATTEMPTS: u32 = 100;
+
 /// Connections that are kept for later use.
 const IDLE: usize = 16;
 
@@ -164,7 +170,7 @@ impl Shared {
         };
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_with_flags(&self.path, flags)?;
-            connection.busy_timeout(Duration::from_secs(3))?;
+            connection.busy_timeout(BUSY)?;
             connection.set_prepared_statement_cache_capacity(32);
             connection.pragma_update(None, "synchronous", synchronous)?;
             if !self.options.read_only {
@@ -182,6 +188,25 @@ impl Shared {
 
     /// Sees to it that the table is there.
     fn prepare(&self, connection: &Connection, create: bool) -> Result<()> {
+        let busy_timeout = |pause| {
+            let set = connection.busy_timeout(pause);
+            set.map_err(|error| failed(&self.path, "cannot open it", error))
+        };
+        // If another process creates the table and goes on writing, it is better to look again than
+        // to wait for the right to create it.
+        busy_timeout(CREATING)?;
+        let mut attempt = 1;
+        let prepared = loop {
+            match self.find_or_create(connection, create) {
+                Err(error) if error.is_retryable() && attempt < CREATING_ATTEMPTS => attempt += 1,
+                prepared => break prepared,
+            }
+        };
+        busy_timeout(BUSY)?;
+        prepared
+    }
+
+    fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
         let failed = |error| failed(&self.path, "cannot look for the table", error);
         let table = &self.options.table;
         let count = |sql: &str, table: &str| -> rusqlite::Result<i64> {

@@ -9,6 +9,7 @@
 //! repeats the same commits and pauses.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod damage;
 mod kills;
 mod model;
 mod processes;

@@ -12,6 +12,7 @@ use permazen::kv::{KvDatabase, Result};
 use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaRemoval;
 
+use crate::damage;
 use crate::model::Model;
 use crate::workload::{Workload, config};
 
@@ -102,6 +103,12 @@ impl Process {
         }
     }
 
+    /// What it says next; none when it has ended.
+    pub(crate) fn next_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        (self.out.read_line(&mut line).unwrap() > 0).then_some(line)
+    }
+
     /// Kills it after a pause.
     pub(crate) fn kill(mut self, pause: Duration) -> Ended {
         let begun = Instant::now();
@@ -166,6 +173,8 @@ fn child() {
             let db = Database::new(store.create(&path).unwrap());
             commit_until(&db, workload, &|| stopped.load(std::sync::atomic::Ordering::Relaxed));
         }
+        "read" => damage::child(&path, workload, false),
+        "read-verified" => damage::child(&path, workload, true),
         other => panic!("no role {other}"),
     }
 }
@@ -192,6 +201,10 @@ pub(crate) fn commit_until(db: &Database, workload: Workload, enough: &dyn Fn() 
         workload.perform(&tx, number).unwrap();
         tx.commit().unwrap();
         say(&format!("committed {number}"));
+        if workload.partition > 0 {
+            // SQLite has no queue: a process that never rests leaves others no turn.
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

@@ -109,7 +109,10 @@ impl Workload {
                     1 => 5000,
                     _ => 200,
                 };
-                Step::Photo(slot(r), (r.below(9) > 0).then(|| (r.below(most) as u32, r.next() as i8)))
+                Step::Photo(
+                    slot(r),
+                    (r.below(9) > 0).then(|| (r.below(most) as u32, r.next() as i8)),
+                )
             }
             30 => Step::Share(slot(r), slot(r), r.below(4) as i64),
             _ => Step::Unshare(slot(r), slot(r)),
@@ -154,7 +157,8 @@ impl Workload {
     fn change(self, tx: &Transaction<'_>, step: &Step) -> Result<()> {
         let person = |slot: u8| self.id(Kind::Person, slot);
         let account = |slot: u8| self.id(Kind::Account, slot);
-        let to = |kind, slot: Option<u8>| slot.map_or(Value::Null, |n| Value::Ref(self.id(kind, n)));
+        let to =
+            |kind, slot: Option<u8>| slot.map_or(Value::Null, |n| Value::Ref(self.id(kind, n)));
         let set = |id, field, value: Value| tx.set(id, field, &value, Migrate::No);
         match step {
             Step::Create(kind, n) => tx.create_with_id(self.id(*kind, *n)).map(drop),

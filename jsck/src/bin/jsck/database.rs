@@ -105,6 +105,11 @@ impl Database {
         }
     }
 
+    /// Whether reading goes on safely although the structure is damaged. LMDB trusts its pages.
+    pub(crate) fn can_be_read_damaged(&self) -> bool {
+        self.kind != Kind::Lmdb
+    }
+
     /// Begins a transaction.
     pub(crate) fn begin(&self, write: bool) -> Result<Box<dyn KvTransaction + Send + '_>, Failure> {
         let options = if write { TxOptions::writing() } else { TxOptions::reading() };

@@ -52,6 +52,9 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let options = args.options(stop)?;
     if let Some(file) = &args.apply_undo {
         let database = database::open(path, args.kind, true)?;
+        if !args.no_store_check && mend::check_store(&database, &mut Presenter::new(args))? {
+            return not_looked_at(path);
+        }
         let pairs = undo::apply(&database, file)?;
         text::line(args, &format!("{pairs} changes undone in {}", path.display()));
         return Ok(CLEAN);
@@ -60,6 +63,9 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let mut output = Presenter::new(args);
     output.start(&database);
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
+    if damaged && !database.can_be_read_damaged() {
+        return not_looked_at(path);
+    }
     let report = if args.online {
         online::run(args, &options, &database, &mut output)?
     } else if args.repair.is_some() {
@@ -72,6 +78,16 @@ fn run(args: &Args) -> Result<u8, Failure> {
         report if report.findings > 0 || damaged => FINDINGS,
         _ => CLEAN,
     })
+}
+
+/// Ends with a word on why nothing more is done with a damaged store.
+fn not_looked_at(path: &std::path::Path) -> Result<u8, Failure> {
+    eprintln!(
+        "jsck: {}: the objects are not looked at, since reading damaged pages can end the program; \
+         restore a backup, or try with --no-store-check on a copy",
+        path.display()
+    );
+    Ok(FINDINGS)
 }
 
 fn generate(what: Generate) -> Result<(), Failure> {

@@ -1,0 +1,137 @@
+//! One page of a data file, taken apart without trusting it.
+
+/// Head of a page: number, padding, flags, bounds of the free space.
+pub(super) const HEAD: usize = 16;
+
+const BRANCH: u16 = 0x01;
+const LEAF: u16 = 0x02;
+const OVERFLOW: u16 = 0x04;
+
+const NODE_HEAD: usize = 8;
+/// The value lies on pages of its own.
+const NODE_BIG: u16 = 0x01;
+/// The value is the record of a database.
+const NODE_DATABASE: u16 = 0x02;
+
+/// A page of a tree. Everything of it lies within the page.
+pub(super) struct Page<'p> {
+    pub(super) is_leaf: bool,
+    pub(super) nodes: Vec<Node<'p>>,
+}
+
+/// An entry of a page: of a branch a key and the page below it, of a leaf a pair.
+pub(super) struct Node<'p> {
+    pub(super) key: &'p [u8],
+    flags: u16,
+    /// Length of the value, which may lie elsewhere.
+    pub(super) len: u64,
+    /// Of a leaf's node what stands in the page for the value.
+    pub(super) data: &'p [u8],
+    child: u64,
+}
+
+impl Node<'_> {
+    /// The page below.
+    pub(super) fn child(&self) -> u64 {
+        self.child
+    }
+
+    /// The first page of a value that does not lie in the leaf.
+    pub(super) fn overflow(&self) -> Option<u64> {
+        (self.flags & NODE_BIG != 0).then(|| u64_at(self.data, 0))
+    }
+
+    pub(super) fn is_database(&self) -> bool {
+        self.flags & NODE_DATABASE != 0
+    }
+}
+
+impl<'p> Page<'p> {
+    /// Takes page `number` of a tree apart; what is wrong with it if that is not possible.
+    pub(super) fn parse(bytes: &'p [u8], number: u64) -> Result<Self, String> {
+        let wrong = |what: &str| Err(format!("page {number} {what}"));
+        if u64_at(bytes, 0) != number {
+            return wrong("says that it is another page");
+        }
+        let is_leaf = match u16_at(bytes, 10) {
+            LEAF => true,
+            BRANCH => false,
+            _ => return wrong("is no page of a tree"),
+        };
+        let (lower, upper) = (usize::from(u16_at(bytes, 12)), usize::from(u16_at(bytes, 14)));
+        if lower < HEAD || lower > upper || upper > bytes.len() || !lower.is_multiple_of(2) {
+            return wrong("has impossible bounds");
+        }
+        let count = (lower - HEAD) / 2;
+        if count < if is_leaf { 1 } else { 2 } {
+            return wrong("has too few entries");
+        }
+        let mut nodes = Vec::with_capacity(count);
+        let mut places = Vec::with_capacity(count);
+        for entry in 0..count {
+            let at = usize::from(u16_at(bytes, HEAD + 2 * entry));
+            let parsed = bytes.get(at..).filter(|_| at >= upper && at.is_multiple_of(2));
+            let Some((node, len)) = parsed.and_then(|rest| Node::parse(rest, is_leaf)) else {
+                return wrong("has an entry that is not within it");
+            };
+            places.push((at, at + len));
+            nodes.push(node);
+        }
+        places.sort_unstable();
+        if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+            return wrong("has entries that overlap");
+        }
+        Ok(Page { is_leaf, nodes })
+    }
+
+    /// How many pages the value has that begins on page `number`; none if none does.
+    pub(super) fn overflow(head: &[u8], number: u64) -> Option<u64> {
+        let fits = u64_at(head, 0) == number && u16_at(head, 10) == OVERFLOW;
+        fits.then(|| u64::from(u32_at(head, 12))).filter(|count| *count > 0)
+    }
+}
+
+impl<'p> Node<'p> {
+    /// The node that begins with `bytes`, and its length there.
+    fn parse(bytes: &'p [u8], is_leaf: bool) -> Option<(Self, usize)> {
+        let (head, rest) = bytes.split_at_checked(NODE_HEAD)?;
+        let low = u64::from(u16_at(head, 0)) | u64::from(u16_at(head, 2)) << 16;
+        let flags = u16_at(head, 4);
+        let (key, rest) = rest.split_at_checked(usize::from(u16_at(head, 6)))?;
+        if !is_leaf {
+            let child = low | u64::from(flags) << 32;
+            let node = Node { key, flags: 0, len: 0, data: &[], child };
+            return Some((node, NODE_HEAD + key.len()));
+        }
+        let here = match flags {
+            NODE_BIG => 8,
+            0 | NODE_DATABASE => usize::try_from(low).ok()?,
+            _ => return None,
+        };
+        let node = Node { key, flags, len: low, data: rest.get(..here)?, child: 0 };
+        Some((node, NODE_HEAD + key.len() + here))
+    }
+}
+
+/// How many pages a value of so many bytes needs.
+pub(super) fn overflow_pages(len: u64, page_len: u64) -> u64 {
+    (HEAD as u64 + len).div_ceil(page_len)
+}
+
+// Numbers stand in the byte order of the machine. One that lies outside the page reads as zero.
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes(array_at(bytes, at))
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(array_at(bytes, at))
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(array_at(bytes, at))
+}
+
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+}

@@ -1,0 +1,413 @@
+//! The structure of a data file, followed page by page without LMDB.
+//!
+//! LMDB trusts what it finds in the file: a page that was damaged can make it read outside of the
+//! file or of the page, which ends the process. So the pages are read here the ordinary way and
+//! looked at before LMDB uses them. What passes can be read and written by LMDB; whether the
+//! keys and values are those once stored is not known, since LMDB keeps no checksums.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::page::{HEAD, Node, Page, overflow_pages, u16_at, u64_at};
+use crate::Hex;
+
+/// A page number that stands for no page.
+const NO_PAGE: u64 = u64::MAX;
+/// How deep a tree can be: LMDB follows it with a stack of this many pages.
+const MAX_DEPTH: u16 = 32;
+/// No more problems than this are looked for.
+const MAX_PROBLEMS: usize = 100;
+/// The flag of trees whose keys are numbers of eight bytes.
+const INTEGER_KEY: u16 = 0x08;
+
+/// What is recorded of a tree: the start of each walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tree {
+    pub(super) flags: u16,
+    depth: u16,
+    branch: u64,
+    leaf: u64,
+    overflow: u64,
+    entries: u64,
+    root: u64,
+}
+
+/// How many bytes the record of a tree has.
+pub(super) const TREE: usize = 48;
+
+impl Tree {
+    /// The record that begins at `at`.
+    pub(super) fn read(bytes: &[u8], at: usize) -> Tree {
+        let number = |offset| u64_at(bytes, at + offset);
+        Tree {
+            flags: u16_at(bytes, at + 4),
+            depth: u16_at(bytes, at + 6),
+            branch: number(8),
+            leaf: number(16),
+            overflow: number(24),
+            entries: number(32),
+            root: number(40),
+        }
+    }
+}
+
+/// What a tree holds, which decides what its nodes must be.
+enum Content<'w> {
+    /// The pairs.
+    Pairs,
+    /// The records of named databases; the one of this name is wanted.
+    Databases { name: &'w str, found: Option<Tree> },
+    /// For each transaction the pages it has freed.
+    Free { last_txn: u64 },
+}
+
+/// One walk through a tree.
+struct Walk<'w> {
+    what: &'static str,
+    content: Content<'w>,
+    tree: Tree,
+    branch: u64,
+    leaf: u64,
+    overflow: u64,
+    entries: u64,
+    last_key: Option<Vec<u8>>,
+}
+
+/// The file and what has been seen of it.
+pub(super) struct Structure<'f> {
+    file: &'f File,
+    page_len: u64,
+    /// How many pages the file has.
+    pages: u64,
+    /// The last page that may be used.
+    last_page: u64,
+    used: Pages,
+    free: Pages,
+    problems: Vec<String>,
+}
+
+impl<'f> Structure<'f> {
+    /// `len` is the length of the file, `last_page` what its meta page gives as the last one used.
+    pub(super) fn new(file: &'f File, page_len: u64, len: u64, last_page: u64) -> Self {
+        Structure {
+            file,
+            page_len,
+            pages: len / page_len.max(1),
+            last_page,
+            used: Pages::default(),
+            free: Pages::default(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What was found to be wrong, in the order it was found.
+    pub(super) fn problems(self) -> Vec<String> {
+        self.problems
+    }
+
+    /// Walks through the records of databases; gives that of the database `name`, if it is there.
+    pub(super) fn databases(&mut self, tree: Tree, name: &str) -> io::Result<Option<Tree>> {
+        let content = Content::Databases { name, found: None };
+        match self.walk("the list of databases", tree, content)? {
+            Content::Databases { found, .. } => Ok(found),
+            _ => Ok(None),
+        }
+    }
+
+    /// Looks only at the page the pairs' tree begins with.
+    pub(super) fn root_of_pairs(&mut self, tree: Tree) -> io::Result<()> {
+        self.check_flags("the pairs", tree, 0);
+        if tree.root != NO_PAGE
+            && let Some(bytes) = self.load(tree.root, "the pairs")?
+            && let Err(problem) = Page::parse(&bytes, tree.root)
+        {
+            self.wrong(problem);
+        }
+        Ok(())
+    }
+
+    /// Walks through all pairs.
+    pub(super) fn pairs(&mut self, tree: Tree) -> io::Result<()> {
+        self.check_flags("the pairs", tree, 0);
+        self.walk("the pairs", tree, Content::Pairs).map(drop)
+    }
+
+    /// Walks through the lists of free pages; to be called after the other walks.
+    pub(super) fn free_pages(&mut self, tree: Tree, last_txn: u64) -> io::Result<()> {
+        self.walk("the free pages", tree, Content::Free { last_txn })?;
+        for page in self.pages..=self.last_page {
+            if !self.free.contains(page) {
+                self.wrong(format!("page {page} is neither in the file nor free"));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flags(&mut self, what: &str, tree: Tree, expected: u16) {
+        if tree.flags != expected {
+            self.wrong(format!("{what} are recorded with flags {:#x}", tree.flags));
+        }
+    }
+
+    fn wrong(&mut self, problem: String) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    fn walk<'w>(
+        &mut self,
+        what: &'static str,
+        tree: Tree,
+        content: Content<'w>,
+    ) -> io::Result<Content<'w>> {
+        let mut walk = Walk {
+            what,
+            content,
+            tree,
+            branch: 0,
+            leaf: 0,
+            overflow: 0,
+            entries: 0,
+            last_key: None,
+        };
+        let before = self.problems.len();
+        if tree.depth > MAX_DEPTH {
+            self.wrong(format!("{what}: recorded as {} pages deep", tree.depth));
+        } else if tree.root != NO_PAGE {
+            self.page(&mut walk, tree.root, 1, (None, None))?;
+        }
+        // What was not reached for a problem cannot be counted.
+        if self.problems.len() == before {
+            for (of, found, recorded) in [
+                ("entries", walk.entries, tree.entries),
+                ("branch pages", walk.branch, tree.branch),
+                ("leaf pages", walk.leaf, tree.leaf),
+                ("overflow pages", walk.overflow, tree.overflow),
+            ] {
+                if found != recorded {
+                    self.wrong(format!("{what}: {found} {of} where {recorded} are recorded"));
+                }
+            }
+        }
+        Ok(walk.content)
+    }
+
+    /// Reads a page, which must not have been met before.
+    fn load(&mut self, number: u64, what: &str) -> io::Result<Option<Vec<u8>>> {
+        if !self.claim(number, 1, what) {
+            return Ok(None);
+        }
+        self.read(number, self.page_len).map(Some)
+    }
+
+    fn read(&self, page: u64, len: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        let mut file = self.file;
+        file.seek(SeekFrom::Start(page * self.page_len))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Notes that pages are used; false if they cannot be.
+    fn claim(&mut self, first: u64, count: u64, what: &str) -> bool {
+        let last = first.saturating_add(count - 1);
+        if first < 2 || last > self.last_page {
+            self.wrong(format!(
+                "{what} lie on page {last}, where pages 2 to {} can be",
+                self.last_page
+            ));
+            return false;
+        }
+        if last >= self.pages {
+            self.wrong(format!("{what} lie on page {last}, and the file ends before it"));
+            return false;
+        }
+        for page in first..=last {
+            if !self.used.insert(page) {
+                self.wrong(format!("page {page} is used twice, at last for {what}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Looks at a page and all below it; their keys are to lie within the bounds.
+    fn page(
+        &mut self,
+        walk: &mut Walk<'_>,
+        number: u64,
+        level: u16,
+        (low, high): (Option<&[u8]>, Option<&[u8]>),
+    ) -> io::Result<()> {
+        if self.problems.len() == MAX_PROBLEMS {
+            return Ok(());
+        }
+        let Some(bytes) = self.load(number, walk.what)? else { return Ok(()) };
+        let page = match Page::parse(&bytes, number) {
+            Ok(page) => page,
+            Err(problem) => {
+                self.wrong(format!("{}: {problem}", walk.what));
+                return Ok(());
+            }
+        };
+        let is_leaf = page.is_leaf;
+        if is_leaf != (level == walk.tree.depth) {
+            let kind = if is_leaf { "leaf" } else { "branch" };
+            let (what, depth) = (walk.what, walk.tree.depth);
+            self.wrong(format!("{what}: page {number} is a {kind} at depth {level} of {depth}"));
+            return Ok(());
+        }
+        if is_leaf {
+            walk.leaf += 1;
+            for node in &page.nodes {
+                walk.entries += 1;
+                self.key(walk, number, node.key, (low, high));
+                self.leaf_node(walk, number, node)?;
+            }
+            return Ok(());
+        }
+        walk.branch += 1;
+        for (at, node) in page.nodes.iter().enumerate() {
+            // The first key of a branch stands for whatever is less than the second.
+            let from = if at == 0 { low } else { Some(node.key) };
+            let to = page.nodes.get(at + 1).map(|next| next.key).or(high);
+            if at > 0 && !self.key_fits(walk, node.key) {
+                self.wrong(format!("{}: page {number} has an impossible key", walk.what));
+            }
+            self.page(walk, node.child(), level + 1, (from, to))?;
+        }
+        Ok(())
+    }
+
+    /// Checks a key of a leaf against its neighbour and the branches above.
+    fn key(
+        &mut self,
+        walk: &mut Walk<'_>,
+        page: u64,
+        key: &[u8],
+        (low, high): (Option<&[u8]>, Option<&[u8]>),
+    ) {
+        if !self.key_fits(walk, key) {
+            self.wrong(format!("{}: page {page} has an impossible key {}", walk.what, Hex(key)));
+            return;
+        }
+        let less = |one: &[u8], other: &[u8]| match walk.content {
+            Content::Free { .. } => u64_at(one, 0) < u64_at(other, 0),
+            _ => one < other,
+        };
+        let follows = walk.last_key.as_deref().is_none_or(|last| less(last, key));
+        let within = low.is_none_or(|low| !less(key, low)) && high.is_none_or(|h| less(key, h));
+        if !follows || !within {
+            let (what, key) = (walk.what, Hex(key));
+            self.wrong(format!("{what}: key {key} on page {page} is out of order"));
+        }
+        let last = walk.last_key.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+    }
+
+    fn key_fits(&self, walk: &Walk<'_>, key: &[u8]) -> bool {
+        match walk.content {
+            Content::Free { .. } => key.len() == 8,
+            _ => (1..=511).contains(&key.len()),
+        }
+    }
+
+    fn leaf_node(&mut self, walk: &mut Walk<'_>, page: u64, node: &Node<'_>) -> io::Result<()> {
+        let what = walk.what;
+        let mut stored = node.data.to_vec();
+        if let Some(first) = node.overflow() {
+            let wanted = overflow_pages(node.len, self.page_len);
+            if !self.claim(first, 1, what) {
+                return Ok(());
+            }
+            let head = self.read(first, HEAD as u64)?;
+            let Some(count) = Page::overflow(&head, first).filter(|count| *count >= wanted) else {
+                self.wrong(format!(
+                    "{what}: page {first} does not begin the {} bytes that page {page} refers to",
+                    node.len
+                ));
+                return Ok(());
+            };
+            if count > 1 && !self.claim(first + 1, count - 1, what) {
+                return Ok(());
+            }
+            walk.overflow += count;
+            if matches!(walk.content, Content::Free { .. }) {
+                stored = self.read(first, HEAD as u64 + node.len)?.split_off(HEAD);
+            }
+        }
+        match &mut walk.content {
+            Content::Pairs if node.is_database() => {
+                self.wrong(format!("{what}: page {page} has a database where a value should be"));
+            }
+            Content::Pairs => {}
+            Content::Databases { name, found } => {
+                let wanted = node.key == name.as_bytes();
+                if wanted && node.is_database() && stored.len() == TREE {
+                    *found = Some(Tree::read(&stored, 0));
+                } else if node.is_database() && stored.len() != TREE {
+                    self.wrong(format!("{what}: page {page} has a database without a record"));
+                }
+            }
+            Content::Free { last_txn } => {
+                let txn = u64_at(node.key, 0);
+                if node.is_database() || txn > *last_txn {
+                    self.wrong(format!("{what}: page {page} has pages freed by a commit to come"));
+                }
+                self.free_list(page, &stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// The pages that one transaction has freed: their number, then they.
+    fn free_list(&mut self, page: u64, list: &[u8]) {
+        let count = u64_at(list, 0);
+        let room = (list.len() / 8) as u64;
+        if !list.len().is_multiple_of(8) || count >= room {
+            self.wrong(format!("the free pages: the list on page {page} is longer than it can be"));
+            return;
+        }
+        for at in 1..=count {
+            let free = u64_at(list, at as usize * 8);
+            if free < 2 || free > self.last_page {
+                self.wrong(format!(
+                    "the free pages: there is no page {free}, named on page {page}"
+                ));
+            } else if self.used.contains(free) {
+                self.wrong(format!("page {free} is in use and free"));
+            } else if !self.free.insert(free) {
+                self.wrong(format!("page {free} is free twice"));
+            }
+        }
+    }
+}
+
+/// The flags the tree of free pages has, beside one that says how the environment was opened.
+pub(super) fn free_flags_fit(flags: u16) -> bool {
+    const NO_SUB_DIRECTORY: u16 = 0x4000;
+    flags & !NO_SUB_DIRECTORY == INTEGER_KEY
+}
+
+/// A set of page numbers.
+#[derive(Default)]
+struct Pages(HashMap<u64, u64>);
+
+impl Pages {
+    /// False if it was there already.
+    fn insert(&mut self, page: u64) -> bool {
+        let word = self.0.entry(page / 64).or_default();
+        let bit = 1 << (page % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    fn contains(&self, page: u64) -> bool {
+        self.0.get(&(page / 64)).is_some_and(|word| word & (1 << (page % 64)) != 0)
+    }
+}

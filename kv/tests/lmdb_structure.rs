@@ -1,0 +1,167 @@
+//! The look at the structure of an LMDB file that does without LMDB.
+#![cfg(feature = "lmdb")]
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use permazen_kv::lmdb::{Durability, LmdbStore};
+use permazen_kv::{KeySpan, KvDatabase, KvError, TxOptions};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const PAGE: usize = 4096;
+
+/// Changes keys at random, with values in and out of the leaves, and ranges that go.
+fn change(store: &LmdbStore, rng: &mut StdRng, changes: u32) {
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    for _ in 0..changes {
+        let key = rng.random_range(0..3000u32).to_be_bytes().repeat(rng.random_range(1..100));
+        match rng.random_range(0..20) {
+            0 => tx.remove_span(KeySpan::new(&key, Some(&[&key[..], &[0xff]].concat()))).unwrap(),
+            1..=4 => tx.remove(&key).unwrap(),
+            5 => tx.put(&key, &vec![1; rng.random_range(3000..30_000)]).unwrap(),
+            _ => tx.put(&key, &vec![2; rng.random_range(0..300)]).unwrap(),
+        }
+    }
+    tx.commit().unwrap();
+}
+
+fn store(path: &Path) -> LmdbStore {
+    let builder = LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
+    builder.open(path).unwrap()
+}
+
+#[test]
+fn what_lmdb_writes_is_sound() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    assert_eq!(store.verify().unwrap(), [""; 0]);
+    let mut rng = StdRng::seed_from_u64(4);
+    let mut reader = None;
+    for round in 0..60 {
+        change(&store, &mut rng, if round % 10 == 0 { 2000 } else { 20 });
+        assert_eq!(store.verify().unwrap(), [""; 0], "round {round}");
+        // Readers keep free pages from being used, which makes for longer lists of them.
+        reader = (round % 3 > 0).then(|| store.begin(&TxOptions::reading()).unwrap()).or(reader);
+    }
+    drop(reader);
+    let copy = tempfile::tempdir().unwrap();
+    store.copy_to(copy.path()).unwrap();
+    assert_eq!(LmdbStore::open(copy.path()).unwrap().verify().unwrap(), [""; 0]);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    tx.remove_span(KeySpan::FULL).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(store.verify().unwrap(), [""; 0]);
+}
+
+#[test]
+fn looking_while_others_write_finds_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    change(&store, &mut StdRng::seed_from_u64(0), 3000);
+    let enough = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut rng = StdRng::seed_from_u64(1);
+            while !enough.load(Ordering::Relaxed) {
+                change(&store, &mut rng, 2);
+            }
+        });
+        for round in 0..100 {
+            let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
+            let same = builder.verify(round % 10 == 0).open(dir.path());
+            assert!(same.is_ok(), "round {round}: {:?}", same.err());
+        }
+        enough.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The last page that `is` one; the last pages were written last, so they are in use.
+fn find(bytes: &[u8], is: impl Fn(&[u8]) -> bool) -> usize {
+    bytes.chunks(PAGE).rposition(is).unwrap()
+}
+
+fn has(page: &[u8], part: &[u8]) -> bool {
+    page.windows(part.len()).any(|window| window == part)
+}
+
+/// Where the tree of pairs begins, which stands in the record with the name of the database.
+fn root(bytes: &[u8]) -> usize {
+    let page = find(bytes, |page| page[10] == 2 && has(page, b"permazen"));
+    let page = &bytes[page * PAGE..];
+    let name = page.windows(8).position(|window| window == b"permazen").unwrap();
+    usize::from(page[name + 48]) | usize::from(page[name + 49]) << 8
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = store(&path);
+    let mut tx = store.begin(&TxOptions::writing()).unwrap();
+    for key in 0..20_000u32 {
+        tx.put(&key.to_be_bytes(), &[key as u8; 100]).unwrap();
+    }
+    tx.put(&5u32.to_be_bytes(), &[5; 20_000]).unwrap();
+    tx.commit().unwrap();
+    drop(store);
+    let whole = fs::read(path.join("data.mdb")).unwrap();
+    let leaf = find(&whole, |page| page[10] == 2 && has(page, &[0, 0, 0, 0x20, 0]));
+    let overflow = find(&whole, |page| page[10] == 4);
+    let root = root(&whole);
+    let cases: [(usize, &[u8], &str); 8] = [
+        (leaf * PAGE, &[9], "says that it is another page"),
+        (leaf * PAGE + 10, &[0x12], "is no page of a tree"),
+        (leaf * PAGE + 14, &[0, 0x20], "has impossible bounds"),
+        (leaf * PAGE + 12, &[16, 0], "has too few entries"),
+        (leaf * PAGE + 16, &[0xfe, 0xff], "has an entry that is not within it"),
+        (overflow * PAGE + 12, &[1, 0], "does not begin the 20000 bytes"),
+        (overflow * PAGE + 10, &[1], "does not begin the 20000 bytes"),
+        (leaf * PAGE + PAGE - 106, &[0xff], "out of order"),
+    ];
+    for (at, bytes, expected) in cases {
+        let damaged = tempfile::tempdir().unwrap();
+        let mut file = whole.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(damaged.path().join("data.mdb"), &file).unwrap();
+        let store = LmdbStore::builder().read_only(true).open(damaged.path()).unwrap();
+        let problems = store.verify().unwrap();
+        assert!(problems[0].contains(expected), "{expected}: {problems:?}");
+        drop(store);
+        match LmdbStore::builder().verify(true).open(damaged.path()) {
+            Err(KvError::Damaged { reason, .. }) => assert_eq!(*reason, *problems[0]),
+            other => panic!("{other:?}"),
+        }
+    }
+    // The page that names the database is looked at in any case.
+    let mut file = whole.clone();
+    file[root * PAGE + 12..root * PAGE + 14].copy_from_slice(&[0xff, 0xff]);
+    fs::write(path.join("data.mdb"), &file).unwrap();
+    let error = LmdbStore::open(&path).err().unwrap();
+    assert!(matches!(error, KvError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("impossible bounds"), "{error}");
+}
+
+/// A copy that did not come to its end is not in the way of the next, nor mistaken for one.
+#[test]
+fn a_copy_appears_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("store"));
+    change(&store, &mut StdRng::seed_from_u64(2), 500);
+    let target = dir.path().join("copy");
+    fs::create_dir(&target).unwrap();
+    let part = target.join("data.mdb.part");
+    fs::write(&part, vec![1; 1 << 20]).unwrap();
+    assert!(LmdbStore::open(&target).is_err());
+    let other = fs::File::open(&part).unwrap();
+    other.lock().unwrap();
+    let error = store.copy_to(&target).unwrap_err();
+    assert!(error.to_string().contains("another copy is just being written"), "{error}");
+    drop(other);
+    store.copy_to(&target).unwrap();
+    assert!(!part.exists());
+    let copy = LmdbStore::builder().verify(true).open(&target).unwrap();
+    assert_eq!(copy.statistics().unwrap().entries, store.statistics().unwrap().entries);
+}

@@ -1,0 +1,244 @@
+//! A data file of LMDB with flipped bytes, or cut short: it is refused, or what is read is right up
+//! to the pair that was hit. Never does the program panic or die of a signal.
+//!
+//! `PERMAZEN_FLIPS` sets how many flips are tried; 1500 unless set. `PERMAZEN_UNVERIFIED=1` opens
+//! without looking at the structure first and counts how processes end, which shows what the look
+//! is good for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use permazen::kv::lmdb::{Durability, LmdbStore};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
+use permazen::object::{Database, Migrate};
+
+use crate::processes::{Process, Role, Store, looking, say};
+use crate::random::{Random, seed, setting};
+use crate::workload::{Workload, config};
+
+const PAGE: usize = 4096;
+
+/// Makes a database with overflow pages, free pages and trees of several levels.
+fn victim(path: &Path) -> Vec<u8> {
+    let workload = Workload { seed: 11, partition: 0, large: false };
+    let store = LmdbStore::open_or_create(path).unwrap();
+    let db = Database::new(Arc::new(store.clone()));
+    for number in 1..=60 {
+        let tx = db.begin(&config(workload.version(number))).unwrap();
+        workload.perform(&tx, number).unwrap();
+        tx.commit().unwrap();
+    }
+    for partition in 1..=40 {
+        let workload = Workload { partition, ..workload };
+        let tx = db.begin(&config(1)).unwrap();
+        (1..=4).for_each(|number| workload.perform(&tx, number).unwrap());
+        tx.commit().unwrap();
+    }
+    assert!(store.verify().unwrap().is_empty());
+    drop((db, store));
+    std::fs::read(path.join("data.mdb")).unwrap()
+}
+
+/// What one flip does to the file.
+fn flip(bytes: &mut [u8], seed: u64, number: u64) -> usize {
+    let mut random = Random::new(seed, number);
+    let page = random.below((bytes.len() / PAGE) as u64) as usize * PAGE;
+    // Heads of pages and the places of their entries are where most can go wrong.
+    let within = match random.below(3) {
+        0 => random.below(16),
+        1 => random.below(200),
+        _ => random.below(PAGE as u64),
+    };
+    let at = page + within as usize;
+    bytes[at] ^= match random.below(2) {
+        0 => 1 << random.below(8),
+        _ => 1 + random.below(255) as u8,
+    };
+    at
+}
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
+    let mut found = Pairs::new();
+    for pair in kv.scan(KeySpan::FULL, Direction::Forward)? {
+        let (key, value) = pair?;
+        found.insert(key.into_owned(), value.into_owned());
+    }
+    Ok(found)
+}
+
+/// How reading a damaged file ended.
+fn read(path: &Path, verify: bool, whole: &Pairs) -> &'static str {
+    // Nothing of this has to reach the disk.
+    let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
+    let store = match builder.verify(verify).open(path) {
+        Ok(store) => store,
+        Err(error) => {
+            assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+            return "refused";
+        }
+    };
+    let Ok(found) = pairs(&*store.begin(&TxOptions::reading()).unwrap()) else { return "error" };
+    let missing = whole.iter().filter(|(key, value)| found.get(*key) != Some(*value)).count();
+    let added = found.keys().filter(|key| !whole.contains_key(*key)).count();
+    // All pairs but the one that was hit are there, and nothing else.
+    let right = missing <= 1 && added <= missing;
+    let objects = read_objects(&store);
+    let findings = check(&store);
+    write(&store);
+    match (right, missing, objects && findings == 0) {
+        (false, ..) => "wrong",
+        (true, 0, true) => "unharmed",
+        (true, 0, false) => "wrong",
+        (true, _, true) => "another value",
+        (true, _, false) => "another value, found by the checker",
+    }
+}
+
+/// Reads every object; false if that fails.
+fn read_objects(store: &LmdbStore) -> bool {
+    let db = Database::new(Arc::new(store.clone()));
+    let read = || -> permazen::object::Result<()> {
+        let tx = db.begin(&looking())?;
+        for id in tx.all_objects()?.iter() {
+            tx.load(id?, Migrate::No)?;
+        }
+        for index in ["name", "main", "byAgeName"] {
+            for entry in tx.index_by_name("Person", index)?.entries() {
+                entry?;
+            }
+        }
+        Ok(())
+    };
+    read().is_ok()
+}
+
+fn check(store: &LmdbStore) -> u64 {
+    let kv = store.begin(&TxOptions::reading()).unwrap();
+    let checked = permazen_jsck::check(&*kv, &Default::default(), &mut |_| {});
+    checked
+        .map_or(1, |report| if report.complete { report.findings } else { report.findings.max(1) })
+}
+
+/// Writes here and there, which uses the lists of free pages.
+fn write(store: &LmdbStore) {
+    for round in 0..3u8 {
+        let Ok(mut kv) = store.begin(&TxOptions::writing()) else { return };
+        let written = (0..40u8).try_for_each(|at| {
+            kv.put(&[0xf0, at], &vec![round; usize::from(at) * 97])?;
+            kv.remove(&[at, round])
+        });
+        if written.and_then(|()| kv.commit()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The process that opens what is damaged: from the flip number given as the seed of the workload.
+pub(crate) fn child(path: &Path, workload: Workload, verify: bool) {
+    let whole = std::fs::read(path.join("data.mdb")).unwrap();
+    let original = {
+        let store = LmdbStore::builder().read_only(true).open(path).unwrap();
+        pairs(&*store.begin(&TxOptions::reading()).unwrap()).unwrap()
+    };
+    let seed = workload.seed >> 32;
+    for number in (workload.seed & 0xffff_ffff).. {
+        let dir = tempfile::tempdir_in("/tmp").unwrap();
+        let mut bytes = whole.clone();
+        let at = flip(&mut bytes, seed, number);
+        std::fs::write(dir.path().join("data.mdb"), &bytes).unwrap();
+        say(&format!("trying {number} at byte {at}"));
+        let outcome = read(dir.path(), verify, &original);
+        say(&format!("outcome {outcome}"));
+    }
+}
+
+/// Runs flips in processes; counts how they end.
+fn flips(role: &'static str, count: u64) -> BTreeMap<String, u64> {
+    let seed = seed(role) & 0xffff_ffff;
+    let dir = tempfile::tempdir().unwrap();
+    let path: PathBuf = dir.path().join("store");
+    victim(&path);
+    let mut outcomes = BTreeMap::new();
+    let mut next = 0;
+    while next < count {
+        let workload = Workload { seed: seed << 32 | next, partition: 0, large: false };
+        let role = Role { name: role, store: Store::Lmdb, path: path.clone(), workload };
+        next += run(role.start(), count - next, &mut outcomes);
+    }
+    outcomes
+}
+
+/// Listens to a process until it ends or has tried enough; how many it has tried.
+fn run(mut process: Process, most: u64, outcomes: &mut BTreeMap<String, u64>) -> u64 {
+    let mut tried = 0;
+    let mut trying = String::new();
+    while tried < most {
+        match process.next_line() {
+            Some(line) if line.contains("trying ") => trying = line,
+            Some(line) => {
+                if let Some((_, outcome)) = line.split_once("outcome ") {
+                    if outcome.trim() == "wrong" {
+                        println!("wrong: {trying}");
+                    }
+                    *outcomes.entry(outcome.trim().to_owned()).or_default() += 1;
+                    tried += 1;
+                }
+            }
+            None => {
+                let status = process.ended().status;
+                println!("{}: {status}", trying.trim());
+                *outcomes.entry(format!("ended with {status}")).or_default() += 1;
+                return tried + 1;
+            }
+        }
+    }
+    process.kill(std::time::Duration::ZERO);
+    tried
+}
+
+#[test]
+fn flipped_bytes_are_refused_or_do_no_harm_elsewhere() {
+    let count = setting("PERMAZEN_FLIPS").unwrap_or(1500);
+    let unverified = setting("PERMAZEN_UNVERIFIED").is_some();
+    let outcomes = flips(if unverified { "read" } else { "read-verified" }, count);
+    println!("{outcomes:#?}");
+    if !unverified {
+        let expected =
+            ["refused", "unharmed", "another value", "another value, found by the checker"];
+        assert!(outcomes.keys().all(|outcome| expected.contains(&&**outcome)), "{outcomes:#?}");
+        assert!(outcomes["refused"] > count / 5, "{outcomes:#?}");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_refused_or_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let bytes = victim(&path);
+    let whole = {
+        let store = LmdbStore::open(&path).unwrap();
+        pairs(&*store.begin(&TxOptions::reading()).unwrap()).unwrap()
+    };
+    let mut random = Random::new(5, 0);
+    let mut refused = 0;
+    for number in 0..300 {
+        let keep = match number {
+            0..100 => number as usize * bytes.len() / 100 / PAGE * PAGE,
+            _ => random.below(bytes.len() as u64) as usize,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("data.mdb"), &bytes[..keep]).unwrap();
+        match LmdbStore::open(dir.path()) {
+            Ok(store) => {
+                assert_eq!(store.verify().unwrap(), [""; 0], "{keep} bytes");
+                assert_eq!(pairs(&*store.begin(&TxOptions::reading()).unwrap()).unwrap(), whole);
+                assert!(read_objects(&store) && check(&store) == 0, "{keep} bytes");
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 200, "{refused}");
+}
