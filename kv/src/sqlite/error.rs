@@ -3,9 +3,15 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode;
-use rusqlite::ffi::{SQLITE_IOERR_WRITE, SQLITE_TOOBIG};
+use rusqlite::ffi::{
+    SQLITE_IOERR_WRITE, SQLITE_READONLY_CANTINIT, SQLITE_READONLY_DIRECTORY, SQLITE_TOOBIG,
+};
 
 use crate::KvError;
+
+/// SQLite needs its log and its index of the log to write and to read.
+const NEEDS_FILES: &str = "it cannot be used where it is, as the two files SQLite needs beside it \
+     cannot be made there; copy it to a directory that can be written";
 
 /// The error of a failed operation on the database at `path`.
 pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) -> KvError {
@@ -25,7 +31,16 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
         }
         Some(ErrorCode::DatabaseCorrupt) => damaged(error.to_string()),
         Some(ErrorCode::NotADatabase) => cannot_open(path, "no SQLite database"),
+        Some(ErrorCode::ReadOnly)
+            if matches!(
+                extended_code(&error),
+                Some(SQLITE_READONLY_DIRECTORY | SQLITE_READONLY_CANTINIT)
+            ) =>
+        {
+            cannot_open(path, NEEDS_FILES)
+        }
         Some(ErrorCode::ReadOnly) => cannot_open(path, "not writable; open it read-only"),
+        Some(ErrorCode::CannotOpen) => cannot_open(path, format!("{NEEDS_FILES} ({error})")),
         Some(ErrorCode::TooBig) => KvError::InvalidArgument(format!(
             "key or value is too long for SQLite (error {SQLITE_TOOBIG})"
         )),

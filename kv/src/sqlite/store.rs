@@ -178,12 +178,7 @@ impl Shared {
             }
             Ok(connection)
         };
-        open().map_err(|error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::CannotOpen) => {
-                cannot_open(&self.path, format!("cannot open it: {error}"))
-            }
-            _ => failed(&self.path, "cannot open it", error),
-        })
+        open().map_err(|error| failed(&self.path, "cannot open it", error))
     }
 
     /// Sees to it that the table is there.

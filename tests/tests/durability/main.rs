@@ -9,7 +9,10 @@
 //! repeats the same commits and pauses.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod copies;
 mod damage;
+mod disk;
+mod faults;
 mod kills;
 mod model;
 mod processes;

@@ -12,9 +12,9 @@ use permazen::kv::{KvDatabase, Result};
 use permazen::object::{Database, TransactionConfig};
 use permazen::schema::SchemaRemoval;
 
-use crate::damage;
 use crate::model::Model;
 use crate::workload::{Workload, config};
+use crate::{copies, damage, disk};
 
 /// A kind of store that survives its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +54,13 @@ impl Role {
         let mut shell = Command::new("bash");
         // Writing too much is to be an error and not to kill the process.
         shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"")]);
-        shell.arg(std::env::current_exe().unwrap());
-        self.start_by(shell)
+        self.start_with(shell)
+    }
+
+    /// As [`start`](Role::start), by a command that starts its arguments.
+    pub(crate) fn start_with(&self, mut command: Command) -> Process {
+        command.arg(std::env::current_exe().unwrap());
+        self.start_by(command)
     }
 
     fn start_by(&self, mut command: Command) -> Process {
@@ -173,6 +178,10 @@ fn child() {
             let db = Database::new(store.create(&path).unwrap());
             commit_until(&db, workload, &|| stopped.load(std::sync::atomic::Ordering::Relaxed));
         }
+        "copy" => copies::child(&path, workload),
+        "fill" => disk::fill(&path, store),
+        "look" => disk::look_without_writing(&path, store, false),
+        "look-mounted" => disk::look_without_writing(&path, store, true),
         "read" => damage::child(&path, workload, false),
         "read-verified" => damage::child(&path, workload, true),
         other => panic!("no role {other}"),

@@ -39,13 +39,20 @@ impl UndoFile {
         };
         let bytes = writes.to_bytes().map_err(io::Error::other)?;
         file.write_all(&bytes)?;
-        file.sync_all()
+        file.sync_all()?;
+        sync_directory(&self.path)
     }
 
     /// Removes the file again: nothing was changed after all.
     pub(crate) fn discard(&mut self) -> io::Result<()> {
         if self.file.take().is_some() { std::fs::remove_file(&self.path) } else { Ok(()) }
     }
+}
+
+/// Makes sure that the name of a file is on disk too.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
+    if cfg!(unix) { File::open(directory.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }
 
 fn named(path: &Path, error: io::Error) -> io::Error {

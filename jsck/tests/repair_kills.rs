@@ -1,0 +1,118 @@
+//! `jsck --repair` is killed at random instants: the database is as before or as after, the undo
+//! file was complete before the first change, and a second repair ends clean.
+//!
+//! `PERMAZEN_KILLS` sets how often; 40 times unless set. `PERMAZEN_SEED` repeats the pauses.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::sqlite::SqliteStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions, Writes, xml};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn open(path: &Path) -> Box<dyn KvDatabase> {
+    if path.extension().is_some() {
+        Box::new(SqliteStore::open_or_create(path).unwrap())
+    } else {
+        Box::new(LmdbStore::open_or_create(path).unwrap())
+    }
+}
+
+/// The small reference database with thousands of index entries of objects that are not there.
+fn damage(path: &Path) -> Pairs {
+    let store = open(path);
+    let mut kv = store.begin(&TxOptions::writing()).unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/reference/R.kv.xml");
+    xml::load(&mut *kv, std::fs::File::open(data).unwrap()).unwrap();
+    for number in 0..3000u32 {
+        // The index Person.name with the name `A…`.
+        let object = [&[0x10, 0, 0, 1][..], &number.to_be_bytes()].concat();
+        kv.put(&[&[0x11, b'A', 0][..], &object].concat(), b"").unwrap();
+    }
+    kv.commit().unwrap();
+    pairs(&*store)
+}
+
+fn pairs(store: &dyn KvDatabase) -> Pairs {
+    let kv = store.begin(&TxOptions::reading()).unwrap();
+    let scan = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    scan.map(|pair| pair.unwrap()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+}
+
+fn jsck(path: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
+    command.arg(path).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn code(path: &Path, options: &[&str]) -> Option<i32> {
+    jsck(path, options).status().unwrap().code()
+}
+
+fn kills(name: &str) {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let kills: u64 = number("PERMAZEN_KILLS").unwrap_or(40);
+    let seed = number("PERMAZEN_SEED").unwrap_or(std::process::id().into());
+    println!("{name}: PERMAZEN_SEED={seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join(name);
+    let before = damage(&path);
+    let begun = Instant::now();
+    assert_eq!(code(&path, &["--repair", "--yes"]), Some(1));
+    let takes = begun.elapsed();
+    let after = pairs(&*open(&path));
+    assert!(after.len() + 3000 == before.len());
+    let (mut untouched, mut repaired) = (0, 0);
+    for kill in 0..kills {
+        let when = format!("{name}, PERMAZEN_SEED={seed}, kill {kill}");
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, undo) = (scratch.path().join(name), scratch.path().join("undo"));
+        damage(&path);
+        let undo_text = undo.to_str().unwrap();
+        let mut process =
+            jsck(&path, &["--repair", "--yes", "--undo-file", undo_text]).spawn().unwrap();
+        // The end, where it writes, is what matters most.
+        let late = rng.random_ratio(2, 3);
+        let pause = rng.random_range(if late { 0.6..1.1 } else { 0.0..1.0 });
+        std::thread::sleep(takes.mul_f64(pause));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let found = pairs(&*open(&path));
+        if found == before {
+            untouched += 1;
+        } else {
+            assert!(found == after, "{when}: neither as before nor as after");
+            repaired += 1;
+            let bytes = std::fs::read(&undo).unwrap();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                Writes::decode(&mut rest).unwrap();
+            }
+            assert_eq!(code(&path, &["--apply-undo", undo_text]), Some(0), "{when}");
+            assert!(pairs(&*open(&path)) == before, "{when}: undone");
+        }
+        // One that was left behind is not written over.
+        assert_eq!(code(&path, &["--repair", "--yes"]), Some(1), "{when}");
+        assert_eq!(code(&path, &[]), Some(0), "{when}");
+        assert!(pairs(&*open(&path)) == after, "{when}: repaired again");
+    }
+    println!("{name}: {kills} kills, {untouched} as before, {repaired} as after; takes {takes:?}");
+    assert!(untouched > 0 && repaired > 0, "{untouched} as before, {repaired} as after");
+}
+
+#[test]
+fn kills_during_repair_on_lmdb() {
+    kills("store");
+}
+
+#[test]
+fn kills_during_repair_on_sqlite() {
+    kills("store.db");
+}
