@@ -63,8 +63,8 @@ impl<'p> Page<'p> {
             return wrong("has impossible bounds");
         }
         let count = (lower - HEAD) / 2;
-        if count < if is_leaf { 1 } else { 2 } {
-            return wrong("has too few entries");
+        if count == 0 {
+            return wrong("has no entries");
         }
         let mut nodes = Vec::with_capacity(count);
         let mut places = Vec::with_capacity(count);

@@ -270,6 +270,10 @@ impl<'f> Structure<'f> {
             return Ok(());
         }
         walk.branch += 1;
+        // LMDB itself leaves such branches among the free pages.
+        if page.nodes.len() == 1 && !matches!(walk.content, Content::Free { .. }) {
+            self.wrong(format!("{}: branch page {number} has one entry only", walk.what));
+        }
         for (at, node) in page.nodes.iter().enumerate() {
             // The first key of a branch stands for whatever is less than the second.
             let from = if at == 0 { low } else { Some(node.key) };

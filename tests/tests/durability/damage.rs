@@ -1,7 +1,7 @@
 //! A data file of LMDB with flipped bytes, or cut short: it is refused, or what is read is right up
 //! to the pair that was hit. Never does the program panic or die of a signal.
 //!
-//! `PERMAZEN_FLIPS` sets how many flips are tried; 1500 unless set. `PERMAZEN_UNVERIFIED=1` opens
+//! `PERMAZEN_FLIPS` sets how many flips are tried; 600 unless set. `PERMAZEN_UNVERIFIED=1` opens
 //! without looking at the structure first and counts how processes end, which shows what the look
 //! is good for.
 
@@ -201,7 +201,7 @@ fn run(mut process: Process, most: u64, outcomes: &mut BTreeMap<String, u64>) ->
 
 #[test]
 fn flipped_bytes_are_refused_or_do_no_harm_elsewhere() {
-    let count = setting("PERMAZEN_FLIPS").unwrap_or(1500);
+    let count = setting("PERMAZEN_FLIPS").unwrap_or(600);
     let unverified = setting("PERMAZEN_UNVERIFIED").is_some();
     let outcomes = flips(if unverified { "read" } else { "read-verified" }, count);
     println!("{outcomes:#?}");

@@ -29,7 +29,7 @@ pub(crate) fn run(db: &Database, threads: u64, each: u64) -> (Vec<Done>, Lists, 
     let (next, refused) = (AtomicI64::new(1), AtomicU64::new(0));
     in_threads(threads, |thread| {
         for round in 0..each {
-            // Not the same in each attempt would do as well; the same shows retries at work.
+            // Each attempt does the same.
             let seed = (thread << 32 | round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let committed = loop {
                 let begun = Instant::now();
