@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::sqlite::SqliteStore;

@@ -9,9 +9,9 @@ use rusqlite::ffi::{
 
 use crate::KvError;
 
-/// SQLite needs its log and its index of the log to write and to read.
-const NEEDS_FILES: &str = "it cannot be used where it is, as the two files SQLite needs beside it \
-     cannot be made there; copy it to a directory that can be written";
+/// What may be the matter if it does not work: the log and the index of the log.
+const NEEDS_FILES: &str = "SQLite has to be able to make two files beside it; where it cannot, copy \
+     it to a directory that can be written";
 
 /// The error of a failed operation on the database at `path`.
 pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) -> KvError {
@@ -37,10 +37,10 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
                 Some(SQLITE_READONLY_DIRECTORY | SQLITE_READONLY_CANTINIT)
             ) =>
         {
-            cannot_open(path, NEEDS_FILES)
+            cannot_open(path, format!("{what}: {error}; {NEEDS_FILES}"))
         }
         Some(ErrorCode::ReadOnly) => cannot_open(path, "not writable; open it read-only"),
-        Some(ErrorCode::CannotOpen) => cannot_open(path, format!("{NEEDS_FILES} ({error})")),
+        Some(ErrorCode::CannotOpen) => cannot_open(path, format!("{what}: {error}; {NEEDS_FILES}")),
         Some(ErrorCode::TooBig) => KvError::InvalidArgument(format!(
             "key or value is too long for SQLite (error {SQLITE_TOOBIG})"
         )),

@@ -43,7 +43,7 @@ fn stage(db: &Database, number: u64) -> Result<()> {
 
 /// Copies of all objects, with their references among each other, among objects of other ids.
 fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
-    if number % 3 != 0 {
+    if !number.is_multiple_of(3) {
         return Ok(());
     }
     let ids = tx.all_objects()?.to_vec()?;
@@ -179,5 +179,5 @@ fn what_goes_on_after_a_failed_operation_commits_a_sound_database() {
             }
         }
     }
-    assert!(refused > 300, "{refused}");
+    assert!(refused > 200, "{refused}");
 }

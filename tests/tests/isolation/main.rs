@@ -8,9 +8,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use permazen::ObjId;
@@ -47,13 +47,16 @@ fn cell(n: u8) -> ObjId {
     ObjId::from_bytes([10, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
+/// Opens a store in a directory.
+type Open = Box<dyn FnOnce(&Path) -> Arc<dyn KvDatabase>>;
+
 /// Every store that claims to be serializable.
-fn stores() -> Vec<(&'static str, Box<dyn FnOnce(&std::path::Path) -> Arc<dyn KvDatabase>>)> {
-    let lmdb = |path: &std::path::Path| {
+fn stores() -> Vec<(&'static str, Open)> {
+    let lmdb = |path: &Path| {
         let builder = LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
         builder.open(path).unwrap()
     };
-    let sqlite = |path: &std::path::Path| {
+    let sqlite = |path: &Path| {
         let builder = SqliteStore::builder().create(true).durability(Durability::MayLoseEverything);
         builder.open(path.join("file")).unwrap()
     };
