@@ -215,6 +215,43 @@ fn hostile_documents_are_refused() {
 }
 
 #[test]
+fn a_large_document_costs_no_more_than_its_size() {
+    // In an order in which sorting each into those before would take long.
+    let mut document = String::from("<Schema>");
+    for number in (0..40_000).rev() {
+        document += &format!(r#"<ObjectType name="T{number:06}"/>"#);
+    }
+    document += r#"<ObjectType name="Fields">"#;
+    for number in (0..40_000).rev() {
+        document += &format!(r#"<CounterField name="f{number:06}"/>"#);
+    }
+    document += "</ObjectType></Schema>";
+    let model = SchemaModel::from_xml(document.as_bytes()).unwrap();
+    assert_eq!(model.object_types().len(), 40_001);
+    assert_eq!(model.find_type("T000000").unwrap().name(), "T000000");
+    assert!(model.validate().is_ok());
+
+    // Every field is wrong, and its place has a long name.
+    let name = "x".repeat(100_000);
+    let wrong = r#"<EnumField name="1"><Identifier>2</Identifier></EnumField>"#;
+    let mut document = format!(r#"<Schema><ObjectType name="{name}">"#);
+    for number in 0..20_000 {
+        document += &wrong.replace("1\"", &format!("1{number}\""));
+    }
+    document += "</ObjectType></Schema>";
+    let model = SchemaModel::from_xml(document.as_bytes()).unwrap();
+    let SchemaError::Invalid(problems) = model.validate().unwrap_err() else { panic!() };
+    assert_eq!(problems.list().len(), 10_001);
+    assert_eq!(problems.list()[10_000].message, "there are more problems");
+    assert!(problems.to_string().len() < 100 * document.len());
+    assert!(problems.list().iter().all(|problem| problem.location.len() < 200));
+
+    let long = vec![b' '; (64 << 20) + 1];
+    let refused = SchemaModel::from_xml(&long).unwrap_err();
+    assert!(refused.to_string().contains("at most 67108864"), "{refused}");
+}
+
+#[test]
 fn encodings_of_documents() {
     let model = one_type(ObjectType::new("Été"));
     let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::encodings::{self, UnknownEncodings};
-use super::error::{Problem, Problems, Result, SchemaError};
+use super::error::{Problem, Problems, Result, SchemaError, note};
 use super::item::{Item, Part};
 use super::model::{Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind, SubField};
 use super::recorded::{RecordedSchema, RecordedSchemas};
@@ -468,8 +468,11 @@ impl<'b> Resolver<'b> {
 
     fn problem<T>(&mut self, place: &Place<'_>, part: Part<'_>, message: String) -> Option<T> {
         let item = Item { object_type: place.object_type, part };
-        let location = format!("recorded schema {} / {}", place.schema.index, item.location());
-        self.problems.push(Problem { location, message });
+        let schema = place.schema.index;
+        note(&mut self.problems, || Problem {
+            location: format!("recorded schema {schema} / {}", item.location()),
+            message,
+        });
         None
     }
 }

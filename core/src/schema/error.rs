@@ -108,13 +108,27 @@ pub struct Problem {
     pub message: String,
 }
 
+/// How many problems are told at most.
+const MAX_PROBLEMS: usize = 10_000;
+
+/// Notes a problem, unless there are more than anybody reads.
+pub(super) fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Problem) {
+    if problems.len() < MAX_PROBLEMS {
+        problems.push(problem());
+    } else if problems.len() == MAX_PROBLEMS {
+        let location = "and elsewhere".to_owned();
+        problems.push(Problem { location, message: "there are more problems".to_owned() });
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.location, self.message)
     }
 }
 
-/// All the ways in which a schema model breaks the rules; never empty.
+/// All the ways in which a schema model breaks the rules; never empty. After ten thousand, the last one
+/// says that there are more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(pub(super) Vec<Problem>);
 

@@ -59,15 +59,26 @@ impl<'m> Item<'m> {
 
     /// Where it is, for people: `ObjectType "Person" / field "friends" / element`.
     pub fn location(&self) -> String {
-        let object_type = format!("ObjectType {:?}", self.object_type.name());
+        let object_type = format!("ObjectType {}", shown(self.object_type.name()));
         match self.part {
             Part::ObjectType => object_type,
-            Part::Field(field) => format!("{object_type} / field {:?}", field.name()),
+            Part::Field(field) => format!("{object_type} / field {}", shown(field.name())),
             Part::SubField { parent, name, .. } => {
-                format!("{object_type} / field {:?} / {name}", parent.name())
+                format!("{object_type} / field {} / {name}", shown(parent.name()))
             }
-            Part::Index(index) => format!("{object_type} / composite index {:?}", index.name()),
+            Part::Index(index) => {
+                format!("{object_type} / composite index {}", shown(index.name()))
+            }
         }
+    }
+}
+
+/// A name in quotes, for messages; only the beginning of a name longer than anybody reads.
+pub(super) fn shown(name: &str) -> String {
+    const SHOWN: usize = 100;
+    match name.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{:?}…", name.get(..at).unwrap_or_default()),
+        None => format!("{name:?}"),
     }
 }
 

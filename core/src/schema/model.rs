@@ -45,6 +45,12 @@ impl SchemaModel {
         self
     }
 
+    /// A model of these object types, in any order. Takes less time than adding many one by one.
+    pub(super) fn of_types(mut types: Vec<ObjectType>) -> Self {
+        types.sort_by(|a, b| utf16_cmp(&a.name, &b.name));
+        SchemaModel { types }
+    }
+
     /// The object types in name order.
     pub fn object_types(&self) -> &[ObjectType] {
         &self.types
@@ -119,6 +125,20 @@ impl ObjectType {
     #[must_use]
     pub fn field(mut self, field: Field) -> Self {
         insert_sorted(&mut self.fields, field, |f| &f.name);
+        self
+    }
+
+    /// The type with these fields and indexes, in any order. Takes less time than adding many one by
+    /// one.
+    pub(super) fn of_parts(
+        mut self,
+        mut fields: Vec<Field>,
+        mut indexes: Vec<CompositeIndex>,
+    ) -> Self {
+        fields.sort_by(|a, b| utf16_cmp(&a.name, &b.name));
+        indexes.sort_by(|a, b| utf16_cmp(&a.name, &b.name));
+        self.fields = fields;
+        self.indexes = indexes;
         self
     }
 

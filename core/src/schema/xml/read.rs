@@ -2,6 +2,7 @@
 //!
 //! Elements nest no deeper than the grammar says.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use super::MAX_XML_BYTES;
@@ -115,45 +116,46 @@ impl<R: Read> Reader<'_, R> {
         {
             return Err(format!("format version {version} is unknown, only 0 is").into());
         }
-        let mut model = SchemaModel::new();
+        let mut types = Vec::new();
+        let mut names = HashSet::new();
         while let Tag::Start(start) = self.next_tag()? {
             if start.name != "ObjectType" {
                 return Err(unexpected(&start, "<ObjectType>"));
             }
             let at = self.xml.tag_at();
-            if model.find_type(start.required("name")?).is_some() {
-                return Err(duplicate("object type", start.required("name")?, at));
+            let name = start.required("name")?;
+            if !names.insert(name.to_owned()) {
+                return Err(duplicate("object type", name, at));
             }
-            let object_type = self.object_type(&start)?;
-            model = model.object_type(object_type);
+            types.push(self.object_type(&start)?);
         }
-        Ok(model)
+        Ok(SchemaModel::of_types(types))
     }
 
     fn object_type(&mut self, start: &Start) -> Result<ObjectType> {
-        let mut object_type =
+        let object_type =
             ObjectType::new(start.required("name")?).with_storage_id(start.storage_id()?);
+        let (mut fields, mut field_names) = (Vec::new(), HashSet::new());
+        let (mut indexes, mut index_names) = (Vec::new(), HashSet::new());
         while let Tag::Start(start) = self.next_tag()? {
             let name = start.required("name")?;
             if start.name == "CompositeIndex" {
-                if object_type.find_index(name).is_some() {
+                if !index_names.insert(name.to_owned()) {
                     return Err(duplicate("composite index", name, self.xml.tag_at()));
                 }
                 let id = start.storage_id()?;
-                let fields = self.names("Field")?;
-                let index = CompositeIndex::new(name, fields).with_storage_id(id);
-                object_type = object_type.composite_index(index);
-            } else if !object_type.indexes().is_empty() {
+                let indexed = self.names("Field")?;
+                indexes.push(CompositeIndex::new(name, indexed).with_storage_id(id));
+            } else if !indexes.is_empty() {
                 return Err(unexpected(&start, "<CompositeIndex>, as fields come before indexes"));
             } else {
-                if object_type.find_field(name).is_some() {
+                if !field_names.insert(name.to_owned()) {
                     return Err(duplicate("field", name, self.xml.tag_at()));
                 }
-                let field = self.field(&start, name)?;
-                object_type = object_type.field(field);
+                fields.push(self.field(&start, name)?);
             }
         }
-        Ok(object_type)
+        Ok(object_type.of_parts(fields, indexes))
     }
 
     fn field(&mut self, start: &Start, name: &str) -> Result<Field> {
