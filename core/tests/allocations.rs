@@ -1,5 +1,6 @@
-//! Scalars are written, read and skipped without allocation, and strings are borrowed where their bytes allow
-//! it. Counted by an allocator of this program's own, for the thread that asks.
+//! Scalars are written, read and skipped without allocation, strings are borrowed where their bytes allow it, and
+//! whatever is read takes no more memory than its bytes justify. Counted by an allocator of this program's own, for the
+//! thread that asks.
 #![allow(missing_docs, clippy::expect_used, unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -18,15 +19,26 @@ use permazen::encoding::time::{
     OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
 };
 use permazen::encoding::{
-    Encodable, Encoding, EncodingRegistry, EnumEncoding, EnumValue, FieldType, JavaChar, NullSafe,
-    ObjIdEncoding, Reader, ReferenceEncoding, UnsignedIntEncoding, Uuid, Value, Void, long, string,
-    uint,
+    Encodable, Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, EnumValue, FieldType,
+    JavaChar, NullSafe, ObjIdEncoding, Reader, ReferenceEncoding, TupleEncoding, UnknownEncoding,
+    UnsignedIntEncoding, Uuid, Value, Void, long, string, uint,
 };
+use permazen::schema::SchemaModel;
 
 struct Counting;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
+    /// Bytes held now, and the most there were since this was last set.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn held(change: isize) {
+    HELD.with(|held| {
+        held.set(held.get() + change);
+        MOST.with(|most| most.set(most.get().max(held.get())));
+    });
 }
 
 // SAFETY: everything is left to the system's allocator; counting allocates nothing itself, since the counter is a
@@ -34,17 +46,20 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
+        held(layout.size() as isize);
         // SAFETY: as for the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        held(-(layout.size() as isize));
         // SAFETY: as for the caller; the pointer came from the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
+        held(size as isize - layout.size() as isize);
         // SAFETY: as for the caller; the pointer came from the same allocator.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -212,6 +227,103 @@ fn everything_is_skipped() {
         let encoding = registry.find_alias(alias).expect("an alias").expect("known");
         let value = encoding.from_text(text).expect("valid");
         check_bytes(&*encoding, &encoding.encode_all(&value).expect("storable"));
+    }
+    check_bytes(&UnknownEncoding::new("urn:example:unknown".parse().expect("a URN")), b"opaque");
+}
+
+/// The most memory held at a time while `body` runs, beyond what was held before.
+fn most_held(body: impl FnOnce()) -> isize {
+    let before = HELD.get();
+    MOST.set(before);
+    body();
+    MOST.get() - before
+}
+
+/// Every built-in encoding, arrays of two dimensions, and what schemas build.
+fn encodings() -> Vec<Arc<dyn Encoding>> {
+    let registry = EncodingRegistry::new();
+    let mut all: Vec<Arc<dyn Encoding>> = Vec::new();
+    for id in registry.ids() {
+        let array = id.array().expect("few dimensions");
+        let nested = array.array().expect("few dimensions");
+        all.extend([id, array, nested].iter().filter_map(|id| registry.get(id)));
+    }
+    let colours = EnumEncoding::new(["RED", "GREEN"]).expect("identifiers");
+    all.push(EnumArrayEncoding::build(colours, 2).expect("two dimensions"));
+    let columns: Vec<_> = ["BitSet", "BigInteger", "String"]
+        .iter()
+        .filter_map(|a| registry.find_alias(a).ok()?)
+        .collect();
+    all.push(Arc::new(TupleEncoding::new(columns).expect("three columns")));
+    all
+}
+
+/// Lengths that promise more than follows, the most values a byte can stand for, and noise.
+fn hostile_bytes() -> Vec<Vec<u8>> {
+    let mut inputs = vec![
+        b"\xfa\x0f\xff\xff\xff\x7f".to_vec(),
+        b"\x05\xf0\x00\x00\x00\x80".to_vec(),
+        b"\xfe\x7f\xff\xff\x04\x01".to_vec(),
+        b"\x03\xfb\x7f\xff\xff\xff\x22".to_vec(),
+    ];
+    for byte in [0x00, 0x01, 0x11, 0x55, 0x7f, 0x80, 0xaa, 0xfa, 0xff] {
+        inputs.push(vec![byte; 2000]);
+        inputs.push([vec![1], vec![byte; 2000]].concat());
+        inputs.push([byte, 0xff].repeat(1000));
+        inputs.push([0x01, byte].repeat(1000));
+    }
+    let mut seed = 7u64;
+    for length in [3, 20, 200, 3000] {
+        for _ in 0..40 {
+            let noise = std::iter::repeat_with(|| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (seed >> 56) as u8
+            });
+            inputs.push(noise.take(length).collect());
+        }
+    }
+    inputs
+}
+
+#[test]
+fn what_is_read_takes_no_more_than_its_bytes_justify() {
+    // A value of an array takes this much, twice while the array grows, and again when it is done.
+    let per_byte = 4 * size_of::<Value>() as isize;
+    for encoding in encodings() {
+        for bytes in hostile_bytes() {
+            let limit = bytes.len() as isize * per_byte + 1000;
+            let most = most_held(|| {
+                let _ = black_box(encoding.decode(&mut Reader::new(&bytes)));
+                let _ = black_box(encoding.skip(&mut Reader::new(&bytes)));
+                let _ = black_box(encoding.check_canonical(&bytes));
+            });
+            assert!(most <= limit, "{} of {} bytes: {most}", encoding.name(), bytes.len());
+            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+            let most = most_held(|| drop(black_box(encoding.from_text(text))));
+            assert!(most <= limit, "{} from a text of {}: {most}", encoding.name(), bytes.len());
+        }
+        for text in ["1E+2147483647", "1E-2147483647", "[ffffffff]", "P999999999Y", "+999999999"] {
+            let most = most_held(|| {
+                let value = encoding.from_text(text);
+                let _ = black_box(value.and_then(|value| encoding.to_text(&value)));
+            });
+            assert!(most <= 10_000, "{} of {text}: {most}", encoding.name());
+        }
+    }
+}
+
+#[test]
+fn a_document_takes_no_more_than_its_size_justifies() {
+    let element = r#"<CounterField name="a"/>"#;
+    let wide = format!("<Schema><ObjectType name='T'>{}", element.repeat(2000));
+    let attributes = format!("<Schema {}/>", "a='' ".repeat(20_000));
+    let deep = "<Schema><ObjectType name='T'>".repeat(2000);
+    let references = format!("<Schema><ObjectType name='{}'/></Schema>", "&#x10ffff;".repeat(5000));
+    let comment = format!("<Schema><!--{}--></Schema>", "-x".repeat(50_000));
+    for document in [wide, attributes, deep, references, comment] {
+        let most = most_held(|| drop(black_box(SchemaModel::from_xml(document.as_bytes()))));
+        let limit = 32 * document.len() as isize + 100_000;
+        assert!(most <= limit, "{} bytes: {most}", document.len());
     }
 }
 

@@ -55,7 +55,10 @@ impl Encoding for UnknownEncoding {
     }
 
     fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
-        self.decode(reader).map(drop)
+        if reader.is_empty() {
+            return Err(super::EncodingError::Truncated);
+        }
+        reader.take(reader.rest().len()).map(drop)
     }
 
     fn to_text(&self, value: &Value) -> Result<String> {

@@ -182,11 +182,12 @@ impl Encoding for TupleEncoding {
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
-        self.components
-            .iter()
-            .map(|component| component.decode(reader))
-            .collect::<Result<_>>()
-            .map(Value::Tuple)
+        // Exactly as many places as are needed, so that nothing has to be moved.
+        let mut values = Vec::with_capacity(self.components.len());
+        for component in &self.components {
+            values.push(component.decode(reader)?);
+        }
+        Ok(Value::Tuple(values.into()))
     }
 
     fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {

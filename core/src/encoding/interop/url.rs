@@ -13,7 +13,8 @@ impl TryFrom<url::Url> for Uri {
     }
 }
 
-/// Fails for relative references and others that are no URLs.
+/// Fails for relative references and others that are no URLs. The crate brings URLs into its normal form: what was
+/// written otherwise, such as `http://host` without a slash at its end, is read as that.
 impl TryFrom<Uri> for url::Url {
     type Error = EncodingError;
 
