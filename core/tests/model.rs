@@ -47,6 +47,33 @@ struct Dog {
     owner: Option<Ref<Person>>,
 }
 
+#[test]
+fn schemas_of_others_may_have_encodings_a_program_does_not_know() {
+    use permazen::object::{Database, TransactionConfig};
+    use permazen::schema::UnknownEncodings;
+
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let money = Simple::of("urn:example:money".parse().unwrap());
+    let other =
+        SchemaModel::new().object_type(ObjectType::new("Invoice").field(Field::new("sum", money)));
+    let config = TransactionConfig::new(other).unwrap();
+    let db = Database::new(store.clone()).unknown_encodings(UnknownEncodings::Carry);
+    let tx = db.begin(&config).unwrap();
+    let invoice = tx.create("Invoice").unwrap();
+    tx.commit().unwrap();
+
+    let open = |unknown| {
+        let builder = Permazen::builder_shared(store.clone()).model::<Person>().model::<Dog>();
+        builder.unknown_encodings(unknown).build()
+    };
+    let refused = open(UnknownEncodings::Refuse).unwrap_err().to_string();
+    assert!(refused.contains("urn:example:money"), "{refused}");
+    let db = open(UnknownEncodings::Carry).unwrap();
+    db.write(|tx| tx.create(person("Ann", 30)).map(|_| ())).unwrap();
+    let found = db.read(|tx| Ok(tx.core().exists(invoice)?)).unwrap();
+    assert!(found);
+}
+
 fn open() -> Result<Permazen> {
     Permazen::builder(MemoryStore::new()).model::<Person>().model::<Dog>().build()
 }

@@ -14,7 +14,7 @@ use super::target::{Model, ModelInfo};
 use super::tx::{Transaction, Tx};
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
-use crate::schema::{SchemaError, SchemaModel, SchemaRemoval};
+use crate::schema::{SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
 
 /// A database with typed models: where transactions begin. Cheap to clone; to be kept for the life of the program.
 ///
@@ -64,6 +64,7 @@ impl fmt::Debug for Permazen {
 pub struct Builder {
     kv: Arc<dyn KvDatabase>,
     encodings: Option<Arc<EncodingRegistry>>,
+    unknown_encodings: UnknownEncodings,
     models: Vec<ModelInfo>,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
@@ -90,6 +91,13 @@ impl Builder {
     /// The encodings known, beside the built-in ones.
     pub fn encodings(mut self, encodings: Arc<EncodingRegistry>) -> Self {
         self.encodings = Some(encodings);
+        self
+    }
+
+    /// What to do about other recorded schemas with encodings that are not known: unless said otherwise the database is
+    /// refused. See [`Database::unknown_encodings`].
+    pub fn unknown_encodings(mut self, unknown: UnknownEncodings) -> Self {
+        self.unknown_encodings = unknown;
         self
     }
 
@@ -131,6 +139,7 @@ impl Builder {
             Some(encodings) => Database::with_encodings(self.kv, encodings),
             None => Database::new(self.kv),
         };
+        let database = database.unknown_encodings(self.unknown_encodings);
         let usual =
             if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
         let removal = self.schema_removal.unwrap_or(usual);
@@ -199,6 +208,7 @@ impl Permazen {
         Builder {
             kv,
             encodings: None,
+            unknown_encodings: UnknownEncodings::default(),
             models: Vec::new(),
             allow_new_schema: true,
             schema_removal: None,
