@@ -4,26 +4,14 @@
 //! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, clippy::panic, clippy::unwrap_used, clippy::print_stdout)]
 
+mod people;
+
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use permazen::ObjId;
-use permazen::encoding::Value;
-use permazen::kv::lmdb::LmdbStore;
-use permazen::kv::{Direction, Durability, KeySpan, KvDatabase, KvRead, TxOptions};
-use permazen::object::{Database, Migrate, TransactionConfig};
-use permazen::schema::SchemaModel;
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen_jsck::{Options, check, check_database};
-
-const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
-  <SimpleField name="age" encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
-  <SimpleField name="email" encoding="urn:fdc:permazen.io:2020:String"/>
-  <ReferenceField name="friend" inverseDelete="NULLIFY"/>
-  <SimpleField name="name" encoding="urn:fdc:permazen.io:2020:String" indexed="true"/>
-  <CounterField name="visits"/>
-</ObjectType></Schema>"#;
 
 const ROUNDS: usize = 7;
 
@@ -31,7 +19,7 @@ fn main() {
     let objects = std::env::var("PERMAZEN_BENCH_OBJECTS").ok().and_then(|n| n.parse().ok());
     let objects: u32 = objects.unwrap_or(100_000);
     let dir = tempfile::tempdir().unwrap();
-    let store = fill(dir.path(), objects);
+    let store = people::fill(dir.path(), objects);
     let kv = store.begin(&TxOptions::reading()).unwrap();
     let pairs = scan(&*kv);
 
@@ -58,34 +46,6 @@ fn main() {
     println!("one thread   {:>9.1} ms   {:>12.0} pairs/s", millis(alone), rate(alone));
     let ratio = |time: Duration| time.as_secs_f64() / scan.as_secs_f64();
     println!("ratio        {:>9.2}      one thread {:.2}", ratio(check), ratio(alone));
-}
-
-fn fill(path: &std::path::Path, objects: u32) -> LmdbStore {
-    let store = LmdbStore::builder()
-        .create(true)
-        .durability(Durability::MayLoseEverything)
-        .open(path)
-        .unwrap();
-    let config = TransactionConfig::new(SchemaModel::from_xml(SCHEMA.as_bytes()).unwrap()).unwrap();
-    let db = Database::new(Arc::new(store.clone()));
-    let mut last: Option<ObjId> = None;
-    for chunk in 0..objects.div_ceil(50_000) {
-        let tx = db.begin(&config).unwrap();
-        for n in chunk * 50_000..objects.min((chunk + 1) * 50_000) {
-            let id = tx.create("Person").unwrap();
-            let number = n.wrapping_mul(2_654_435_761);
-            let set = |field, value: Value| tx.set(id, field, &value, Migrate::No).unwrap();
-            set("age", Value::Int((number % 100) as i32));
-            set("email", Value::from(format!("user{number}@example.org").as_str()));
-            set("name", Value::from(format!("Person {number}").as_str()));
-            if let Some(friend) = last {
-                set("friend", Value::from(friend));
-            }
-            last = Some(id);
-        }
-        tx.commit().unwrap();
-    }
-    store
 }
 
 /// The fastest way to read all of a store in one thread.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use permazen::encoding::{Encoding, Reader, Value, uint};
+use permazen::encoding::{Encoding, EncodingKind, Primitive, Reader, Value, uint};
 use permazen::layout::{KeyKind, parse_key};
 use permazen::schema::{ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
@@ -61,7 +61,16 @@ impl Describer {
         }
         let mut reader = Reader::new(rest);
         let field_id = StorageId::read_from(&mut reader).ok()?;
-        let field = object_type?.field_by_storage_id(field_id)?;
+        // Without usable meta-data the object may have been of any of the recorded types.
+        let field = match object_type {
+            Some(object_type) => object_type.field_by_storage_id(field_id),
+            None => self
+                .bundle
+                .schemas()
+                .iter()
+                .filter_map(|schema| schema.type_by_storage_id(type_id))
+                .find_map(|object_type| object_type.field_by_storage_id(field_id)),
+        }?;
         let mut text = format!("{name} {id} {}", field.name);
         match &field.kind {
             ResolvedKind::Simple(_) | ResolvedKind::Counter => {}
@@ -119,8 +128,24 @@ fn value(reader: &mut Reader<'_>, encoding: &dyn Encoding) -> Option<String> {
         Value::Null => return Some("null".to_owned()),
         value => encoding.to_text(&value).ok()?,
     };
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Some(format!("{:?}…", text.get(..at)?)),
-        None => Some(format!("{text:?}")),
+    let quoted = needs_quotes(encoding, &text);
+    Some(match text.char_indices().nth(SHOWN) {
+        Some((at, _)) if quoted => format!("{:?}…", text.get(..at)?),
+        Some((at, _)) => format!("{}…", text.get(..at)?),
+        None if quoted => format!("{text:?}"),
+        None => text,
+    })
+}
+
+/// Text stands in quotes; numbers, references and the like do not unless they could be misread.
+fn needs_quotes(encoding: &dyn Encoding, text: &str) -> bool {
+    match encoding.kind() {
+        EncodingKind::String
+        | EncodingKind::Primitive(Primitive::Char)
+        | EncodingKind::Wrapper(Primitive::Char) => true,
+        _ => {
+            let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | ',' | '[' | ']');
+            text.is_empty() || text == "null" || !text.chars().all(plain)
+        }
     }
 }

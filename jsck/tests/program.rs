@@ -1,63 +1,16 @@
 //! The program, run as a process.
 #![allow(clippy::expect_used)]
 
-use std::path::{Path, PathBuf};
+mod fixture;
 
-use assert_cmd::Command;
+use std::path::Path;
+
+use fixture::{STALE_ENTRY, bytes, damaged, data, jsck, lines, stdout};
 use permazen::kv::lmdb::LmdbStore;
-use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen::kv::{KvDatabase, TxOptions};
 use permazen_jsck::Class;
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn data(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(file)
-}
-
-fn jsck(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
-    command.args(args);
-    command
-}
-
-/// The small reference database as an LMDB environment, with changes made to it.
-fn damaged(changes: &[(&str, Option<&str>)]) -> (TempDir, String) {
-    let dir = TempDir::new().expect("a directory");
-    let path = dir.path().join("db");
-    let store = LmdbStore::open_or_create(&path).expect("open");
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
-        .expect("load");
-    for (key, value) in changes {
-        match value {
-            Some(value) => kv.put(&bytes(key), &bytes(value)),
-            None => kv.remove(&bytes(key)),
-        }
-        .expect("change");
-    }
-    kv.commit().expect("commit");
-    let path = path.to_str().expect("a path in UTF-8").to_owned();
-    (dir, path)
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).expect("hex"))
-        .collect()
-}
-
-fn stdout(command: &mut Command, code: i32) -> String {
-    let output = command.assert().code(code).get_output().stdout.clone();
-    String::from_utf8(output).expect("UTF-8")
-}
-
-fn lines(command: &mut Command, code: i32) -> Vec<Value> {
-    let text = stdout(command, code);
-    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
-}
-
-const STALE_ENTRY: (&str, Option<&str>) = ("11416e6f001000000000000001", Some(""));
 
 #[test]
 fn a_clean_database_exits_with_0() {

@@ -92,7 +92,8 @@ pub(crate) struct Args {
     /// Use this schema ID for that storage ID; without one, drop the storage ID
     #[arg(long = "storage-id", value_name = "ID=[SCHEMA_ID]")]
     storage_ids: Vec<String>,
-    /// Print a shell completion script or the manual page, and nothing else
+    /// Print a shell completion script, the manual page or the JSON schema of a line that --json
+    /// prints, and nothing else
     #[arg(long, value_name = "WHAT")]
     pub(crate) generate: Option<Generate>,
 }
@@ -119,6 +120,8 @@ pub(crate) enum Generate {
     Bash,
     Elvish,
     Fish,
+    /// The JSON schema of a line that --json prints
+    JsonSchema,
     Man,
     Powershell,
     Zsh,
@@ -133,7 +136,7 @@ impl Generate {
             Generate::Fish => Shell::Fish,
             Generate::Powershell => Shell::PowerShell,
             Generate::Zsh => Shell::Zsh,
-            Generate::Man => return None,
+            Generate::JsonSchema | Generate::Man => return None,
         })
     }
 }

@@ -6,8 +6,12 @@ use permazen::kv::Hex;
 use permazen_jsck::{Finding, Fix, Report};
 use serde::Serialize;
 
+use crate::End;
 use crate::args::Args;
-use crate::mend::Mended;
+use crate::mend::Change;
+
+/// The JSON schema of a line.
+pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
 
 /// Prints JSON lines.
 pub(crate) struct Json;
@@ -29,6 +33,8 @@ enum Line<'l> {
         fix: &'static str,
         new_value: Option<String>,
     },
+    /// With `--dry-run`, after the findings: what repair would change.
+    Change { key: String, old_value: Option<String>, new_value: Option<String> },
     /// The store below the database is damaged.
     Store { problem: &'l str },
     Summary {
@@ -39,6 +45,7 @@ enum Line<'l> {
         objects: u64,
         entries: u64,
         seconds: f64,
+        position: Option<String>,
         repair: Option<Repair>,
     },
 }
@@ -82,7 +89,16 @@ impl Json {
         });
     }
 
-    pub(crate) fn summary(&self, report: &Report, seconds: f64, mended: Option<&Mended>) {
+    pub(crate) fn change(&self, change: &Change) {
+        let hex = |value: &Option<Vec<u8>>| value.as_deref().map(|value| Hex(value).to_string());
+        print(&Line::Change {
+            key: Hex(&change.key).to_string(),
+            old_value: hex(&change.old),
+            new_value: hex(&change.new),
+        });
+    }
+
+    pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
         print(&Line::Summary {
             findings: report.findings,
             warnings: report.warnings,
@@ -90,8 +106,9 @@ impl Json {
             complete: report.complete,
             objects: report.objects,
             entries: report.entries,
-            seconds,
-            repair: mended.map(|mended| Repair {
+            seconds: end.seconds,
+            position: end.position.map(|position| Hex(position).to_string()),
+            repair: end.mended.map(|mended| Repair {
                 changes: mended.changes,
                 passes: mended.passes,
                 findings_left: mended.left,

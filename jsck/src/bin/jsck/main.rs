@@ -10,6 +10,7 @@ mod progress;
 mod text;
 mod undo;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,10 +35,27 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("jsck: {failure}");
+            eprintln!("jsck: {}", without_numbers(&failure.to_string()));
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// A message of the operating system without its number, ` (os error 2)`, which tells users nothing.
+fn without_numbers(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        text.push_str(before);
+        rest = match after.split_once(')') {
+            Some((number, rest)) if number.parse::<i32>().is_ok() => rest,
+            _ => {
+                text.push_str(" (os error ");
+                after
+            }
+        };
+    }
+    text + rest
 }
 
 fn run(args: &Args) -> Result<u8, Failure> {
@@ -59,7 +77,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         text::line(args, &format!("{pairs} changes undone in {}", path.display()));
         return Ok(CLEAN);
     }
-    let database = database::open(path, args.kind, args.repair.is_some())?;
+    let database = database::open(path, args.kind, args.repair.is_some() && !args.dry_run)?;
     let mut output = Presenter::new(args);
     output.start(&database);
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
@@ -95,9 +113,21 @@ fn generate(what: Generate) -> Result<(), Failure> {
     let mut out = std::io::stdout();
     match what.shell() {
         Some(shell) => clap_complete::generate(shell, &mut command, "jsck", &mut out),
+        None if what == Generate::JsonSchema => out.write_all(json::SCHEMA.as_bytes())?,
         None => clap_mangen::Man::new(command).render(&mut out)?,
     }
     Ok(())
+}
+
+/// What else there is to say at the end.
+#[derive(Default)]
+struct End<'e> {
+    seconds: f64,
+    mended: Option<&'e mend::Mended>,
+    /// Of an online check.
+    online: bool,
+    /// Where an online check stopped before its end.
+    position: Option<&'e [u8]>,
 }
 
 /// Shows findings and results in the form asked for.
@@ -135,10 +165,25 @@ impl Presenter {
         }
     }
 
-    fn summary(&mut self, report: &Report, seconds: f64, mended: Option<&mend::Mended>) {
+    /// Says what is looked at from here on.
+    fn phase(&mut self, phase: &str) {
+        if let Presenter::Text(text) = self {
+            text.phase(phase);
+        }
+    }
+
+    /// A change repair would make.
+    fn change(&mut self, change: &mend::Change) {
         match self {
-            Presenter::Text(text) => text.summary(report, seconds, mended),
-            Presenter::Json(json) => json.summary(report, seconds, mended),
+            Presenter::Text(text) => text.change(change),
+            Presenter::Json(json) => json.change(change),
+        }
+    }
+
+    fn summary(&mut self, report: &Report, end: &End<'_>) {
+        match self {
+            Presenter::Text(text) => text.summary(report, end),
+            Presenter::Json(json) => json.summary(report, end),
         }
     }
 }

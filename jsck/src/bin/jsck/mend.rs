@@ -1,16 +1,19 @@
 //! Checking and repairing an open database.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use permazen_jsck::{Finding, Options, Report};
+use permazen::kv::{KvRead, Writes};
+use permazen_jsck::{Finding, Options, Progress, Report};
 
 use crate::args::Args;
 use crate::database::{Database, dump};
 use crate::progress::Bar;
 use crate::undo::UndoFile;
-use crate::{Failure, Presenter};
+use crate::{End, Failure, Presenter};
 
 /// What a repair did.
 pub(crate) struct Mended {
@@ -21,6 +24,13 @@ pub(crate) struct Mended {
     pub(crate) left: u64,
     pub(crate) undo: Option<PathBuf>,
     pub(crate) dry_run: bool,
+}
+
+/// What becomes of a pair in a repair.
+pub(crate) struct Change {
+    pub(crate) key: Vec<u8>,
+    pub(crate) old: Option<Vec<u8>>,
+    pub(crate) new: Option<Vec<u8>>,
 }
 
 /// Looks at the structure of the store below, where it can be looked at; tells whether it is
@@ -40,17 +50,43 @@ pub(crate) fn check(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let bar = Bar::new(database.entries());
+    let watch = Watch::new(database, output);
     let report = permazen_jsck::check_database(
         database.store(),
         options,
-        &mut |finding| bar.suspend(|| output.finding(finding)),
-        &mut |progress| bar.show(progress),
-    )
-    .map_err(|e| format!("{}: {e}", database.path().display()))?;
-    bar.finish();
-    output.summary(&report, start.elapsed().as_secs_f64(), None);
+        &mut |finding| watch.finding(finding),
+        &mut |progress| watch.progress(progress),
+    );
+    watch.bar.finish();
+    let report = report.map_err(|e| format!("{}: {e}", database.path().display()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    output.summary(&report, &End { seconds, ..End::default() });
     Ok(report)
+}
+
+/// Shows findings and progress as they come.
+struct Watch<'w> {
+    bar: Bar,
+    output: RefCell<&'w mut Presenter>,
+    phase: Cell<&'static str>,
+}
+
+impl<'w> Watch<'w> {
+    fn new(database: &Database, output: &'w mut Presenter) -> Self {
+        let bar = Bar::new(database.entries());
+        Watch { bar, output: RefCell::new(output), phase: Cell::new("") }
+    }
+
+    fn finding(&self, finding: &Finding) {
+        self.bar.suspend(|| self.output.borrow_mut().finding(finding));
+    }
+
+    fn progress(&self, progress: &Progress) {
+        if self.phase.replace(progress.phase) != progress.phase {
+            self.bar.suspend(|| self.output.borrow_mut().phase(progress.phase));
+        }
+        self.bar.show(progress);
+    }
 }
 
 /// Checks and mends.
@@ -67,27 +103,31 @@ pub(crate) fn run(
             "repair changes the database: confirm with --yes, or look with --dry-run".into()
         );
     }
-    let mut kv = database.begin(true)?;
+    let mut kv = database.begin(!args.dry_run)?;
     let mut undo = UndoFile::new(args.undo_file.clone().unwrap_or_else(|| undo_path(&database)));
-    let mut findings: Vec<Finding> = Vec::new();
-    let bar = Bar::new(database.entries());
     let backup = args.backup.as_deref();
     if let Some(backup) = backup.filter(|_| !args.dry_run) {
+        if backup.exists() {
+            return Err(format!("{}: the file exists already", backup.display()).into());
+        }
         dump(&*kv, backup)?;
     }
+    let mut replaced = BTreeMap::new();
+    let watch = Watch::new(&database, output);
     let repaired = permazen_jsck::repair(
         &mut *kv,
         options,
-        &mut |finding| {
-            bar.suspend(|| output.finding(finding));
-            if args.json {
-                findings.push(finding.clone());
+        &mut |finding| watch.finding(finding),
+        &mut |progress| watch.progress(progress),
+        &mut |writes| match args.dry_run {
+            true => {
+                note_replaced(writes, &mut replaced);
+                Ok(())
             }
+            false => undo.add(writes),
         },
-        &mut |progress| bar.show(progress),
-        &mut |writes| if args.dry_run { Ok(()) } else { undo.add(writes) },
     );
-    bar.finish();
+    watch.bar.finish();
     let repaired = match repaired {
         Ok(repaired) => repaired,
         Err(e) => {
@@ -95,6 +135,12 @@ pub(crate) fn run(
             return Err(format!("{}: {e}; nothing was changed", database.path().display()).into());
         }
     };
+    for (key, old) in replaced {
+        let new = kv.get(&key)?.map(|value| value.into_owned());
+        if old != new {
+            output.change(&Change { key, old, new });
+        }
+    }
     let stopped =
         options.stop.as_ref().is_some_and(|stop| stop.load(std::sync::atomic::Ordering::Relaxed));
     let agreed =
@@ -112,8 +158,19 @@ pub(crate) fn run(
         undo: undo.written().map(PathBuf::from),
         dry_run: args.dry_run,
     };
-    output.summary(&repaired.found, start.elapsed().as_secs_f64(), Some(&mended));
+    let seconds = start.elapsed().as_secs_f64();
+    output.summary(&repaired.found, &End { seconds, mended: Some(&mended), ..End::default() });
     Ok(repaired.found)
+}
+
+/// Notes what a pass of a repair replaces, unless an earlier one has replaced it before.
+fn note_replaced(inverse: &Writes, replaced: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
+    for (key, value) in &inverse.puts {
+        replaced.entry(key.to_vec()).or_insert_with(|| Some(value.to_vec()));
+    }
+    for span in inverse.removes.iter() {
+        replaced.entry(span.min.to_vec()).or_insert(None);
+    }
 }
 
 fn undo_path(database: &Database) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Checking piece by piece while the database is in use.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use permazen_jsck::{OnlineCheck, Options, Report};
@@ -8,10 +9,12 @@ use permazen_jsck::{OnlineCheck, Options, Report};
 use crate::args::Args;
 use crate::database::Database;
 use crate::progress::Bar;
-use crate::{Failure, Presenter};
+use crate::{End, Failure, Presenter};
 
 /// Entries in a slice: a transaction stays open for some milliseconds.
 const SLICE: u64 = 5_000;
+/// How often a slow check looks whether to stop.
+const BEAT: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(
     args: &Args,
@@ -27,9 +30,11 @@ pub(crate) fn run(
         Some(file) => read_position(file)?,
         None => Vec::new(),
     };
+    // A slow check takes small slices, so that it can be stopped and goes on where it was.
+    let entries = args.rate.map_or(SLICE, |rate| (rate / 10).clamp(1, SLICE));
     loop {
         let kv = database.begin(false)?;
-        let slice = check.slice(&*kv, &position, SLICE, &mut |finding| {
+        let slice = check.slice(&*kv, &position, entries, &mut |finding| {
             bar.suspend(|| output.finding(finding));
         });
         kv.rollback();
@@ -46,15 +51,15 @@ pub(crate) fn run(
         if let Some(file) = &args.position {
             write_position(file, &position)?;
         }
-        let stopped = options.stop.as_ref();
-        if stopped.is_some_and(|stop| stop.load(std::sync::atomic::Ordering::Relaxed))
-            || report.findings >= options.max_findings
-        {
-            break;
-        }
+        let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if let Some(rate) = args.rate {
             let due = Duration::from_secs_f64(report.entries as f64 / rate.max(1) as f64);
-            std::thread::sleep(due.saturating_sub(start.elapsed()));
+            while start.elapsed() < due && !stopped() {
+                std::thread::sleep(due.saturating_sub(start.elapsed()).min(BEAT));
+            }
+        }
+        if stopped() || report.findings >= options.max_findings {
+            break;
         }
     }
     if report.complete
@@ -63,7 +68,15 @@ pub(crate) fn run(
         std::fs::remove_file(file).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     bar.finish();
-    output.summary(&report, start.elapsed().as_secs_f64(), None);
+    output.summary(
+        &report,
+        &End {
+            seconds: start.elapsed().as_secs_f64(),
+            online: true,
+            position: (!report.complete).then_some(&position),
+            ..End::default()
+        },
+    );
     Ok(report)
 }
 

@@ -6,9 +6,10 @@ use std::io::{IsTerminal, Write};
 use permazen::kv::Hex;
 use permazen_jsck::{Class, Finding, Fix, Report};
 
+use crate::End;
 use crate::args::Args;
 use crate::database::Database;
-use crate::mend::Mended;
+use crate::mend::{Change, Mended};
 
 /// Bytes of a key or value that are shown unless everything is asked for.
 const SHOWN: usize = 48;
@@ -73,7 +74,23 @@ impl Text {
         ));
     }
 
-    pub(crate) fn summary(&self, report: &Report, seconds: f64, mended: Option<&Mended>) {
+    pub(crate) fn phase(&self, phase: &str) {
+        if self.verbose {
+            say(&format!("Looking at: {phase}"));
+        }
+    }
+
+    /// `-` and `+` before a key: the pair goes, comes, or gets another value.
+    pub(crate) fn change(&self, change: &Change) {
+        let key = self.hex(&change.key);
+        for (sign, value) in [("-", &change.old), ("+", &change.new)] {
+            if let Some(value) = value {
+                say(&format!("{sign} {key} = {}", self.hex(value)));
+            }
+        }
+    }
+
+    pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
         let style = &self.style;
         if !self.counts.is_empty() {
             say("");
@@ -94,10 +111,16 @@ impl Text {
         };
         let partial = if report.complete { "" } else { "; not everything was looked at" };
         say(&format!(
-            "{result}{warnings}: {} objects, {} pairs read in {seconds:.2} s{partial}",
-            report.objects, report.entries,
+            "{result}{warnings}: {} objects, {} pairs {} in {:.2} s{partial}",
+            report.objects,
+            report.entries,
+            if end.online { "checked" } else { "read" },
+            end.seconds,
         ));
-        if let Some(mended) = mended {
+        if let Some(position) = end.position {
+            say(&format!("Stopped before the key {}", Hex(position)));
+        }
+        if let Some(mended) = end.mended {
             self.mended(report, mended);
         }
     }
