@@ -27,19 +27,12 @@ fn main() {
     kv.remove_span(KeySpan::new(&[0, 0x80], Some(&[0, 0x81]))).unwrap();
     kv.commit().unwrap();
     measure("object schema index removed", dir.path(), 1);
-    let mut kv = store.begin(&TxOptions::writing()).unwrap();
-    kv.put(&[0, 0x80, 1], b"").unwrap();
-    kv.commit().unwrap();
-    measure("online", dir.path(), 1);
 }
 
 fn measure(what: &str, path: &Path, code: i32) {
     let start = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
     command.args(["--json", "--no-store-check"]).arg(path).stdout(Stdio::null());
-    if what == "online" {
-        command.args(["--online", "--limit", "100000"]);
-    }
     let mut child = command.spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let (mut own, mut all) = (0, 0);

@@ -153,6 +153,9 @@ classes! {
     /// Fields have values of an encoding that is not registered; they cannot be judged, which is only
     /// a warning.
     UnknownEncoding = "unknown-encoding",
+    /// A recorded schema whose XML is not as it would be written: another order, white space, an
+    /// attribute more. It means the same, so this is only a warning.
+    UnusualSchemaXml = "unusual-schema-xml",
     /// A key from `ff` up, which the key/value interface reserves; only a warning.
     ReservedKey = "reserved-key",
 }
@@ -161,7 +164,13 @@ impl Class {
     /// Whether findings of this class are advice only: repair does nothing about them and they
     /// do not make a database inconsistent.
     pub fn is_warning(self) -> bool {
-        matches!(self, Class::DisallowedReference | Class::UnknownEncoding | Class::ReservedKey)
+        matches!(
+            self,
+            Class::DisallowedReference
+                | Class::UnknownEncoding
+                | Class::UnusualSchemaXml
+                | Class::ReservedKey
+        )
     }
 
     /// Whether it is about what follows from the objects: index entries and the object schema
@@ -187,6 +196,7 @@ impl Class {
             self,
             Class::DisallowedReference
                 | Class::ReservedKey
+                | Class::UnusualSchemaXml
                 | Class::TypeNotInSchema
                 | Class::NonCanonicalValue
         )

@@ -164,6 +164,12 @@ fn schema_entry(
     }
     match decoded {
         Ok(model) => {
+            let written = model.to_xml(XmlForm::STORED);
+            if inflate(value).is_ok_and(|xml| xml != written.as_bytes()) {
+                let detail = format!("schema {index}: the XML is not in the form it is written in");
+                let finding = Finding::new(Class::UnusualSchemaXml, key, detail);
+                out.report(finding.value(value).unrepairable())?;
+            }
             tables.encoded.schemas.insert(index, value.to_vec());
             tables.models.insert(index, model);
         }

@@ -247,3 +247,20 @@ fn shell_completion_and_manual_are_generated() {
         assert!(text.contains(expected), "{what}: {text}");
     }
 }
+
+#[test]
+fn a_schema_in_another_form_is_legal_but_remarked_on() {
+    let (_dir, whole) = damaged(&[]);
+    let store = LmdbStore::open(&whole).expect("open");
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    let value = kv.get(&bytes("000101")).expect("get").expect("a schema").into_owned();
+    let xml = permazen::schema::inflate(&value).expect("inflate");
+    let spaced = String::from_utf8(xml).expect("UTF-8").replace("><", ">\n<");
+    let value = permazen::kv::Hex(&permazen::schema::deflate(spaced.as_bytes())).to_string();
+    let (_other, path) = damaged(&[("000101", Some(&value))]);
+    let lines = lines(&mut jsck(&["--json", &path]), 0);
+    assert_eq!(lines[0]["class"], "unusual-schema-xml");
+    assert_eq!(lines[0]["warning"], true);
+    assert_eq!(lines[0]["beyond_reference"], true);
+    assert_eq!(lines[1]["findings"], 0);
+}

@@ -1,9 +1,10 @@
 //! A progress bar on a terminal, nothing elsewhere.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use permazen_jsck::Progress;
 
 /// Shows how far a check is.
@@ -19,14 +20,14 @@ impl Bar {
         let (bar, template) = match entries {
             Some(entries) => (
                 ProgressBar::new(entries.saturating_add(entries / 2)),
-                "{msg:20} {bar:30} {human_pos} entries, {per_sec}, {eta} left",
+                "{msg:20} {bar:30} {human_pos} entries, {rate}, {eta} left",
             ),
-            None => {
-                (ProgressBar::new_spinner(), "{msg:20} {spinner} {human_pos} entries, {per_sec}")
-            }
+            None => (ProgressBar::new_spinner(), "{msg:20} {spinner} {human_pos} entries, {rate}"),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
+            }));
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         Bar(bar)
@@ -38,8 +39,9 @@ impl Bar {
 
     pub(crate) fn position(&self, phase: &'static str, entries: u64) {
         if !self.0.is_hidden() {
-            if self.0.length().is_some_and(|length| entries > length) {
-                self.0.set_length(entries);
+            // Where something is wrong, pairs are read again.
+            if let Some(length) = self.0.length().filter(|&length| entries > length) {
+                self.0.set_length(length.saturating_mul(2).max(entries));
             }
             self.0.set_position(entries);
             self.0.set_message(phase);
