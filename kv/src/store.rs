@@ -136,6 +136,10 @@ pub trait KvRead {
 /// ([`KvError::KeyTooLong`]); for reading, removing and adjusting such a key is merely absent.
 pub trait KvWrite: KvRead {
     /// Sets the value of `key`. Costs one descent.
+    ///
+    /// # Errors
+    /// [`KvError::KeyTooLong`], which leaves the transaction usable, and [`KvError::Full`], after which
+    /// it can only be rolled back.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Removes `key`, if there. Costs one descent.
@@ -241,13 +245,22 @@ pub trait KvTransaction: KvWrite {
     fn set_read_only(&mut self) -> Result<()>;
 
     /// Limits how long the transaction may be used, counted from its beginning; `None` and zero
-    /// are unlimited. Later accesses fail with [`KvError::Timeout`].
+    /// are unlimited. Later accesses fail with [`KvError::Timeout`]. Free; a look at the clock for
+    /// each access then.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] where the store has no time-outs.
     fn set_timeout(&mut self, _timeout: Option<Duration>) -> Result<()> {
         Err(KvError::Unsupported("a transaction time-out"))
     }
 
     /// A consistent view of what this transaction sees now, own writes included. Nothing that
-    /// happens later changes it, and it outlives the transaction.
+    /// happens later changes it, and it outlives the transaction. Costs a reference count, and a copy
+    /// of the writes of a transaction that keeps them apart (read-only and optimistic ones). On LMDB
+    /// it takes a reader slot until it is dropped, and its reads from several threads take turns.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] where the store cannot: transactions of LMDB and SQLite that write.
     fn snapshot(&self) -> Result<SharedRead> {
         Err(KvError::Unsupported("a snapshot of a transaction"))
     }
@@ -263,7 +276,11 @@ pub trait KvTransaction: KvWrite {
     }
 
     /// Waits for a later commit to write `key`; see [`Watch`]. Watching begins at once and does
-    /// not end with the transaction, even if that is rolled back.
+    /// not end with the transaction, even if that is rolled back. Costs O(log n) in the number of
+    /// watches, here and for the commit that writes the key.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] where the store has no watches.
     fn watch(&mut self, _key: &[u8]) -> Result<Watch> {
         Err(KvError::Unsupported("watching a key"))
     }
@@ -276,19 +293,23 @@ pub trait KvTransaction: KvWrite {
         None
     }
 
-    /// Makes the changes durable and visible to others; a read-only transaction just ends.
+    /// Makes the changes durable and visible to others; a read-only transaction just ends. Costs what
+    /// the store needs to bring the changes to disk, and nothing if there are none.
     ///
     /// # Errors
-    /// The transaction is rolled back on any error but [`KvError::OutcomeUnknown`].
+    /// [`KvError::Conflict`] where transactions are checked when they commit, [`KvError::Full`],
+    /// [`KvError::Timeout`], and failures of the store. The transaction is rolled back on any error but
+    /// [`KvError::OutcomeUnknown`].
     fn commit(self: Box<Self>) -> Result<()>;
 
-    /// Discards the changes.
+    /// Discards the changes. Never fails; dropping the transaction does the same.
     fn rollback(self: Box<Self>);
 }
 
 /// A database: something transactions can be begun on.
 pub trait KvDatabase: Send + Sync {
-    /// Begins a transaction.
+    /// Begins a transaction. Costs no search; one that writes waits for its turn, see
+    /// [`TxOptions::wait`], unless the store lets several write at a time.
     ///
     /// # Errors
     /// Retryable if the right to write could not be had in time, [`KvError::ReadersFull`] if there
@@ -309,7 +330,10 @@ pub trait KvDatabase: Send + Sync {
         Err(KvError::Unsupported("checking the structure of the store"))
     }
 
-    /// Figures about the store as it stands.
+    /// Figures about the store as it stands. Reads no pairs.
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if the store has none.
     fn statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
     }
