@@ -50,6 +50,7 @@
 //! | collections, queries and the rest of the typed layer | [`model`] |
 //! | objects without structs: fields by name, notifications, copies | [`object`] |
 //! | values as bytes, own types | [`encoding`] |
+//! | export and import of objects as XML | [`object_xml`] |
 //! | schemas and how they are recorded | [`schema`], [`layout`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 #![deny(missing_docs)]
@@ -64,6 +65,7 @@ mod id;
 pub mod layout;
 pub mod model;
 pub mod object;
+pub mod object_xml;
 pub mod schema;
 mod xml;
 

@@ -4,5 +4,6 @@ pub mod digest;
 pub mod files;
 pub mod hex;
 pub mod outcome;
+pub mod portable;
 pub mod scratch;
 pub mod trace;

@@ -119,19 +119,8 @@ impl Transaction<'_> {
             ids.insert(source, Some(id));
         }
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
-        let silent = options.silent;
-        let result = translate(&data, dest_type, id, options.ids.as_deref()).and_then(|new| {
-            dest.mutate_then(
-                || dest.with_copy_state(options, || dest.receive(id, &new, remapped)),
-                |created| {
-                    if *created && !silent {
-                        dest.tell_created(id)?;
-                        dest.queue_content(id, &new)?;
-                    }
-                    Ok(())
-                },
-            )
-        });
+        let result = translate(&data, dest_type, id, options.ids.as_deref())
+            .and_then(|new| dest.receive_telling(id, &new, remapped, options));
         if fresh
             && result.is_err()
             && let Some(ids) = &mut options.ids
@@ -139,6 +128,50 @@ impl Transaction<'_> {
             ids.insert(source, None);
         }
         result
+    }
+
+    /// Makes `data` the content of the object with this id, which is created if there is none, and
+    /// first moved to the schema of `data` if it is of another one. True if it was created by this. Of
+    /// the options, silence and the noting of missing objects apply.
+    ///
+    /// Cost: as [`Transaction::create_with`] or [`Transaction::store_object`].
+    ///
+    /// # Errors
+    /// Nothing has changed then. [`Error::UnknownType`] if the type of `data` is not recorded in this
+    /// database; [`Error::InvalidArgument`] if the id is of another type; [`Error::DeletedObject`] and
+    /// [`Error::InvalidValue`] for references that are not allowed; [`Error::KeyTooLong`]. Errors of
+    /// listeners, after which the object is there.
+    pub fn replace_object(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        let object_type = data.object_type();
+        self.check_recorded(object_type)?;
+        self.check_id_of(id, object_type)?;
+        self.receive_telling(id, data, false, options)
+    }
+
+    fn receive_telling(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        remapped: bool,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        let silent = options.silent;
+        self.mutate_then(
+            || self.with_copy_state(options, || self.receive(id, data, remapped)),
+            |created| {
+                if *created && !silent {
+                    self.tell_created(id)?;
+                    self.queue_content(id, data)?;
+                }
+                Ok(())
+            },
+        )
     }
 
     /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the

@@ -151,17 +151,26 @@ impl Transaction<'_> {
         self.check_recorded(&object_type)?;
         let id = match id {
             None => self.free_id(object_type.storage_id, &object_type.name)?,
-            Some(id) if id.storage_id() != object_type.storage_id => {
-                return Err(Error::invalid_argument(format!(
-                    "object id {id} is not of type {:?}, whose storage id is {}",
-                    object_type.name, object_type.storage_id
-                )));
+            Some(id) => {
+                self.check_id_of(id, &object_type)?;
+                if self.exists(id)? {
+                    return Ok(None);
+                }
+                id
             }
-            Some(id) if self.exists(id)? => return Ok(None),
-            Some(id) => id,
         };
         self.create_new(id, data)?;
         Ok(Some(id))
+    }
+
+    pub(super) fn check_id_of(&self, id: ObjId, object_type: &ResolvedType) -> Result<()> {
+        if id.storage_id() == object_type.storage_id {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "object id {id} is not of type {:?}, whose storage id is {}",
+            object_type.name, object_type.storage_id
+        )))
     }
 
     /// The schema of that id: a recorded one, or the transaction's own, which may be the empty one.
@@ -177,7 +186,7 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
     }
 
-    fn check_recorded(&self, object_type: &Arc<ResolvedType>) -> Result<()> {
+    pub(super) fn check_recorded(&self, object_type: &Arc<ResolvedType>) -> Result<()> {
         let bundle = self.bundle();
         let known = bundle
             .schema(object_type.schema)

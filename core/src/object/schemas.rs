@@ -7,7 +7,7 @@ use permazen_kv::KvWrite;
 use super::{Result, Transaction};
 use crate::layout::TABLES_SPAN;
 use crate::schema::{
-    RecordedSchemas, SchemaBundle, SchemaId, SchemaModel, SchemaTables, add_schema, remove_schema,
+    RecordedSchemas, SchemaBundle, SchemaId, SchemaModel, SchemaTables, add_schemas, remove_schema,
 };
 
 impl Transaction<'_> {
@@ -18,7 +18,16 @@ impl Transaction<'_> {
     /// [`Error::Schema`](super::Error::Schema) if the model is empty or invalid, or contradicts a
     /// recorded storage id.
     pub fn add_schema(&self, model: &SchemaModel) -> Result<bool> {
-        self.change_schemas(|kv, bundle| add_schema(kv, &self.shared.state, bundle, model))
+        self.add_schemas(std::slice::from_ref(model))
+    }
+
+    /// Records further schemas, as [`Transaction::add_schema`] would one after the other. True if any
+    /// of them was not recorded before. Writes all recorded schemas anew, once.
+    ///
+    /// # Errors
+    /// As [`Transaction::add_schema`]; none is recorded then.
+    pub fn add_schemas(&self, models: &[SchemaModel]) -> Result<bool> {
+        self.change_schemas(|kv, bundle| add_schemas(kv, &self.shared.state, bundle, models))
     }
 
     /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False

@@ -38,7 +38,7 @@ pub use model::{
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
 pub use recorded::{RecordedSchema, RecordedSchemas};
 pub use recording::{
-    DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, open_schema,
+    DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, add_schemas, open_schema,
     read_schemas, remove_schema,
 };
 pub use resolved::{
@@ -47,4 +47,5 @@ pub use resolved::{
 };
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
+pub(crate) use xml::read_schema;
 pub use xml::{MAX_XML_BYTES, XmlForm};

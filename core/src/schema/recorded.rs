@@ -92,60 +92,30 @@ impl RecordedSchemas {
         self.storage_ids.get(&item).copied()
     }
 
-    /// The tables with a valid model added; `None` if that changes nothing.
+    /// The tables with valid models, given with their ids, added one after the other; `None` if that
+    /// changes nothing.
     ///
-    /// `reusable` are compressed documents to take over as they are if one is that of the model.
+    /// `reusable` are compressed documents to take over as they are if one is that of a model.
     ///
     /// # Errors
     /// [`SchemaError::StorageIdConflict`] if an explicit storage ID contradicts the tables.
-    pub(super) fn with_added(
+    pub(super) fn with_added<'m>(
         &self,
-        model: &SchemaModel,
-        id: SchemaId,
+        models: impl IntoIterator<Item = (&'m SchemaModel, SchemaId)>,
         reusable: &[Vec<u8>],
     ) -> Result<Option<SchemaTables>> {
-        let mut tables = SchemaTables::clone(&self.tables);
-        let mut changed = false;
-        if self.find(id).is_none() {
-            let index = tables.free_schema_index().ok_or_else(table_full)?;
-            tables.schemas.insert(index, compress(model, reusable));
-            changed = true;
+        let mut adding = Adding {
+            tables: SchemaTables::clone(&self.tables),
+            schemas: self.schemas.iter().map(|schema| schema.id).collect(),
+            storage_ids: self.storage_ids.clone(),
+            free_schema: 1,
+            free_storage_id: 1,
+            changed: false,
+        };
+        for (model, id) in models {
+            adding.add(model, id, reusable)?;
         }
-        let mut items: Vec<_> = model.items().map(|item| (item.schema_id(), item)).collect();
-        items.sort_by_key(|(_, item)| Reverse(item.storage_id()));
-        let mut ids = self.storage_ids.clone();
-        let mut free = 1;
-        for (schema_id, item) in items {
-            let wanted = item.storage_id();
-            let conflict = |wanted: StorageId, reason| {
-                Err(SchemaError::StorageIdConflict {
-                    item: item.to_string(),
-                    wanted: wanted.get(),
-                    reason,
-                })
-            };
-            let assigned = match (ids.get(&schema_id), wanted) {
-                (Some(&known), Some(wanted)) if known != wanted => {
-                    return conflict(wanted, format!("the database has {known} for it"));
-                }
-                (Some(_), _) => continue,
-                (None, Some(wanted)) => match tables.storage_ids.get(&wanted) {
-                    Some(taken) => {
-                        let owner = parse_storage_id_value(taken)
-                            .map_or_else(|_| "another item".to_owned(), |id| id.to_string());
-                        return conflict(wanted, format!("the database has it for {owner}"));
-                    }
-                    None => wanted,
-                },
-                (None, None) => free_storage_id(&tables, &mut free).ok_or_else(table_full)?,
-            };
-            let mut value = Vec::with_capacity(48);
-            string::write(&schema_id.to_string(), &mut value);
-            tables.storage_ids.insert(assigned, value);
-            ids.insert(schema_id, assigned);
-            changed = true;
-        }
-        Ok(changed.then_some(tables))
+        Ok(adding.changed.then_some(adding.tables))
     }
 
     /// The tables without the schemas of these indexes, and without the storage IDs only they use.
@@ -176,6 +146,88 @@ impl RecordedSchemas {
             }
         }
     }
+}
+
+/// Tables to which schemas are being added.
+struct Adding {
+    tables: SchemaTables,
+    schemas: HashSet<SchemaId>,
+    storage_ids: HashMap<SchemaId, StorageId>,
+    /// Below these all numbers are taken.
+    free_schema: u32,
+    free_storage_id: u32,
+    changed: bool,
+}
+
+impl Adding {
+    fn add(&mut self, model: &SchemaModel, id: SchemaId, reusable: &[Vec<u8>]) -> Result<()> {
+        if self.schemas.insert(id) {
+            let index = self.free_schema_index().ok_or_else(table_full)?;
+            self.tables.schemas.insert(index, compress(model, reusable));
+            self.changed = true;
+        }
+        let mut items: Vec<_> = model.items().map(|item| (item.schema_id(), item)).collect();
+        items.sort_by_key(|(_, item)| Reverse(item.storage_id()));
+        for (schema_id, item) in items {
+            let wanted = item.storage_id();
+            let conflict = |wanted: StorageId, reason| {
+                Err(SchemaError::StorageIdConflict {
+                    item: item.to_string(),
+                    wanted: wanted.get(),
+                    reason,
+                })
+            };
+            let assigned = match (self.storage_ids.get(&schema_id), wanted) {
+                (Some(&known), Some(wanted)) if known != wanted => {
+                    return conflict(wanted, format!("the database has {known} for it"));
+                }
+                (Some(_), _) => continue,
+                (None, Some(wanted)) => match self.tables.storage_ids.get(&wanted) {
+                    Some(taken) => {
+                        let owner = parse_storage_id_value(taken)
+                            .map_or_else(|_| "another item".to_owned(), |id| id.to_string());
+                        return conflict(wanted, format!("the database has it for {owner}"));
+                    }
+                    None => wanted,
+                },
+                (None, None) => self.free_storage_id().ok_or_else(table_full)?,
+            };
+            let mut value = Vec::with_capacity(48);
+            string::write(&schema_id.to_string(), &mut value);
+            self.tables.storage_ids.insert(assigned, value);
+            self.storage_ids.insert(schema_id, assigned);
+            self.changed = true;
+        }
+        Ok(())
+    }
+
+    /// The lowest schema index without entry.
+    fn free_schema_index(&mut self) -> Option<SchemaIndex> {
+        let taken = &self.tables.schemas;
+        lowest(&mut self.free_schema, SchemaIndex::new, |index| !taken.contains_key(index))
+    }
+
+    /// The lowest storage ID without entry.
+    fn free_storage_id(&mut self) -> Option<StorageId> {
+        let taken = &self.tables.storage_ids;
+        lowest(&mut self.free_storage_id, StorageId::new, |id| !taken.contains_key(id))
+    }
+}
+
+/// The first number from `next` on that is free; moves `next` past it.
+fn lowest<T>(
+    next: &mut u32,
+    make: impl Fn(u32) -> Option<T>,
+    is_free: impl Fn(&T) -> bool,
+) -> Option<T> {
+    while *next <= uint::MAX {
+        let number = make(*next);
+        *next += 1;
+        if let Some(number) = number.filter(&is_free) {
+            return Some(number);
+        }
+    }
+    None
 }
 
 fn decode_storage_ids(tables: &SchemaTables) -> Result<HashMap<SchemaId, StorageId>> {
@@ -261,18 +313,6 @@ fn compress(model: &SchemaModel, reusable: &[Vec<u8>]) -> Vec<u8> {
         })
         .cloned()
         .unwrap_or_else(|| deflate(&xml))
-}
-
-/// The lowest storage ID from `free` on that is not taken; moves `free` past it.
-fn free_storage_id(tables: &SchemaTables, free: &mut u32) -> Option<StorageId> {
-    while *free <= uint::MAX {
-        let id = StorageId::new(*free)?;
-        *free += 1;
-        if !tables.storage_ids.contains_key(&id) {
-            return Some(id);
-        }
-    }
-    None
 }
 
 fn table_full() -> SchemaError {

@@ -248,7 +248,7 @@ fn record(
     if config.model.is_empty() {
         return Ok(recorded);
     }
-    match recorded.with_added(&config.model, config.id, &reusable)? {
+    match recorded.with_added([(&*config.model, config.id)], &reusable)? {
         None => Ok(recorded),
         Some(_) if !config.allow_new => Err(SchemaError::NotAllowed { schema_id: config.id }),
         Some(tables) => RecordedSchemas::decode(tables),
@@ -313,23 +313,39 @@ fn is_user_meta_data(key: &[u8]) -> bool {
     key.starts_with(&[META_DATA, USER_META_DATA])
 }
 
-/// Records a schema inside a transaction, whether or not new schemas are allowed. Returns the new
-/// bundle, or `None` if it was recorded before.
+/// Records one schema inside a transaction, as [`add_schemas`].
 ///
 /// # Errors
-/// [`SchemaError::Empty`], [`SchemaError::Invalid`], [`SchemaError::StorageIdConflict`]; nothing
-/// was written then.
+/// As [`add_schemas`].
 pub fn add_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
     bundle: &SchemaBundle,
     model: &SchemaModel,
 ) -> Result<Option<Arc<SchemaBundle>>> {
-    model.validate()?;
-    if model.is_empty() {
-        return Err(SchemaError::Empty);
+    add_schemas(kv, state, bundle, std::slice::from_ref(model))
+}
+
+/// Records schemas inside a transaction, one after the other, whether or not new schemas are
+/// allowed. Returns the new bundle, or `None` if all were recorded before.
+///
+/// # Errors
+/// [`SchemaError::Empty`], [`SchemaError::Invalid`], [`SchemaError::StorageIdConflict`]; nothing
+/// was written then.
+pub fn add_schemas(
+    kv: &mut dyn KvWrite,
+    state: &DatabaseState,
+    bundle: &SchemaBundle,
+    models: &[SchemaModel],
+) -> Result<Option<Arc<SchemaBundle>>> {
+    for model in models {
+        model.validate()?;
+        if model.is_empty() {
+            return Err(SchemaError::Empty);
+        }
     }
-    let Some(tables) = bundle.recorded().with_added(model, model.schema_id(), &[])? else {
+    let models = models.iter().map(|model| (model, model.schema_id()));
+    let Some(tables) = bundle.recorded().with_added(models, &[])? else {
         return Ok(None);
     };
     let bundle = state.resolve(RecordedSchemas::decode(tables)?)?;

@@ -113,15 +113,6 @@ impl SchemaTables {
         };
         Ok(())
     }
-
-    /// The lowest schema index without entry.
-    pub(super) fn free_schema_index(&self) -> Option<SchemaIndex> {
-        (1..=uint::MAX)
-            .filter_map(SchemaIndex::new)
-            .zip(self.schemas.keys().map(Some).chain(std::iter::repeat(None)))
-            .find(|(index, taken)| Some(index) != *taken)
-            .map(|(index, _)| index)
-    }
 }
 
 /// The stored format version and everything from there to the object schema index.

@@ -114,6 +114,18 @@ impl<R: Read> Parser<R> {
         self.advance(Some(text)).and_then(own)
     }
 
+    /// Reads up to the end of the element whose start tag was read last.
+    pub(crate) fn skip_element(&mut self) -> Result<()> {
+        let mut open = 1_usize;
+        while open > 0 {
+            match self.next_tag()? {
+                Tag::Start(_) => open += 1,
+                Tag::End => open -= 1,
+            }
+        }
+        Ok(())
+    }
+
     fn advance(&mut self, mut text: Option<&mut String>) -> Result<Tag> {
         loop {
             let at = self.reader.get_ref().position();

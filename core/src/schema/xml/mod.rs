@@ -3,6 +3,7 @@
 mod read;
 mod write;
 
+pub(crate) use read::read_schema;
 pub use write::XmlForm;
 
 /// The longest schema document that is read, in bytes.

@@ -60,7 +60,7 @@ fn read_document<R: Read>(parser: &mut Parser<R>) -> Result<SchemaModel> {
 }
 
 /// Reads a schema whose start tag was read, up to its end tag.
-fn read_schema<R: Read>(parser: &mut Parser<R>, start: &Start) -> Result<SchemaModel> {
+pub(crate) fn read_schema<R: Read>(parser: &mut Parser<R>, start: &Start) -> Result<SchemaModel> {
     Reader { xml: parser }.schema(start)
 }
 

@@ -31,18 +31,16 @@ impl SchemaModel {
     pub fn to_xml(&self, form: XmlForm) -> String {
         let mut out = Writer { out: String::with_capacity(1024), form, depth: 0 };
         out.out.push_str(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
-        if form.pretty {
-            out.out.push('\n');
-        }
-        out.out.push_str("<Schema>");
-        out.comment(|| self.schema_id());
-        out.depth += 1;
-        for object_type in self.object_types() {
-            out.object_type(object_type);
-        }
-        out.depth -= 1;
-        out.close("Schema");
+        out.schema(self);
         out.out.push('\n');
+        out.out
+    }
+
+    /// The element of this schema inside of a document, so many levels deep, after a new line in the
+    /// pretty form.
+    pub(crate) fn to_xml_element(&self, form: XmlForm, depth: usize) -> String {
+        let mut out = Writer { out: String::with_capacity(1024), form, depth };
+        out.schema(self);
         out.out
     }
 }
@@ -54,6 +52,18 @@ struct Writer {
 }
 
 impl Writer {
+    fn schema(&mut self, schema: &SchemaModel) {
+        self.open("Schema");
+        self.out.push('>');
+        self.comment(|| schema.schema_id());
+        self.depth += 1;
+        for object_type in schema.object_types() {
+            self.object_type(object_type);
+        }
+        self.depth -= 1;
+        self.close("Schema");
+    }
+
     /// Starts a new line in the pretty form.
     fn line(&mut self) {
         if self.form.pretty {

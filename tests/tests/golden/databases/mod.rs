@@ -3,6 +3,7 @@
 mod answers;
 mod evolution;
 mod forms;
+mod object_xml;
 mod objects;
 mod pairs;
 mod queries;
@@ -33,9 +34,11 @@ pub fn run(dir: &Path, report: &mut Report) {
             pairs::check(&group, &folder, &form, &answers, report);
             schemas::check(&group, &folder, &form, report);
             objects::check(&group, &form, &answers, report);
+            object_xml::check(&group, &folder, &form, &answers, report);
             queries::check(&group, &form, &answers, report);
             pairs::unchanged(&group, &form, &answers, report);
         }
+        object_xml::check_read(&group, &folder, &answers, report);
         scripts::check(&group, &folder, report);
         evolution::check(&group, &folder, report);
     }

@@ -4,6 +4,7 @@ mod bundles;
 mod encodings;
 mod names;
 mod numbers;
+mod object_xml;
 mod schemas;
 mod xml_kv;
 

@@ -1,30 +1,30 @@
-//! `xml-kv.json`: pairs as XML.
+//! `xml-kv.json`: pairs as XML, and objects as XML.
 
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions, xml};
 use permazen_tests::hex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value as Json;
 
-use crate::report::{Outcome, Report, fail, same, same_text, skip};
+use super::object_xml;
+use crate::report::{Outcome, Report, fail, same, same_text};
 
-const GROUP: &str = "vectors/xml-kv.json";
+pub const GROUP: &str = "vectors/xml-kv.json";
 
-type Pairs = Vec<(String, String)>;
+/// Keys and values in hex.
+pub type Pairs = Vec<(String, String)>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     raw: Vec<Document>,
     raw_written: Vec<Written>,
-    /// Schemas of the rows about object XML.
-    #[serde(default, rename = "schemas")]
-    _schemas: IgnoredAny,
     #[serde(default)]
-    objects: Vec<Json>,
+    schemas: object_xml::Schemas,
     #[serde(default)]
-    objects_written: Vec<Json>,
+    objects: Vec<object_xml::Document>,
+    #[serde(default)]
+    objects_written: Vec<object_xml::Written>,
 }
 
 /// A document to read.
@@ -68,16 +68,11 @@ pub fn run(content: &str, report: &mut Report) {
     for (index, row) in file.raw_written.iter().enumerate() {
         report.case(GROUP, &format!("raw_written {index}"), || written(row));
     }
-    for (rows, what) in [(&file.objects, "objects"), (&file.objects_written, "objects_written")] {
-        if !rows.is_empty() {
-            report.case(GROUP, &format!("{what}, {} rows", rows.len()), || {
-                Err(skip("there is no reader and writer of object XML"))
-            });
-        }
-    }
+    object_xml::run(&file.schemas, &file.objects, &file.objects_written, report);
 }
 
-fn bytes(text: &str) -> Outcome<Vec<u8>> {
+/// The bytes a text gives in hex.
+pub fn bytes(text: &str) -> Outcome<Vec<u8>> {
     hex::decode(text).ok_or_else(|| fail(format!("{text} is no hex")))
 }
 
@@ -117,7 +112,8 @@ fn written(row: &Written) -> Outcome {
     Ok(())
 }
 
-fn stored(store: &dyn KvRead) -> Outcome<Pairs> {
+/// All pairs of a store.
+pub fn stored(store: &dyn KvRead) -> Outcome<Pairs> {
     let mut pairs = Vec::new();
     for pair in store.scan(KeySpan::FULL, Direction::Forward)? {
         let (key, value) = pair?;

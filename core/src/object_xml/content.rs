@@ -1,0 +1,237 @@
+//! Reading the fields of one object (tools §4.4).
+
+use std::io::Read;
+
+use super::error::ObjectXmlError;
+use super::generated;
+use super::read::{Import, Stop};
+use crate::encoding::{EncodingError, Value};
+use crate::id::StorageId;
+use crate::object::{MAX_LIST_LEN, ObjectBuilder};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
+use crate::xml::{Start, Tag};
+
+type Step<T> = Result<T, Stop>;
+
+/// Reads fields up to the end tag of their object.
+pub(super) fn read_content<R: Read>(
+    import: &mut Import<'_, '_, R>,
+    object: &mut ObjectBuilder,
+    schema: SchemaId,
+) -> Step<()> {
+    let mut content = Content { import, object, lengths: Vec::new(), text: String::new() };
+    while let Some(start) = content.import.next_start()? {
+        content.field(&start, schema)?;
+    }
+    Ok(())
+}
+
+struct Content<'c, 'a, 'db, R: Read> {
+    import: &'c mut Import<'a, 'db, R>,
+    object: &'c mut ObjectBuilder,
+    /// The lengths of the lists read so far: a list may be given in several parts.
+    lengths: Vec<(StorageId, u32)>,
+    /// The text of the value read last.
+    text: String,
+}
+
+impl<R: Read> Content<'_, '_, '_, R> {
+    fn field(&mut self, start: &Start, schema: SchemaId) -> Step<()> {
+        let name = match start.attribute("name") {
+            Some(name) if start.name != "field" && start.name != name => {
+                return Err(format!(
+                    "element <{}> does not match field name {name:?} (should be <{name}> or <field>)",
+                    start.name
+                )
+                .into());
+            }
+            Some(name) => name,
+            None => &start.name,
+        };
+        let object_type = self.object.object_type();
+        let Some(field) = object_type.field(name).cloned() else {
+            return Err(format!(
+                "unknown field {name:?} in object type {:?} in schema {schema}",
+                &*object_type.name
+            )
+            .into());
+        };
+        match &field.kind {
+            ResolvedKind::Simple(_) => {
+                let value = self.value(start, &field)?;
+                self.object.write_simple(&field, as_given(&value))?;
+            }
+            ResolvedKind::Counter => {
+                let at = self.import.xml.tag_at();
+                self.read_text(&field.name)?;
+                let value = self.text.parse().map_err(|error| {
+                    let message =
+                        format!("invalid counter value for field {:?}: {error}", &*field.name);
+                    ObjectXmlError::document(at, message)
+                })?;
+                self.object.write_counter(&field, value);
+            }
+            ResolvedKind::Set { element } => {
+                while let Some(value) = self.element(element)? {
+                    self.object.write_set_element(&field, as_given(&value))?;
+                }
+            }
+            ResolvedKind::List { element } => {
+                while let Some(value) = self.element(element)? {
+                    let position = self.next_position(&field)?;
+                    self.object.write_list_element(&field, position, as_given(&value))?;
+                }
+            }
+            ResolvedKind::Map { key: keys, value: values } => {
+                while let Some((key, value)) = self.entry(keys, values)? {
+                    self.object.write_map_entry(&field, as_given(&key), as_given(&value))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an element of a set or list; `None` at the end of the collection.
+    fn element(&mut self, part: &ResolvedField) -> Step<Option<Vec<u8>>> {
+        match self.import.next_start()? {
+            None => Ok(None),
+            Some(start) if start.name == "element" => self.value(&start, part).map(Some),
+            Some(start) => Err(format!(
+                "invalid field element; expected <element> but found opening <{}>",
+                start.name
+            )
+            .into()),
+        }
+    }
+
+    fn next_position(&mut self, list: &ResolvedField) -> Step<u32> {
+        let known = self.lengths.iter_mut().find(|(field, _)| *field == list.storage_id);
+        let length = match known {
+            Some((_, length)) => length,
+            None => {
+                self.lengths.push((list.storage_id, 0));
+                match self.lengths.last_mut() {
+                    Some((_, length)) => length,
+                    None => return Ok(0),
+                }
+            }
+        };
+        if *length == MAX_LIST_LEN {
+            let name = &*list.name;
+            return Err(format!("list {name:?} has more than {MAX_LIST_LEN} elements").into());
+        }
+        *length += 1;
+        Ok(*length - 1)
+    }
+
+    /// Reads an entry of a map; `None` at the end of the map.
+    fn entry(
+        &mut self,
+        keys: &ResolvedField,
+        values: &ResolvedField,
+    ) -> Step<Option<(Vec<u8>, Vec<u8>)>> {
+        let Some(start) = self.import.next_start()? else { return Ok(None) };
+        if start.name != "entry" {
+            return Err(format!(
+                "invalid map field entry; expected <entry> but found opening <{}>",
+                start.name
+            )
+            .into());
+        }
+        let key = self.part("key", keys)?;
+        let value = self.part("value", values)?;
+        match self.import.next_start()? {
+            None => Ok(Some((key, value))),
+            Some(more) => Err(format!(
+                "invalid map field entry; expected closing <entry> but found opening <{}>",
+                more.name
+            )
+            .into()),
+        }
+    }
+
+    /// Reads the key or the value of a map entry.
+    fn part(&mut self, name: &str, part: &ResolvedField) -> Step<Vec<u8>> {
+        match self.import.next_start()? {
+            Some(start) if start.name == name => self.value(&start, part),
+            _ => Err(format!("invalid map entry {name}; expected <{name}>").into()),
+        }
+    }
+
+    /// Reads a simple value up to its end tag, and encodes it.
+    fn value(&mut self, start: &Start, field: &ResolvedField) -> Step<Vec<u8>> {
+        let at = self.import.xml.tag_at();
+        let Some(simple) = field.simple() else {
+            return Err(format!("field {:?} is of no simple kind", &*field.full_name).into());
+        };
+        let is_null = match start.attribute("null") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => {
+                return Err(format!(
+                    "invalid value {other:?} for \"null\" attribute: value must be \"true\" or \
+                     \"false\""
+                )
+                .into());
+            }
+        };
+        self.read_text(&field.full_name)?;
+        let value = if is_null {
+            if !self.text.is_empty() {
+                let message = "text content not allowed for values with null=\"true\"";
+                return Err(ObjectXmlError::document(at, message).into());
+            }
+            Ok(Value::Null)
+        } else if simple.reference.is_some()
+            && let Some((type_name, suffix)) = generated::parse(&self.text)
+        {
+            let Import { tx, ids, .. } = &mut *self.import;
+            if tx.bundle().type_storage_id(type_name).is_none() {
+                let message = format!(
+                    "invalid object type {type_name:?}: no object type {type_name:?} exists"
+                );
+                return Err(ObjectXmlError::document(at, message).into());
+            }
+            Ok(Value::Ref(ids.get_or_make(tx, type_name, suffix)?))
+        } else {
+            simple.encoding.from_text(&self.text)
+        };
+        let encoded = value.and_then(|value| simple.encoding.encode_all(&value));
+        encoded.map_err(|source| {
+            let text = if is_null { "null".to_owned() } else { quoted(&self.text) };
+            let (line, column) = at;
+            let field = field.full_name.to_string();
+            ObjectXmlError::Value { line, column, field, text, source }.into()
+        })
+    }
+
+    /// Reads text up to the end tag of its element.
+    fn read_text(&mut self, field: &str) -> Step<()> {
+        self.text.clear();
+        match self.import.xml.next_own_tag_with(&mut self.text)? {
+            Tag::End => Ok(()),
+            Tag::Start(child) => Err(format!(
+                "invalid value for field {field:?}: found <{}> where text is expected",
+                child.name
+            )
+            .into()),
+        }
+    }
+}
+
+/// Appends a value that is encoded already.
+fn as_given(bytes: &[u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError> {
+    |out| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A text in quotes, shortened if it is long.
+fn quoted(text: &str) -> String {
+    const SHOWN: usize = 64;
+    match text.char_indices().nth(SHOWN) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+    }
+}

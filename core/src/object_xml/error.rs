@@ -1,0 +1,132 @@
+//! What can go wrong with object XML.
+
+use crate::encoding::EncodingError;
+use crate::id::ObjId;
+use crate::object::{self, MissingTargets};
+use crate::schema::SchemaError;
+use crate::xml::{Fault, Position};
+
+/// Why objects could not be written as XML or read from it. Lines and columns (in characters) start
+/// with 1 and say where the tag or text at fault begins.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectXmlError {
+    /// The document is not well-formed, or not one of objects.
+    #[error("object XML, line {line}, column {column}: {message}")]
+    Document {
+        /// Line.
+        line: u64,
+        /// Column.
+        column: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// A text, or null, is no value of its field.
+    #[error(
+        "object XML, line {line}, column {column}: invalid value {text} for field {field:?}: {source}"
+    )]
+    Value {
+        /// Line.
+        line: u64,
+        /// Column.
+        column: u64,
+        /// The full name of the field.
+        field: String,
+        /// The text in quotes, perhaps shortened, or `null`.
+        text: String,
+        /// What is wrong with it.
+        source: EncodingError,
+    },
+    /// A schema of the document is invalid, or contradicts the database.
+    #[error("object XML, line {line}, column {column}: {source}")]
+    Schema {
+        /// Line.
+        line: u64,
+        /// Column.
+        column: u64,
+        /// What is wrong with it.
+        source: SchemaError,
+    },
+    /// An object cannot be put into the database.
+    #[error("object XML, line {line}, column {column}: object {id}: {source}")]
+    Object {
+        /// Line.
+        line: u64,
+        /// Column.
+        column: u64,
+        /// The object.
+        id: ObjId,
+        /// Why not.
+        source: object::Error,
+    },
+    /// References to objects that are neither in the document nor in the database.
+    #[error(
+        "{} unresolved reference(s) remain{}: add the objects, or allow unresolved references",
+        .targets.len(), First(.targets)
+    )]
+    Unresolved {
+        /// The missing objects, each with the full name of a field that refers to it.
+        targets: MissingTargets,
+    },
+    /// A value whose text form has a character that XML documents cannot contain. The built-in
+    /// encodings have none.
+    #[error(
+        "object {id}, field {field:?}: text contains invalid XML character {character:#x} at offset \
+         {offset}"
+    )]
+    Character {
+        /// The object.
+        id: ObjId,
+        /// The full name of the field.
+        field: String,
+        /// The code point.
+        character: u32,
+        /// How many characters stand before it.
+        offset: usize,
+    },
+    /// The document could not be read or written.
+    #[error("object XML could not be transferred: {0}")]
+    Io(#[from] std::io::Error),
+    /// The transaction refused what the document has no part in.
+    #[error(transparent)]
+    Transaction(#[from] object::Error),
+}
+
+pub(super) type Result<T> = std::result::Result<T, ObjectXmlError>;
+
+impl ObjectXmlError {
+    /// Whether running the whole transaction again may succeed.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            ObjectXmlError::Schema { source, .. } => source.is_retryable(),
+            ObjectXmlError::Object { source, .. } => source.is_retryable(),
+            ObjectXmlError::Transaction(error) => error.is_retryable(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn document((line, column): Position, message: impl Into<String>) -> Self {
+        ObjectXmlError::Document { line, column, message: message.into() }
+    }
+
+    /// The fault of a document whose last tag began there.
+    pub(super) fn from_fault(fault: Fault, tag_at: Position) -> Self {
+        match fault {
+            Fault::Document { at, message } => Self::document(at.unwrap_or(tag_at), message),
+            Fault::Io(error) => ObjectXmlError::Io(error),
+        }
+    }
+}
+
+struct First<'a>(&'a MissingTargets);
+
+impl std::fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.first_key_value() {
+            Some((target, field)) => {
+                write!(f, ", one to object {target} in field {:?}", &**field)
+            }
+            None => Ok(()),
+        }
+    }
+}

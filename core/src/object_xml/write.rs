@@ -1,0 +1,337 @@
+//! Writing objects as XML (tools §4.2, §4.3).
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use permazen_kv::Hex;
+
+use super::error::{ObjectXmlError, Result};
+use super::names::is_element_name;
+use super::output::{Output, find_invalid};
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::object::{self, Migrate, ObjectData, Transaction};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaError, SchemaId, SchemaModel, XmlForm};
+
+/// How objects are written as XML.
+///
+/// By default: all schemas and all objects, without storage ids, elements named like types and fields,
+/// indented, without fields that have their default values.
+#[derive(Debug, Clone)]
+pub struct ObjectXmlWriter {
+    names_as_elements: bool,
+    storage_ids: bool,
+    indented: bool,
+    omit_defaults: bool,
+    truncation: Option<usize>,
+    schemas: Schemas,
+}
+
+#[derive(Debug, Clone)]
+enum Schemas {
+    All,
+    These(Vec<SchemaId>),
+}
+
+impl Default for ObjectXmlWriter {
+    fn default() -> Self {
+        ObjectXmlWriter {
+            names_as_elements: true,
+            storage_ids: false,
+            indented: true,
+            omit_defaults: true,
+            truncation: None,
+            schemas: Schemas::All,
+        }
+    }
+}
+
+impl ObjectXmlWriter {
+    /// The default way.
+    pub fn new() -> Self {
+        ObjectXmlWriter::default()
+    }
+
+    /// Writes `<object type="…">` and `<field name="…">` instead of elements that have the names of
+    /// types and fields. Names that XML cannot have are written so in any case.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        self.names_as_elements = false;
+        self
+    }
+
+    /// Writes storage ids in schemas and real object ids. The document then reproduces each pair when
+    /// it is read into an empty store or the same database, and fits into no other.
+    ///
+    /// Otherwise objects are called `generated:TYPE:ID`. References to objects that do not exist are
+    /// written as raw ids in any case.
+    #[must_use]
+    pub fn with_storage_ids(mut self) -> Self {
+        self.storage_ids = true;
+        self
+    }
+
+    /// Writes everything in one line, and no schema ids as comments.
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        self.indented = false;
+        self
+    }
+
+    /// Also writes fields that have their default values, counters that are 0, and empty collections.
+    #[must_use]
+    pub fn with_defaults(mut self) -> Self {
+        self.omit_defaults = false;
+        self
+    }
+
+    /// Cuts the text of simple values after so many characters, leaving `...[truncated]`; with 0, values
+    /// other than null become empty tags. For people: such a document cannot be read back.
+    #[must_use]
+    pub fn truncated(mut self, characters: usize) -> Self {
+        self.truncation = Some(characters);
+        self
+    }
+
+    /// Writes these recorded schemas, in this order, instead of all by ascending index. None of them
+    /// is needed where they are recorded already.
+    #[must_use]
+    pub fn schemas(mut self, schemas: impl IntoIterator<Item = SchemaId>) -> Self {
+        self.schemas = Schemas::These(schemas.into_iter().collect());
+        self
+    }
+
+    /// Writes all objects by ascending id; returns their number. Nothing is migrated.
+    ///
+    /// Costs one [`load`](Transaction::load) for each object, and without storage ids at most one get
+    /// for each reference. The output is buffered here and flushed at the end.
+    ///
+    /// # Errors
+    /// Those of the transaction and of writing to `out`; [`SchemaError::UnknownSchema`] for a schema
+    /// that is not recorded; [`ObjectXmlError::Character`].
+    pub fn write(&self, tx: &Transaction<'_>, out: impl Write) -> Result<u64> {
+        self.write_objects(tx, tx.all_objects()?.iter(), out)
+    }
+
+    /// As [`write`](ObjectXmlWriter::write), with these objects in this order, or none.
+    ///
+    /// ```
+    /// # fn export(tx: &permazen::object::Transaction<'_>) -> Result<(), permazen::object_xml::ObjectXmlError> {
+    /// use permazen::object_xml::ObjectXmlWriter;
+    /// let people = tx.objects("Person")?;
+    /// ObjectXmlWriter::new().write_objects(tx, &people, std::io::stdout())?;
+    /// ObjectXmlWriter::new().write_objects(tx, [], std::io::stdout())?; // schemas only
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`write`](ObjectXmlWriter::write), and [`object::Error::DeletedObject`].
+    pub fn write_objects(
+        &self,
+        tx: &Transaction<'_>,
+        objects: impl IntoIterator<Item = object::Result<ObjId>>,
+        out: impl Write,
+    ) -> Result<u64> {
+        let schemas = self.models(tx)?;
+        let out = Output::new(out, self.indented)?;
+        let schema = tx.schema();
+        let schema = (!schema.index.is_empty_schema()).then_some(schema.id);
+        let mut export = Export { options: self, tx, out, schema };
+        export.out.start("database", &[])?;
+        export.out.start("schemas", &[])?;
+        let form = XmlForm { storage_ids: self.storage_ids, pretty: self.indented };
+        for model in schemas {
+            export.out.element(|depth| model.to_xml_element(form, depth))?;
+        }
+        export.out.end("schemas")?;
+        match schema {
+            Some(id) => export.out.start("objects", &[("schema", &id.to_string())])?,
+            None => export.out.start("objects", &[])?,
+        }
+        let mut count = 0;
+        for id in objects {
+            export.object(id?)?;
+            count += 1;
+        }
+        export.out.end("objects")?;
+        export.out.end("database")?;
+        export.out.finish()?;
+        Ok(count)
+    }
+
+    fn models(&self, tx: &Transaction<'_>) -> Result<Vec<SchemaModel>> {
+        let bundle = tx.bundle();
+        let recorded = bundle.recorded();
+        match &self.schemas {
+            Schemas::All => {
+                Ok(recorded.schemas().iter().map(|s| s.model_with_storage_ids()).collect())
+            }
+            Schemas::These(ids) => ids
+                .iter()
+                .map(|&id| {
+                    let schema = recorded
+                        .find(id)
+                        .ok_or_else(|| SchemaError::UnknownSchema(id.to_string()))
+                        .map_err(object::Error::from)?;
+                    Ok(schema.model_with_storage_ids())
+                })
+                .collect(),
+        }
+    }
+}
+
+/// One document being written.
+struct Export<'a, 'db, W: Write> {
+    options: &'a ObjectXmlWriter,
+    tx: &'a Transaction<'db>,
+    out: Output<W>,
+    /// The schema of objects that name none.
+    schema: Option<SchemaId>,
+}
+
+/// The element of an object or field.
+struct Element<'n> {
+    tag: &'n str,
+    /// What names it, if the tag does not.
+    name: Option<&'n str>,
+}
+
+impl<W: Write> Export<'_, '_, W> {
+    fn element<'n>(&self, generic: &'n str, name: &'n str) -> Element<'n> {
+        if self.options.names_as_elements && is_element_name(name) {
+            Element { tag: name, name: None }
+        } else {
+            Element { tag: generic, name: Some(name) }
+        }
+    }
+
+    fn object(&mut self, id: ObjId) -> Result<()> {
+        let data = self.tx.load(id, Migrate::No)?;
+        let object_type = data.object_type();
+        let mut fields = Vec::with_capacity(object_type.fields.len());
+        for field in &object_type.fields {
+            if !self.options.omit_defaults || !is_default(&data, field)? {
+                fields.push(field);
+            }
+        }
+        let element = self.element("object", &object_type.name);
+        let id_text = if self.options.storage_ids {
+            id.to_string()
+        } else {
+            format!("generated:{}:{id}", object_type.name)
+        };
+        let schema = self.tx.object_schema(id)?.id;
+        let schema = (Some(schema) != self.schema).then(|| schema.to_string());
+        let attributes: Vec<_> = element
+            .name
+            .map(|name| ("type", name))
+            .into_iter()
+            .chain([("id", id_text.as_str())])
+            .chain(schema.as_deref().map(|schema| ("schema", schema)))
+            .collect();
+        if fields.is_empty() {
+            return Ok(self.out.empty(element.tag, &attributes)?);
+        }
+        self.out.start(element.tag, &attributes)?;
+        for field in fields {
+            self.field(id, &data, field)?;
+        }
+        Ok(self.out.end(element.tag)?)
+    }
+
+    fn field(&mut self, id: ObjId, data: &ObjectData, field: &ResolvedField) -> Result<()> {
+        let element = self.element("field", &field.name);
+        let name: Vec<_> = element.name.map(|name| ("name", name)).into_iter().collect();
+        let tag = element.tag;
+        if let ResolvedKind::Simple(_) = &field.kind {
+            return self.value(id, tag, &name, field, data.simple(field));
+        }
+        self.out.start(tag, &name)?;
+        match &field.kind {
+            ResolvedKind::Simple(_) => {}
+            ResolvedKind::Counter => self.out.text(&data.counter(field)?.to_string())?,
+            ResolvedKind::Set { element } => {
+                for (value, _) in data.pairs(field) {
+                    self.value(id, "element", &[], element, value)?;
+                }
+            }
+            ResolvedKind::List { element } => {
+                for (_, value) in data.pairs(field) {
+                    self.value(id, "element", &[], element, value)?;
+                }
+            }
+            ResolvedKind::Map { key: keys, value: values } => {
+                for (key, value) in data.pairs(field) {
+                    self.out.start("entry", &[])?;
+                    self.value(id, "key", &[], keys, key)?;
+                    self.value(id, "value", &[], values, value)?;
+                    self.out.end("entry")?;
+                }
+            }
+        }
+        Ok(self.out.end(tag)?)
+    }
+
+    /// An element with a simple value.
+    fn value(
+        &mut self,
+        id: ObjId,
+        tag: &str,
+        name: &[(&str, &str)],
+        field: &ResolvedField,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let Some(text) = self.text(id, field, bytes)? else {
+            let attributes = [name, &[("null", "true")]].concat();
+            return Ok(self.out.empty(tag, &attributes)?);
+        };
+        let text = match self.options.truncation {
+            Some(0) => return Ok(self.out.empty(tag, name)?),
+            Some(limit) => match text.char_indices().nth(limit) {
+                Some((end, _)) => {
+                    let kept = text.get(..end).unwrap_or_default();
+                    Cow::Owned(format!("{kept}...[truncated]"))
+                }
+                None => Cow::Borrowed(&*text),
+            },
+            None => Cow::Borrowed(&*text),
+        };
+        if let Some((offset, character)) = find_invalid(&text) {
+            let field = field.full_name.to_string();
+            let character = character.into();
+            return Err(ObjectXmlError::Character { id, field, character, offset });
+        }
+        self.out.start(tag, name)?;
+        self.out.text(&text)?;
+        Ok(self.out.end(tag)?)
+    }
+
+    /// The text of an encoded value; `None` for null.
+    fn text(&self, id: ObjId, field: &ResolvedField, bytes: &[u8]) -> Result<Option<String>> {
+        let damaged = |reason: &dyn std::fmt::Display| {
+            object::Error::inconsistent(format!(
+                "field {} of object {id}: value {}: {reason}",
+                field.full_name,
+                Hex(bytes)
+            ))
+        };
+        let simple = field.simple().ok_or_else(|| damaged(&"the field is of no simple kind"))?;
+        let value = simple.encoding.decode_all(bytes).map_err(|reason| damaged(&reason))?;
+        match value {
+            Value::Null => Ok(None),
+            Value::Ref(target) if !self.options.storage_ids && self.tx.exists(target)? => {
+                let type_name = self.tx.type_name(target.storage_id())?;
+                Ok(Some(format!("generated:{type_name}:{target}")))
+            }
+            value => Ok(Some(simple.encoding.to_text(&value).map_err(|reason| damaged(&reason))?)),
+        }
+    }
+}
+
+fn is_default(data: &ObjectData, field: &ResolvedField) -> Result<bool> {
+    Ok(match &field.kind {
+        ResolvedKind::Simple(simple) => *data.simple(field) == *simple.default,
+        ResolvedKind::Counter => data.counter(field)? == 0,
+        _ => data.pairs(field).len() == 0,
+    })
+}

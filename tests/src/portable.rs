@@ -1,0 +1,54 @@
+//! Object XML without storage ids: how Java writes references in it, and how they should be.
+
+use std::str::FromStr;
+
+use permazen::ObjId;
+use permazen::object_xml::GeneratedIds;
+
+/// What stands before the type in the portable name of an object.
+const PREFIX: &str = "generated:";
+
+/// The parts `TYPE` and `ID` of `generated:TYPE:ID` at the start of `text`.
+fn name_at(text: &str) -> Option<(&str, &str)> {
+    let (type_name, rest) = text.strip_prefix(PREFIX)?.split_once(':')?;
+    let id = rest.get(..2 * ObjId::LEN)?;
+    ObjId::from_str(id).ok()?;
+    Some((type_name, id))
+}
+
+/// The document as Java writes it: references, other than the ids of objects, are raw ids (weakness
+/// XD4). Also the number of references that were portable.
+pub fn with_raw_references(document: &str) -> (String, usize) {
+    let mut raw = String::with_capacity(document.len());
+    let (mut rest, mut count) = (document, 0);
+    while let Some(at) = rest.find(PREFIX) {
+        let (before, found) = rest.split_at(at);
+        raw.push_str(before);
+        let after = &found[PREFIX.len()..];
+        rest = match name_at(found) {
+            Some((type_name, _)) if before.ends_with('>') => {
+                count += 1;
+                &after[type_name.len() + 1..]
+            }
+            _ => {
+                raw.push_str(PREFIX);
+                after
+            }
+        };
+    }
+    raw.push_str(rest);
+    (raw, count)
+}
+
+/// Says of every `generated:TYPE:ID` in the document that it is the object with that id.
+pub fn original_ids(document: &str) -> GeneratedIds {
+    let mut ids = GeneratedIds::new();
+    for (at, _) in document.match_indices(PREFIX) {
+        if let Some((type_name, id)) = name_at(&document[at..])
+            && let Ok(object) = id.parse()
+        {
+            ids.insert(type_name, id, object);
+        }
+    }
+    ids
+}
