@@ -244,7 +244,7 @@ impl<W: Write> Export<'_, '_, W> {
         let name: Vec<_> = element.name.map(|name| ("name", name)).into_iter().collect();
         let tag = element.tag;
         if let ResolvedKind::Simple(_) = &field.kind {
-            return self.value(id, tag, &name, field, data.simple(field));
+            return self.value(id, tag, &name, field, data.simple(field)?);
         }
         self.out.start(tag, &name)?;
         match &field.kind {
@@ -330,7 +330,9 @@ impl<W: Write> Export<'_, '_, W> {
 
 fn is_default(data: &ObjectData, field: &ResolvedField) -> Result<bool> {
     Ok(match &field.kind {
-        ResolvedKind::Simple(simple) => *data.simple(field) == *simple.default,
+        ResolvedKind::Simple(simple) => {
+            data.stored(field).is_none_or(|value| Some(value) == simple.default.as_deref())
+        }
         ResolvedKind::Counter => data.counter(field)? == 0,
         _ => data.pairs(field).len() == 0,
     })
