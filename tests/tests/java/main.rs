@@ -104,7 +104,12 @@ fn run() -> Outcome {
     for seed in seeds {
         let mut author = Invention::new(&values, mixed(seed), steps);
         let (history, outcome) = play(&mut java, &values, &mut counts, &mut author);
-        let Err(Stop::Fail(first) | Stop::Skip(first)) = outcome else { continue };
+        let Err(Stop::Fail(first) | Stop::Skip(first)) = outcome else {
+            if counts.histories.is_multiple_of(100) {
+                println!("{} histories, equal so far", counts.histories);
+            }
+            continue;
+        };
         println!("PERMAZEN_HISTORY={seed}:{steps} repeats it: {first}");
         let (short, difference) = shortest(java, &values, history, first)?;
         return Err(fail(format!("{difference}\na short history that shows it:\n{short}")));
