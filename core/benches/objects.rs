@@ -4,13 +4,14 @@
 //! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
+mod compare;
+
 use std::hint::black_box;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput};
+use compare::{Case, timed};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn, RwTxn};
 use permazen::encoding::{Reader, Value, long, string};
@@ -96,6 +97,9 @@ impl World {
         drop(store);
         std::fs::remove_dir_all(&made).unwrap();
         let db = Database::new(Arc::new(open(&ours)));
+        let tx = db.begin(&config).unwrap();
+        let object_type = tx.schema().object_type("Person").unwrap().clone();
+        drop(tx);
         ids.shuffle(&mut random);
         // SAFETY: nobody else uses this file.
         let env =
@@ -274,31 +278,6 @@ fn delete_by_hand(world: &World, txn: &mut RwTxn<'_>, id: ObjId) {
 
 // ---------------------------------------------------------------------- measuring
 
-/// The same work twice.
-struct Case<'w> {
-    name: &'static str,
-    /// Items one call works on.
-    items: u64,
-    ours: Box<dyn Fn() -> Duration + 'w>,
-    by_hand: Box<dyn Fn() -> Duration + 'w>,
-}
-
-/// Times `body`, but not what comes before and after.
-fn timed(body: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    body();
-    start.elapsed()
-}
-
-fn case<'w>(
-    name: &'static str,
-    items: usize,
-    ours: impl Fn() -> Duration + 'w,
-    by_hand: impl Fn() -> Duration + 'w,
-) -> Case<'w> {
-    Case { name, items: items as u64, ours: Box::new(ours), by_hand: Box::new(by_hand) }
-}
-
 /// What is written is rolled back, so every round starts from the same state.
 fn writing_case<'w>(
     world: &'w World,
@@ -306,7 +285,7 @@ fn writing_case<'w>(
     ours: impl Fn(&Transaction<'_>) + 'w,
     by_hand: impl Fn(&mut RwTxn<'_>) + 'w,
 ) -> Case<'w> {
-    case(
+    Case::new(
         name,
         SAMPLE,
         move || {
@@ -332,7 +311,7 @@ fn reading_case<'w>(
     by_hand: impl Fn(&RoTxn<'_>) + 'w,
 ) -> Case<'w> {
     let config = world.config.clone().read_only();
-    case(
+    Case::new(
         name,
         items,
         move || {
@@ -468,40 +447,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     ]
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
 fn main() {
-    let objects = std::env::var("PERMAZEN_BENCH_OBJECTS")
-        .ok()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(100_000);
-    let world = World::new(objects);
-    let cases = cases(&world);
-    let mut criterion = Criterion::default().sample_size(20).configure_from_args();
-    for case in &cases {
-        let mut group = criterion.benchmark_group(case.name);
-        group.throughput(Throughput::Elements(case.items));
-        for (side, run) in [("objects", &case.ours), ("by hand", &case.by_hand)] {
-            group.bench_function(side, |bencher| {
-                bencher.iter_custom(|rounds| (0..rounds).map(|_| run()).sum());
-            });
-        }
-        group.finish();
-    }
-    criterion.final_summary();
-    println!("\n{objects} objects; medians of 41 interleaved rounds, time per item");
-    println!("{:32} {:>12} {:>12} {:>8}", "", "objects", "by hand", "ratio");
-    for case in &cases {
-        let (mut ours, mut by_hand) = (Vec::new(), Vec::new());
-        for _ in 0..41 {
-            ours.push((case.ours)());
-            by_hand.push((case.by_hand)());
-        }
-        let each = |times| median(times).as_nanos() as f64 / case.items as f64;
-        let (ours, by_hand) = (each(ours), each(by_hand));
-        println!("{:32} {ours:>9.0} ns {by_hand:>9.0} ns {:>8.2}", case.name, ours / by_hand);
-    }
+    let world = World::new(compare::objects());
+    compare::run("objects", &cases(&world));
 }

@@ -4,11 +4,12 @@
 //! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
+mod compare;
+
 use std::hint::black_box;
 use std::ops::Bound;
-use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput};
+use compare::{Case, timed};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn, RwTxn};
 use permazen::encoding::{Reader, long, string};
@@ -163,21 +164,6 @@ fn update_by_hand(world: &World, txn: &mut RwTxn<'_>, id: [u8; 8], age: i32) {
 
 // ---------------------------------------------------------------------- measuring
 
-/// The same work twice; each side times what matters of it.
-struct Case<'w> {
-    name: &'static str,
-    /// Items one call works on.
-    items: usize,
-    ours: Box<dyn Fn() -> Duration + 'w>,
-    by_hand: Box<dyn Fn() -> Duration + 'w>,
-}
-
-fn timed(body: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    body();
-    start.elapsed()
-}
-
 /// What is written is rolled back, so every round starts from the same state.
 fn writing<'w>(
     world: &'w World,
@@ -197,7 +183,7 @@ fn writing<'w>(
         txn.abort();
         time
     };
-    Case { name, items: SAMPLE, ours: Box::new(ours), by_hand: Box::new(by_hand) }
+    Case::new(name, SAMPLE, ours, by_hand)
 }
 
 /// The second of two equal runs in one transaction counts, so that objects are known.
@@ -218,7 +204,7 @@ fn reading<'w>(
         by_hand(&txn);
         timed(|| by_hand(&txn))
     };
-    Case { name, items, ours: Box::new(ours), by_hand: Box::new(by_hand) }
+    Case::new(name, items, ours, by_hand)
 }
 
 fn cases(world: &World) -> Vec<Case<'_>> {
@@ -325,38 +311,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     ]
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
 fn main() {
-    let objects = std::env::var("PERMAZEN_BENCH_OBJECTS").ok();
-    let objects = objects.and_then(|number| number.parse().ok()).unwrap_or(100_000);
-    let world = World::new(objects);
-    let cases = cases(&world);
-    let mut criterion = Criterion::default().sample_size(20).configure_from_args();
-    for case in &cases {
-        let mut group = criterion.benchmark_group(format!("typed: {}", case.name));
-        group.throughput(Throughput::Elements(case.items as u64));
-        for (side, run) in [("typed", &case.ours), ("by hand", &case.by_hand)] {
-            group.bench_function(side, |bencher| {
-                bencher.iter_custom(|rounds| (0..rounds).map(|_| run()).sum());
-            });
-        }
-        group.finish();
-    }
-    criterion.final_summary();
-    println!("\n{objects} objects; medians of 41 interleaved rounds, time per item");
-    println!("{:32} {:>12} {:>12} {:>8}", "", "typed", "by hand", "ratio");
-    for case in &cases {
-        let (mut ours, mut by_hand) = (Vec::new(), Vec::new());
-        for _ in 0..41 {
-            ours.push((case.ours)());
-            by_hand.push((case.by_hand)());
-        }
-        let each = |times| median(times).as_nanos() as f64 / case.items as f64;
-        let (ours, by_hand) = (each(ours), each(by_hand));
-        println!("{:32} {ours:>9.0} ns {by_hand:>9.0} ns {:>8.2}", case.name, ours / by_hand);
-    }
+    let world = World::new(compare::objects());
+    compare::run("typed", &cases(&world));
 }

@@ -24,6 +24,7 @@ impl StorageId {
     }
 
     /// The number.
+    #[inline]
     pub fn get(self) -> u32 {
         self.0.get()
     }
@@ -111,13 +112,16 @@ impl ObjId {
     /// [`EncodingError::Invalid`] if they do not start with a valid storage id.
     #[inline]
     pub fn from_bytes(bytes: [u8; 8]) -> Result<Self> {
+        // Looking at the number keeps the bytes in one register.
+        let number = u64::from_be_bytes(bytes);
         // Storage ids of one byte, which are all there are in most databases.
-        if matches!(bytes[0], 1..=0xfa) {
-            return Ok(ObjId(bytes));
+        if matches!(number >> 56, 1..=0xfa) {
+            return Ok(ObjId(number.to_be_bytes()));
         }
         Self::from_longer(bytes)
     }
 
+    #[cold]
     fn from_longer(bytes: [u8; 8]) -> Result<Self> {
         match StorageId::read_from(&mut Reader::new(&bytes)) {
             Ok(_) => Ok(ObjId(bytes)),
@@ -163,7 +167,17 @@ impl ObjId {
     }
 
     /// Storage id of the object's type.
+    #[inline]
     pub fn storage_id(self) -> StorageId {
+        if let first @ 1..=0xfa = self.0[0]
+            && let Some(number) = NonZeroU32::new(u32::from(first))
+        {
+            return StorageId(number);
+        }
+        self.longer_storage_id()
+    }
+
+    fn longer_storage_id(self) -> StorageId {
         // Checked when the id was made; the fallback is never taken.
         StorageId::read_from(&mut Reader::new(&self.0)).unwrap_or(StorageId(NonZeroU32::MIN))
     }

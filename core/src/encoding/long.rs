@@ -46,6 +46,7 @@ pub fn len(value: i64) -> usize {
 ///
 /// # Errors
 /// [`EncodingError::Invalid`] for `00` and `ff`, which start no code.
+#[inline]
 pub fn len_from_first(first: u8) -> Result<usize> {
     match first {
         0x00 | 0xff => invalid(format!("invalid number starting with 0x{first:02x}")),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use permazen_kv::{
     Blob, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair, Result,
-    Scan, SharedRead, TxOptions, Watch, Writes,
+    Scan, SharedRead, TxOptions, Visitor, Watch, Writes,
 };
 use self_cell::self_cell;
 
@@ -63,6 +63,15 @@ impl KvRead for OwnedTransaction {
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
         self.read(|tx| tx.scan(span, direction))
+    }
+
+    fn visit(
+        &self,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        self.read(|tx| tx.visit(span, direction, visitor))
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -126,6 +135,10 @@ impl KvTransaction for OwnedTransaction {
 
     fn snapshot(&self) -> Result<SharedRead> {
         self.read(|tx| tx.snapshot())
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.with_dependent(|_, tx| tx.as_ref().and_then(|tx| tx.version()))
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::change::ChangeKind;
 use super::error::hex;
-use super::info::Migrate;
+use super::info::{Migrate, ObjectInfo};
 use super::object_data::unknown_field;
 use super::references::describe;
 use super::store::Undo;
@@ -123,9 +123,26 @@ impl Transaction<'_> {
         migrate: Migrate,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
+        self.check_open()?;
+        if let Some(simple) = field.simple()
+            && self.known_info(id, |info| self.has_field(info, field, migrate)) == Some(true)
+        {
+            return self.read_value(id, field, simple, read);
+        }
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = own_simple_field(&object_type, field)?;
         self.read_value(id, field, simple, read)
+    }
+
+    /// Whether this very definition of a field is that of an object, which need not be migrated first.
+    #[inline]
+    fn has_field(&self, info: &ObjectInfo, field: &ResolvedField, migrate: Migrate) -> bool {
+        let own = |object_type: &Arc<ResolvedType>| {
+            let own = object_type.field_by_storage_id(field.storage_id);
+            own.is_some_and(|own| std::ptr::eq(&**own, field))
+        };
+        (migrate == Migrate::No || info.schema == self.schema_index())
+            && info.object_type.as_ref().is_some_and(own)
     }
 
     fn read_value<R>(

@@ -68,6 +68,31 @@ pub(crate) fn ids_between(range: impl RangeBounds<ObjId>) -> ColumnFilter {
     ColumnFilter::range(bytes(range.start_bound()), bytes(range.end_bound()))
 }
 
+/// The smallest and the largest id that pass a filter, if all between them pass too and both are known.
+pub(super) fn ids_within(filter: &ColumnFilter) -> Option<(ObjId, ObjId)> {
+    if !filter.is_one_range() {
+        return None;
+    }
+    let number = |bytes: &[u8]| {
+        let mut id = [0; ObjId::LEN];
+        id.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(u64::from_be_bytes(id))
+    };
+    let (lower, upper) = filter.hull()?;
+    let first = match lower {
+        Bound::Included(bytes) => number(bytes)?,
+        Bound::Excluded(id) => u64::from_be_bytes(id.try_into().ok()?).checked_add(1)?,
+        Bound::Unbounded => return None,
+    };
+    let last = match upper {
+        Bound::Included(id) => u64::from_be_bytes(id.try_into().ok()?),
+        Bound::Excluded(bytes) => number(bytes)?.checked_sub(1)?,
+        Bound::Unbounded => return None,
+    };
+    let id = |number: u64| ObjId::from_bytes(number.to_be_bytes()).ok();
+    Some((id(first)?, id(last)?))
+}
+
 impl<'t> IdSet<'t> {
     fn of(source: &'t dyn ScanSource, node: Node) -> Self {
         IdSet { source, node: Arc::new(node) }

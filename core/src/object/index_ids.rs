@@ -1,11 +1,15 @@
 //! The object ids of an index view, without its values: the most frequent way to read an index.
 
+use std::sync::Arc;
+
 use permazen_kv::Direction;
 
+use super::column::{ColumnFilter, Place};
 use super::error::Result;
+use super::id_set::ids_within;
 use super::index_entry::IndexScan;
-use super::index_view::IndexView;
-use super::scan::LiveScan;
+use super::index_view::{IndexView, Selection, push_jump};
+use super::scan::{Keep, LiveScan, extend_to_after_prefix};
 use crate::id::ObjId;
 
 /// The object ids of an [`IndexView`] in index order, each once per value; from both ends.
@@ -24,44 +28,118 @@ impl std::fmt::Debug for IndexIds<'_> {
 
 /// A walk over the entries, one way.
 enum Walk<'t> {
-    /// Every key of a span counts, and the object id ends it.
-    Plain(LiveScan<'t>),
+    /// The object id ends every key of a span, and nothing but the id says which of them count.
+    Plain { scan: LiveScan<'t, IdAtEnd>, wanted: Option<WantedIds>, target: Vec<u8> },
     /// Anything else.
     Checked(IndexScan<'t>),
 }
 
+/// Keeps the object id that ends each key.
+struct IdAtEnd(Arc<Selection>);
+
+impl Keep for IdAtEnd {
+    type Kept = ObjId;
+
+    #[inline]
+    fn keep(&self, key: &[u8], _value: &[u8], _bytes: &mut Vec<u8>) -> Result<ObjId> {
+        self.0.shape.id_at_end(key)
+    }
+
+    #[inline]
+    fn end(_kept: ObjId, key_end: usize) -> usize {
+        key_end
+    }
+}
+
+/// Which ids are wanted.
+struct WantedIds {
+    filter: ColumnFilter,
+    /// The smallest and the largest, if all between them are wanted too.
+    between: Option<(ObjId, ObjId)>,
+}
+
+impl WantedIds {
+    #[inline]
+    fn contains(&self, id: ObjId) -> bool {
+        match self.between {
+            Some((first, last)) => first <= id && id <= last,
+            None => self.filter.contains(id.as_bytes()),
+        }
+    }
+
+    /// Moves `scan` from an entry whose id is not wanted to where the next one can be.
+    #[cold]
+    fn pass(&self, scan: &mut LiveScan<'_, IdAtEnd>, target: &mut Vec<u8>) {
+        let direction = scan.direction();
+        let Some((key, _)) = scan.current() else { return };
+        let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>() else { return };
+        target.clear();
+        target.extend_from_slice(values);
+        let reachable = match self.filter.locate(id, direction) {
+            Place::Inside => false,
+            Place::Ahead(bound) => push_jump(target, bound, direction),
+            Place::Past => direction == Direction::Reverse || extend_to_after_prefix(target),
+        };
+        if reachable {
+            scan.skip_to(target);
+        }
+    }
+}
+
 impl<'t> Walk<'t> {
     fn new(view: &IndexView<'t>, direction: Direction) -> Self {
-        let (min, max, checked) = view.selection.span();
-        let plain = checked.is_empty()
-            && view.selection.schema.is_none()
-            && view.selection.columns == view.shape().columns();
-        if plain {
-            let source = view.source.as_scan_source();
-            Walk::Plain(LiveScan::new(source, min, max, direction, false))
-        } else {
-            Walk::Checked(view.starts_at(direction))
+        let selection = &*view.selection;
+        let (min, max, checked) = selection.span();
+        let id_column = view.shape().id_column();
+        let plain = selection.schema.is_none()
+            && selection.columns == view.shape().columns()
+            && checked.iter().all(|column| *column == id_column);
+        if !plain {
+            return Walk::Checked(view.starts_at(direction));
         }
+        let filter = match checked[..] {
+            [] => None,
+            _ => selection.filters.get(id_column).cloned().flatten(),
+        };
+        let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
+        let source = view.source.as_scan_source();
+        let keep = IdAtEnd(view.selection.clone());
+        let scan = LiveScan::keeping(keep, source, min, max, direction);
+        Walk::Plain { scan, wanted, target: Vec::new() }
     }
 
     /// The columns returned last.
     fn returned(&self) -> Option<&[u8]> {
         match self {
-            Walk::Plain(scan) => scan.current().map(|(key, _)| key),
+            Walk::Plain { scan, .. } => scan.current().map(|(key, _)| key),
             Walk::Checked(scan) => scan.current().map(|entry| entry.returned()),
         }
     }
 
-    /// The next id and the columns it ends.
+    /// Whether this walk has come to where the opposite one is.
+    fn has_met(&self, other: &Walk<'_>, direction: Direction) -> bool {
+        let (Some(returned), Some(other)) = (self.returned(), other.returned()) else {
+            return false;
+        };
+        match direction {
+            Direction::Forward => returned >= other,
+            Direction::Reverse => returned <= other,
+        }
+    }
+
+    /// The next id.
     #[inline]
-    fn next(&mut self, view: &IndexView<'t>) -> Result<Option<(ObjId, &[u8])>> {
+    fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
-            Walk::Plain(scan) => match scan.next()? {
-                Some((key, _)) => Ok(Some((view.shape().id_at_end(key)?, key))),
-                None => Ok(None),
+            Walk::Plain { scan, wanted, target } => loop {
+                let Some(id) = scan.next_kept()? else { return Ok(None) };
+                match wanted {
+                    Some(wanted) if !wanted.contains(id) => wanted.pass(scan, target),
+                    _ => return Ok(Some(id)),
+                }
             },
             Walk::Checked(scan) => match scan.next()? {
-                Some(entry) => Ok(Some((entry.id()?, entry.returned()))),
+                Some(entry) => Ok(Some(entry.id()?)),
                 None => Ok(None),
             },
         }
@@ -84,28 +162,14 @@ impl<'t> IndexIds<'t> {
             Direction::Reverse => (&mut self.back, &self.front),
         };
         let walk = walk.get_or_insert_with(|| Walk::new(&self.view, direction));
-        match walk.next(&self.view) {
-            Ok(Some((id, columns))) => {
-                let met =
-                    other.as_ref().and_then(Walk::returned).is_some_and(|other| match direction {
-                        Direction::Forward => columns >= other,
-                        Direction::Reverse => columns <= other,
-                    });
-                if !met {
-                    return Some(Ok(id));
-                }
-                self.done = true;
-                None
-            }
-            Ok(None) => {
-                self.done = true;
-                None
-            }
-            Err(error) => {
-                self.done = true;
-                Some(Err(error))
-            }
+        let next = walk.next();
+        if let Ok(Some(id)) = next
+            && !other.as_ref().is_some_and(|other| walk.has_met(other, direction))
+        {
+            return Some(Ok(id));
         }
+        self.done = true;
+        next.err().map(Err)
     }
 }
 

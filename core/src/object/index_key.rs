@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use super::error::{Error, Result, hex};
-use crate::encoding::{self, Encoding, EncodingId, EncodingKind, Reader, Value, uint};
+use crate::encoding::{
+    self, Encoding, EncodingId, EncodingKind, Primitive, Reader, Value, long, uint,
+};
 use crate::id::{ObjId, StorageId};
 
 /// What an index is on.
@@ -39,10 +41,75 @@ pub struct IndexShape {
     map_keys: Vec<Arc<dyn Encoding>>,
     /// Whether the last value is of an encoding that is not registered.
     opaque_end: bool,
+    id_place: IdPlace,
 }
 
 fn is_opaque(encoding: &Arc<dyn Encoding>) -> bool {
     matches!(encoding.kind(), EncodingKind::Unknown)
+}
+
+/// How to find the object id in a key without asking the encodings.
+#[derive(Debug, Clone, Copy)]
+enum IdPlace {
+    /// Behind the only value, which begins here and whose first byte tells its length.
+    After(usize, FirstByte),
+    /// Always here.
+    At(usize),
+    /// The encodings must be asked.
+    Anywhere,
+}
+
+/// What the first byte of a value says about its length.
+#[derive(Debug, Clone, Copy)]
+enum FirstByte {
+    Number,
+    NumberOrNull,
+    ReferenceOrNull,
+}
+
+impl IdPlace {
+    fn of(prefix_len: usize, values: &[Arc<dyn Encoding>]) -> Self {
+        let first = match values {
+            [value] => FirstByte::of(&**value),
+            _ => None,
+        };
+        if let Some(first) = first {
+            return IdPlace::After(prefix_len, first);
+        }
+        let widths: Option<usize> = values.iter().map(|value| value.fixed_width()).sum();
+        widths.map_or(IdPlace::Anywhere, |width| IdPlace::At(prefix_len + width))
+    }
+
+    /// Where the id begins, as far as that is known from here.
+    #[inline]
+    fn find(self, key: &[u8]) -> Option<usize> {
+        match self {
+            IdPlace::After(at, first) => Some(at + first.value_len(*key.get(at)?)?),
+            IdPlace::At(at) => Some(at),
+            IdPlace::Anywhere => None,
+        }
+    }
+}
+
+impl FirstByte {
+    fn of(encoding: &dyn Encoding) -> Option<Self> {
+        use Primitive::{Byte, Int, Long, Short};
+        match encoding.kind() {
+            EncodingKind::Primitive(Byte | Short | Int | Long) => Some(FirstByte::Number),
+            EncodingKind::Wrapper(Byte | Short | Int | Long) => Some(FirstByte::NumberOrNull),
+            EncodingKind::Reference(_) => Some(FirstByte::ReferenceOrNull),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn value_len(self, first: u8) -> Option<usize> {
+        match (self, first) {
+            (FirstByte::NumberOrNull | FirstByte::ReferenceOrNull, 0xff) => Some(1),
+            (FirstByte::Number | FirstByte::NumberOrNull, _) => long::len_from_first(first).ok(),
+            (FirstByte::ReferenceOrNull, _) => Some(ObjId::LEN),
+        }
+    }
 }
 
 impl IndexShape {
@@ -55,7 +122,8 @@ impl IndexShape {
     ) -> Self {
         let prefix = storage_id.prefix();
         let opaque_end = values.last().is_some_and(is_opaque);
-        IndexShape { storage_id, prefix, name, kind, values, map_keys, opaque_end }
+        let id_place = IdPlace::of(prefix.len(), &values);
+        IndexShape { storage_id, prefix, name, kind, values, map_keys, opaque_end, id_place }
     }
 
     /// The storage id all keys of the index start with.
@@ -166,6 +234,16 @@ impl IndexShape {
     /// The object id of a key that ends with it.
     #[inline]
     pub(crate) fn id_at_end(&self, key: &[u8]) -> Result<ObjId> {
+        if let Some((before, id)) = key.split_last_chunk()
+            && self.id_place.find(key) == Some(before.len())
+            && let Ok(id) = ObjId::from_bytes(*id)
+        {
+            return Ok(id);
+        }
+        self.id_after_values(key)
+    }
+
+    fn id_after_values(&self, key: &[u8]) -> Result<ObjId> {
         let mut reader = Reader::new(key.get(self.prefix.len()..).unwrap_or_default());
         for (column, value) in self.values.iter().enumerate() {
             if let Err(reason) = self.skip_value(column, &**value, &mut reader) {

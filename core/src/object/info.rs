@@ -108,6 +108,20 @@ impl InfoCache {
 }
 
 impl Transaction<'_> {
+    /// Shows schema and type of an object to `read` if they are known in this transaction. No read of the store.
+    #[inline]
+    pub(super) fn known_info<R>(
+        &self,
+        id: ObjId,
+        read: impl FnOnce(&ObjectInfo) -> R,
+    ) -> Option<R> {
+        let undone = self.store.undone();
+        if self.infos_as_of.replace(undone) != undone {
+            self.infos.borrow_mut().clear();
+        }
+        self.infos.borrow().peek(id).map(read)
+    }
+
     /// Schema and type of an object; none if there is no such object. No read if the object is known,
     /// otherwise one get.
     ///
@@ -115,15 +129,8 @@ impl Transaction<'_> {
     /// [`Error::UnknownType`] if no recorded schema has a type for the id; damaged meta-data.
     pub(crate) fn find_info(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
         self.check_open()?;
-        {
-            let mut infos = self.infos.borrow_mut();
-            let undone = self.store.undone();
-            if self.infos_as_of.replace(undone) != undone {
-                infos.clear();
-            }
-            if let Some(info) = infos.peek(id) {
-                return Ok(Some(info.clone()));
-            }
+        if let Some(info) = self.known_info(id, ObjectInfo::clone) {
+            return Ok(Some(info));
         }
         let storage_id = id.storage_id();
         let bundle = self.bundle();

@@ -1,15 +1,16 @@
 //! Creating objects and loading them whole (transactions §4).
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use permazen_kv::{Direction, KeySpan};
+use permazen_kv::KeySpan;
 
 use super::change::ChangeKind;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
 use super::object_data::{ObjectBuilder, ObjectData};
 use super::references::describe;
-use super::store::Undo;
+use super::store::{Undo, visit_pairs};
 use super::{Error, Result, Transaction};
 use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
@@ -375,37 +376,45 @@ impl Transaction<'_> {
         // No id begins with ff, so there is a next one.
         let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
         let span = KeySpan::new(id.as_bytes(), Some(&end));
+        let mut known = self.known_info(id, ObjectInfo::clone);
         self.store.read(|kv| {
-            let mut pairs = kv.scan(span, Direction::Forward)?;
-            let info = match pairs.next().transpose()? {
-                Some((key, value)) if *key == *id.as_bytes() => self.info_from(id, &value)?,
-                _ => {
-                    self.type_name(id.storage_id())?;
-                    return Err(Error::deleted(id));
-                }
-            };
-            if migrate == Migrate::Yes && info.schema != self.schema_index() {
-                return Ok(false);
-            }
-            let object_type = self.type_of_info(id, info)?;
-            visit(&object_type, None)?;
-            let mut fields = object_type.fields_by_storage_id();
-            let mut field = fields.next();
-            for pair in pairs {
-                let (key, value) = pair?;
+            let mut object: Option<Arc<ResolvedType>> = None;
+            let mut outdated = false;
+            let mut position = 0;
+            visit_pairs(kv, span, |key, value| {
+                let Some(object_type) = &object else {
+                    if *key != *id.as_bytes() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    let info = known.take().map_or_else(|| self.info_from(id, value), Ok)?;
+                    if migrate == Migrate::Yes && info.schema != self.schema_index() {
+                        outdated = true;
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    let object_type = object.insert(self.type_of_info(id, info)?);
+                    visit(object_type, None)?;
+                    return Ok(ControlFlow::Continue(()));
+                };
                 let content = key.get(ObjId::LEN..).unwrap_or_default();
-                while let Some(known) = field {
-                    if content.starts_with(&known.key) {
-                        let rest = content.get(known.key.len()..).unwrap_or_default();
-                        visit(&object_type, Some((known, rest, &value)))?;
+                while let Some(field) = object_type.field_by_order(position) {
+                    if let Some(rest) = content.strip_prefix(&field.key[..]) {
+                        visit(object_type, Some((field, rest, value)))?;
                         break;
                     }
-                    if content < &known.key[..] {
+                    if content < &field.key[..] {
                         // a key of no field: not part of the object
                         break;
                     }
-                    field = fields.next();
+                    position += 1;
                 }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if outdated {
+                return Ok(false);
+            }
+            if object.is_none() {
+                self.type_name(id.storage_id())?;
+                return Err(Error::deleted(id));
             }
             Ok(true)
         })

@@ -1,6 +1,7 @@
 //! Access to the pairs below the objects: short borrows, a change counter, savepoints.
 
 use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 
 use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead};
 
@@ -163,11 +164,7 @@ impl<'db> Store<'db> {
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         self.read(|kv| {
-            for pair in kv.scan(span, Direction::Forward)? {
-                let (key, value) = pair?;
-                visit(&key, &value)?;
-            }
-            Ok(())
+            visit_pairs(kv, span, |key, value| visit(key, value).map(ControlFlow::Continue))
         })
     }
 
@@ -242,15 +239,13 @@ impl<'db> Store<'db> {
         let recording = self.depth.get() > 0;
         let mut journal = self.journal.borrow_mut();
         self.read(|kv| {
-            for pair in kv.scan(span, Direction::Forward)? {
-                let (key, value) = pair?;
+            visit_pairs(kv, span, |key, value| {
                 found = true;
                 if recording {
-                    journal.present(&key, &value);
+                    journal.present(key, value);
                 }
-                visit(&key, &value)?;
-            }
-            Ok(())
+                visit(key, value).map(ControlFlow::Continue)
+            })
         })?;
         drop(journal);
         if found { self.write(|kv| Ok(kv.remove_span(span)?)) } else { Ok(()) }
@@ -395,6 +390,22 @@ impl<'db> Store<'db> {
         let mut backing = self.backing.try_borrow_mut().map_err(|_| Error::Busy)?;
         Ok(std::mem::replace(&mut *backing, Backing::Ended))
     }
+}
+
+/// Shows the pairs of `span`, ascending, up to the first error or break.
+pub(super) fn visit_pairs(
+    kv: &dyn KvRead,
+    span: KeySpan<'_>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut result = Ok(());
+    kv.visit(span, Direction::Forward, &mut |key, value| {
+        visit(key, value).unwrap_or_else(|error| {
+            result = Err(error);
+            ControlFlow::Break(())
+        })
+    })?;
+    result
 }
 
 /// A panic inside an operation leaves half of it done; nothing may be committed after that.

@@ -82,6 +82,11 @@ impl ResolvedType {
         self.by_storage_id.iter().filter_map(|&(_, at)| self.fields.get(at))
     }
 
+    /// That field of [`ResolvedType::fields_by_storage_id`] which stands at a position.
+    pub(crate) fn field_by_order(&self, position: usize) -> Option<&Arc<ResolvedField>> {
+        self.fields.get(self.by_storage_id.get(position)?.1)
+    }
+
     /// The field of that name, or the sub-field if it is `field.key` or the like.
     pub fn field_or_sub_field(&self, full_name: &str) -> Option<&Arc<ResolvedField>> {
         match full_name.split_once('.') {

@@ -45,6 +45,11 @@ fn operate(tx: &Tx<'_, '_>, step: &Step) -> Answer {
         "bySchema" => by_schema(tx, step),
         "follow" | "invert" => follow(tx, step),
         "index" => super::index_views::query(tx, step),
+        "setRollbackOnly" => {
+            tx.tx.set_rollback_only();
+            done(())
+        }
+        "addCallback" => done(listening::add_callback(tx, step)?),
         "listen" => done(listening::listen(tx, step)?),
         "unlisten" => done(listening::unlisten(tx, step.text("name")?)?),
         "get" | "set" | "isDefault" if detail.is_empty() => simple(tx, step, op),
