@@ -114,11 +114,22 @@ impl ObjId {
     pub fn from_bytes(bytes: [u8; 8]) -> Result<Self> {
         // Looking at the number keeps the bytes in one register.
         let number = u64::from_be_bytes(bytes);
-        // Storage ids of one byte, which are all there are in most databases.
-        if matches!(number >> 56, 1..=0xfa) {
-            return Ok(ObjId(number.to_be_bytes()));
+        if Self::is_number(number) {
+            return Ok(Self::of_number(number));
         }
         Self::from_longer(bytes)
+    }
+
+    /// Whether this number is that of an id whose storage id takes one byte, as most do.
+    #[inline]
+    pub(crate) const fn is_number(number: u64) -> bool {
+        matches!(number >> 56, 1..=0xfa)
+    }
+
+    /// The id whose bytes are this number, which must be one of an id.
+    #[inline]
+    pub(crate) const fn of_number(number: u64) -> Self {
+        ObjId(number.to_be_bytes())
     }
 
     #[cold]

@@ -115,13 +115,26 @@ impl Transaction<'_> {
         differences(old.all_pairs(), new.all_pairs(), order, |before, after| {
             match (before, after) {
                 (Some((field, rest, value)), None) => {
+                    let count = self.counter_in(old.object_type(), field, value)?;
+                    let value = count.as_ref().map_or(value, |count| &count[..]);
                     self.store.remove(&at(field, rest), Undo::Old(value))
                 }
                 (before, Some((field, rest, value))) => {
                     if before.is_some_and(|(_, _, before)| before == value) {
                         return Ok(());
                     }
-                    let undo = before.map_or(Undo::Absent, |(_, _, before)| Undo::Old(before));
+                    let count = self.counter_in(new.object_type(), field, value)?;
+                    let value = count.as_ref().map_or(value, |count| &count[..]);
+                    let old_count = match before {
+                        Some((_, _, before)) => {
+                            self.counter_in(old.object_type(), field, before)?
+                        }
+                        None => None,
+                    };
+                    let before = before.map(|(_, _, before)| {
+                        old_count.as_ref().map_or(before, |count| &count[..])
+                    });
+                    let undo = before.map_or(Undo::Absent, Undo::Old);
                     self.store.put(&at(field, rest), value, undo).map_err(|error| {
                         error.with_key_of(|| match new.object_type().field_by_storage_id(field) {
                             Some(field) => describe(id, field),

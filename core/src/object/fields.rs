@@ -374,10 +374,16 @@ impl Transaction<'_> {
         let key = FieldKey::new(id, field);
         self.store.get(&key, |value| match value {
             None => Ok(0),
-            Some(value) => <[u8; 8]>::try_from(value)
-                .map(i64::from_be_bytes)
-                .map_err(|_| damaged(id, field, &key, value, &"a counter has 8 bytes")),
+            Some(value) => self
+                .store
+                .decode_counter(value)?
+                .ok_or_else(|| damaged(id, field, &key, value, &"a counter has 8 bytes")),
         })?
+    }
+
+    fn write_counter(&self, id: ObjId, field: &ResolvedField, count: i64) -> Result<()> {
+        let value = self.store.encode_counter(count)?;
+        self.store.put(&FieldKey::new(id, field), &value, Undo::Unread)
     }
 
     /// Sets a counter. One put. Nothing is told to listeners.
@@ -387,8 +393,7 @@ impl Transaction<'_> {
     pub fn set_counter(&self, id: ObjId, field: &str, value: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             let object_type = self.type_for_reading(id, migrate)?;
-            let field = counter_field(&object_type, field)?;
-            self.store.put(&FieldKey::new(id, field), &value.to_be_bytes(), Undo::Unread)
+            self.write_counter(id, counter_field(&object_type, field)?, value)
         })
     }
 
@@ -435,8 +440,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         self.mutate(|| {
             let object_type = self.type_for_reading(id, migrate)?;
-            let field = own_counter_field(&object_type, field)?;
-            self.store.put(&FieldKey::new(id, field), &value.to_be_bytes(), Undo::Unread)
+            self.write_counter(id, own_counter_field(&object_type, field)?, value)
         })
     }
 

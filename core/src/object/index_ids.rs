@@ -1,15 +1,17 @@
 //! The object ids of an index view, without its values: the most frequent way to read an index.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use permazen_kv::Direction;
 
+use super::batch::Keep;
 use super::column::{ColumnFilter, Place};
 use super::error::Result;
 use super::id_set::ids_within;
 use super::index_entry::IndexScan;
 use super::index_view::{IndexView, Selection, push_jump};
-use super::scan::{Keep, LiveScan, extend_to_after_prefix};
+use super::scan::{LiveScan, extend_to_after_prefix};
 use crate::id::ObjId;
 
 /// The object ids of an [`IndexView`] in index order, each once per value; from both ends.
@@ -34,20 +36,73 @@ enum Walk<'t> {
     Checked(IndexScan<'t>),
 }
 
-/// Keeps the object id that ends each key.
+/// Keeps the object id that ends each key, and of the key what it takes to make it again.
 struct IdAtEnd(Arc<Selection>);
 
+/// Numbers, since bytes that are looked at one by one do not stay in a register.
+#[derive(Clone, Copy)]
+struct KeptId {
+    id: u64,
+    /// The first byte of the only value in the key, if that says how long the value is.
+    first: Option<u8>,
+    /// The eight bytes that follow it; without it, where the key was appended.
+    rest: u64,
+}
+
+impl KeptId {
+    #[inline]
+    fn id(self) -> ObjId {
+        ObjId::of_number(self.id)
+    }
+}
+
 impl Keep for IdAtEnd {
-    type Kept = ObjId;
+    type Kept = KeptId;
 
     #[inline]
-    fn keep(&self, key: &[u8], _value: &[u8], _bytes: &mut Vec<u8>) -> Result<ObjId> {
-        self.0.shape.id_at_end(key)
+    fn keep(&self, key: &[u8], _value: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
+        let shape = &*self.0.shape;
+        if let Some((start, first_byte)) = shape.short_value()
+            && let Some((before, id)) = key.split_last_chunk()
+            && let Some((&first, behind)) = key.get(start..).and_then(<[u8]>::split_first)
+            && let Some(rest) = behind.first_chunk()
+            && first_byte.value_len(first).is_some_and(|len| start + len == before.len())
+            && ObjId::is_number(u64::from_be_bytes(*id))
+        {
+            let id = u64::from_be_bytes(*id);
+            return Ok(KeptId { id, first: Some(first), rest: u64::from_be_bytes(*rest) });
+        }
+        self.keep_whole(key, bytes)
     }
 
-    #[inline]
-    fn end(_kept: ObjId, key_end: usize) -> usize {
-        key_end
+    fn key<'b>(&self, kept: KeptId, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let shape = &*self.0.shape;
+        if let Some((_, first_byte)) = shape.short_value()
+            && let Some(first) = kept.first
+            && let Some(len) = first_byte.value_len(first)
+        {
+            let mut key = shape.prefix().to_vec();
+            key.push(first);
+            key.extend(kept.rest.to_be_bytes().iter().take(len - 1));
+            key.extend_from_slice(kept.id().as_bytes());
+            return Cow::Owned(key);
+        }
+        let appended = bytes.get(kept.rest as usize..).unwrap_or_default();
+        let key = appended
+            .split_first_chunk()
+            .and_then(|(len, key)| key.get(..u64::from_be_bytes(*len) as usize));
+        Cow::Borrowed(key.unwrap_or_default())
+    }
+}
+
+impl IdAtEnd {
+    /// Keeps the id, and appends the key.
+    fn keep_whole(&self, key: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
+        let id = u64::from_be_bytes(self.0.shape.id_at_end(key)?.to_bytes());
+        let rest = bytes.len() as u64;
+        bytes.extend_from_slice(&(key.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(key);
+        Ok(KeptId { id, first: None, rest })
     }
 }
 
@@ -71,7 +126,7 @@ impl WantedIds {
     #[cold]
     fn pass(&self, scan: &mut LiveScan<'_, IdAtEnd>, target: &mut Vec<u8>) {
         let direction = scan.direction();
-        let Some((key, _)) = scan.current() else { return };
+        let Some(key) = scan.current_key() else { return };
         let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>() else { return };
         target.clear();
         target.extend_from_slice(values);
@@ -109,10 +164,10 @@ impl<'t> Walk<'t> {
     }
 
     /// The columns returned last.
-    fn returned(&self) -> Option<&[u8]> {
+    fn returned(&self) -> Option<Cow<'_, [u8]>> {
         match self {
-            Walk::Plain { scan, .. } => scan.current().map(|(key, _)| key),
-            Walk::Checked(scan) => scan.current().map(|entry| entry.returned()),
+            Walk::Plain { scan, .. } => scan.current_key(),
+            Walk::Checked(scan) => scan.current().map(|entry| entry.returned().into()),
         }
     }
 
@@ -132,7 +187,8 @@ impl<'t> Walk<'t> {
     fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
             Walk::Plain { scan, wanted, target } => loop {
-                let Some(id) = scan.next_kept()? else { return Ok(None) };
+                let Some(kept) = scan.next_kept()? else { return Ok(None) };
+                let id = kept.id();
                 match wanted {
                     Some(wanted) if !wanted.contains(id) => wanted.pass(scan, target),
                     _ => return Ok(Some(id)),

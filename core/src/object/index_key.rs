@@ -61,7 +61,7 @@ enum IdPlace {
 
 /// What the first byte of a value says about its length.
 #[derive(Debug, Clone, Copy)]
-enum FirstByte {
+pub(super) enum FirstByte {
     Number,
     NumberOrNull,
     ReferenceOrNull,
@@ -103,7 +103,7 @@ impl FirstByte {
     }
 
     #[inline]
-    fn value_len(self, first: u8) -> Option<usize> {
+    pub(super) fn value_len(self, first: u8) -> Option<usize> {
         match (self, first) {
             (FirstByte::NumberOrNull | FirstByte::ReferenceOrNull, 0xff) => Some(1),
             (FirstByte::Number | FirstByte::NumberOrNull, _) => long::len_from_first(first).ok(),
@@ -228,6 +228,15 @@ impl IndexShape {
         match self.try_cut(key, ends) {
             Ok(()) => Ok(()),
             Err(reason) => Err(self.malformed(key, &reason)),
+        }
+    }
+
+    /// Where the only value begins, if its first byte tells its length, which is at most nine.
+    #[inline]
+    pub(super) fn short_value(&self) -> Option<(usize, FirstByte)> {
+        match self.id_place {
+            IdPlace::After(at, first) => Some((at, first)),
+            _ => None,
         }
     }
 

@@ -161,6 +161,10 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn remember(&self, id: ObjId, info: ObjectInfo) {
+        // What was read without conflict detection must not stand for a read that needs it.
+        if self.store.reads_untracked() {
+            return;
+        }
         self.infos.borrow_mut().insert(id, info);
     }
 

@@ -1,5 +1,6 @@
 //! Transactions over objects: fields, collections, indexes, deletion, notifications, migration.
 
+mod batch;
 mod callbacks;
 mod change;
 mod collections;

@@ -154,7 +154,7 @@ impl Transaction<'_> {
             None => self.free_id(object_type.storage_id, &object_type.name)?,
             Some(id) => {
                 self.check_id_of(id, &object_type)?;
-                if self.exists(id)? {
+                if self.operation(|| self.exists(id))? {
                     return Ok(None);
                 }
                 id
@@ -255,6 +255,8 @@ impl Transaction<'_> {
             key.truncate(ObjId::LEN);
             field.write_to(&mut key);
             key.extend_from_slice(rest);
+            let count = self.counter_in(object_type, field, value)?;
+            let value = count.as_ref().map_or(value, |count| &count[..]);
             self.store.put(&key, value, Undo::Absent).map_err(|error| {
                 error.with_key_of(|| match object_type.field_by_storage_id(field) {
                     Some(field) => describe(id, field),
@@ -330,7 +332,8 @@ impl Transaction<'_> {
     /// Visits everything stored for an object while its bytes are borrowed: first its type alone, then
     /// each stored pair, by field storage id and key: the field, what follows the field in the key (the
     /// element of a set, the encoded position in a list, the key of a map, else nothing) and the value.
-    /// Fields with default values have no pair. `visit` must not change anything. One seek and a
+    /// Fields with default values have no pair. Counters have eight bytes, the most significant first,
+    /// however the store keeps them. `visit` must not change anything. One seek and a
     /// forward scan; with [`Migrate::Yes`] the object is moved to the transaction's schema first if it
     /// is in another one.
     ///
@@ -398,6 +401,8 @@ impl Transaction<'_> {
                 let content = key.get(ObjId::LEN..).unwrap_or_default();
                 while let Some(field) = object_type.field_by_order(position) {
                     if let Some(rest) = content.strip_prefix(&field.key[..]) {
+                        let count = self.counter_out(field, value)?;
+                        let value = count.as_ref().map_or(value, |count| &count[..]);
                         visit(object_type, Some((field, rest, value)))?;
                         break;
                     }
@@ -418,5 +423,32 @@ impl Transaction<'_> {
             }
             Ok(true)
         })
+    }
+
+    // ------------------------------------------------------------------ counters
+
+    /// The value of a counter as [`ObjectData`] has it: eight bytes, the most significant first. None if this is
+    /// no counter, or damaged.
+    fn counter_out(&self, field: &ResolvedField, value: &[u8]) -> Result<Option<[u8; 8]>> {
+        match field.kind {
+            ResolvedKind::Counter => Ok(self.store.decode_counter(value)?.map(i64::to_be_bytes)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The value of a counter as the store has it, from the one that [`ObjectData`] has.
+    pub(super) fn counter_in(
+        &self,
+        object_type: &ResolvedType,
+        field: StorageId,
+        value: &[u8],
+    ) -> Result<Option<[u8; 8]>> {
+        let Ok(count) = <[u8; 8]>::try_from(value) else { return Ok(None) };
+        match object_type.field_by_storage_id(field).map(|field| &field.kind) {
+            Some(ResolvedKind::Counter) => {
+                Ok(Some(self.store.encode_counter(i64::from_be_bytes(count))?))
+            }
+            _ => Ok(None),
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! and reading resumes behind the last key returned: what was removed ahead is not returned, what
 //! was inserted ahead is, and no key is returned twice.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -12,7 +13,8 @@ use std::ops::ControlFlow;
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead};
 
-use super::error::{Error, Result};
+use super::batch::{BATCH_BYTES, Batch, Keep, Pairs};
+use super::error::Result;
 use super::store::Store;
 
 /// Pairs of the first batch.
@@ -23,9 +25,6 @@ const SMALL_BATCH: usize = 2;
 const GROWTH: usize = 4;
 /// Pairs of the largest batch.
 const LARGEST_BATCH: usize = 512;
-/// A batch ends once its keys and values take this many bytes.
-const BATCH_BYTES: usize = 256 * 1024;
-
 /// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
 pub(crate) trait ScanSource {
     /// A number that differs after every write.
@@ -57,115 +56,10 @@ pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
     false
 }
 
-/// What a scan takes from each pair while the store is borrowed, beside the key.
-pub(crate) trait Keep {
-    /// What is kept.
-    type Kept: Copy;
-
-    /// Takes it from a pair; bytes can be appended to those of the key.
-    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
-
-    /// Where the bytes that were appended end, which begin at `key_end`.
-    fn end(kept: Self::Kept, key_end: usize) -> usize;
-}
-
-/// Keeps the values, or nothing but the keys.
-#[derive(Debug)]
-pub(crate) struct Values(bool);
-
-impl Keep for Values {
-    /// The end of the value.
-    type Kept = usize;
-
-    #[inline]
-    fn keep(&self, _key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<usize> {
-        if self.0 && !value.is_empty() {
-            bytes.extend_from_slice(value);
-        }
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn end(kept: usize, _key_end: usize) -> usize {
-        kept
-    }
-}
-
-/// What was taken from the store, in one buffer.
-#[derive(Debug)]
-struct Batch<K: Keep> {
-    bytes: Vec<u8>,
-    /// End of each key, and what was kept.
-    pairs: Vec<(usize, K::Kept)>,
-    /// Why nothing could be kept of the pair behind them.
-    fault: Option<Error>,
-}
-
-impl<K: Keep> Batch<K> {
-    fn new() -> Self {
-        Batch { bytes: Vec::new(), pairs: Vec::new(), fault: None }
-    }
-
-    /// Makes room for a batch of `pairs` like those of this one.
-    fn clear_for(&mut self, pairs: usize) {
-        let bytes = self.bytes.len().div_ceil(self.pairs.len().max(1)) * pairs;
-        self.bytes.clear();
-        self.bytes.reserve(bytes.min(BATCH_BYTES));
-        self.pairs.clear();
-        self.pairs.reserve(pairs);
-        self.fault = None;
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.pairs.len()
-    }
-
-    /// Whether it could be taken.
-    #[inline]
-    fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
-        self.bytes.extend_from_slice(key);
-        let key_end = self.bytes.len();
-        match keep.keep(key, value, &mut self.bytes) {
-            Ok(kept) => {
-                self.pairs.push((key_end, kept));
-                true
-            }
-            Err(error) => {
-                self.fault = Some(error);
-                false
-            }
-        }
-    }
-
-    #[inline]
-    fn start(&self, at: usize) -> usize {
-        let before = at.checked_sub(1).and_then(|before| self.pairs.get(before));
-        before.map_or(0, |&(key_end, kept)| K::end(kept, key_end))
-    }
-
-    #[inline]
-    fn kept(&self, at: usize) -> Option<K::Kept> {
-        self.pairs.get(at).map(|&(_, kept)| kept)
-    }
-
-    #[inline]
-    fn key(&self, at: usize) -> Option<&[u8]> {
-        let &(key_end, _) = self.pairs.get(at)?;
-        self.bytes.get(self.start(at)..key_end)
-    }
-
-    #[inline]
-    fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
-        let &(key_end, kept) = self.pairs.get(at)?;
-        Some((self.key(at)?, self.bytes.get(key_end..K::end(kept, key_end))?))
-    }
-}
-
 /// A scan over a key span that copes with writes between its steps.
 ///
 /// Cost: one seek per batch and one step per pair; batches grow fourfold from 8 to 512 pairs.
-pub(crate) struct LiveScan<'s, K: Keep = Values> {
+pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     source: &'s dyn ScanSource,
     /// What has not been read yet: `[min, max)`.
     min: Vec<u8>,
@@ -205,7 +99,7 @@ impl<'s> LiveScan<'s> {
         direction: Direction,
         with_values: bool,
     ) -> Self {
-        Self::keeping(Values(with_values), source, min, max, direction)
+        Self::keeping(Pairs { with_values }, source, min, max, direction)
     }
 
     /// A scan over every key starting with `prefix`.
@@ -216,6 +110,12 @@ impl<'s> LiveScan<'s> {
         with_values: bool,
     ) -> Self {
         Self::new(source, prefix.to_vec(), after_prefix(prefix), direction, with_values)
+    }
+
+    /// The pair returned last, while nothing else was asked.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.batch.pair(self.at.checked_sub(1)?)
     }
 
     /// The next key and value (an empty value unless values were asked for). After the end, or after
@@ -262,7 +162,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
     /// What was kept of the next pair. After the end, or after an error, there is nothing any more.
     #[inline]
     pub(crate) fn next_kept(&mut self) -> Result<Option<K::Kept>> {
-        Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
+        Ok(if self.advance()? { self.batch.kept.get(self.at - 1).copied() } else { None })
     }
 
     /// Steps to the next pair; false at the end.
@@ -310,10 +210,10 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         Ok(!self.done)
     }
 
-    /// The pair returned last, while nothing else was asked.
+    /// The key of the pair returned last, while nothing else was asked.
     #[inline]
-    pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
-        self.batch.pair(self.at.checked_sub(1)?)
+    pub(crate) fn current_key(&self) -> Option<Cow<'_, [u8]>> {
+        self.batch.key(&self.keep, self.at.checked_sub(1)?)
     }
 
     /// Leaves out what lies before `key` in the direction of the scan: forward the keys below `key`,
@@ -330,7 +230,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
                 }
                 self.min.clear();
                 self.min.extend_from_slice(key);
-                while self.batch.key(self.at).is_some_and(|next| next < key) {
+                while self.batch.key(&self.keep, self.at).is_some_and(|next| *next < *key) {
                     self.at += 1;
                 }
             }
@@ -345,7 +245,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
                     }
                     None => self.max = Some(key.to_vec()),
                 }
-                while self.batch.key(self.at).is_some_and(|next| next >= key) {
+                while self.batch.key(&self.keep, self.at).is_some_and(|next| *next >= *key) {
                     self.at += 1;
                 }
             }
@@ -371,17 +271,17 @@ impl<'s, K: Keep> LiveScan<'s, K> {
     /// Whether reading up to `key` would not narrow what is left.
     fn returned_bound_is_past(&self, key: &[u8]) -> bool {
         let bound = if self.returned {
-            self.current().map(|(key, _)| key)
+            self.current_key()
         } else {
             match self.direction {
-                Direction::Forward => Some(&self.min[..]),
-                Direction::Reverse => self.max.as_deref(),
+                Direction::Forward => Some(Cow::Borrowed(&self.min[..])),
+                Direction::Reverse => self.max.as_deref().map(Cow::Borrowed),
             }
         };
         match (self.direction, bound) {
             (_, None) => false,
-            (Direction::Forward, Some(bound)) => bound >= key,
-            (Direction::Reverse, Some(bound)) => bound.cmp(key) == Ordering::Less,
+            (Direction::Forward, Some(bound)) => *bound >= *key,
+            (Direction::Reverse, Some(bound)) => (*bound).cmp(key) == Ordering::Less,
         }
     }
 
@@ -390,19 +290,18 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         if !self.returned {
             return;
         }
-        let Some(last) = self.at.checked_sub(1).and_then(|last| self.batch.key(last)) else {
-            return;
-        };
+        let last = self.at.checked_sub(1).and_then(|last| self.batch.key(&self.keep, last));
+        let Some(last) = last else { return };
         match self.direction {
             Direction::Forward => {
                 self.min.clear();
-                self.min.extend_from_slice(last);
+                self.min.extend_from_slice(&last);
                 self.min.push(0);
             }
             Direction::Reverse => {
                 let max = self.max.get_or_insert_default();
                 max.clear();
-                max.extend_from_slice(last);
+                max.extend_from_slice(&last);
             }
         }
         self.returned = false;
@@ -439,7 +338,6 @@ impl<'s, K: Keep> LiveScan<'s, K> {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
     use std::cell::RefCell;
     use std::collections::BTreeMap;
 

@@ -42,6 +42,8 @@ pub(crate) struct Store<'db> {
     changes: Cell<u64>,
     undone: Cell<u64>,
     broken: Cell<bool>,
+    /// Whether reads outside of operations are exempt from conflict detection.
+    untracked: Cell<bool>,
     max_key_len: usize,
 }
 
@@ -75,6 +77,7 @@ impl<'db> Store<'db> {
             changes: Cell::new(0),
             undone: Cell::new(0),
             broken: Cell::new(false),
+            untracked: Cell::new(false),
             max_key_len,
         }
     }
@@ -116,10 +119,26 @@ impl<'db> Store<'db> {
             return Err(Error::Broken);
         }
         match &*self.backing.try_borrow().map_err(|_| Error::Busy)? {
+            Backing::Transaction(kv) if self.reads_untracked() => {
+                body(kv.untracked().unwrap_or(&**kv))
+            }
             Backing::Transaction(kv) => body(&**kv),
             Backing::Detached(kv) => body(&**kv),
             Backing::Ended => Err(Error::Ended),
         }
+    }
+
+    /// Runs `body` while reads outside of operations are exempt from conflict detection, if the store has any.
+    pub(crate) fn untracked<R>(&self, body: impl FnOnce() -> R) -> R {
+        let _before = Untracked { store: self, before: self.untracked.replace(true) };
+        body()
+    }
+
+    /// Whether a read now is exempt from conflict detection. Those of operations never are: what an
+    /// operation writes depends on them.
+    #[inline]
+    pub(crate) fn reads_untracked(&self) -> bool {
+        self.untracked.get() && self.depth.get() == 0
     }
 
     /// The value of `key`. One get; a key the store could not hold is absent without asking.
@@ -211,6 +230,16 @@ impl<'db> Store<'db> {
     /// Removes an entry that is known to be there and has no value: an index entry. One delete.
     pub(crate) fn remove_entry(&self, key: &[u8]) -> Result<()> {
         self.remove(key, Undo::Old(&[]))
+    }
+
+    /// The value that stands for the counter `count`.
+    pub(crate) fn encode_counter(&self, count: i64) -> Result<[u8; 8]> {
+        self.read(|kv| Ok(kv.encode_counter(count)))
+    }
+
+    /// The counter that a value stands for; none if it is no counter.
+    pub(crate) fn decode_counter(&self, value: &[u8]) -> Result<Option<i64>> {
+        self.read(|kv| Ok(kv.decode_counter(value).ok()))
     }
 
     /// Adds to the counter at `key`, wrapping. Whatever the store does to adjust a counter.
@@ -406,6 +435,18 @@ pub(super) fn visit_pairs(
         })
     })?;
     result
+}
+
+/// Puts back whether reads are tracked.
+struct Untracked<'a, 'db> {
+    store: &'a Store<'db>,
+    before: bool,
+}
+
+impl Drop for Untracked<'_, '_> {
+    fn drop(&mut self) {
+        self.store.untracked.set(self.before);
+    }
 }
 
 /// A panic inside an operation leaves half of it done; nothing may be committed after that.

@@ -1,5 +1,6 @@
 //! A transaction over objects: its state and its end (transactions §2, §3).
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ pub struct Transaction<'db> {
     /// Whether schemas were added or removed in this transaction.
     pub(super) schemas_changed: Cell<bool>,
     buffers: RefCell<Vec<Vec<u8>>>,
+    user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl std::fmt::Debug for Transaction<'_> {
@@ -102,6 +104,7 @@ impl<'db> Transaction<'db> {
             missing: RefCell::default(),
             schemas_changed: Cell::new(false),
             buffers: RefCell::default(),
+            user_object: RefCell::default(),
         }
     }
 
@@ -205,6 +208,18 @@ impl<'db> Transaction<'db> {
     /// Whether `commit` will roll back.
     pub fn is_rollback_only(&self) -> bool {
         self.rollback_only.get()
+    }
+
+    /// What was attached with [`Transaction::set_user_object`].
+    pub fn user_object(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.user_object.borrow().clone()
+    }
+
+    /// Attaches something of the application's to the transaction, for listeners and callbacks to find; `None` takes it
+    /// away. Nothing here looks at it.
+    pub fn set_user_object(&self, object: Option<Arc<dyn Any + Send + Sync>>) {
+        let before = self.user_object.replace(object);
+        drop(before);
     }
 
     /// Adds a callback around the end of the transaction. Detached transactions ignore it.

@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use permazen::ObjId;
 use permazen::encoding::Value;
-use permazen::object::{Error, Migrate, PathStep, Transaction, Watch};
+use permazen::kv::memory::MemoryStore;
+use permazen::object::{
+    Database, Error, Migrate, ObjectBuilder, PathStep, Transaction, TransactionConfig, Watch,
+};
+use permazen::schema::SchemaModel;
 
 use crate::support::*;
 
@@ -450,4 +454,37 @@ fn a_long_chain_needs_no_stack_and_no_square_time() {
     assert!(ids.iter().all(|id| !tx.exists(*id).unwrap()));
     let each = (cost.reads() + cost.writes()) / 20_000;
     assert!(each <= 30, "{each} operations per object: {cost:?}");
+}
+
+/// A million objects, each referring to the one before, on a stack that holds a few calls only.
+#[test]
+fn a_chain_of_a_million_objects_is_deleted_without_recursion() {
+    const OBJECTS: u64 = 1_000_000;
+    const XML: &str = r#"<Schema><ObjectType name="N" storageId="10">
+<ReferenceField name="next" storageId="11" inverseDelete="DELETE"/></ObjectType></Schema>"#;
+    let work = || {
+        let db = Database::new(Arc::new(MemoryStore::new()));
+        let config = TransactionConfig::new(SchemaModel::from_xml(XML.as_bytes()).unwrap());
+        let tx = db.begin(&config.unwrap()).unwrap();
+        let object_type = tx.schema().object_type("N").unwrap().clone();
+        let next = object_type.field("next").unwrap();
+        let id = |n: u64| ObjId::from_bytes((0x0a00_0000_0000_0000 | n).to_be_bytes()).unwrap();
+        for n in 1..=OBJECTS {
+            let mut object = ObjectBuilder::new(Arc::clone(&object_type));
+            if n > 1 {
+                let target = id(n - 1);
+                let write = |out: &mut Vec<u8>| {
+                    out.extend_from_slice(target.as_bytes());
+                    Ok(())
+                };
+                object.write_simple(next, write).unwrap();
+            }
+            tx.create_with(Some(id(n)), &object.finish()).unwrap();
+        }
+        assert!(tx.delete(id(1)).unwrap());
+        assert!(tx.all_objects().unwrap().is_empty().unwrap());
+        let left = tx.read_pairs(|kv| Ok(kv.at_least(&[0, 0x80], None)?.is_none())).unwrap();
+        assert!(left, "nothing is left of the objects");
+    };
+    std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
 }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod copying;
+mod coverage;
 mod creation;
 mod deletion;
 mod failures;
@@ -22,6 +23,7 @@ mod maps;
 mod paths;
 mod random_objects;
 mod sets;
+mod store_features;
 mod unknown_encodings;
 mod unreference;
 mod view_costs;

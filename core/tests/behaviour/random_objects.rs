@@ -1,5 +1,6 @@
 //! Random operations on objects that refer to each other, of two schemas, against a naive model; the
-//! checker finds nothing after every commit. `PROPTEST_CASES` makes it longer.
+//! checker finds nothing after every commit. `PERMAZEN_OPERATIONS` sets how many operations are made, about
+//! (100000), and `PERMAZEN_SEED` which ones.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,6 +8,7 @@ use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{Error, Migrate, Transaction};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 use crate::support::*;
 
@@ -359,34 +361,49 @@ fn compare(tx: &Transaction<'_>, model: &Model) {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 800, max_shrink_iters: 4000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn objects_agree_with_a_naive_model(steps in steps()) {
-        let world = World::new();
-        let schemas = [schema(1), schema(2)];
-        let mut version = 1;
-        let mut committed = Model::default();
-        let mut model = Model::default();
-        let mut tx = world.begin(&schemas[0]);
-        for step in &steps {
-            match *step {
-                Step::Commit(next) | Step::RollBack(next) => {
-                    if matches!(step, Step::Commit(_)) {
-                        tx.commit().unwrap();
-                        committed = model.clone();
-                    } else {
-                        tx.rollback().unwrap();
-                        model = committed.clone();
-                    }
-                    version = next;
-                    tx = world.begin(&schemas[usize::from(next) - 1]);
-                    compare(&tx, &model);
+fn run(steps: &[Step]) -> Result<(), TestCaseError> {
+    let world = World::new();
+    let schemas = [schema(1), schema(2)];
+    let mut version = 1;
+    let mut committed = Model::default();
+    let mut model = Model::default();
+    let mut tx = world.begin(&schemas[0]);
+    for step in steps {
+        match *step {
+            Step::Commit(next) | Step::RollBack(next) => {
+                if matches!(step, Step::Commit(_)) {
+                    tx.commit().unwrap();
+                    committed = model.clone();
+                } else {
+                    tx.rollback().unwrap();
+                    model = committed.clone();
                 }
-                _ => apply(&tx, version, &mut model, step),
+                version = next;
+                tx = world.begin(&schemas[usize::from(next) - 1]);
+                compare(&tx, &model);
             }
+            _ => apply(&tx, version, &mut model, step),
         }
-        compare(&tx, &model);
     }
+    compare(&tx, &model);
+    Ok(())
+}
+
+/// A number from the environment.
+fn number_from(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
+#[test]
+fn objects_agree_with_a_naive_model() {
+    // A case has 125 steps on the average.
+    let operations = number_from("PERMAZEN_OPERATIONS").unwrap_or(100_000);
+    let mut config = Config { max_shrink_iters: 4000, ..Config::default() };
+    config.cases = u32::try_from(operations.div_ceil(125)).unwrap();
+    if let Some(seed) = number_from("PERMAZEN_SEED") {
+        config.rng_seed = RngSeed::Fixed(seed);
+    }
+    config.source_file = Some(file!());
+    TestRunner::new(config).run(&steps(), |steps| run(&steps)).unwrap();
 }

@@ -1,6 +1,7 @@
 //! Reading the pairs of one version, in a transaction of either kind or in a snapshot.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,7 +92,33 @@ impl<'t> Reader<'t> {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        self.open(span, direction)?.show(self.path, None, visitor)
+        self.visit_of(None, span, direction, visitor)
+    }
+
+    /// A visit that takes its turn for each step if it is one of a view that is shared.
+    fn visit_of(
+        self,
+        view: Option<&'t View>,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        let opened = {
+            let _turn = view.and_then(View::turn);
+            match (span.max, direction) {
+                // Looking out for the end here costs less than in LMDB's range.
+                (Some(_), Direction::Forward) if !span.min.is_empty() => {
+                    span.check()?;
+                    self.open(KeySpan::new(span.min, None), direction)?
+                }
+                _ => self.open(span, direction)?,
+            }
+        };
+        let end = End::new(span.max.filter(|_| direction == Direction::Forward));
+        opened.show(self.path, view, &mut |key, value| match end.is_before(key) {
+            true => visitor(key, value),
+            false => ControlFlow::Break(()),
+        })
     }
 
     fn open(self, span: KeySpan<'_>, direction: Direction) -> Result<Opened<'t>> {
@@ -127,13 +154,44 @@ enum Opened<'t> {
 }
 
 impl<'t> Opened<'t> {
-    fn show(self, path: &'t Path, view: Option<&'t View>, visitor: &mut Visitor<'_>) -> Result<()> {
+    #[inline]
+    fn show(
+        self,
+        path: &'t Path,
+        view: Option<&'t View>,
+        visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
         match self {
             Opened::Nothing => Ok(()),
             Opened::All(range) => Steps { range: Some(range), path, view }.show(visitor),
             Opened::AllBack(range) => Steps { range: Some(range), path, view }.show(visitor),
             Opened::Range(range) => Steps { range: Some(range), path, view }.show(visitor),
             Opened::RangeBack(range) => Steps { range: Some(range), path, view }.show(visitor),
+        }
+    }
+}
+
+/// Where a visit ends: before this key, or nowhere.
+struct End<'k> {
+    key: Option<&'k [u8]>,
+    /// The first eight bytes, with zero bytes behind a shorter key.
+    head: u64,
+}
+
+impl<'k> End<'k> {
+    fn new(key: Option<&'k [u8]>) -> Self {
+        let mut head = [0; 8];
+        head.iter_mut().zip(key.unwrap_or_default()).for_each(|(to, from)| *to = *from);
+        End { key, head: u64::from_be_bytes(head) }
+    }
+
+    /// Whether `key` lies before the end. Most often the first bytes tell.
+    #[inline]
+    fn is_before(&self, key: &[u8]) -> bool {
+        let Some(end) = self.key else { return true };
+        match key.first_chunk().map(|head| u64::from_be_bytes(*head)) {
+            Some(head) if head != self.head => head < self.head,
+            _ => key < end,
         }
     }
 }
@@ -167,7 +225,7 @@ impl<'t, I> Steps<'t, I>
 where
     I: Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
 {
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
         match self.range.as_mut()?.next()? {
             Ok((stored, value)) => match stored.split_first() {
@@ -187,13 +245,14 @@ where
         self.step()
     }
 
-    #[inline]
+    #[inline(always)]
     fn step_when_due(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
         if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
     }
 
     /// The turn is taken for each step, not for all: the visitor may read the same view.
-    fn show(mut self, visitor: &mut Visitor<'_>) -> Result<()> {
+    #[inline]
+    fn show(mut self, visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
         while let Some(pair) = self.step_when_due() {
             let (key, value) = pair?;
             if visitor(key, value).is_break() {
@@ -324,12 +383,10 @@ impl KvRead for View {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        let opened = {
-            let _turn = self.turn();
-            let Some(reader) = self.reader() else { return span.check() };
-            reader.open(span, direction)?
-        };
-        opened.show(self.env.path(), Some(self), visitor)
+        match self.reader() {
+            Some(reader) => reader.visit_of(Some(self), span, direction, visitor),
+            None => span.check(),
+        }
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
@@ -344,5 +401,26 @@ impl KvRead for View {
 
     fn max_key_len(&self) -> usize {
         MAX_KEY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::End;
+
+    #[test]
+    fn the_end_of_a_visit_is_where_the_order_of_keys_puts_it() {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for head in [&b""[..], b"abc", b"abcdefg", b"abcdefgh", &[0xff; 8]] {
+            for tail in [&b""[..], &[0], &[0, 0], &[1], &[0x7f, 0xff], &[0xff]] {
+                keys.push([head, tail].concat());
+            }
+        }
+        for end in &keys {
+            for key in &keys {
+                assert_eq!(End::new(Some(end)).is_before(key), key < end, "{key:?} {end:?}");
+            }
+            assert!(End::new(None).is_before(end));
+        }
     }
 }

@@ -1,0 +1,242 @@
+//! What the store below offers and transactions pass on: reads without conflicts, watched keys, its way of
+//! keeping counters.
+
+use std::sync::Arc;
+
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::optimistic::OptimisticDatabase;
+use permazen::kv::{
+    Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Scan, SharedRead,
+    TxOptions,
+};
+use permazen::object::{
+    CopyOptions, Database, Error, Migrate, Result, Transaction, TransactionConfig,
+};
+use permazen::schema::SchemaModel;
+
+use crate::support::*;
+
+fn foo_config() -> TransactionConfig {
+    TransactionConfig::new(SchemaModel::from_xml(FOO.as_bytes()).unwrap()).unwrap()
+}
+
+/// Two objects in a store whose transactions write at the same time.
+fn optimistic() -> Database {
+    let db = Database::new(Arc::new(OptimisticDatabase::new(MemoryStore::new())));
+    let tx = db.begin(&foo_config()).unwrap();
+    create(&tx, foo_id(1));
+    create(&tx, foo_id(2));
+    tx.commit().unwrap();
+    db
+}
+
+/// What becomes of a transaction that reads an object, which another one changes, and then writes.
+fn read_and_lose(db: &Database, read: fn(&Transaction<'_>) -> Result<()>) -> Result<()> {
+    let tx = db.begin(&foo_config()).unwrap();
+    read(&tx).unwrap();
+    let other = db.begin(&foo_config()).unwrap();
+    set(
+        &other,
+        foo_id(1),
+        "i",
+        int(other.get(foo_id(1), "i", Migrate::No)?.get::<i32>().unwrap() + 1),
+    );
+    other.commit().unwrap();
+    set(&tx, foo_id(2), "s", text("changed"));
+    tx.commit()
+}
+
+#[test]
+fn untracked_reads_do_not_conflict() {
+    let db = optimistic();
+    let lost = read_and_lose(&db, |tx| tx.get(foo_id(1), "i", Migrate::No).map(drop));
+    assert!(lost.is_err_and(|error| error.is_retryable()));
+    read_and_lose(&db, |tx| tx.untracked(|tx| tx.get(foo_id(1), "i", Migrate::No).map(drop)))
+        .unwrap();
+    // What an operation reads counts in any case.
+    let lost =
+        read_and_lose(&db, |tx| tx.untracked(|tx| tx.set(foo_id(1), "i", &int(77), Migrate::No)));
+    assert!(lost.is_err_and(|error| error.is_retryable()));
+}
+
+#[test]
+fn an_object_known_from_an_untracked_read_is_looked_up_again() {
+    let db = optimistic();
+    let tx = db.begin(&foo_config()).unwrap();
+    assert!(tx.untracked(|tx| tx.exists(foo_id(1))).unwrap());
+    let other = db.begin(&foo_config()).unwrap();
+    assert!(other.delete(foo_id(1)).unwrap());
+    other.commit().unwrap();
+    set(&tx, foo_id(1), "s", text("written to an object that is gone"));
+    assert!(tx.commit().is_err_and(|error| error.is_retryable()));
+}
+
+#[test]
+fn without_conflict_detection_untracked_reads_are_reads() {
+    let world = World::new();
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    set(&tx, foo_id(1), "i", int(5));
+    assert_eq!(tx.untracked(|tx| tx.get(foo_id(1), "i", Migrate::No)).unwrap(), int(5));
+    let nested = tx.untracked(|tx| tx.untracked(|tx| tx.objects("Foo")?.count()));
+    assert_eq!(nested.unwrap(), 1);
+}
+
+#[test]
+fn keys_are_watched() {
+    let world = World::new();
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    tx.commit().unwrap();
+    let tx = world.foo();
+    let field = tx.watch_field(foo_id(1), "i").unwrap();
+    let counter = tx.watch_field(foo_id(1), "c").unwrap();
+    let object = tx.watch_object(foo_id(1)).unwrap();
+    assert_unknown_field(tx.watch_field(foo_id(1), "set"));
+    assert_unknown_field(tx.watch_field(foo_id(1), "nope"));
+    assert_deleted(tx.watch_field(foo_id(2), "i"), foo_id(2));
+    assert!(tx.detached().unwrap().watch_key(b"k").is_err());
+    tx.rollback().unwrap();
+    let tx = world.foo();
+    set(&tx, foo_id(1), "i", int(1));
+    tx.commit().unwrap();
+    assert!(field.is_changed().unwrap());
+    assert!(!counter.is_changed().unwrap());
+    assert!(!object.is_changed().unwrap());
+    let tx = world.foo();
+    tx.delete(foo_id(1)).unwrap();
+    tx.commit().unwrap();
+    assert!(counter.is_changed().unwrap());
+    assert!(object.is_changed().unwrap());
+}
+
+#[test]
+fn listeners_find_the_users_object() {
+    let world = World::new();
+    let tx = world.foo();
+    assert!(tx.user_object().is_none());
+    tx.set_user_object(Some(Arc::new("request 17")));
+    tx.on_create(
+        sid(10),
+        Arc::new(|tx, _| {
+            let object = tx.user_object().ok_or_else(|| Error::listener("no object"))?;
+            assert_eq!(object.downcast_ref::<&str>(), Some(&"request 17"));
+            Ok(())
+        }),
+    )
+    .unwrap();
+    create(&tx, foo_id(1));
+    tx.set_user_object(None);
+    assert!(tx.user_object().is_none());
+}
+
+/// A store that keeps counters with the least significant byte first.
+struct Reversed(MemoryStore);
+
+struct ReversedTx<'db>(Box<dyn KvTransaction + Send + 'db>);
+
+impl KvDatabase for Reversed {
+    fn begin<'db>(
+        &'db self,
+        options: &TxOptions,
+    ) -> permazen::kv::Result<Box<dyn KvTransaction + Send + 'db>> {
+        Ok(Box::new(ReversedTx(self.0.begin(options)?)))
+    }
+}
+
+impl KvRead for ReversedTx<'_> {
+    fn get(&self, key: &[u8]) -> permazen::kv::Result<Option<Blob<'_>>> {
+        self.0.get(key)
+    }
+
+    fn scan<'a>(
+        &'a self,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> permazen::kv::Result<Scan<'a>> {
+        self.0.scan(span, direction)
+    }
+
+    fn encode_counter(&self, count: i64) -> [u8; 8] {
+        count.to_le_bytes()
+    }
+
+    fn decode_counter(&self, value: &[u8]) -> permazen::kv::Result<i64> {
+        Ok(self.0.decode_counter(value)?.swap_bytes())
+    }
+}
+
+impl KvWrite for ReversedTx<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> permazen::kv::Result<()> {
+        self.0.put(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> permazen::kv::Result<()> {
+        self.0.remove(key)
+    }
+
+    fn remove_span(&mut self, span: KeySpan<'_>) -> permazen::kv::Result<()> {
+        self.0.remove_span(span)
+    }
+}
+
+impl KvTransaction for ReversedTx<'_> {
+    fn is_read_only(&self) -> bool {
+        self.0.is_read_only()
+    }
+
+    fn set_read_only(&mut self) -> permazen::kv::Result<()> {
+        self.0.set_read_only()
+    }
+
+    fn snapshot(&self) -> permazen::kv::Result<SharedRead> {
+        self.0.snapshot()
+    }
+
+    fn commit(self: Box<Self>) -> permazen::kv::Result<()> {
+        self.0.commit()
+    }
+
+    fn rollback(self: Box<Self>) {
+        self.0.rollback();
+    }
+}
+
+#[test]
+fn counters_are_kept_as_the_store_keeps_them() {
+    let db = Database::new(Arc::new(Reversed(MemoryStore::new())));
+    let tx = db.begin(&foo_config()).unwrap();
+    create(&tx, foo_id(1));
+    let count = |tx: &Transaction<'_>, n| tx.counter(foo_id(n), "c", Migrate::No).unwrap();
+    let raw = |tx: &Transaction<'_>, n| {
+        let key = [&foo_id(n).to_bytes()[..], &[14]].concat();
+        tx.read_pairs(|kv| Ok(kv.get(&key)?.map(|value| hex(&value)))).unwrap().unwrap()
+    };
+    tx.set_counter(foo_id(1), "c", 5, Migrate::No).unwrap();
+    assert_eq!((count(&tx, 1), raw(&tx, 1).as_str()), (5, "0500000000000000"));
+    tx.adjust_counter(foo_id(1), "c", 0x100, Migrate::No).unwrap();
+    assert_eq!((count(&tx, 1), raw(&tx, 1).as_str()), (0x105, "0501000000000000"));
+    let loaded = tx.load(foo_id(1), Migrate::No).unwrap();
+    let field = tx.object_type(foo_id(1)).unwrap().field("c").unwrap().clone();
+    assert_eq!(loaded.counter(&field).unwrap(), 0x105);
+    // an object made of values, and one that gets new values
+    tx.create_with(Some(foo_id(2)), &loaded).unwrap();
+    assert_eq!((count(&tx, 2), raw(&tx, 2).as_str()), (0x105, "0501000000000000"));
+    create(&tx, foo_id(3));
+    tx.store_object(foo_id(3), &loaded, Migrate::No).unwrap();
+    assert_eq!(raw(&tx, 3), "0501000000000000");
+    // a failure afterwards puts the old bytes back
+    let undone: Result<()> = tx.atomic(|tx| {
+        tx.set_counter(foo_id(3), "c", -1, Migrate::No)?;
+        tx.store_object(foo_id(3), &loaded, Migrate::No)?;
+        tx.set_counter(foo_id(3), "c", 9, Migrate::No)?;
+        Err(Error::RollbackOnly)
+    });
+    assert!(undone.is_err());
+    assert_eq!(raw(&tx, 3), "0501000000000000");
+    // a store that keeps them the other way round gets them its way
+    let world = World::new();
+    let other = world.foo();
+    assert!(tx.copy_to(foo_id(1), &other, &mut CopyOptions::new()).unwrap());
+    assert_eq!((count(&other, 1), raw(&other, 1).as_str()), (0x105, "0000000000000105"));
+}
