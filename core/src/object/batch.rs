@@ -12,8 +12,14 @@ pub(crate) trait Keep {
     /// What is kept.
     type Kept: Copy;
 
-    /// Takes it from a pair; what has no place in it can be appended to `bytes`.
-    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
+    /// Takes it from a pair and appends it to `kept`; what has no place in it can be appended to `bytes`.
+    fn keep(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        bytes: &mut Vec<u8>,
+        kept: &mut Vec<Self::Kept>,
+    ) -> Result<()>;
 
     /// The key of the pair, from all that was appended.
     fn key<'b>(&self, kept: Self::Kept, bytes: &'b [u8]) -> Cow<'b, [u8]>;
@@ -37,14 +43,21 @@ impl Keep for Pairs {
     type Kept = PairAt;
 
     #[inline]
-    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<PairAt> {
+    fn keep(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        bytes: &mut Vec<u8>,
+        kept: &mut Vec<PairAt>,
+    ) -> Result<()> {
         let start = bytes.len();
         bytes.extend_from_slice(key);
         let key_end = bytes.len();
         if self.with_values {
             bytes.extend_from_slice(value);
         }
-        Ok(PairAt { start, key_end, end: bytes.len() })
+        kept.push(PairAt { start, key_end, end: bytes.len() });
+        Ok(())
     }
 
     #[inline]
@@ -85,11 +98,8 @@ impl<K: Keep> Batch<K> {
     /// Whether it could be taken.
     #[inline]
     pub(super) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
-        match keep.keep(key, value, &mut self.bytes) {
-            Ok(kept) => {
-                self.kept.push(kept);
-                true
-            }
+        match keep.keep(key, value, &mut self.bytes, &mut self.kept) {
+            Ok(()) => true,
             Err(error) => {
                 self.fault = Some(error);
                 false

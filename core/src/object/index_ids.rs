@@ -39,7 +39,7 @@ enum Walk<'t> {
 /// Keeps the object id that ends each key, and of the key what it takes to make it again.
 struct IdAtEnd(Arc<Selection>);
 
-/// Numbers, since bytes that are looked at one by one do not stay in a register.
+/// Numbers, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct KeptId {
     id: u64,
@@ -60,7 +60,13 @@ impl Keep for IdAtEnd {
     type Kept = KeptId;
 
     #[inline]
-    fn keep(&self, key: &[u8], _value: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
+    fn keep(
+        &self,
+        key: &[u8],
+        _value: &[u8],
+        bytes: &mut Vec<u8>,
+        kept: &mut Vec<KeptId>,
+    ) -> Result<()> {
         let shape = &*self.0.shape;
         if let Some((start, first_byte)) = shape.short_value()
             && let Some((before, id)) = key.split_last_chunk()
@@ -70,9 +76,11 @@ impl Keep for IdAtEnd {
             && ObjId::is_number(u64::from_be_bytes(*id))
         {
             let id = u64::from_be_bytes(*id);
-            return Ok(KeptId { id, first: Some(first), rest: u64::from_be_bytes(*rest) });
+            kept.push(KeptId { id, first: Some(first), rest: u64::from_be_bytes(*rest) });
+            return Ok(());
         }
-        self.keep_whole(key, bytes)
+        kept.push(self.keep_whole(key, bytes)?);
+        Ok(())
     }
 
     fn key<'b>(&self, kept: KeptId, bytes: &'b [u8]) -> Cow<'b, [u8]> {
