@@ -20,7 +20,7 @@ impl Node {
     ) -> Stream<'t> {
         match self {
             Node::Keys { prefix, filter } => {
-                Stream::Keys(KeyIds::new(source, prefix, filter, direction))
+                Stream::Keys(Box::new(KeyIds::new(source, prefix, filter, direction)))
             }
             Node::Sorted(ids) => {
                 Stream::Sorted { ids: ids.clone(), from: 0, to: ids.len(), direction }
@@ -47,7 +47,7 @@ impl Node {
 
 /// Ids in one direction, each once.
 pub(super) enum Stream<'t> {
-    Keys(KeyIds<'t>),
+    Keys(Box<KeyIds<'t>>),
     Sorted { ids: Arc<[ObjId]>, from: usize, to: usize, direction: Direction },
     Union(Vec<Peeked<'t>>, Direction),
     Intersection(Vec<Peeked<'t>>, Direction),
