@@ -207,8 +207,7 @@ impl KvRead for MemoryTransaction<'_> {
 impl KvWrite for MemoryTransaction<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.deadline.check()?;
-        self.tree.insert(key, value);
-        Ok(())
+        self.tree.insert(key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {

@@ -62,7 +62,7 @@ fn run(seed: u64, steps: usize, key: fn(&mut StdRng) -> Vec<u8>) {
         match rng.random_range(0..100) {
             0..60 => {
                 let (k, v) = (key(&mut rng), vec![step as u8; rng.random_range(0..5)]);
-                tree.insert(&k, &v);
+                tree.insert(&k, &v).unwrap();
                 model.insert(k, v);
             }
             60..95 => {
@@ -105,7 +105,7 @@ fn tree_equals_a_sorted_map_with_snapshots() {
 fn keys_in_order_leave_full_leaves_and_can_all_go_again() {
     let mut tree = Tree::default();
     for i in 0..20_000u32 {
-        tree.insert(&i.to_be_bytes(), b"x");
+        tree.insert(&i.to_be_bytes(), b"x").unwrap();
     }
     tree.check();
     for i in (0..20_000u32).filter(|i| i % 1000 != 0) {
@@ -116,6 +116,53 @@ fn keys_in_order_leave_full_leaves_and_can_all_go_again() {
     tree.remove_range(&[], None);
     tree.check();
     assert_eq!((tree.len(), tree.bytes()), (0, 0));
+}
+
+/// Of trees of three levels whole subtrees go, at the start, at the end and in the middle.
+#[test]
+fn large_ranges_leave_a_tree_that_finds_everything() {
+    let full: Model = (0..30_000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1])).collect();
+    let mut tree = Tree::default();
+    full.iter().for_each(|(key, value)| tree.insert(key, value).unwrap());
+    let bound = |at: u32| at.to_be_bytes().to_vec();
+    let mut rng = StdRng::seed_from_u64(7);
+    let mut ranges: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+    for left in [1, 2, 11, 12, 13, 47, 48, 49, 50, 500, 3000, 15_000] {
+        ranges.push((Vec::new(), Some(bound(30_000 - left))));
+        ranges.push((bound(0), Some(bound(30_000 - left))));
+        ranges.push((bound(left), None));
+        ranges.push((bound(left), Some(bound(30_000 - left / 2))));
+    }
+    for _ in 0..20 {
+        let (a, b) = (rng.random_range(0..30_000), rng.random_range(0..30_000u32));
+        ranges.push((bound(a.min(b)), Some(bound(a.max(b)))));
+    }
+    for (min, max) in ranges {
+        let (mut tree, mut model) = (tree.clone(), full.clone());
+        // A range, others of what it has left, and keys that go back where it was.
+        for round in 0..3 {
+            let (min, max) = if round == 0 {
+                (min.clone(), max.clone())
+            } else {
+                let at = rng.random_range(0..30_000u32);
+                (bound(at), Some(bound(at.saturating_add(rng.random_range(0..9000)))))
+            };
+            tree.remove_range(&min, max.as_deref());
+            model.retain(|key, _| *key < min || max.as_ref().is_some_and(|max| key >= max));
+            tree.check();
+            let keys = tree.ascend(&[], None).map(Entry::key);
+            assert!(keys.eq(model.keys()), "[{min:?}, {max:?})");
+            assert!(model.keys().all(|key| tree.get(key).is_some()), "[{min:?}, {max:?})");
+            for _ in 0..20 {
+                let key = bound(rng.random_range(0..30_000));
+                tree.insert(&key, b"new").unwrap();
+                model.insert(key, b"new".to_vec());
+            }
+            tree.check();
+        }
+        let entries = tree.ascend(&[], None).map(|entry| (entry.key(), entry.value()));
+        assert!(entries.eq(model.iter().map(|(key, value)| (&key[..], &value[..]))));
+    }
 }
 
 #[test]

@@ -4,11 +4,16 @@
 //! still holds is copied before it is changed; one that nobody else holds is changed in place, so
 //! a transaction pays for the copy of a path once.
 
+#[cfg(test)]
+mod check;
+mod path;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Hex;
+use self::path::{Ascend, Descend, Path};
+use crate::{Hex, KvError};
 
 /// Most entries of a leaf and most children of a branch.
 const MAX: usize = 48;
@@ -171,8 +176,11 @@ impl Tree {
     }
 
     /// Sets the value of `key`.
-    pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) {
-        let (split, old) = insert(Arc::make_mut(&mut self.root), Sought::new(key), value);
+    ///
+    /// # Errors
+    /// [`KvError::Store`] if the tree breaks its own rules; nothing was changed then.
+    pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) -> crate::Result<()> {
+        let (split, old) = insert(Arc::make_mut(&mut self.root), Sought::new(key), value)?;
         match old {
             Some(old) => self.bytes -= old.value().len(),
             None => {
@@ -185,6 +193,7 @@ impl Tree {
             let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
             self.root = Arc::new(Node::Branch(Branch { seps: vec![sep], kids: vec![left, right] }));
         }
+        Ok(())
     }
 
     /// Removes `key`, if there.
@@ -310,7 +319,11 @@ impl Node {
         match (self, Arc::unwrap_or_clone(right)) {
             (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
             (Node::Branch(left), Node::Branch(mut right)) => {
-                left.seps.push(sep);
+                // A separator stands between two children. A branch that removals have emptied has
+                // none to put beside it.
+                if !left.kids.is_empty() && !right.kids.is_empty() {
+                    left.seps.push(sep);
+                }
                 left.seps.append(&mut right.seps);
                 left.kids.append(&mut right.kids);
             }
@@ -320,8 +333,8 @@ impl Node {
     }
 }
 
-fn insert(node: &mut Node, key: Sought<'_>, value: &[u8]) -> (Split, Option<Entry>) {
-    match node {
+fn insert(node: &mut Node, key: Sought<'_>, value: &[u8]) -> crate::Result<(Split, Option<Entry>)> {
+    Ok(match node {
         Node::Leaf(entries) => match find(entries, key) {
             Ok(at) => {
                 let new = Entry::new(key.key, value);
@@ -335,14 +348,21 @@ fn insert(node: &mut Node, key: Sought<'_>, value: &[u8]) -> (Split, Option<Entr
         },
         Node::Branch(branch) => {
             let at = branch.child_of(key);
-            let Some(kid) = branch.kids.get_mut(at) else { return (None, None) };
-            let (split, old) = insert(Arc::make_mut(kid), key, value);
-            let Some((sep, right)) = split else { return (None, old) };
+            let kid = branch.kids.get_mut(at).ok_or_else(|| no_child(key))?;
+            let (split, old) = insert(Arc::make_mut(kid), key, value)?;
+            let Some((sep, right)) = split else { return Ok((None, old)) };
             let at_end = at + 1 == branch.kids.len();
             branch.seps.insert(at, sep);
             branch.kids.insert(at + 1, right);
             (node.split(at_end), old)
         }
+    })
+}
+
+fn no_child(key: Sought<'_>) -> KvError {
+    KvError::Store {
+        context: format!("memory store: cannot put key {}", Hex(key.key)).into(),
+        source: "its tree has no child for the key; copy what can be read to another store".into(),
     }
 }
 
@@ -461,183 +481,5 @@ fn below<'a>(node: &'a Node, max: Sought<'_>) -> Option<&'a Entry> {
             let at = branch.child_of(max);
             below(branch.kids.get(at)?, max).or_else(|| last(branch.kids.get(at.checked_sub(1)?)?))
         }
-    }
-}
-
-/// A place between two entries, with the way down to it.
-#[derive(Debug)]
-struct Path<'a> {
-    above: Vec<(&'a [Arc<Node>], usize)>,
-    leaf: &'a [Entry],
-    /// Entries of the leaf that lie before this place.
-    at: usize,
-}
-
-impl<'a> Path<'a> {
-    /// The place before the first key that is `key` or greater.
-    fn seek(root: &'a Node, key: &[u8]) -> Self {
-        let mut above = Vec::new();
-        let mut node = root;
-        let key = Sought::new(key);
-        loop {
-            match node {
-                Node::Leaf(leaf) => {
-                    let at = find(leaf, key).unwrap_or_else(|at| at);
-                    return Path { above, leaf, at };
-                }
-                Node::Branch(branch) => {
-                    let at = branch.child_of(key);
-                    let Some(kid) = branch.kids.get(at) else {
-                        return Path { above, leaf: &[], at: 0 };
-                    };
-                    above.push((&branch.kids[..], at));
-                    node = kid;
-                }
-            }
-        }
-    }
-
-    /// The place after the last key.
-    fn end(root: &'a Node) -> Self {
-        let mut path = Path { above: Vec::new(), leaf: &[], at: 0 };
-        path.down(root, false);
-        path
-    }
-
-    /// Goes on downwards to the first or last place below `node`.
-    fn down(&mut self, mut node: &'a Node, to_first: bool) {
-        loop {
-            match node {
-                Node::Leaf(leaf) => {
-                    self.leaf = leaf;
-                    self.at = if to_first { 0 } else { leaf.len() };
-                    return;
-                }
-                Node::Branch(branch) => {
-                    let at = if to_first { 0 } else { branch.kids.len().saturating_sub(1) };
-                    let Some(kid) = branch.kids.get(at) else { return };
-                    self.above.push((&branch.kids[..], at));
-                    node = kid;
-                }
-            }
-        }
-    }
-
-    fn next(&mut self) -> Option<&'a Entry> {
-        loop {
-            if let Some(entry) = self.leaf.get(self.at) {
-                self.at += 1;
-                return Some(entry);
-            }
-            let kid = loop {
-                let (kids, at) = self.above.last_mut()?;
-                *at += 1;
-                match kids.get(*at) {
-                    Some(kid) => break kid,
-                    None => self.above.pop(),
-                };
-            };
-            self.down(kid, true);
-        }
-    }
-
-    fn prev(&mut self) -> Option<&'a Entry> {
-        loop {
-            if let Some(at) = self.at.checked_sub(1) {
-                self.at = at;
-                return self.leaf.get(at);
-            }
-            let kid = loop {
-                let (kids, at) = self.above.last_mut()?;
-                match at.checked_sub(1) {
-                    Some(left) => {
-                        *at = left;
-                        break kids.get(left)?;
-                    }
-                    None => self.above.pop(),
-                };
-            };
-            self.down(kid, false);
-        }
-    }
-}
-
-/// Ascending entries up to one that is known, or to the last.
-#[derive(Debug)]
-pub(super) struct Ascend<'a> {
-    path: Path<'a>,
-    end: Option<&'a Entry>,
-}
-
-impl<'a> Iterator for Ascend<'a> {
-    type Item = &'a Entry;
-
-    fn next(&mut self) -> Option<&'a Entry> {
-        let entry = self.path.next().filter(|entry| !is(self.end, entry));
-        if entry.is_none() {
-            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
-        }
-        entry
-    }
-}
-
-/// Descending entries down to one that is known, or to the first.
-#[derive(Debug)]
-pub(super) struct Descend<'a> {
-    path: Path<'a>,
-    end: Option<&'a Entry>,
-}
-
-impl<'a> Iterator for Descend<'a> {
-    type Item = &'a Entry;
-
-    fn next(&mut self) -> Option<&'a Entry> {
-        let entry = self.path.prev().filter(|entry| !is(self.end, entry));
-        if entry.is_none() {
-            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
-        }
-        entry
-    }
-}
-
-fn is(end: Option<&Entry>, entry: &Entry) -> bool {
-    end.is_some_and(|end| std::ptr::eq(end, entry))
-}
-
-/// Whether the map satisfies its own rules; for tests.
-#[cfg(test)]
-impl Tree {
-    pub(super) fn check(&self) {
-        fn walk(node: &Node, min: Option<&[u8]>, max: Option<&[u8]>, root: bool) -> (usize, usize) {
-            assert!(root || node.size() > 0, "empty node");
-            assert!(node.size() <= MAX, "oversized node");
-            match node {
-                Node::Leaf(entries) => {
-                    for pair in entries.windows(2) {
-                        assert_eq!(pair[0].key().cmp(pair[1].key()), Ordering::Less);
-                    }
-                    for entry in entries {
-                        assert!(min.is_none_or(|min| entry.key() >= min));
-                        assert!(max.is_none_or(|max| entry.key() < max));
-                    }
-                    (1, entries.len())
-                }
-                Node::Branch(branch) => {
-                    assert_eq!(branch.seps.len() + 1, branch.kids.len());
-                    let (mut depth, mut len) = (0, 0);
-                    for (i, kid) in branch.kids.iter().enumerate() {
-                        let min = if i == 0 { min } else { Some(&*branch.seps[i - 1].key) };
-                        let max = branch.seps.get(i).map(|sep| &*sep.key).or(max);
-                        let (d, n) = walk(kid, min, max, false);
-                        assert!(depth == 0 || depth == d, "uneven depth");
-                        depth = d;
-                        len += n;
-                    }
-                    (depth + 1, len)
-                }
-            }
-        }
-        let (_, len) = walk(&self.root, None, None, true);
-        assert_eq!(len, self.len);
     }
 }
