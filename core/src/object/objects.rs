@@ -121,7 +121,7 @@ impl Transaction<'_> {
     /// # Errors
     /// As [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is not recorded.
     pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
-        if self.exists(id)? {
+        if self.operation(|| self.exists(id))? {
             return Ok(false);
         }
         let schema = self.recorded_schema(schema)?;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use permazen::ObjId;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{
@@ -10,7 +11,7 @@ use permazen::kv::{
     TxOptions,
 };
 use permazen::object::{
-    CopyOptions, Database, Error, Migrate, Result, Transaction, TransactionConfig,
+    CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
 };
 use permazen::schema::SchemaModel;
 
@@ -57,6 +58,38 @@ fn untracked_reads_do_not_conflict() {
     let lost =
         read_and_lose(&db, |tx| tx.untracked(|tx| tx.set(foo_id(1), "i", &int(77), Migrate::No)));
     assert!(lost.is_err_and(|error| error.is_retryable()));
+}
+
+/// Whether there is an object already is what creating depends on, so it counts as read.
+#[test]
+fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
+    type Create = fn(&Transaction<'_>, ObjId) -> Result<bool>;
+    let ways: [(&str, Create); 3] = [
+        ("create_with_id", |tx, id| tx.create_with_id(id)),
+        ("create_with_id_in", |tx, id| tx.create_with_id_in(id, tx.schema().id)),
+        ("create_with", |tx, id| {
+            let object_type = Arc::clone(tx.schema().object_type("Foo").unwrap());
+            Ok(tx.create_with(Some(id), &ObjectBuilder::new(object_type).finish())?.is_some())
+        }),
+    ];
+    for (name, create) in ways {
+        // There already, and another transaction deletes it.
+        let db = optimistic();
+        let tx = db.begin(&foo_config()).unwrap();
+        assert!(!tx.untracked(|tx| create(tx, foo_id(1))).unwrap(), "{name}");
+        let other = db.begin(&foo_config()).unwrap();
+        assert!(other.delete(foo_id(1)).unwrap());
+        other.commit().unwrap();
+        set(&tx, foo_id(2), "s", text("changed"));
+        assert!(tx.commit().is_err_and(|error| error.is_retryable()), "{name}");
+        // Not there yet, and another one creates it.
+        let tx = db.begin(&foo_config()).unwrap();
+        assert!(tx.untracked(|tx| create(tx, foo_id(3))).unwrap(), "{name}");
+        let other = db.begin(&foo_config()).unwrap();
+        assert!(other.create_with_id(foo_id(3)).unwrap());
+        other.commit().unwrap();
+        assert!(tx.commit().is_err_and(|error| error.is_retryable()), "{name}");
+    }
 }
 
 #[test]
