@@ -26,6 +26,7 @@ use permazen::schema::SchemaModel;
 
 mod careless;
 mod history;
+mod interleavings;
 
 use careless::Careless;
 use history::contradiction;
@@ -95,12 +96,20 @@ fn with_cells(db: &Database) {
 }
 
 fn is_sound(db: &Database, name: &str) {
+    let findings = findings(db);
+    assert!(findings.is_empty(), "{name}: {findings:#?}");
+}
+
+/// What the checker finds.
+fn findings(db: &Database) -> Vec<String> {
     let tx = db.begin(&config().read_only()).unwrap();
-    let report = tx.read_pairs(|kv| {
-        Ok(permazen_jsck::check(kv, &Default::default(), &mut |finding| println!("{finding}"))
-            .unwrap())
-    });
-    assert!(report.unwrap().is_clean(), "{name}");
+    let mut findings = Vec::new();
+    tx.read_pairs(|kv| {
+        let mut sink = |finding: &permazen_jsck::Finding| findings.push(finding.to_string());
+        Ok(permazen_jsck::check(kv, &Default::default(), &mut sink).unwrap())
+    })
+    .unwrap();
+    findings
 }
 
 /// Runs a transaction until it is committed.
@@ -261,46 +270,4 @@ fn the_anomaly_of_a_read_only_transaction_does_not_happen() {
             );
         }
     });
-}
-
-/// The interleavings that make the anomalies, step by step in one thread, where stores let several
-/// transactions write at a time: in each, one transaction must be refused.
-#[test]
-fn interleavings_step_by_step() {
-    let optimistic = stores().into_iter().filter(|(name, _)| name.starts_with("optimistic"));
-    for (name, open) in optimistic {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Database::new(open(dir.path()));
-        with_cells(&db);
-        let both = |one: &dyn Fn(&Transaction<'_>), other: &dyn Fn(&Transaction<'_>)| {
-            let (first, second) = (db.begin(&config()).unwrap(), db.begin(&config()).unwrap());
-            one(&first);
-            other(&second);
-            first.commit().unwrap();
-            let error = second.commit().unwrap_err();
-            assert!(error.is_retryable(), "{name}: {error}");
-        };
-        let add =
-            |tx: &Transaction<'_>| set_long(tx, cell(0), long(tx, cell(0)).unwrap() + 1).unwrap();
-        both(&add, &add);
-        let leave = |n: u8| {
-            move |tx: &Transaction<'_>| {
-                in_states(tx, 0, 9).unwrap();
-                set_state(tx, n, 50).unwrap();
-            }
-        };
-        both(&leave(0), &leave(1));
-        let enter = |n: u8| {
-            move |tx: &Transaction<'_>| {
-                assert_eq!(in_states(tx, 20, 29).unwrap(), 0);
-                tx.create_with_id(cell(n)).unwrap();
-                set_state(tx, n, 25).unwrap();
-            }
-        };
-        until_committed(&db, |tx| tx.delete(cell(100)).map(drop));
-        both(&enter(100), &enter(101));
-        // A reference to what another one deletes.
-        both(&|tx| assert!(tx.delete(cell(3)).unwrap()), &|tx| set_long(tx, cell(3), 5).unwrap());
-        is_sound(&db, name);
-    }
 }
