@@ -110,11 +110,9 @@ fn root(bytes: &[u8]) -> usize {
     usize::from(page[name + 48]) | usize::from(page[name + 49]) << 8
 }
 
-#[test]
-fn damage_is_found_and_named() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("store");
-    let store = store(&path);
+/// The file of a store with branches, leaves and a value on pages of its own.
+fn sample(path: &Path) -> Vec<u8> {
+    let store = store(path);
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     for key in 0..20_000u32 {
         tx.put(&key.to_be_bytes(), &[key as u8; 100]).unwrap();
@@ -122,7 +120,122 @@ fn damage_is_found_and_named() {
     tx.put(&5u32.to_be_bytes(), &[5; 20_000]).unwrap();
     tx.commit().unwrap();
     drop(store);
-    let whole = fs::read(path.join("data.mdb")).unwrap();
+    fs::read(path.join("data.mdb")).unwrap()
+}
+
+/// What opening such a file with `verify` says of it.
+fn problem_of(file: &[u8]) -> String {
+    let damaged = tempfile::tempdir().unwrap();
+    fs::write(damaged.path().join("data.mdb"), file).unwrap();
+    match LmdbStore::builder().verify(true).open(damaged.path()) {
+        Err(KvError::Damaged { reason, .. }) => reason.into(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn set(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+}
+
+/// Where the meta page begins that was written last.
+fn meta(bytes: &[u8]) -> usize {
+    if number(bytes, 144) > number(bytes, PAGE + 144) { 0 } else { PAGE }
+}
+
+/// Where the entries of a page begin.
+fn entries(bytes: &[u8], page: usize) -> Vec<usize> {
+    let at = |at: usize| usize::from(u16::from_ne_bytes(bytes[at..at + 2].try_into().unwrap()));
+    let page = page * PAGE;
+    (page + 16..page + at(page + 12)).step_by(2).map(|entry| page + at(entry)).collect()
+}
+
+#[test]
+fn records_of_trees_must_bear_out_the_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = sample(dir.path());
+    let page = find(&whole, |page| page[10] == 2 && has(page, b"permazen")) * PAGE;
+    let name = whole[page..].windows(8).position(|window| window == b"permazen").unwrap();
+    let pairs = page + name + 8;
+    let databases = meta(&whole) + 88;
+    // Depth is what decides how far branches are followed.
+    for (tree, what) in [(pairs, "the pairs"), (databases, "the list of databases")] {
+        for depth in [0u16, 33] {
+            let mut file = whole.clone();
+            file[tree + 6..tree + 8].copy_from_slice(&depth.to_ne_bytes());
+            let expected = format!("{what}: recorded as {depth} pages deep");
+            assert!(problem_of(&file).contains(&expected), "{expected}");
+        }
+    }
+    let counts = [(8, "branch pages"), (16, "leaf pages"), (24, "overflow pages"), (32, "entries")];
+    for (at, of) in counts {
+        let mut file = whole.clone();
+        let real = number(&file, pairs + at);
+        set(&mut file, pairs + at, real + 1);
+        let expected = format!("{real} {of} where {} are recorded", real + 1);
+        assert!(problem_of(&file).contains(&expected), "{expected}");
+    }
+    let mut file = whole.clone();
+    set(&mut file, pairs + 40, u64::MAX);
+    assert!(problem_of(&file).contains("the pairs: recorded without a first page"));
+    [8, 16, 24, 32].into_iter().for_each(|at| set(&mut file, pairs + at, 0));
+    assert!(problem_of(&file).contains("recorded without a first page, but as 3 pages deep"));
+    let mut file = whole.clone();
+    file[pairs + 4] = 4;
+    assert!(problem_of(&file).contains("the pairs are recorded with flags 0x4"));
+    let mut file = whole.clone();
+    let last = number(&file, meta(&whole) + 136);
+    set(&mut file, meta(&whole) + 136, last + (1 << 20));
+    assert!(problem_of(&file).contains("is neither in the file nor free"));
+}
+
+#[test]
+fn lists_of_free_pages_must_be_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    // Behind a reader each commit leaves a list, so that these need several pages.
+    let reader = store.begin(&TxOptions::reading()).unwrap();
+    let mut rng = StdRng::seed_from_u64(3);
+    (0..400).for_each(|_| change(&store, &mut rng, 2));
+    drop(reader);
+    drop(store);
+    let whole = fs::read(dir.path().join("data.mdb")).unwrap();
+    let root = number(&whole, meta(&whole) + 80) as usize;
+    let leaves: Vec<_> = entries(&whole, root)
+        .into_iter()
+        .map(|entry| u32::from_ne_bytes(whole[entry..entry + 4].try_into().unwrap()) as usize)
+        .collect();
+    assert!(leaves.len() > 1 && leaves.iter().all(|leaf| whole[leaf * PAGE + 10] == 2));
+    let first = entries(&whole, leaves[0]);
+    // After the head of the entry and the number of the commit: how many pages, then they.
+    let at = |entry: &usize| entry + 16;
+    let list = at(first.iter().find(|entry| number(&whole, at(entry)) > 1).unwrap());
+    let [first_page, last_leaf] = [number(&whole, list + 8), *leaves.last().unwrap() as u64];
+    let last_key = entries(&whole, last_leaf as usize).last().unwrap() + 8;
+    let cases = [
+        (list + 16, first_page, format!("page {first_page} is free twice")),
+        (list + 8, root as u64, format!("page {root} is in use and free")),
+        (list + 8, last_leaf, format!("page {last_leaf} is in use and free")),
+        (list + 8, 1, "there is no page 1".to_owned()),
+        (list, 1 << 40, "longer than it can be".to_owned()),
+        (last_key, 1 << 40, "freed by a commit to come".to_owned()),
+    ];
+    for (at, value, expected) in cases {
+        let mut file = whole.clone();
+        set(&mut file, at, value);
+        let problem = problem_of(&file);
+        assert!(problem.contains(&expected), "{expected}: {problem}");
+    }
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let whole = sample(&path);
     let leaf = find(&whole, |page| page[10] == 2 && has(page, &[0, 0, 0, 0x20, 0]));
     let overflow = find(&whole, |page| page[10] == 4);
     let root = root(&whole);

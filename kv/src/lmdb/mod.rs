@@ -180,7 +180,8 @@ impl KvDatabase for LmdbStore {
 
     /// Follows all pages of the file without LMDB, to which a damaged page can be the end of the
     /// process: each must be what it is taken for and be in use once, keys must ascend, and the
-    /// counts and the lists of free pages must be right. Reads the whole file.
+    /// counts and the lists of free pages must be right. Databases in the environment beside that of
+    /// the pairs are not followed. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
         // What this reader sees stays as it is meanwhile.
         let reader = View::open(Arc::clone(&self.shared))?;

@@ -4,7 +4,11 @@
 //! file or of the page, which ends the process. So the pages are read here the ordinary way and
 //! looked at before LMDB uses them. What passes can be read and written by LMDB; whether the
 //! keys and values are those once stored is not known, since LMDB keeps no checksums.
+//!
+//! Of the named databases only that of the pairs is followed; pages of others count neither as used
+//! nor as missing.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -118,7 +122,7 @@ impl<'f> Structure<'f> {
     /// Looks only at the page the pairs' tree begins with.
     pub(super) fn root_of_pairs(&mut self, tree: Tree) -> io::Result<()> {
         self.check_flags("the pairs", tree, 0);
-        if tree.root != NO_PAGE
+        if self.has_root("the pairs", tree)
             && let Some(bytes) = self.load(tree.root, "the pairs")?
             && let Err(problem) = Page::parse(&bytes, tree.root)
         {
@@ -151,6 +155,27 @@ impl<'f> Structure<'f> {
         }
     }
 
+    /// Whether a tree has a page to begin with, which its record must bear out.
+    fn has_root(&mut self, what: &str, tree: Tree) -> bool {
+        let Tree { flags: _, depth, branch, leaf, overflow, entries, root } = tree;
+        if root == NO_PAGE {
+            if depth != 0 || [branch, leaf, overflow, entries] != [0; 4] {
+                self.wrong(format!(
+                    "{what}: recorded without a first page, but as {depth} pages deep with {entries} \
+                     entries on {branch} branch, {leaf} leaf and {overflow} overflow pages"
+                ));
+            }
+            return false;
+        }
+        let fits = (1..=MAX_DEPTH).contains(&depth);
+        if !fits {
+            self.wrong(format!(
+                "{what}: recorded as {depth} pages deep, beginning with page {root}"
+            ));
+        }
+        fits
+    }
+
     fn wrong(&mut self, problem: String) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
@@ -174,9 +199,7 @@ impl<'f> Structure<'f> {
             last_key: None,
         };
         let before = self.problems.len();
-        if tree.depth > MAX_DEPTH {
-            self.wrong(format!("{what}: recorded as {} pages deep", tree.depth));
-        } else if tree.root != NO_PAGE {
+        if self.has_root(what, tree) {
             self.page(&mut walk, tree.root, 1, (None, None))?;
         }
         // What was not reached for a problem cannot be counted.
@@ -226,6 +249,10 @@ impl<'f> Structure<'f> {
             return false;
         }
         for page in first..=last {
+            if self.free.contains(page) {
+                self.wrong(format!("page {page} is in use and free"));
+                return false;
+            }
             if !self.used.insert(page) {
                 self.wrong(format!("page {page} is used twice, at last for {what}"));
                 return false;
@@ -254,7 +281,7 @@ impl<'f> Structure<'f> {
             }
         };
         let is_leaf = page.is_leaf;
-        if is_leaf != (level == walk.tree.depth) {
+        if is_leaf != (level == walk.tree.depth) || level > walk.tree.depth {
             let kind = if is_leaf { "leaf" } else { "branch" };
             let (what, depth) = (walk.what, walk.tree.depth);
             self.wrong(format!("{what}: page {number} is a {kind} at depth {level} of {depth}"));
@@ -322,7 +349,7 @@ impl<'f> Structure<'f> {
 
     fn leaf_node(&mut self, walk: &mut Walk<'_>, page: u64, node: &Node<'_>) -> io::Result<()> {
         let what = walk.what;
-        let mut stored = node.data.to_vec();
+        let mut stored = Cow::Borrowed(node.data);
         if let Some(first) = node.overflow() {
             let wanted = overflow_pages(node.len, self.page_len);
             if !self.claim(first, 1, what) {
@@ -341,7 +368,7 @@ impl<'f> Structure<'f> {
             }
             walk.overflow += count;
             if matches!(walk.content, Content::Free { .. }) {
-                stored = self.read(first, HEAD as u64 + node.len)?.split_off(HEAD);
+                stored = Cow::Owned(self.read(first, HEAD as u64 + node.len)?.split_off(HEAD));
             }
         }
         match &mut walk.content {
