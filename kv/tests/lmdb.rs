@@ -35,6 +35,10 @@ fn child() {
             wait();
             println!("sees {}", dump(&*tx).len());
         }
+        "open" => match LmdbStore::open(&path) {
+            Ok(store) => println!("opened {store:?}"),
+            Err(error) => println!("failed {error:?}"),
+        },
         "write" => {
             let store = LmdbStore::open(&path).unwrap();
             let mut tx = writing(&store);
@@ -417,6 +421,14 @@ fn reader_slots_run_out_with_a_clear_error_and_come_back() {
     let error = store.begin(&TxOptions::reading()).err().unwrap();
     assert!(matches!(error, KvError::ReadersFull { max: 3, .. }), "{error}");
     assert!(error.to_string().contains(dir.path().to_str().unwrap()));
+    let copy = tempfile::tempdir().unwrap();
+    let error = store.copy_to(copy.path()).unwrap_err();
+    assert!(matches!(error, KvError::ReadersFull { max: 3, .. }), "{error}");
+    assert_eq!(fs::read_dir(copy.path()).unwrap().count(), 0);
+    let (mut child, mut out) = spawn("open", dir.path());
+    let error = wait_for(&mut out, "failed");
+    assert!(error.starts_with("ReadersFull") && error.contains("max: 3"), "{error}");
+    child.wait().unwrap();
     put(&store, b"b", b"");
     readers.pop();
     assert_eq!(dump(&*reading(&store)).len(), 2);
@@ -429,6 +441,13 @@ fn reader_slots_run_out_with_a_clear_error_and_come_back() {
         child.wait().unwrap();
     }
     assert_eq!(dump(&*reading(&store)).len(), 2);
+    for _ in 0..4 {
+        let (mut child, mut out) = spawn("read", dir.path());
+        wait_for(&mut out, "ready");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    store.copy_to(copy.path()).unwrap();
 }
 
 #[test]

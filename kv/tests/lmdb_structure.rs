@@ -293,3 +293,52 @@ fn a_copy_appears_whole_or_not_at_all() {
     let copy = LmdbStore::builder().verify(true).open(&target).unwrap();
     assert_eq!(copy.statistics().unwrap().entries, store.statistics().unwrap().entries);
 }
+
+/// Names that come up while the copy is made are not taken from their owners.
+#[test]
+#[cfg(unix)]
+fn a_copy_replaces_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("store"));
+    change(&store, &mut StdRng::seed_from_u64(2), 500);
+    let target = dir.path().join("copy");
+    fs::create_dir(&target).unwrap();
+    let (data, part) = (target.join("data.mdb"), target.join("data.mdb.part"));
+    // A link to a place that is not mounted shows only when the copy is to get its name.
+    std::os::unix::fs::symlink(dir.path().join("elsewhere"), &data).unwrap();
+    let error = store.copy_to(&target).unwrap_err();
+    assert!(matches!(error, KvError::Open { .. }), "{error}");
+    assert!(error.to_string().contains("there is an environment already"), "{error}");
+    assert!(fs::symlink_metadata(&data).unwrap().is_symlink() && !part.exists());
+    fs::remove_file(&data).unwrap();
+    // A copy that kept its first name beside the other, and was moved since.
+    store.copy_to(&target).unwrap();
+    let moved = dir.path().join("moved");
+    fs::rename(&data, &moved).unwrap();
+    fs::hard_link(&moved, &part).unwrap();
+    let first = fs::read(&moved).unwrap();
+    change(&store, &mut StdRng::seed_from_u64(5), 500);
+    store.copy_to(&target).unwrap();
+    assert!(fs::read(&moved).unwrap() == first && !part.exists());
+}
+
+#[test]
+fn of_several_copies_to_one_place_one_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir.path().join("store"));
+    change(&store, &mut StdRng::seed_from_u64(2), 500);
+    for round in 0..20 {
+        let target = dir.path().join(round.to_string());
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let copies: Vec<_> = (0..4).map(|_| scope.spawn(|| store.copy_to(&target))).collect();
+            copies.into_iter().map(|copy| copy.join().unwrap()).collect()
+        });
+        assert_eq!(results.iter().filter(|copied| copied.is_ok()).count(), 1, "{results:?}");
+        for error in results.into_iter().filter_map(Result::err) {
+            let text = error.to_string();
+            assert!(text.contains("already") || text.contains("another copy"), "{text}");
+        }
+        assert!(!target.join("data.mdb.part").exists());
+        LmdbStore::builder().verify(true).open(&target).unwrap();
+    }
+}

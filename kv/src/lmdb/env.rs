@@ -171,9 +171,10 @@ impl Shared {
             heed::Error::Mdb(MdbError::Incompatible) => {
                 cannot_open(self.path(), format!("{:?} in it is not a database", self.name))
             }
+            heed::Error::Mdb(MdbError::ReadersFull) => self.readers_full(),
             error => failed(self.path(), "cannot open the database in it", error),
         };
-        let txn = self.env.env.read_txn().map_err(failed)?;
+        let txn = self.with_reader(|| self.env.env.read_txn()).map_err(failed)?;
         let opened = self.env.env.open_databases_and_commit(txn, |opener, txn| {
             opener.open_database::<Bytes, Bytes>(txn, Some(&self.name)).map(commit)
         });
@@ -192,23 +193,32 @@ impl Shared {
 
     /// Begins to read the current version.
     pub(super) fn begin_read(&self) -> Result<RoTxn<'static, WithoutTls>> {
-        let begin = || self.env.env.clone().static_read_txn();
-        let txn = match begin() {
-            // Slots of processes that died may be among those that are taken.
-            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
-                let _ = self.env.env.clear_stale_readers();
-                begin()
-            }
-            txn => txn,
-        };
+        let txn = self.with_reader(|| self.env.env.clone().static_read_txn());
         let txn = txn.map_err(|error| match error {
-            heed::Error::Mdb(MdbError::ReadersFull) => {
-                KvError::ReadersFull { path: self.path().into(), max: self.env.env.max_readers() }
-            }
+            heed::Error::Mdb(MdbError::ReadersFull) => self.readers_full(),
             error => failed(self.path(), "cannot begin to read", error),
         })?;
         *lock(&self.readers).entry(txn.id()).or_default() += 1;
         Ok(txn)
+    }
+
+    /// What `read` gives, which needs a slot for a reader.
+    pub(super) fn with_reader<R>(
+        &self,
+        mut read: impl FnMut() -> heed::Result<R>,
+    ) -> heed::Result<R> {
+        match read() {
+            // Slots of processes that died may be among those that are taken.
+            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
+                let _ = self.env.env.clear_stale_readers();
+                read()
+            }
+            result => result,
+        }
+    }
+
+    pub(super) fn readers_full(&self) -> KvError {
+        KvError::ReadersFull { path: self.path().into(), max: self.env.env.max_readers() }
     }
 
     /// Notes that a reader of version `id` has ended.

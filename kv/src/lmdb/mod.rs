@@ -17,6 +17,7 @@
 //! grows; [`LmdbStore::statistics`](KvDatabase::statistics) shows how far the oldest lies behind.
 
 mod builder;
+mod copy;
 mod env;
 mod error;
 mod header;
@@ -28,15 +29,16 @@ mod transaction;
 mod writer;
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use heed::CompactionOption;
+use heed::{CompactionOption, MdbError};
 
 pub use self::builder::LmdbBuilder;
+use self::copy::Part;
 use self::env::Shared;
-use self::error::{cannot_open, failed, io_failed};
+use self::error::{failed, io_failed};
 use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::durability::Durability;
@@ -106,45 +108,23 @@ impl LmdbStore {
     /// there is a whole copy or none, whatever happens meanwhile.
     ///
     /// # Errors
-    /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already. A copy that
-    /// could not be finished is removed.
+    /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already, or gets one
+    /// while the copy is made; it stays as it is.
+    /// [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are too many readers. A copy
+    /// that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
-        let (path, part) = (target.join("data.mdb"), target.join("data.mdb.part"));
-        let part_failed = |error| io_failed(target, "cannot create data.mdb.part", error);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&part).map_err(part_failed)?;
-        if file.try_lock().is_err() {
-            return Err(cannot_open(target, "another copy is just being written to it"));
-        }
-        if path.exists() {
-            let _ = fs::remove_file(&part);
-            return Err(cannot_open(target, "there is an environment already"));
-        }
-        // One that was left behind is of no use.
-        file.set_len(0).map_err(part_failed)?;
-        let copied = self.copy_into(&mut file, target).and_then(|()| {
-            fs::rename(&part, &path)
-                .map_err(|error| io_failed(target, "cannot rename data.mdb.part", error))
-        });
-        copied.inspect_err(|_| {
-            // The first error is the one to report.
-            let _ = fs::remove_file(&part);
+        let mut part = Part::create(target)?;
+        let env = self.shared.env.heed();
+        let copied =
+            self.shared.with_reader(|| env.copy_to_file(&mut part.file, CompactionOption::Enabled));
+        copied.map_err(|error| match error {
+            heed::Error::Mdb(MdbError::ReadersFull) => self.shared.readers_full(),
+            error => failed(target, "cannot copy into it", error),
         })?;
-        #[cfg(unix)]
-        File::open(target)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| io_failed(target, "cannot sync the directory", error))?;
-        Ok(())
-    }
-
-    fn copy_into(&self, file: &mut File, target: &Path) -> Result<()> {
-        let copied = self.shared.env.heed().copy_to_file(file, CompactionOption::Enabled);
-        copied.map_err(|error| failed(target, "cannot copy into it", error))?;
-        file.sync_all().map_err(|error| io_failed(target, "cannot sync data.mdb.part", error))
+        part.publish()
     }
 }
 
