@@ -631,6 +631,58 @@ fn comparison_of_options() {
 }
 
 #[test]
+fn differences_are_told_in_the_words_and_the_order_of_java() {
+    let told = |old: Simple, new: Simple| {
+        let of = |simple: Simple| {
+            one_type(
+                ObjectType::new("T")
+                    .field(Field::new("e", simple.clone()))
+                    .field(Field::set("s", simple)),
+            )
+        };
+        of(new).differences_from(&of(old)).to_string()
+    };
+    let lists = |index: &str, indent: &str, dimensions: &str| {
+        format!(
+            "{indent}-> {index} index on field\n\
+             {indent}-> changed enum identifier list\n\
+             {indent}  -> removed \"A\" (ordinal 0)\n\
+             {indent}  -> added \"B\" (ordinal 0){dimensions}"
+        )
+    };
+    let expected = |index: &str, dimensions: &str| {
+        let dimensions = |indent: &str| match dimensions {
+            "" => String::new(),
+            text => format!("\n{indent}-> {text}"),
+        };
+        format!(
+            "-> changed object type \"T\"\n  -> changed field \"e\"\n{}\n  \
+             -> changed set field \"s\"\n    -> changed element field\n{}",
+            lists(index, "    ", &dimensions("    ")),
+            lists(index, "      ", &dimensions("      ")),
+        )
+    };
+    let (a, b) = (Simple::enumeration(["A"]), Simple::enumeration(["B"]));
+    assert_eq!(told(a.clone(), b.clone().indexed()), expected("added", ""));
+    assert_eq!(told(a.indexed(), b), expected("removed", ""));
+    let array = |name, dimensions| Simple::enum_array(dimensions, [name]);
+    assert_eq!(
+        told(array("A", 3).indexed(), array("B", 2)),
+        expected("removed", "changed number of dimensions from 3 to 2")
+    );
+    // Of other fields the index comes last.
+    assert_eq!(
+        told(int(), long().indexed()),
+        "-> changed object type \"T\"\n  -> changed field \"e\" type int\n    \
+         -> changed field encoding ID from \"urn:fdc:permazen.io:2020:int\" to \
+         \"urn:fdc:permazen.io:2020:long\"\n    -> added index on field\n  \
+         -> changed set field \"s\"\n    -> changed element field\n      \
+         -> changed field encoding ID from \"urn:fdc:permazen.io:2020:int\" to \
+         \"urn:fdc:permazen.io:2020:long\"\n      -> added index on field"
+    );
+}
+
+#[test]
 fn contradicting_storage_ids_are_refused() {
     let with = |name: &str, id| one_type(ObjectType::new(name).with_storage_id(storage_id(id)));
     let comparison = SchemaComparison::new(&with("A", 5), &with("B", 5));

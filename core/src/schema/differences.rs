@@ -205,6 +205,12 @@ fn sub_field_differences(old: &SubField, new: &SubField) -> Differences {
 }
 
 fn simple_differences(found: &mut Differences, old: &Simple, new: &Simple) {
+    // Java's order, which depends on the kind of field.
+    let tells_index_first =
+        matches!(new.kind(), SimpleKind::Enum { .. } | SimpleKind::EnumArray { .. });
+    if tells_index_first {
+        index_difference(found, old, new);
+    }
     match (old.kind(), new.kind()) {
         (SimpleKind::Plain(a), SimpleKind::Plain(b)) => {
             found.changed("field encoding ID", a, b, |id| format!("{:?}", Quoted(id.as_str())));
@@ -220,10 +226,16 @@ fn simple_differences(found: &mut Differences, old: &Simple, new: &Simple) {
             SimpleKind::EnumArray { identifiers: b, dimensions: new },
         ) => {
             identifier_differences(found, a, b);
-            found.changed("dimensions", old, new, |n| n.to_string());
+            found.changed("number of dimensions", old, new, |n| n.to_string());
         }
         _ => {}
     }
+    if !tells_index_first {
+        index_difference(found, old, new);
+    }
+}
+
+fn index_difference(found: &mut Differences, old: &Simple, new: &Simple) {
     match (old.is_indexed(), new.is_indexed()) {
         (true, false) => found.add("removed index on field"),
         (false, true) => found.add("added index on field"),
