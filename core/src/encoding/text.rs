@@ -165,9 +165,14 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
     }
 }
 
-/// White space as `\s` of Java's regular expressions.
+/// White space as Java's `Character.isWhitespace`: separators that break, and controls that separate.
 fn is_java_space(char: char) -> bool {
-    matches!(char, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
+    match char {
+        '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' => true,
+        // Not the spaces that do not break, nor U+0085, which is a control.
+        '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,
+        _ => char.is_whitespace(),
+    }
 }
 
 fn list_error<T>(rest: &str, detail: &str) -> Result<T> {

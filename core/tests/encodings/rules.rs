@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use permazen::encoding::number::{BigDecimal, BigInteger};
 use permazen::encoding::textual::{InternetAddress, Pattern};
+use permazen::encoding::time::{Instant, ZoneId};
 use permazen::encoding::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingRegistry, EnumArrayEncoding,
     EnumEncoding, EnumValue, FieldType, JavaChar, JavaString, Reader, ReferenceEncoding, Result,
-    TypedEncoding, UnknownEncoding, UnsignedIntEncoding, Uuid, Value, Void, string, uint,
+    TupleEncoding, TypedEncoding, UnknownEncoding, UnsignedIntEncoding, Uuid, Value, Void, string,
+    uint,
 };
 use permazen::{ObjId, ObjIdGenerator, StorageId};
 
@@ -21,6 +23,52 @@ fn mail_addresses_equal_what_is_read_of_them() {
         check_value(&address);
         check_text(&address);
     }
+}
+
+#[test]
+fn domains_are_of_letters_and_decimal_digits() {
+    for domain in ["b", "é", "ß", "ʰ", "中", "٣", "३", "ﬁ"] {
+        assert!(InternetAddress::new(&format!("a@{domain}")).is_ok(), "{domain}");
+    }
+    for domain in ["b¼", "b²", "bⅣ", "b\u{345}", "bⓐ", "b\u{903}", "b①", "𝒳", "b_"] {
+        assert!(InternetAddress::new(&format!("a@{domain}")).is_err(), "{domain}");
+    }
+}
+
+#[test]
+fn white_space_in_lists_is_that_of_java() {
+    let ints = EncodingRegistry::new().find_alias("int[]").expect("an alias").expect("built in");
+    let [nested, bytes] = ["String[]", "byte[]"].map(|alias| {
+        EncodingRegistry::new().find_alias(alias).expect("an alias").expect("built in")
+    });
+    let tuple = TupleEncoding::new([nested.clone(), ints.clone()]).expect("two");
+    let lists = |space: &str| {
+        let plain = |encoding: &dyn Encoding| {
+            let text = format!("{space}[{space}\"1\"{space},{space}\"2\"{space}]{space}");
+            encoding.from_text(&text).is_ok()
+        };
+        let in_tuple = format!("{space}[{space}\"[]\"{space},{space}\"[]\"{space}]{space}");
+        let found = [
+            plain(ints.as_ref()),
+            plain(nested.as_ref()),
+            plain(bytes.as_ref()),
+            tuple.from_text(&in_tuple).is_ok(),
+        ];
+        assert!(found.iter().all(|&one| one == found[0]), "{space:?}: {found:?}");
+        found[0]
+    };
+    for space in "\t\n\u{b}\u{c}\r\u{1c}\u{1d}\u{1e}\u{1f} \u{1680}\u{2000}\u{2006}\u{2008}\u{200a}\u{2028}\u{2029}\u{205f}\u{3000}"
+        .chars()
+    {
+        assert!(lists(&space.to_string()), "{space:?}");
+    }
+    for other in "\u{85}\u{a0}\u{2007}\u{202f}\u{200b}\u{180e}\u{feff}".chars() {
+        assert!(!lists(&other.to_string()), "{other:?}");
+    }
+    // Base64 is another matter.
+    assert!(bytes.from_text("AAAA\nAA==").is_ok());
+    assert!(bytes.from_text("AAAA\u{1680}AA==").is_err());
+    assert!(bytes.from_text("AAAA\u{1c}AA==").is_err());
 }
 
 #[test]
@@ -73,6 +121,64 @@ fn a_zoned_time_has_the_offset_of_its_zone_if_that_is_fixed() {
     assert!(accepted("2024-01-01T00:00-04:00", "America/New_York"));
     let elsewhere = bytes("2024-01-01T00:00+01:00", "Z");
     assert!(zoned.decode_all(&elsewhere).is_ok());
+}
+
+#[test]
+fn the_zones_of_system_v_are_known() {
+    let offset = |name: &str, time: &str| {
+        let zone = ZoneId::new(name).expect("a zone");
+        zone.offset_at(Instant::from_text(time).expect("an instant")).to_string()
+    };
+    for (zone, hours) in [
+        ("AST4ADT", 4),
+        ("EST5EDT", 5),
+        ("CST6CDT", 6),
+        ("MST7MDT", 7),
+        ("PST8PDT", 8),
+        ("YST9YDT", 9),
+    ] {
+        let name = format!("SystemV/{zone}");
+        assert_eq!(ZoneId::new(&name).expect("a zone").region(), Some(&*name));
+        check_value(&ZoneId::new(&name).expect("a zone"));
+        check_text(&ZoneId::new(&name).expect("a zone"));
+        let (standard, saving) = (format!("-{hours:02}:00"), format!("-{:02}:00", hours - 1));
+        // The last second of standard time, which ends at 02:00, and the last second of saving time.
+        for (day, night) in [
+            ("1900-04-29", "1900-10-28"),
+            ("1973-04-29", "1973-10-28"),
+            ("1974-01-06", "1974-11-24"),
+            ("1975-02-23", "1975-10-26"),
+            ("1976-04-25", "1976-10-31"),
+            ("2023-04-30", "2023-10-29"),
+        ] {
+            let (start, end) = (hours + 1, hours);
+            assert_eq!(offset(&name, &format!("{day}T{start:02}:59:59Z")), standard, "{day}");
+            assert_eq!(offset(&name, &format!("{day}T{:02}:00:00Z", start + 1)), saving, "{day}");
+            assert_eq!(offset(&name, &format!("{night}T{end:02}:59:59Z")), saving, "{night}");
+            assert_eq!(
+                offset(&name, &format!("{night}T{:02}:00:00Z", end + 1)),
+                standard,
+                "{night}"
+            );
+        }
+        assert_eq!(offset(&name, "1899-07-01T00:00:00Z"), standard);
+    }
+    for (zone, offset) in [
+        ("AST4", "-04:00"),
+        ("EST5", "-05:00"),
+        ("CST6", "-06:00"),
+        ("MST7", "-07:00"),
+        ("PST8", "-08:00"),
+        ("YST9", "-09:00"),
+        ("HST10", "-10:00"),
+    ] {
+        assert_eq!(ZoneId::new(&format!("SystemV/{zone}")), ZoneId::new(offset));
+    }
+    for name in
+        ["SystemV", "SystemV/", "SystemV/EST6", "SystemV/HST10HDT", "SystemV/est5", "EST5EDT5"]
+    {
+        assert!(ZoneId::new(name).is_err(), "{name}");
+    }
 }
 
 #[test]

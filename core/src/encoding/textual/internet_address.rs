@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use super::letters::is_letter_or_digit;
 use super::string_type;
 use crate::encoding::error::invalid;
 use crate::encoding::{EncodingError, JavaString, Result, Value};
@@ -377,9 +378,7 @@ fn is_domain(domain: &[u16]) -> bool {
             _ if in_literal => {}
             '.' if last == '.' || index == 0 => return false,
             '.' | '-' => {}
-            _ if !char::from_u32(u32::from(unit)).is_some_and(char::is_alphanumeric) => {
-                return false;
-            }
+            _ if !is_letter_or_digit(unit) => return false,
             _ => {}
         }
         last = char;

