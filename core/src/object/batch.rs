@@ -12,6 +12,13 @@ pub(crate) trait Keep {
     /// What is kept.
     type Kept: Copy;
 
+    /// Pairs of the first batch: few, since it may be more than is asked for.
+    const FIRST_BATCH: usize = 8;
+    /// How much larger each batch is than the one before.
+    const GROWTH: usize = 4;
+    /// Pairs of the largest batch.
+    const LARGEST_BATCH: usize = 512;
+
     /// Takes it from a pair and appends it to `kept`; what has no place in it can be appended to `bytes`.
     fn keep(
         &self,
@@ -20,6 +27,13 @@ pub(crate) trait Keep {
         bytes: &mut Vec<u8>,
         kept: &mut Vec<Self::Kept>,
     ) -> Result<()>;
+
+    /// As [`Keep::keep`] where it needs no more than the key and appends nothing to `bytes`. Asked
+    /// first, so it should be short.
+    #[inline]
+    fn keep_short(&self, _key: &[u8]) -> Option<Self::Kept> {
+        None
+    }
 
     /// The key of the pair, from all that was appended.
     fn key<'b>(&self, kept: Self::Kept, bytes: &'b [u8]) -> Cow<'b, [u8]>;
@@ -86,7 +100,10 @@ impl<K: Keep> Batch<K> {
         self.bytes.clear();
         self.bytes.reserve(bytes.min(BATCH_BYTES));
         self.kept.clear();
-        self.kept.reserve(pairs);
+        if self.kept.capacity() < pairs {
+            // Not `reserve`: that would copy what is not needed any more.
+            self.kept = Vec::with_capacity(pairs);
+        }
         self.fault = None;
     }
 
@@ -98,13 +115,24 @@ impl<K: Keep> Batch<K> {
     /// Whether it could be taken.
     #[inline]
     pub(super) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
+        // There is room for as many as the batch is to have; growing would make this code longer.
+        if self.kept.len() < self.kept.capacity()
+            && let Some(kept) = keep.keep_short(key)
+        {
+            self.kept.push(kept);
+            return true;
+        }
         match keep.keep(key, value, &mut self.bytes, &mut self.kept) {
             Ok(()) => true,
-            Err(error) => {
-                self.fault = Some(error);
-                false
-            }
+            Err(error) => self.stop_at(error),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stop_at(&mut self, fault: Error) -> bool {
+        self.fault = Some(fault);
+        false
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use super::column::{ColumnFilter, Place};
 use super::error::Result;
 use super::id_set::ids_within;
 use super::index_entry::IndexScan;
+use super::index_key::FirstByte;
 use super::index_view::{IndexView, Selection, push_jump};
 use super::scan::{LiveScan, extend_to_after_prefix};
 use crate::id::ObjId;
@@ -37,16 +38,20 @@ enum Walk<'t> {
 }
 
 /// Keeps the object id that ends each key, and of the key what it takes to make it again.
-struct IdAtEnd(Arc<Selection>);
+struct IdAtEnd {
+    selection: Arc<Selection>,
+    /// Of the shape: where the only value begins, if its first byte tells its length.
+    short: Option<(usize, FirstByte)>,
+}
 
 /// Numbers, so that they stay in registers.
 #[derive(Clone, Copy)]
 struct KeptId {
     id: u64,
-    /// The first byte of the only value in the key, if that says how long the value is.
-    first: Option<u8>,
-    /// The eight bytes that follow it; without it, where the key was appended.
-    rest: u64,
+    /// The first eight bytes of the only value in the key and of what follows it, if the value has no
+    /// more and tells its length; otherwise where the key was appended. The first byte of a value is
+    /// never zero, and that of a place always is.
+    value: u64,
 }
 
 impl KeptId {
@@ -54,12 +59,37 @@ impl KeptId {
     fn id(self) -> ObjId {
         ObjId::of_number(self.id)
     }
+
+    #[inline]
+    fn first_byte(self) -> u8 {
+        self.value.to_be_bytes()[0]
+    }
 }
 
 impl Keep for IdAtEnd {
     type Kept = KeptId;
 
+    // A step costs little here, so seeks are to be rare: the first batch takes the time of two.
+    const FIRST_BATCH: usize = 64;
+    const GROWTH: usize = 16;
+    const LARGEST_BATCH: usize = 2048;
+
     #[inline]
+    fn keep_short(&self, key: &[u8]) -> Option<KeptId> {
+        let (start, first_byte) = self.short?;
+        let (_, value) = key.split_at_checked(start)?;
+        let (_, id) = value.split_last_chunk::<{ ObjId::LEN }>()?;
+        let head = value.first_chunk::<8>()?;
+        let len = value.len() - ObjId::LEN;
+        let (id, value) = (u64::from_be_bytes(*id), u64::from_be_bytes(*head));
+        let kept = KeptId { id, value };
+        let first = kept.first_byte();
+        let is_short = len <= 8 && first != 0 && first_byte.value_len(first) == Some(len);
+        (is_short && ObjId::is_number(id)).then_some(kept)
+    }
+
+    #[cold]
+    #[inline(never)]
     fn keep(
         &self,
         key: &[u8],
@@ -67,50 +97,29 @@ impl Keep for IdAtEnd {
         bytes: &mut Vec<u8>,
         kept: &mut Vec<KeptId>,
     ) -> Result<()> {
-        let shape = &*self.0.shape;
-        if let Some((start, first_byte)) = shape.short_value()
-            && let Some((before, id)) = key.split_last_chunk()
-            && let Some((&first, behind)) = key.get(start..).and_then(<[u8]>::split_first)
-            && let Some(rest) = behind.first_chunk()
-            && first_byte.value_len(first).is_some_and(|len| start + len == before.len())
-            && ObjId::is_number(u64::from_be_bytes(*id))
-        {
-            let id = u64::from_be_bytes(*id);
-            kept.push(KeptId { id, first: Some(first), rest: u64::from_be_bytes(*rest) });
-            return Ok(());
-        }
-        kept.push(self.keep_whole(key, bytes)?);
+        let id = u64::from_be_bytes(self.selection.shape.id_at_end(key)?.to_bytes());
+        let value = bytes.len() as u64;
+        bytes.extend_from_slice(&(key.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(key);
+        kept.push(KeptId { id, value });
         Ok(())
     }
 
     fn key<'b>(&self, kept: KeptId, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        let shape = &*self.0.shape;
-        if let Some((_, first_byte)) = shape.short_value()
-            && let Some(first) = kept.first
-            && let Some(len) = first_byte.value_len(first)
+        if let Some((_, first_byte)) = self.short
+            && kept.first_byte() != 0
+            && let Some(len) = first_byte.value_len(kept.first_byte())
         {
-            let mut key = shape.prefix().to_vec();
-            key.push(first);
-            key.extend(kept.rest.to_be_bytes().iter().take(len - 1));
+            let mut key = self.selection.shape.prefix().to_vec();
+            key.extend(kept.value.to_be_bytes().iter().take(len));
             key.extend_from_slice(kept.id().as_bytes());
             return Cow::Owned(key);
         }
-        let appended = bytes.get(kept.rest as usize..).unwrap_or_default();
+        let appended = bytes.get(kept.value as usize..).unwrap_or_default();
         let key = appended
             .split_first_chunk()
             .and_then(|(len, key)| key.get(..u64::from_be_bytes(*len) as usize));
         Cow::Borrowed(key.unwrap_or_default())
-    }
-}
-
-impl IdAtEnd {
-    /// Keeps the id, and appends the key.
-    fn keep_whole(&self, key: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
-        let id = u64::from_be_bytes(self.0.shape.id_at_end(key)?.to_bytes());
-        let rest = bytes.len() as u64;
-        bytes.extend_from_slice(&(key.len() as u64).to_be_bytes());
-        bytes.extend_from_slice(key);
-        Ok(KeptId { id, first: None, rest })
     }
 }
 
@@ -166,7 +175,7 @@ impl<'t> Walk<'t> {
         };
         let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
         let source = view.source.as_scan_source();
-        let keep = IdAtEnd(view.selection.clone());
+        let keep = IdAtEnd { selection: view.selection.clone(), short: view.shape().short_value() };
         let scan = LiveScan::keeping(keep, source, min, max, direction);
         Walk::Plain { scan, wanted, target: Vec::new() }
     }

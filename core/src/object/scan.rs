@@ -17,14 +17,8 @@ use super::batch::{BATCH_BYTES, Batch, Keep, Pairs};
 use super::error::Result;
 use super::store::Store;
 
-/// Pairs of the first batch.
-const FIRST_BATCH: usize = 8;
 /// Pairs of the batch after a write in between or a long jump.
 const SMALL_BATCH: usize = 2;
-/// How much larger each batch is than the one before.
-const GROWTH: usize = 4;
-/// Pairs of the largest batch.
-const LARGEST_BATCH: usize = 512;
 /// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
 pub(crate) trait ScanSource {
     /// A number that differs after every write.
@@ -58,7 +52,7 @@ pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
 
 /// A scan over a key span that copes with writes between its steps.
 ///
-/// Cost: one seek per batch and one step per pair; batches grow fourfold from 8 to 512 pairs.
+/// Cost: one seek per batch and one step per pair; batches grow, for keys fourfold from 8 to 512 pairs.
 pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     source: &'s dyn ScanSource,
     /// What has not been read yet: `[min, max)`.
@@ -145,7 +139,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             batch: Batch::new(),
             at: 0,
             returned: false,
-            batch_size: FIRST_BATCH,
+            batch_size: K::FIRST_BATCH,
             counter: source.changes(),
             changes: source.changes().get(),
             drained: false,
@@ -331,7 +325,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             })?;
             Ok(())
         })?;
-        self.batch_size = (self.batch_size * GROWTH).min(LARGEST_BATCH);
+        self.batch_size = (self.batch_size * K::GROWTH).min(K::LARGEST_BATCH);
         Ok(())
     }
 }
