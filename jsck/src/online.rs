@@ -1,21 +1,23 @@
 //! Checking a large database piece by piece while it is in use.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
-use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::kv::{Direction, KeySpan, KvError, KvRead};
 use permazen::layout::{KeyKind, OBJECT_SCHEMA_INDEX_SPAN, parse_key, prefix_end};
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
-use crate::calls::EntryCalls;
+use crate::calls::Calls;
 use crate::check::output;
-use crate::finding::{Class, Finding};
-use crate::indexes::may_be_of_default;
+use crate::describe::Describer;
+use crate::entry::{Judge, Kind};
+use crate::finding::Finding;
 use crate::known::Known;
 use crate::objects::{ObjectScan, Seen};
 use crate::output::{Checked, Halt, Output};
-use crate::ranges::{self, IndexRange, Range};
+use crate::ranges::{self, Range};
 use crate::selection::Selection;
 use crate::sort::Sorter;
 use crate::{Error, Options, Progress, Result, joint, metadata};
@@ -44,16 +46,25 @@ pub struct Slice {
     pub objects: u64,
     /// How many findings there were, warnings not counted.
     pub findings: u64,
+    /// Findings that are advice only.
+    pub warnings: u64,
+    /// Findings about which repair could do nothing.
+    pub unrepairable: u64,
+    /// Whether it came as far as it should: neither stopped nor at the limit, and the meta-data was
+    /// good enough to go on to the objects. If not, `next` is how far it came.
+    pub complete: bool,
 }
 
 impl OnlineCheck {
-    /// A check with these options; those of partial checks and of repair have no effect.
+    /// A check with these options; those of partial checks and of repair, for obsolete schemas and
+    /// for threads have no effect.
     pub fn new(options: Options) -> OnlineCheck {
         OnlineCheck { options }
     }
 
     /// Checks from the key `from` on (the empty key is the beginning), about `entries` pairs; an
-    /// object is never cut in two.
+    /// object is never cut in two. What is wrong with the meta-data is reported in the slice at
+    /// the beginning, and in every other that cannot look at objects because of it.
     ///
     /// # Errors
     /// If the store fails, or an option is impossible.
@@ -66,13 +77,24 @@ impl OnlineCheck {
     ) -> Result<Slice> {
         let mut quiet = |_: &_| {};
         let mut out = output(kv, &self.options, sink, &mut quiet, None);
-        let (mut passed, mut objects) = (0, 0);
-        let next = match self.run(kv, from, entries, &mut passed, &mut objects, &mut out) {
-            Ok(position) => position,
-            Err(Halt::Limit | Halt::Interrupted) => Some(from.to_vec()),
+        let mut course = Course { position: from.to_vec(), entries, passed: 0, objects: 0 };
+        let (next, complete) = match self.run(kv, &mut course, &mut out) {
+            Ok(Walked::ToTheEnd) => (None, true),
+            Ok(Walked::Enough) => (Some(course.position), true),
+            Ok(Walked::Unreadable) | Err(Halt::Limit | Halt::Interrupted) => {
+                (Some(course.position), false)
+            }
             Err(Halt::Failed(e)) => return Err(e),
         };
-        Ok(Slice { next, entries: passed, objects, findings: out.findings })
+        Ok(Slice {
+            next,
+            entries: course.passed,
+            objects: course.objects,
+            findings: out.findings,
+            warnings: out.warnings,
+            unrepairable: out.unrepairable,
+            complete,
+        })
     }
 
     fn schemas(&self, kv: &dyn KvRead, out: &mut Output<'_>) -> Checked<Option<SchemaBundle>> {
@@ -83,236 +105,224 @@ impl OnlineCheck {
         joint::check(kv, &self.options, tables, out)
     }
 
-    fn run(
+    /// The schemas as they are now: they are few, and may have changed since the last slice. What
+    /// is wrong with them is told at the beginning, and where it ends the check.
+    fn usable_schemas(
         &self,
         kv: &dyn KvRead,
-        from: &[u8],
-        entries: u64,
-        passed: &mut u64,
-        objects: &mut u64,
+        at_start: bool,
         out: &mut Output<'_>,
-    ) -> Checked<Option<Vec<u8>>> {
-        // The meta-data is small and may have changed since the last slice; what is wrong with it
-        // is reported once.
-        let bundle = if from.is_empty() {
-            self.schemas(kv, out)?
-        } else {
-            let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
-            self.schemas(kv, &mut output(kv, &self.options, &mut silent, &mut quiet, None))?
+    ) -> Checked<Option<SchemaBundle>> {
+        if at_start {
+            return self.schemas(kv, out);
+        }
+        let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
+        let options = Options { max_findings: u64::MAX, ..self.options.clone() };
+        let mut aside = output(kv, &options, &mut silent, &mut quiet, None);
+        match self.schemas(kv, &mut aside)? {
+            Some(bundle) => Ok(Some(bundle)),
+            None => self.schemas(kv, out),
+        }
+    }
+
+    fn run(&self, kv: &dyn KvRead, course: &mut Course, out: &mut Output<'_>) -> Checked<Walked> {
+        if out.limit == 0 {
+            return Err(Halt::Limit);
+        }
+        let at_start = course.position.is_empty();
+        let Some(bundle) = self.usable_schemas(kv, at_start, out)? else {
+            return Ok(Walked::Unreadable);
         };
-        let Some(bundle) = bundle else { return Ok(None) };
         let bundle = Arc::new(bundle);
         let ranges = Arc::new(ranges::of_bundle(&bundle));
-        if from.is_empty() {
+        out.describer =
+            Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
+        if at_start {
             ranges::check_gaps(kv, &ranges, out)?;
         }
         let selection = Selection::new(&bundle, &Options::default())?;
+        let known = Known::in_store();
+        let judge = Judge { kv, bundle: &bundle, known: &known };
+        let sort_memory = self.options.sort_memory;
         let mut walk =
-            Walk { kv, bundle: &bundle, selection: &selection, last: None, passed, objects, out };
-        let mut position = from.to_vec();
-        let (schema_min, schema_max) = (OBJECT_SCHEMA_INDEX_SPAN.min, [0, 0x81]);
-        if let Some(stop) = walk.entries(schema_min, &schema_max, &position, entries, None)? {
-            return Ok(Some(stop));
+            Walk { judge, ranges: &ranges, selection: &selection, sort_memory, course, out };
+        let (min, max) = (OBJECT_SCHEMA_INDEX_SPAN.min, [0, 0x81]);
+        if walk.entries(&Kind::ObjectSchema, min, &max)? {
+            return Ok(Walked::Enough);
         }
-        position = position.max(schema_max.to_vec());
         for (&id, range) in &*ranges {
             let (min, max) = id.key_range();
-            let stop = match range {
-                Range::Objects => walk.objects(id, &min, &max, &position, entries)?,
-                Range::Index(index) => walk.entries(&min, &max, &position, entries, Some(index))?,
+            let enough = match range {
+                Range::Objects => walk.objects(id, &min, &max)?,
+                Range::Index(index) => walk.entries(&Kind::Index(index), &min, &max)?,
             };
-            if let Some(stop) = stop {
-                return Ok(Some(stop));
+            if enough {
+                return Ok(Walked::Enough);
             }
-            position = position.max(max);
         }
-        Ok(None)
+        Ok(Walked::ToTheEnd)
+    }
+}
+
+/// How a slice ended.
+enum Walked {
+    ToTheEnd,
+    Enough,
+    /// The meta-data does not let objects be judged.
+    Unreadable,
+}
+
+/// How far a slice is.
+struct Course {
+    /// Everything before is checked.
+    position: Vec<u8>,
+    /// How many pairs it should pass.
+    entries: u64,
+    passed: u64,
+    objects: u64,
+}
+
+impl Course {
+    /// Moves on to `key` unless it is there already.
+    fn reach(&mut self, key: &[u8]) {
+        if &self.position[..] < key {
+            self.position.clear();
+            self.position.extend_from_slice(key);
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.passed >= self.entries
     }
 }
 
 /// A slice being walked.
 struct Walk<'a, 'o> {
-    kv: &'a dyn KvRead,
-    bundle: &'a Arc<SchemaBundle>,
+    judge: Judge<'a>,
+    ranges: &'a BTreeMap<StorageId, Range>,
     selection: &'a Selection,
-    /// The object looked up last and the index entries it calls for.
-    last: Option<(ObjId, BTreeSet<Vec<u8>>)>,
-    passed: &'a mut u64,
-    objects: &'a mut u64,
+    sort_memory: usize,
+    course: &'a mut Course,
     out: &'a mut Output<'o>,
 }
 
 impl Walk<'_, '_> {
-    /// Checks objects with the entries they call for; gives the position to stop at.
-    fn objects(
-        &mut self,
-        type_id: StorageId,
-        min: &[u8],
-        max: &[u8],
-        position: &[u8],
-        entries: u64,
-    ) -> Checked<Option<Vec<u8>>> {
-        let mut from = min.max(position).to_vec();
-        while let Some((key, _)) = self.kv.at_least(&from, Some(max))? {
-            if *self.passed >= entries {
-                return Ok(Some(key.into_owned()));
-            }
-            let object = key.get(..8).unwrap_or(&key).to_vec();
-            let end = prefix_end(&object).unwrap_or_else(|| max.to_vec());
-            for entry in self.expected(type_id, &object, &end, true)? {
-                if self.kv.get(&entry)?.is_none() {
-                    let class = match parse_key(&entry) {
-                        KeyKind::ObjectSchema(..) => Class::MissingSchemaIndexEntry,
-                        _ => Class::MissingIndexEntry,
-                    };
-                    let detail = "an index lacks the entry an object calls for";
-                    let finding = Finding::new(class, &entry, detail).put(&[]);
-                    self.out.report(match ObjId::from_slice(&object) {
-                        Ok(id) => finding.object(id),
-                        Err(_) => finding,
-                    })?;
-                }
-            }
-            from = end;
-        }
-        Ok(None)
-    }
-
-    /// Checks index entries with the objects they name; gives the position to stop at.
-    fn entries(
-        &mut self,
-        min: &[u8],
-        max: &[u8],
-        position: &[u8],
-        entries: u64,
-        index: Option<&IndexRange>,
-    ) -> Checked<Option<Vec<u8>>> {
-        let from = min.max(position);
-        if from >= max {
-            return Ok(None);
-        }
-        for pair in self.kv.scan(KeySpan::new(from, Some(max)), Direction::Forward)? {
-            let (key, value) = pair?;
-            if *self.passed >= entries {
-                return Ok(Some(key.into_owned()));
-            }
-            *self.passed += 1;
-            let called_for = self.is_called_for(&key)?
-                || match index {
-                    Some(index) => self.may_be_called_for(index, &key)?,
-                    None => false,
-                };
-            if !called_for {
-                let class = match index {
-                    Some(_) => Class::DanglingIndexEntry,
-                    None => Class::DanglingSchemaIndexEntry,
-                };
-                let finding = Finding::new(class, &key, "no object calls for this entry");
-                let finding = finding.value(&value);
-                self.out.report(match index {
-                    Some(index) => finding.item(index.item.clone()),
-                    None => finding,
-                })?;
-            } else if !value.is_empty() {
-                let class = match index {
-                    Some(_) => Class::NonEmptyIndexValue,
-                    None => Class::NonEmptySchemaIndexValue,
-                };
-                let finding = Finding::new(class, &key, "the value of an entry is always empty");
-                self.out.report(finding.value(&value).put(&[]))?;
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether nothing tells if an object calls for the entry, because the default value of an
-    /// encoding that is not registered is not known.
-    fn may_be_called_for(&self, index: &IndexRange, key: &[u8]) -> Checked<bool> {
-        match index.parse(key) {
-            Ok((id, _)) => may_be_of_default(self.kv, self.bundle, index, id),
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// Whether some object whose id occurs in the entry calls for it.
-    fn is_called_for(&mut self, key: &[u8]) -> Checked<bool> {
-        if let Some((_, expected)) = &self.last
-            && expected.contains(key)
-        {
-            return Ok(true);
-        }
-        // Where the object id stands depends on the values before it; an existing object whose
-        // own entries include this very key settles it.
-        for window in key.windows(ObjId::LEN).rev() {
-            let Ok(id) = ObjId::from_slice(window) else { continue };
-            if self.bundle.type_name(id.storage_id()).is_none()
-                || self.kv.get(id.as_bytes())?.is_none()
-            {
-                continue;
-            }
-            let start = id.as_bytes().to_vec();
-            let Some(end) = prefix_end(&start) else { continue };
-            let expected = self.expected(id.storage_id(), &start, &end, false)?;
-            let found = expected.contains(key);
-            self.last = Some((id, expected));
-            if found {
+    /// Checks objects with the entries they call for; tells whether the slice ends there.
+    fn objects(&mut self, type_id: StorageId, min: &[u8], max: &[u8]) -> Checked<bool> {
+        self.course.reach(min);
+        while &self.course.position[..] < max {
+            let Some((key, _)) = self.judge.kv.at_least(&self.course.position, Some(max))? else {
+                break;
+            };
+            if self.course.is_enough() {
+                self.course.reach(&key);
                 return Ok(true);
             }
+            let object = key.get(..ObjId::LEN).unwrap_or(&key).to_vec();
+            let end = prefix_end(&object).unwrap_or_else(|| max.to_vec());
+            self.object(type_id, KeySpan::new(&object, Some(&end)))?;
+            self.course.reach(&end);
         }
+        self.course.reach(max);
         Ok(false)
     }
 
-    /// The entries the object in a span of keys calls for; checks it on the way if asked to.
-    fn expected(
-        &mut self,
-        type_id: StorageId,
-        start: &[u8],
-        end: &[u8],
-        report: bool,
-    ) -> Checked<BTreeSet<Vec<u8>>> {
-        let span = KeySpan::new(start, Some(end));
-        if !report {
-            let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
-            let options = Options::default();
-            let mut aside = output(self.kv, &options, &mut silent, &mut quiet, None);
-            let (bundle, selection) = (self.bundle, self.selection);
-            return called_for(self.kv, bundle, selection, type_id, span, &mut 0, &mut aside);
-        }
+    /// Checks an object, and whether the entries it calls for are there.
+    fn object(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
+        let Judge { kv, bundle, known } = self.judge;
         let before = self.out.position.entries;
-        let (bundle, selection) = (self.bundle, self.selection);
-        let found = called_for(self.kv, bundle, selection, type_id, span, self.objects, self.out)?;
-        *self.passed += self.out.position.entries - before;
-        Ok(found)
+        let missing = Sorter::new(self.sort_memory);
+        let mut calls = MissingCalls { kv, missing, entry: Vec::new(), failed: None };
+        let mut seen = Seen::default();
+        let mut scan = ObjectScan {
+            kv,
+            bundle,
+            known,
+            selection: self.selection,
+            calls: &mut calls,
+            seen: &mut seen,
+            out: self.out,
+        };
+        let scanned = scan.check_span(type_id, span);
+        self.course.objects += seen.objects;
+        self.course.passed += self.out.position.entries - before;
+        if let Some(e) = calls.failed {
+            return Err(e.into());
+        }
+        scanned?;
+        let mut missing = calls.missing.finish()?;
+        let mut last: Option<Vec<u8>> = None;
+        while let Some(entry) = missing.next().map_err(Error::from)? {
+            if last.as_deref() == Some(entry) {
+                continue;
+            }
+            let kind = match parse_key(entry) {
+                KeyKind::Data(id, _) => match self.ranges.get(&id) {
+                    Some(Range::Index(index)) => Kind::Index(index),
+                    _ => continue,
+                },
+                _ => Kind::ObjectSchema,
+            };
+            self.out.report(kind.missing(entry))?;
+            last = Some(entry.to_vec());
+        }
+        Ok(())
+    }
+
+    /// Checks index entries with the objects they name; tells whether the slice ends there.
+    fn entries(&mut self, kind: &Kind<'_>, min: &[u8], max: &[u8]) -> Checked<bool> {
+        self.course.reach(min);
+        if &self.course.position[..] >= max {
+            return Ok(false);
+        }
+        let from = self.course.position.clone();
+        let kv = self.judge.kv;
+        for pair in kv.scan(KeySpan::new(&from, Some(max)), Direction::Forward)? {
+            let (key, value) = pair?;
+            self.course.reach(&key);
+            if self.course.is_enough() {
+                return Ok(true);
+            }
+            self.course.passed += 1;
+            self.out.entry()?;
+            let finding = if !self.judge.is_called_for(kind, &key)? {
+                self.judge.surplus(kind, &key)?.map(|finding| finding.value(&value))
+            } else if value.is_empty() {
+                None
+            } else {
+                Some(kind.non_empty(&key, &value))
+            };
+            if let Some(finding) = finding {
+                self.course.reach(&[&key[..], &[0]].concat());
+                self.out.report(finding)?;
+            }
+        }
+        self.course.reach(max);
+        Ok(false)
     }
 }
 
-/// The index entries that the objects of a type in a span of keys call for.
-fn called_for(
-    kv: &dyn KvRead,
-    bundle: &SchemaBundle,
-    selection: &Selection,
-    type_id: StorageId,
-    span: KeySpan<'_>,
-    objects: &mut u64,
-    out: &mut Output<'_>,
-) -> Checked<BTreeSet<Vec<u8>>> {
-    let mut calls = EntryCalls::new(Sorter::new(usize::MAX), None);
-    let mut seen = Seen::default();
-    let mut scan = ObjectScan {
-        kv,
-        bundle,
-        known: &Known::in_store(),
-        selection,
-        calls: &mut calls,
-        seen: &mut seen,
-        out,
-    };
-    scan.check_span(type_id, span)?;
-    *objects += seen.objects;
-    let mut sorted = calls.sorter.finish()?;
-    let mut entries = BTreeSet::new();
-    while let Some(entry) = sorted.next().map_err(Error::from)? {
-        entries.insert(entry.to_vec());
+/// Keeps those entries called for that are not there.
+struct MissingCalls<'k> {
+    kv: &'k dyn KvRead,
+    missing: Sorter,
+    entry: Vec<u8>,
+    failed: Option<KvError>,
+}
+
+impl Calls for MissingCalls<'_> {
+    fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.entry.clear();
+        for part in parts {
+            self.entry.extend_from_slice(part);
+        }
+        match self.kv.get(&self.entry) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.missing.push(&self.entry),
+            Err(e) => {
+                self.failed = Some(e);
+                Err(io::Error::other("the store failed"))
+            }
+        }
     }
-    Ok(entries)
 }

@@ -9,7 +9,6 @@ use fixture::{STALE_ENTRY, bytes, damaged, data, jsck, lines, stdout};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen_jsck::Class;
-use serde_json::Value;
 use tempfile::TempDir;
 
 #[test]
@@ -205,12 +204,29 @@ fn an_online_check_finds_the_same_in_pieces() {
         ("0080011000000000000009", Some("")),
         ("100000000000000112", Some("a700")),
         ("01", Some("aa")),
+        // No value, bytes after the end, bytes after an object ID, an unknown schema.
+        ("11c0", Some("")),
+        ("11416e6f00100000000000000100", Some("")),
+        ("0080011000000000000001aa", Some("")),
+        ("00800720000000000000000a", Some("")),
+        ("ff00", Some("aa")),
     ]);
-    let mut whole: Vec<_> = keys(&lines(&mut jsck(&["--json", &path]), 1));
-    let mut online: Vec<_> = keys(&lines(&mut jsck(&["--json", "--online", &path]), 1));
-    whole.sort();
-    online.sort();
+    let sorted = |args: &[&str]| {
+        let mut lines = lines(&mut jsck(args), 1);
+        let summary = lines.pop().expect("a summary");
+        lines.sort_by_key(|line| line["key"].to_string());
+        (lines, summary)
+    };
+    let (whole, whole_summary) = sorted(&["--json", &path]);
+    let (online, summary) = sorted(&["--json", "--online", &path]);
     assert_eq!(online, whole);
+    for member in ["findings", "warnings", "unrepairable", "complete", "objects"] {
+        assert_eq!(summary[member], whole_summary[member], "{member}");
+    }
+    for class in ["undecodable-index-entry", "trailing-garbage-index-entry", "bad-schema-index-key"]
+    {
+        assert!(online.iter().any(|line| line["class"] == class), "no {class}: {online:#?}");
+    }
     let position = dir.path().join("position");
     std::fs::write(&position, "20\n").expect("write");
     let position = position.to_str().expect("UTF-8");
@@ -219,9 +235,59 @@ fn an_online_check_finds_the_same_in_pieces() {
     assert!(!Path::new(position).exists(), "the position is kept although the end was reached");
 }
 
-fn keys(lines: &[Value]) -> Vec<String> {
-    let findings = lines.iter().filter(|line| line["type"] == "finding");
-    findings.map(|line| line["key"].as_str().expect("a key").to_owned()).collect()
+/// The slices are of ten entries: the limit counts over all of them.
+#[test]
+fn an_online_check_has_one_limit_for_all_its_slices() {
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("11c0", Some("")), ("13ff1000000000000002", None)]);
+    for limit in 1..4_usize {
+        let number = limit.to_string();
+        let args = ["--json", "--online", "--rate", "100", "--limit", &number, &path];
+        assert_eq!(lines(&mut jsck(&args), 1).len(), limit + 1);
+    }
+}
+
+#[test]
+fn an_online_check_goes_nowhere_without_schemas() {
+    let (dir, path) = damaged(&[("000101", Some("aabb"))]);
+    let offline = lines(&mut jsck(&["--json", &path]), 1);
+    let file = dir.path().join("position");
+    let position = file.to_str().expect("UTF-8");
+    for start in ["", "28\n"] {
+        std::fs::write(&file, start).expect("write");
+        let online = lines(&mut jsck(&["--json", "--online", "--position", position, &path]), 1);
+        let (summary, findings) = online.split_last().expect("lines");
+        assert_eq!(findings, offline.split_last().expect("lines").1, "from {start:?}");
+        assert_eq!(summary["complete"], false);
+        assert_eq!(summary["unrepairable"], offline.last().expect("a summary")["unrepairable"]);
+        assert_eq!(std::fs::read_to_string(&file).expect("kept").trim(), start.trim());
+    }
+}
+
+/// A reader that opened the file before sees what was there, whole: it was replaced, not written.
+#[cfg(unix)]
+#[test]
+fn a_position_file_is_replaced_in_one_step() {
+    use std::io::Read;
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let file = dir.path().join("position");
+    std::fs::write(&file, "10\n").expect("write");
+    let mut before = std::fs::File::open(&file).expect("open");
+    let position = file.to_str().expect("UTF-8");
+    jsck(&["--online", "--rate", "300", "--limit", "1", "--position", position, &path])
+        .assert()
+        .code(1);
+    let mut text = String::new();
+    before.read_to_string(&mut text).expect("read");
+    assert_eq!(text, "10\n");
+    assert_ne!(std::fs::read_to_string(&file).expect("read"), text, "a slice has ended");
+}
+
+#[test]
+fn an_online_check_refuses_what_it_cannot_do() {
+    let (_dir, path) = damaged(&[]);
+    for option in ["--collect-schemas", "--threads=2", "--repair", "--sample=5"] {
+        jsck(&["--online", option, &path]).assert().code(2);
+    }
 }
 
 #[test]

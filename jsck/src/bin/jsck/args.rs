@@ -62,8 +62,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT")]
     sample: Option<f64>,
     /// Check piece by piece, each in a short transaction of its own, while others write; not with
-    /// --repair or partial checks
-    #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo"])]
+    /// --repair, partial checks, --threads or --collect-schemas
+    #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo", "threads",
+          "collect_schemas"])]
     pub(crate) online: bool,
     /// With --online: how many entries a second to read at most
     #[arg(long, value_name = "ENTRIES", requires = "online")]

@@ -1,5 +1,6 @@
 //! Checking piece by piece while the database is in use.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,7 +24,6 @@ pub(crate) fn run(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let check = OnlineCheck::new(options.clone());
     let bar = Bar::new(database.entries());
     let mut report = Report::default();
     let mut position = match &args.position {
@@ -33,13 +33,17 @@ pub(crate) fn run(
     // A slow check takes small slices, so that it can be stopped and goes on where it was.
     let entries = args.rate.map_or(SLICE, |rate| (rate / 10).clamp(1, SLICE));
     loop {
+        let mut rest = options.clone();
+        rest.max_findings = options.max_findings.saturating_sub(report.findings);
         let kv = database.begin(false)?;
-        let slice = check.slice(&*kv, &position, entries, &mut |finding| {
+        let slice = OnlineCheck::new(rest).slice(&*kv, &position, entries, &mut |finding| {
             bar.suspend(|| output.finding(finding));
         });
         kv.rollback();
         let slice = slice.map_err(|e| format!("{}: {e}", database.path().display()))?;
         report.findings += slice.findings;
+        report.warnings += slice.warnings;
+        report.unrepairable += slice.unrepairable;
         report.entries += slice.entries;
         report.objects += slice.objects;
         bar.position("online", report.entries);
@@ -58,7 +62,7 @@ pub(crate) fn run(
                 std::thread::sleep(due.saturating_sub(start.elapsed()).min(BEAT));
             }
         }
-        if stopped() || report.findings >= options.max_findings {
+        if stopped() || !slice.complete {
             break;
         }
     }
@@ -95,7 +99,13 @@ fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
         .ok_or_else(|| format!("{}: not a position in hex", file.display()).into())
 }
 
+/// Replaces the file in one step: whenever the program ends, it has one whole position.
 fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
-    std::fs::write(file, format!("{}\n", permazen::kv::Hex(position)))
-        .map_err(|e| format!("{}: {e}", file.display()).into())
+    let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
+    let wrap = |e: std::io::Error| format!("{}: {e}", file.display());
+    let mut new =
+        tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(wrap)?;
+    writeln!(new, "{}", permazen::kv::Hex(position)).map_err(wrap)?;
+    new.persist(file).map_err(|e| wrap(e.error))?;
+    Ok(())
 }

@@ -1,0 +1,253 @@
+//! What is said of an index entry: the same whether all entries are merged with what the objects
+//! call for, or each is looked up by itself.
+
+use permazen::ObjId;
+use permazen::encoding::{Reader, uint};
+use permazen::kv::KvRead;
+use permazen::layout::{SchemaIndex, field_key};
+use permazen::schema::SchemaBundle;
+
+use crate::finding::{Class, Finding};
+use crate::known::{Known, Meta};
+use crate::output::Checked;
+use crate::ranges::{IndexRange, Tail};
+
+/// Which index an entry is of.
+pub(crate) enum Kind<'i> {
+    ObjectSchema,
+    Index(&'i IndexRange),
+}
+
+impl Kind<'_> {
+    /// An entry with a value.
+    pub(crate) fn non_empty(&self, key: &[u8], value: &[u8]) -> Finding {
+        let class = match self {
+            Kind::ObjectSchema => Class::NonEmptySchemaIndexValue,
+            Kind::Index(_) => Class::NonEmptyIndexValue,
+        };
+        let finding = Finding::new(class, key, "the value of an index entry is always empty")
+            .value(value)
+            .put(&[]);
+        match self {
+            Kind::ObjectSchema => finding,
+            Kind::Index(index) => finding.item(index.item.clone()),
+        }
+    }
+
+    /// The object a well-formed entry is about.
+    pub(crate) fn object(&self, key: &[u8]) -> Option<ObjId> {
+        match self {
+            Kind::ObjectSchema => {
+                key.len().checked_sub(8).and_then(|at| ObjId::from_slice(key.get(at..)?).ok())
+            }
+            Kind::Index(index) => index.parse(key).ok().map(|(id, _)| id),
+        }
+    }
+
+    /// An entry that is not there although an object calls for it.
+    pub(crate) fn missing(&self, key: &[u8]) -> Finding {
+        let finding = match self {
+            Kind::ObjectSchema => Finding::new(
+                Class::MissingSchemaIndexEntry,
+                key,
+                "the object schema index lacks the entry of an object",
+            ),
+            Kind::Index(index) => Finding::new(
+                Class::MissingIndexEntry,
+                key,
+                "the index lacks an entry an object calls for",
+            )
+            .item(index.item.clone()),
+        };
+        let finding = match self.object(key) {
+            Some(id) => finding.object(id),
+            None => finding,
+        };
+        finding.put(&[])
+    }
+}
+
+/// Judges entries by the objects they name.
+pub(crate) struct Judge<'a> {
+    pub(crate) kv: &'a dyn KvRead,
+    pub(crate) bundle: &'a SchemaBundle,
+    pub(crate) known: &'a Known,
+}
+
+impl Judge<'_> {
+    /// An entry no object calls for, as far as stored values tell. None if it may be the entry of
+    /// a default value that is not known.
+    pub(crate) fn surplus(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<Option<Finding>> {
+        match kind {
+            Kind::ObjectSchema => self.surplus_schema_entry(key).map(Some),
+            Kind::Index(index) if index.is_opaque() => self.surplus_opaque_entry(index, key),
+            Kind::Index(index) => self.surplus_entry(index, key).map(Some),
+        }
+    }
+
+    fn surplus_schema_entry(&self, key: &[u8]) -> Checked<Finding> {
+        let mut reader = Reader::new(key.get(2..).unwrap_or_default());
+        let bad = |detail: String| Ok(Finding::new(Class::BadSchemaIndexKey, key, detail));
+        let number = match uint::read(&mut reader) {
+            Ok(number) => number,
+            Err(e) => return bad(format!("the schema index cannot be read: {e}")),
+        };
+        let index = SchemaIndex::new(number).filter(|index| !index.is_empty_schema());
+        if index.and_then(|index| self.bundle.schema(index)).is_none() {
+            return bad(format!("no schema is recorded under schema index {number}"));
+        }
+        let id = match ObjId::read_from(&mut reader) {
+            Ok(id) => id,
+            Err(e) => return bad(format!("the object ID cannot be read: {e}")),
+        };
+        if !reader.is_empty() {
+            return bad("bytes follow the object ID".to_owned());
+        }
+        let detail = if self.known.contains(self.kv, self.bundle, id)? {
+            format!("object {id} is not of schema {number}")
+        } else {
+            format!("object {id} does not exist")
+        };
+        Ok(Finding::new(Class::DanglingSchemaIndexEntry, key, detail).object(id))
+    }
+
+    fn surplus_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Finding> {
+        let finding = match index.parse(key) {
+            Err(detail) => Finding::new(Class::UndecodableIndexEntry, key, detail),
+            Ok((id, rest)) if !rest.is_empty() => Finding::new(
+                Class::TrailingGarbageIndexEntry,
+                key,
+                format!("{} bytes follow the index entry", rest.len()),
+            )
+            .object(id),
+            Ok((id, _)) => {
+                let detail = if self.known.contains(self.kv, self.bundle, id)? {
+                    format!("object {id} has no such value")
+                } else {
+                    format!("object {id} does not exist")
+                };
+                Finding::new(Class::DanglingIndexEntry, key, detail).object(id)
+            }
+        };
+        Ok(finding.item(index.item.clone()))
+    }
+
+    /// An entry no object calls for with stored values, of an index with values of an encoding that
+    /// is not registered. None if it may be the entry of a default value.
+    fn surplus_opaque_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Option<Finding>> {
+        let finding = |detail: String| {
+            Finding::new(Class::DanglingIndexEntry, key, detail).item(index.item.clone())
+        };
+        let Ok((id, _)) = index.parse(key) else {
+            return Ok(Some(finding("no object has such a value".to_owned())));
+        };
+        if !self.known.contains(self.kv, self.bundle, id)? {
+            return Ok(Some(finding(format!("object {id} does not exist")).object(id)));
+        }
+        if may_be_of_default(self.kv, self.bundle, index, id)? {
+            return Ok(None);
+        }
+        Ok(Some(finding(format!("object {id} has no such value")).object(id)))
+    }
+}
+
+/// Whether an existing object stores nothing for an indexed field whose encoding, and so its default
+/// value, is not known: nothing tells then which entry it calls for.
+fn may_be_of_default(
+    kv: &dyn KvRead,
+    bundle: &SchemaBundle,
+    index: &IndexRange,
+    id: ObjId,
+) -> Checked<bool> {
+    let Some(meta) = kv.get(id.as_bytes())? else { return Ok(false) };
+    let meta = Meta::read(bundle, id.storage_id(), &meta);
+    let Some(object_type) = meta.object_type() else { return Ok(false) };
+    for &storage_id in &index.opaque_fields {
+        let Some(field) = object_type.field_by_storage_id(storage_id) else { continue };
+        let has_this_index = (field.is_indexed() && field.key == index.key)
+            || object_type.indexes_of(field).any(|found| found.key == index.key);
+        // An empty value is none, and goes when it is repaired.
+        if has_this_index && kv.get(&field_key(id, &field.key))?.is_none_or(|v| v.is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl IndexRange {
+    /// The object ID of an entry and what is left over behind the entry's end.
+    ///
+    /// Where a value of an encoding that is not registered ends is not known: the object id is then
+    /// taken from the end of the key, if that is where it stands.
+    pub(crate) fn parse<'k>(&self, key: &'k [u8]) -> Result<(ObjId, &'k [u8]), String> {
+        if self.is_opaque() {
+            let rest = key.strip_prefix(&self.key[..]).unwrap_or_default();
+            return match (&self.tail, rest.split_last_chunk::<{ ObjId::LEN }>()) {
+                (Tail::Nothing, Some((values, id))) if !values.is_empty() => {
+                    ObjId::from_bytes(*id).map(|id| (id, &[][..])).map_err(|e| e.to_string())
+                }
+                _ => Err("the end of the value is not known".to_owned()),
+            };
+        }
+        let (at, rest) = self.split(key)?;
+        let id = key.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+        Ok((ObjId::from_bytes(id).map_err(|e| e.to_string())?, rest))
+    }
+
+    /// Where the object ID of an entry may begin: at one place, unless the value's encoding is not
+    /// registered and more than the object ID follows the value.
+    pub(crate) fn object_places(&self, key: &[u8]) -> Vec<usize> {
+        let start = self.key.len();
+        let Some(last) = key.len().checked_sub(ObjId::LEN).filter(|&last| last >= start) else {
+            return Vec::new();
+        };
+        match (&self.tail, self.is_opaque()) {
+            (_, false) => self.split(key).map(|(at, _)| at).into_iter().collect(),
+            (Tail::Nothing, true) => vec![last],
+            (_, true) => (start..=last).collect(),
+        }
+    }
+
+    /// Where the object ID of an entry begins, and what is left over behind the entry's end.
+    fn split<'k>(&self, key: &'k [u8]) -> Result<(usize, &'k [u8]), String> {
+        let mut reader = Reader::new(key.strip_prefix(&self.key[..]).unwrap_or_default());
+        for column in &self.columns {
+            canonical(
+                &mut reader,
+                |r| column.decode(r).map(drop),
+                |bytes| column.check_canonical(bytes),
+            )
+            .map_err(|e| format!("no value of {}: {e}", column.name()))?;
+        }
+        let at = key.len() - reader.rest().len();
+        ObjId::read_from(&mut reader).map_err(|e| format!("no object ID: {e}"))?;
+        match &self.tail {
+            Tail::Nothing => {}
+            Tail::ListPosition => {
+                uint::read(&mut reader).map_err(|e| format!("no list position: {e}"))?;
+            }
+            Tail::MapKey(encodings) => {
+                let start = reader.clone();
+                let fits = encodings.iter().any(|encoding| {
+                    reader = start.clone();
+                    encoding.decode(&mut reader).is_ok()
+                });
+                if !fits {
+                    return Err("no map key".to_owned());
+                }
+            }
+        }
+        Ok((at, reader.rest()))
+    }
+}
+
+fn canonical<E: ToString>(
+    reader: &mut Reader<'_>,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<(), E>,
+    check: impl FnOnce(&[u8]) -> Result<(), E>,
+) -> Result<(), String> {
+    let before = reader.rest();
+    read(reader).map_err(|e| e.to_string())?;
+    let used = before.len() - reader.rest().len();
+    check(before.get(..used).unwrap_or_default()).map_err(|e| e.to_string())
+}

@@ -1,0 +1,163 @@
+//! Whether an object calls for an index entry, found out by reading only the pairs the entry would
+//! follow from.
+
+use std::io;
+
+use permazen::ObjId;
+use permazen::encoding::{Reader, uint};
+use permazen::layout::{field_key, object_schema_key};
+use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
+
+use crate::Progress;
+use crate::calls::Calls;
+use crate::content::{Content, Place};
+use crate::entry::{Judge, Kind};
+use crate::finding::Finding;
+use crate::known::Meta;
+use crate::output::{Checked, Output};
+use crate::ranges::IndexRange;
+
+impl Judge<'_> {
+    /// Whether the object that an entry names calls for it with what it stores, and with default
+    /// values that are known. Positions in a list are taken as they stand. Costs a few lookups.
+    pub(crate) fn is_called_for(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<bool> {
+        let index = match kind {
+            Kind::Index(index) => index,
+            Kind::ObjectSchema => {
+                let Some(id) = kind.object(key) else { return Ok(false) };
+                let Some(meta) = self.kv.get(id.as_bytes())? else { return Ok(false) };
+                return Ok(match Meta::read(self.bundle, id.storage_id(), &meta) {
+                    Meta::Object { schema, .. } => object_schema_key(schema, id) == key,
+                    _ => false,
+                });
+            }
+        };
+        for at in index.object_places(key) {
+            let Some((id, tail)) = key.get(at..).and_then(|rest| rest.split_first_chunk()) else {
+                continue;
+            };
+            let Ok(id) = ObjId::from_bytes(*id) else { continue };
+            if self.bundle.type_name(id.storage_id()).is_none() {
+                continue;
+            }
+            let Some(meta) = self.kv.get(id.as_bytes())? else { continue };
+            let meta = Meta::read(self.bundle, id.storage_id(), &meta);
+            let Some(object_type) = meta.object_type() else { continue };
+            let values = key.get(index.key.len()..at).unwrap_or_default();
+            if self.object_calls_for(index, key, id, object_type, (values, tail))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn object_calls_for(
+        &self,
+        index: &IndexRange,
+        key: &[u8],
+        id: ObjId,
+        object_type: &ResolvedType,
+        (values, tail): (&[u8], &[u8]),
+    ) -> Checked<bool> {
+        if let Some(composite) = object_type.indexes.iter().find(|found| found.key == index.key) {
+            let mut called_for = Vec::with_capacity(values.len());
+            for field in &composite.fields {
+                let Some(value) = self.simple(id, object_type, field)? else { return Ok(false) };
+                called_for.extend_from_slice(&value);
+            }
+            return Ok(tail.is_empty() && called_for == values);
+        }
+        let field = object_type.all_fields().find(|f| f.is_indexed() && f.key == index.key);
+        let Some(field) = field else { return Ok(false) };
+        let Some(parent) = &field.parent else {
+            let value = self.simple(id, object_type, field)?;
+            return Ok(tail.is_empty() && value.is_some_and(|value| value == values));
+        };
+        let Some(parent_field) = object_type.field(&parent.name) else { return Ok(false) };
+        let place = match parent.role {
+            SubFieldRole::SetElement | SubFieldRole::MapKey => values,
+            SubFieldRole::ListElement | SubFieldRole::MapValue => tail,
+        };
+        self.collection_calls_for(id, object_type, parent_field, place, key)
+    }
+
+    /// Whether the pair at a place of a collection calls for an entry.
+    fn collection_calls_for(
+        &self,
+        id: ObjId,
+        object_type: &ResolvedType,
+        field: &ResolvedField,
+        tail: &[u8],
+        entry: &[u8],
+    ) -> Checked<bool> {
+        let key = [&field_key(id, &field.key)[..], tail].concat();
+        let Some(value) = self.kv.get(&key)? else { return Ok(false) };
+        let place = Place { id, object_type, field, key: &key, tail, value: &value };
+        let mut wanted = Wanted { entry, found: false };
+        self.aside(&mut wanted, |content| match &field.kind {
+            ResolvedKind::Set { element } => content.set_element(&place, element),
+            ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
+            ResolvedKind::List { element } => match list_position(tail) {
+                Some(mut position) => content.list_element(&place, element, &mut position),
+                None => Ok(()),
+            },
+            ResolvedKind::Simple(_) | ResolvedKind::Counter => Ok(()),
+        })?;
+        Ok(wanted.found)
+    }
+
+    /// The value an object has in a simple field; none if it is a default that is not known.
+    fn simple(
+        &self,
+        id: ObjId,
+        object_type: &ResolvedType,
+        field: &ResolvedField,
+    ) -> Checked<Option<Vec<u8>>> {
+        let Some(simple) = field.simple() else { return Ok(None) };
+        let key = field_key(id, &field.key);
+        if let Some(value) = self.kv.get(&key)? {
+            let place = Place { id, object_type, field, key: &key, tail: &[], value: &value };
+            let mut none = Wanted { entry: &[], found: false };
+            let usable = self.aside(&mut none, |content| content.simple(&place, simple))?;
+            if let Some(usable) = usable.filter(|usable| !usable.is_empty()) {
+                return Ok(Some(usable.into_owned()));
+            }
+        }
+        Ok(simple.default.as_deref().filter(|value| !value.is_empty()).map(<[u8]>::to_vec))
+    }
+
+    /// Looks at content without reporting anything about it.
+    fn aside<T>(
+        &self,
+        calls: &mut Wanted<'_>,
+        look: impl FnOnce(&mut Content<'_, '_>) -> Checked<T>,
+    ) -> Checked<T> {
+        let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
+        let mut out = Output::quiet(self.kv, &mut silent, &mut quiet);
+        let (kv, bundle, known) = (self.kv, self.bundle, self.known);
+        look(&mut Content { kv, bundle, known, calls, out: &mut out })
+    }
+}
+
+/// The position that a key of a list ends with.
+fn list_position(tail: &[u8]) -> Option<u32> {
+    let mut reader = Reader::new(tail);
+    uint::read(&mut reader).ok().filter(|_| reader.is_empty())
+}
+
+/// Waits for one entry to be called for.
+struct Wanted<'w> {
+    entry: &'w [u8],
+    found: bool,
+}
+
+impl Calls for Wanted<'_> {
+    fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut rest = Some(self.entry);
+        for part in parts {
+            rest = rest.and_then(|rest| rest.strip_prefix(*part));
+        }
+        self.found |= rest.is_some_and(<[u8]>::is_empty);
+        Ok(())
+    }
+}
