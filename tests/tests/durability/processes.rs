@@ -180,6 +180,7 @@ fn child() {
         }
         "copy" => copies::child(&path, workload),
         "fill" => disk::fill(&path, store),
+        "fill-mounted" => disk::fill_mounted(&path, store),
         "look" => disk::look_without_writing(&path, store, false),
         "look-mounted" => disk::look_without_writing(&path, store, true),
         "read" => damage::child(&path, workload, false),
