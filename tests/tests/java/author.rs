@@ -18,8 +18,8 @@ use crate::sketch;
 use crate::stores::Kind;
 use crate::values::Values;
 
-/// Steps between two changes of sides.
-const HAND_OVERS: usize = 4;
+/// How often the sides change places in each history.
+pub const HAND_OVERS: usize = 4;
 /// About so many objects are kept.
 const OBJECTS: usize = 25;
 
@@ -378,7 +378,8 @@ impl Author for Invention<'_> {
     }
 
     fn part(&mut self) -> Option<Part> {
-        if self.made * HAND_OVERS >= self.steps * (self.handed_over + 1) {
+        let due = self.made * HAND_OVERS >= self.steps * (self.handed_over + 1);
+        if due && self.handed_over < HAND_OVERS {
             self.handed_over += 1;
             let at = Kind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or_default();
             self.kind = Kind::ALL[(at + 1) % Kind::ALL.len()];

@@ -1,12 +1,12 @@
 //! Permazen for Java in a process of its own.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use permazen_tests::outcome::{Outcome, fail};
+use permazen_tests::outcome::{Outcome, Stop, fail, skip};
 use serde_json::Value as Json;
 
 /// How long an answer may take. Only an endless loop of Java's takes so long.
@@ -15,6 +15,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Where the driver is built.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("java")
+}
+
+/// Says what is missing and how to get all that is needed.
+fn missing(what: &str) -> Stop {
+    skip(format!(
+        "{what}. Permazen for Java needs a JDK 17 (Debian and Ubuntu: `apt-get install \
+         openjdk-17-jdk-headless maven`; others: https://adoptium.net/temurin/releases/?version=17) \
+         with its `java` on the PATH; then `mvn -q -B package -f {}` gets it",
+        folder().display()
+    ))
 }
 
 /// The running driver: one JVM that performs lists of steps.
@@ -26,12 +36,11 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Starts it; none if it has not been built.
-    pub fn start() -> Outcome<Option<Driver>> {
+    /// Starts it. What is missing is told as a reason to skip.
+    pub fn start() -> Outcome<Driver> {
         let target = folder().join("target");
-        let Ok(libraries) = std::fs::read_to_string(target.join("classpath.txt")) else {
-            return Ok(None);
-        };
+        let libraries = std::fs::read_to_string(target.join("classpath.txt"))
+            .map_err(|_| missing("the driver has not been built"))?;
         let mut class_path = target.join("classes").into_os_string();
         class_path.push(":");
         class_path.push(libraries.trim());
@@ -46,7 +55,10 @@ impl Driver {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| fail(format!("java cannot be started: {error}")))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => missing("there is no program `java` on the PATH"),
+                _ => fail(format!("java cannot be started: {error}")),
+            })?;
         let input = process.stdin.take().ok_or_else(|| fail("no standard input"))?;
         let output = process.stdout.take().ok_or_else(|| fail("no standard output"))?;
         let (sender, answers) = channel();
@@ -57,7 +69,7 @@ impl Driver {
                 }
             }
         });
-        Ok(Some(Driver { process, input, answers }))
+        Ok(Driver { process, input, answers })
     }
 
     /// Has the steps performed and gives the answer to each.
