@@ -49,8 +49,12 @@ use syn::{DeriveInput, parse_macro_input};
 /// `value(…)`, with the attributes of the sub-field inside; and `list`, `set`, `map`, `array`, `reference` where
 /// the kind cannot be seen from the type.
 ///
-/// `unique`, `exclude`, `singleton`, `cascade` and `upgrade` are checked and recorded in the model, for the layer
-/// that will act on them; as yet nothing does: objects with equal unique values are not refused.
+/// When the type of a field has changed, an object's value is converted as the object is first used with the new
+/// models: where it can be (`upgrade = "attempt"`, unless said otherwise), or else the use fails (`"require"`); or
+/// the field starts at its default (`"reset"`).
+///
+/// **`unique`, `exclude`, `singleton` and `cascade` have no effect yet**: they are checked and kept in the model, but
+/// objects with equal unique values are not refused.
 ///
 /// Generated are the typed field constants (`Person::NAME`), the accessors reached from a handle
 /// (`person.name()?`, `person.set_name("Ann")?`, in the type `PersonFields`) and the implementation of

@@ -265,7 +265,7 @@ impl<T: Encodable> FieldType for T {
     fn decode_from(reader: &mut Reader<'_>) -> Result<Self> {
         if T::NULLABLE && starts_null(T::PREFIX_FF, reader)? {
             return Err(EncodingError::NullValue(format!(
-                "{}, which is required",
+                "{}, which is required; set it, or declare the field as Option",
                 Self::encoding_id().alias()
             )));
         }

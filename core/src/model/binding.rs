@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use super::error::{Error, Result};
 use super::target::{Model, ModelInfo};
+use super::upgrade;
+use crate::encoding::EncodingRegistry;
 use crate::id::StorageId;
-use crate::object::{self, IndexShape};
+use crate::object::{self, IndexShape, ListenerSet};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// All registered models, bound to one recorded schema.
 #[derive(Debug)]
 pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
+    /// What carries values over from other schemas.
+    upgrades: Arc<ListenerSet>,
     /// In the order of the models' type ids.
     models: Vec<Binding>,
 }
@@ -44,12 +48,23 @@ impl Bindings {
     pub(crate) fn new(
         models: &[ModelInfo],
         schema: Arc<Schema>,
-        bundle: &SchemaBundle,
+        bundle: &Arc<SchemaBundle>,
+        encodings: &EncodingRegistry,
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
-        Ok(Bindings { schema, models: bound })
+        let upgrades = upgrade::listeners(models, &schema, bundle, encodings)?;
+        Ok(Bindings { schema, upgrades, models: bound })
+    }
+
+    /// Whether these are the bindings for a transaction.
+    pub(crate) fn fit(&self, tx: &object::Transaction<'_>) -> bool {
+        Arc::ptr_eq(&self.schema, &tx.schema()) && self.upgrades.is_for(&tx.bundle())
+    }
+
+    pub(crate) fn upgrades(&self) -> &Arc<ListenerSet> {
+        &self.upgrades
     }
 
     /// The binding of a model. A binary search, no hashing.

@@ -262,7 +262,8 @@ pub struct ExcludeBound {
     pub inclusive: bool,
 }
 
-/// What becomes of a value when the type of its field changes.
+/// What becomes of a value when the type of its field changes (model §13.3): as an object moves to the schema of the
+/// models, where both schemas have a simple field or a counter of that name. Collections start empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Upgrade {
     /// The field starts at the default of its new type.
@@ -270,6 +271,7 @@ pub enum Upgrade {
     /// The value is converted if it can be; otherwise as [`Upgrade::Reset`].
     #[default]
     Attempt,
-    /// The value is converted; if it cannot be, the operation fails.
+    /// The value is converted; if it cannot be, the operation that moves the object fails with
+    /// [`Error::Upgrade`](super::Error::Upgrade) inside an object error, and the transaction can only be rolled back.
     Require,
 }

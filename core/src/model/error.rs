@@ -72,6 +72,20 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// An object was stored with another type of a field that has to be converted ([`Upgrade::Require`](super::Upgrade)),
+    /// and cannot be. The transaction can only be rolled back.
+    #[error(
+        "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \
+         give the field a type that can hold it, or another rule for upgrades"
+    )]
+    Upgrade {
+        /// Type and field.
+        field: String,
+        /// The object.
+        id: ObjId,
+        /// Why not.
+        source: EncodingError,
+    },
     /// An error of the application, given by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

@@ -22,6 +22,7 @@ mod permazen;
 mod replace;
 mod target;
 mod tx;
+mod upgrade;
 mod values;
 
 pub use self::permazen::{Builder, Permazen};

@@ -163,7 +163,7 @@ impl Builder {
                 (tx.schema(), tx.bundle())
             }
         };
-        let bindings = Bindings::new(&self.models, opened.0, &opened.1)?;
+        let bindings = Bindings::new(&self.models, opened.0, &opened.1, database.encodings())?;
         let shared = Shared {
             database,
             models: self.models,
@@ -244,13 +244,16 @@ impl Permazen {
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
-        let core = begin(&self.shared.database, config)?;
-        let schema = core.schema();
-        let mut bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
-        if !Arc::ptr_eq(&bindings.schema, &schema) {
-            *bindings = Arc::new(Bindings::new(&self.shared.models, schema, &core.bundle())?);
+        let shared = &*self.shared;
+        let core = begin(&shared.database, config)?;
+        let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !bindings.fit(&core) {
+            let encodings = shared.database.encodings();
+            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), encodings)?;
+            *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
+        core.start_with_listeners(Arc::clone(bindings.upgrades()));
         Ok(Transaction::new(Tx::new(core, bindings)))
     }
 

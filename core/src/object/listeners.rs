@@ -293,6 +293,11 @@ impl ListenerSet {
         }
     }
 
+    /// Whether this set was made for these very recorded schemas.
+    pub(crate) fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        Arc::ptr_eq(&self.bundle, bundle)
+    }
+
     /// Whether this set may be installed where these schemas are recorded.
     pub(crate) fn fits(&self, bundle: &Arc<SchemaBundle>) -> bool {
         (self.deleted.is_empty() && self.fields.is_empty())

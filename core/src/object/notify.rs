@@ -118,6 +118,11 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Begins with these listeners, made for the recorded schemas this transaction sees. Others can be added.
+    pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
+        self.listeners.replace(listeners);
+    }
+
     // ------------------------------------------------------------------ field changes
 
     /// Runs `body` as one operation that may change fields, then tells what it changed. If `body`

@@ -1,0 +1,169 @@
+//! What becomes of values when the type of a field changes (model §13.3).
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use permazen::kv::KvDatabase;
+use permazen::kv::memory::MemoryStore;
+use permazen::{Counter, Error, Permazen, PermazenEnum, PermazenObject, Ref};
+
+#[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    A,
+    B,
+    C,
+}
+
+#[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    C,
+    B,
+    X,
+}
+
+mod old {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    pub(super) struct Item {
+        pub(super) number: i32,
+        pub(super) text: String,
+        pub(super) digits: String,
+        pub(super) letter: Before,
+        pub(super) lost: Option<Before>,
+        pub(super) count: Counter,
+        pub(super) total: i64,
+        pub(super) reset: i32,
+        pub(super) tags: Vec<String>,
+    }
+}
+
+mod new {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    pub(super) struct Item {
+        #[permazen(indexed)]
+        pub(super) number: i64,
+        pub(super) text: i32,
+        pub(super) digits: i32,
+        pub(super) letter: After,
+        pub(super) lost: Option<After>,
+        pub(super) count: i64,
+        pub(super) total: Counter,
+        #[permazen(upgrade = "reset")]
+        pub(super) reset: i64,
+        pub(super) tags: Vec<i32>,
+    }
+}
+
+mod strict {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    pub(super) struct Item {
+        #[permazen(upgrade = "require")]
+        pub(super) number: i64,
+        #[permazen(upgrade = "require")]
+        pub(super) text: i32,
+    }
+}
+
+fn item() -> old::Item {
+    old::Item {
+        number: 42,
+        text: "no number".into(),
+        digits: "-17".into(),
+        letter: Before::C,
+        lost: Some(Before::A),
+        count: Counter::from(5),
+        total: 7,
+        reset: 9,
+        tags: vec!["1".into()],
+    }
+}
+
+/// A store with one object of the old type.
+fn store() -> Arc<dyn KvDatabase> {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let db = Permazen::builder_shared(store.clone()).model::<old::Item>().build().unwrap();
+    db.write(|tx| tx.create(item()).map(drop)).unwrap();
+    store
+}
+
+#[test]
+fn values_are_converted_where_they_can_be() {
+    let db = Permazen::builder_shared(store()).model::<new::Item>().build().unwrap();
+    let expected = new::Item {
+        number: 42,
+        text: 0,
+        digits: -17,
+        letter: After::C,
+        lost: None,
+        count: 5,
+        total: Counter::from(7),
+        reset: 0,
+        tags: vec![],
+    };
+    let seen = |tx: &permazen::Tx| {
+        let found = tx.all::<new::Item>()?.into_iter().next();
+        found.unwrap()?.load()
+    };
+    assert_eq!(db.read(seen).unwrap(), expected);
+    assert_eq!(db.write(seen).unwrap(), expected);
+    let found = db.read(|tx| tx.index(new::Item::NUMBER)?.get(42)?.count()).unwrap();
+    assert_eq!(found, 1);
+    // converted once: what is set afterwards stays
+    db.write(|tx| {
+        for item in tx.all::<new::Item>()? {
+            item?.set_number(43)?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.read(seen).unwrap(), new::Item { number: 43, ..expected });
+}
+
+#[test]
+fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
+    let store = store();
+    let db = Permazen::builder_shared(store.clone()).model::<strict::Item>().build().unwrap();
+    let tx = db.begin().unwrap();
+    let stored = tx.all::<strict::Item>().unwrap().into_iter().next().unwrap().unwrap();
+    let error = stored.load().unwrap_err().to_string();
+    assert!(error.contains("Item.text") && error.contains("no number"), "{error}");
+    assert!(tx.core().is_rollback_only());
+    tx.commit().unwrap_err();
+    let failed: Result<_, Error> = db.write(|tx| {
+        let id: Ref<strict::Item> = tx.all::<strict::Item>()?.into_iter().next().unwrap()?.into();
+        tx.get(id)?.number()
+    });
+    failed.unwrap_err();
+    let db = Permazen::builder_shared(store).model::<old::Item>().build().unwrap();
+    let kept = db.read(|tx| tx.all::<old::Item>()?.into_iter().next().unwrap()?.load());
+    assert_eq!(kept.unwrap(), item());
+}
+
+#[test]
+fn listeners_can_be_added_to_those_that_convert() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let db = Permazen::builder_shared(store()).model::<new::Item>().build().unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let tx = db.begin().unwrap();
+    let object_type = tx.schema().object_type("Item").unwrap().storage_id;
+    let count = Arc::clone(&told);
+    tx.core()
+        .on_schema_change(
+            object_type,
+            Arc::new(move |tx, change| {
+                let number = tx.get(change.id, "number", permazen::object::Migrate::No)?;
+                assert_eq!(number, permazen::encoding::Value::Long(42));
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }),
+        )
+        .unwrap();
+    let item = tx.all::<new::Item>().unwrap().into_iter().next().unwrap().unwrap();
+    assert_eq!(item.number().unwrap(), 42);
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+}
