@@ -215,6 +215,49 @@ fn hostile_documents_are_refused() {
 }
 
 #[test]
+fn documents_must_be_well_formed() {
+    for document in [
+        r#"<Schema formatVersion="0"><ObjectType name="A"storageId="9"/></Schema>"#,
+        r#"<Schema formatVersion="0" forma&amp;tVersion="x"/>"#,
+        r#"<Schema><ObjectType name="A" st<ObjectTypeorageId="1"/></Schema>"#,
+        r#"<Schema><ObjectType name="A" 1="1"/></Schema>"#,
+        r#"<Schema><ObjectType name="A" a:b:c="1"/></Schema>"#,
+        r#"<Schema><ObjectType name="A" -a="1"/></Schema>"#,
+        r#"<Schema><ObjectType name="A" a×="1"/></Schema>"#,
+        r#"<Schema><ObjectType name="A" / ></ObjectType></Schema>"#,
+        "<Schema> ]]> </Schema>",
+        "<Schema><? a?></Schema>",
+        "<Schema><?a+?></Schema>",
+        "<Schema><?XML a?></Schema>",
+        "<![CDATA[ ]]><Schema/>",
+        "&#32;<Schema/>",
+        "<?xml?><Schema/>",
+        r#"<?xml encoding="UTF-8"?><Schema/>"#,
+        r#"<?xml version="x"?><Schema/>"#,
+        r#"<?xml version="1.2"?><Schema/>"#,
+        r#"<?xml version="1.0" version="1.0"?><Schema/>"#,
+        r#"<?xml version="1.0"encoding="UTF-8"?><Schema/>"#,
+        r#"<?xml version="1.0" encoding="UTF-8" encoding="UTF-8"?><Schema/>"#,
+        r#"<?xml version="1.0" encoding=""?><Schema/>"#,
+        r#"<?xml version="1.0" standalone="maybe"?><Schema/>"#,
+        r#"<?xml version="1.0" standalone="yes" encoding="UTF-8"?><Schema/>"#,
+        r#"<?xml version="1.0" color="red"?><Schema/>"#,
+        r#"<?xml version="1.0" name?><Schema/>"#,
+    ] {
+        assert!(SchemaModel::from_xml(document.as_bytes()).is_err(), "{document}");
+    }
+    for document in [
+        "<?xml version = '1.0'\n encoding\t=\"UTF-8\" standalone='no' ?>\n<Schema\n/>",
+        "<?xml version=\"1.1\"?><Schema formatVersion = '0'\t></Schema >",
+        "<?xml version='1.0' standalone='yes'?><Schema/>",
+        "<Schema> ]] > ]]&gt; <![CDATA[ ]] ]]><?a.b-c ]]> xml?></Schema>",
+        "<Schema xmlns:p='u' p:é·1='x>y' _='\"'/>",
+    ] {
+        assert_eq!(SchemaModel::from_xml(document.as_bytes()).unwrap(), SchemaModel::new());
+    }
+}
+
+#[test]
 fn a_large_document_costs_no_more_than_its_size() {
     // In an order in which sorting each into those before would take long.
     let mut document = String::from("<Schema>");
@@ -261,6 +304,18 @@ fn encodings_of_documents() {
         let bytes: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(unit)).collect();
         assert_eq!(SchemaModel::from_xml(&bytes).unwrap(), model);
         assert!(SchemaModel::from_xml(&bytes[..bytes.len() - 1]).is_err());
+        for (name, right) in [
+            ("UTF-8", false),
+            ("ISO-8859-1", false),
+            ("UTF-16LE", mark[0] == 0xff),
+            ("UTF-16BE", mark[0] == 0xfe),
+        ] {
+            let text = text.replace("UTF-16", name);
+            let encoded: Vec<u8> = text.encode_utf16().flat_map(unit).collect();
+            assert_eq!(SchemaModel::from_xml(&[&mark, &encoded[..]].concat()).is_ok(), right);
+            // Without a byte order mark.
+            assert_eq!(SchemaModel::from_xml(&encoded).is_ok(), right, "{name}");
+        }
     }
     assert!(SchemaModel::from_xml(b"<Schema><ObjectType name=\"\xff\"/></Schema>").is_err());
     let unknown = b"<?xml version='1.0' encoding='EBCDIC'?><Schema/>";

@@ -7,6 +7,7 @@
 
 mod escape;
 mod parse;
+mod well_formed;
 
 pub(crate) use escape::{escape, is_xml_char};
 pub(crate) use parse::{Fault, Parser, Position, Start, Tag};

@@ -8,7 +8,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{NamespaceResolver, ResolveResult};
 use quick_xml::reader::NsReader;
 
-use super::is_xml_char;
+use super::{is_xml_char, well_formed};
 
 /// More attributes than any element has, namespace declarations and the like included. Attributes
 /// are compared with each other, so their number must be bounded.
@@ -157,18 +157,29 @@ impl<R: Read> Parser<R> {
                     self.depth = self.depth.saturating_sub(1);
                     return Ok(Tag::End);
                 }
-                Event::Text(more) => add(&more.xml10_content())?,
+                Event::Text(more) => {
+                    well_formed(well_formed::check_text(&more))?;
+                    add(&more.xml10_content())?;
+                }
+                Event::CData(_) | Event::GeneralRef(_) if self.depth == 0 => {
+                    return Err("not well-formed: text outside of the document's element".into());
+                }
                 Event::CData(more) => add(&more.xml10_content())?,
                 Event::GeneralRef(reference) => {
                     add(resolve(&reference)?.encode_utf8(&mut [0; 4]))?;
                 }
-                Event::Decl(_) if first => {}
+                Event::Decl(declaration) if first => {
+                    well_formed(well_formed::check_declaration(&declaration))?;
+                }
                 Event::Decl(_) => {
                     return Err("not well-formed: an XML declaration inside the document".into());
                 }
                 Event::DocType(_) => return Err("a DOCTYPE is not allowed".into()),
                 Event::Eof => return Err("not well-formed: the document ends too early".into()),
-                Event::Comment(_) | Event::PI(_) => {}
+                Event::Comment(_) => {}
+                Event::PI(instruction) => {
+                    well_formed(well_formed::check_target(instruction.target()))?;
+                }
                 Event::Empty(_) => return Err("not well-formed".into()),
             }
         }
@@ -189,6 +200,10 @@ impl<R: Read> Parser<R> {
     }
 }
 
+fn well_formed(check: std::result::Result<(), String>) -> Result<()> {
+    check.map_err(|error| format!("not well-formed: {error}").into())
+}
+
 fn own(tag: Tag) -> Result<Tag> {
     match tag {
         Tag::Start(start) if !start.namespace.is_empty() => {
@@ -199,6 +214,7 @@ fn own(tag: Tag) -> Result<Tag> {
 }
 
 fn read_start(resolver: &NamespaceResolver, start: &BytesStart<'_>) -> Result<Start> {
+    well_formed(well_formed::check_tag(start))?;
     let name = start.name();
     let namespace = match resolver.resolve_element(name).0 {
         ResolveResult::Unbound => String::new(),

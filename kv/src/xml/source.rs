@@ -86,10 +86,10 @@ impl<R: Read> Source<R> {
         }
         let (encoding, mark) = match *self.undecoded() {
             [0xef, 0xbb, 0xbf, ..] => (declared(self.undecoded().get(3..))?, 3),
-            [0xfe, 0xff, ..] => (Encoding::Utf16 { big_endian: true }, 2),
-            [0xff, 0xfe, ..] => (Encoding::Utf16 { big_endian: false }, 2),
-            [0, b'<', 0, ..] => (Encoding::Utf16 { big_endian: true }, 0),
-            [b'<', 0, _, 0, ..] => (Encoding::Utf16 { big_endian: false }, 0),
+            [0xfe, 0xff, ..] => (declared_utf16(true, self.undecoded().get(2..))?, 2),
+            [0xff, 0xfe, ..] => (declared_utf16(false, self.undecoded().get(2..))?, 2),
+            [0, b'<', 0, ..] => (declared_utf16(true, Some(self.undecoded()))?, 0),
+            [b'<', 0, _, 0, ..] => (declared_utf16(false, Some(self.undecoded()))?, 0),
             _ => (declared(Some(self.undecoded()))?, 0),
         };
         self.drop_raw(mark);
@@ -192,25 +192,46 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, message)
 }
 
-/// The encoding that the declaration at the start of a document names.
+/// The encoding that the declaration at the start of a document names, in capitals.
+fn declared_name(start: Option<&[u8]>) -> Option<String> {
+    let start = start?;
+    let declaration = start.strip_prefix(b"<?xml")?.get(..DECLARATION.min(start.len()) - 5)?;
+    let end = declaration.windows(2).position(|pair| pair == b"?>")?;
+    let declaration = std::str::from_utf8(declaration.get(..end)?).ok()?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    Some(value.split(quote).nth(1)?.to_ascii_uppercase())
+}
+
+/// The encoding of a document of single bytes.
 fn declared(start: Option<&[u8]>) -> io::Result<Encoding> {
-    let name = start.and_then(|start| {
-        let declaration = start.strip_prefix(b"<?xml")?.get(..DECLARATION.min(start.len()) - 5)?;
-        let end = declaration.windows(2).position(|pair| pair == b"?>")?;
-        let declaration = std::str::from_utf8(declaration.get(..end)?).ok()?;
-        let (_, value) = declaration.split_once("encoding")?;
-        let value = value.trim_start().strip_prefix('=')?.trim_start();
-        let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-        value.split(quote).nth(1)
-    });
-    match name.map(str::to_ascii_uppercase).as_deref() {
+    match declared_name(start).as_deref() {
         None | Some("UTF-8" | "UTF8") => Ok(Encoding::Utf8),
         Some("ISO-8859-1" | "ISO8859-1" | "ISO_8859-1" | "LATIN1") => Ok(Encoding::Latin1),
         Some("US-ASCII" | "ASCII") => Ok(Encoding::Ascii),
-        Some(name) => {
-            Err(invalid(format!("encoding {name:?} is not supported or not the real one")))
-        }
+        Some(name) => Err(not_the_encoding(name)),
     }
+}
+
+/// UTF-16, unless the declaration names another encoding.
+fn declared_utf16(big_endian: bool, start: Option<&[u8]>) -> io::Result<Encoding> {
+    let encoding = Encoding::Utf16 { big_endian };
+    let mut text = Vec::new();
+    encoding.decode(
+        start.and_then(|start| start.get(..DECLARATION)).or(start).unwrap_or_default(),
+        &mut text,
+    );
+    match declared_name(Some(&text)).as_deref() {
+        None | Some("UTF-16" | "ISO-10646-UCS-2") => Ok(encoding),
+        Some("UTF-16BE") if big_endian => Ok(encoding),
+        Some("UTF-16LE") if !big_endian => Ok(encoding),
+        Some(name) => Err(not_the_encoding(name)),
+    }
+}
+
+fn not_the_encoding(name: &str) -> io::Error {
+    invalid(format!("encoding {name:?} is not supported or not the real one"))
 }
 
 impl Encoding {
