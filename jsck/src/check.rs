@@ -93,7 +93,12 @@ pub(crate) fn run(
     let mut objects = 0;
     let complete = match phases(&mut readers, options, &mut out, &mut objects) {
         Ok(complete) => complete,
-        Err(Halt::Limit | Halt::Interrupted) => false,
+        Err(Halt::Limit) => false,
+        Err(Halt::Interrupted) => {
+            // What has been collected is a part of a pass, which ends anywhere.
+            out.changes = None;
+            false
+        }
         Err(Halt::Failed(e)) => return Err(e),
     };
     let report = Report {

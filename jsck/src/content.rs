@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use permazen::ObjId;
 use permazen::encoding::{EncodingKind, Reader, uint};
 use permazen::kv::KvRead;
+use permazen::layout::prefix_end;
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
 use crate::calls::Calls;
@@ -55,6 +56,22 @@ pub(crate) struct Content<'a, 'o> {
     pub(crate) known: &'a Known,
     pub(crate) calls: &'a mut dyn Calls,
     pub(crate) out: &'a mut Output<'o>,
+}
+
+/// What was met of a list before an element.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Elements {
+    /// How many good elements there were.
+    pub(crate) count: u32,
+    /// Whether the last one was not in its place.
+    moved: bool,
+}
+
+impl Elements {
+    /// So many elements, all in their places.
+    pub(crate) fn before(count: u32) -> Self {
+        Elements { count, moved: false }
+    }
 }
 
 /// Encoded bytes that can be used, or why not.
@@ -146,7 +163,7 @@ impl Content<'_, '_> {
         &mut self,
         place: &Place<'_>,
         element: &ResolvedField,
-        count: &mut u32,
+        so_far: &mut Elements,
     ) -> Checked {
         let Some(simple) = element.simple() else { return Ok(()) };
         let mut reader = Reader::new(place.tail);
@@ -181,12 +198,13 @@ impl Content<'_, '_> {
                 }
                 Judged::Good => Cow::Borrowed(place.value),
             };
-        let index = list_index(*count);
-        if place.tail != index {
-            self.renumber(place, *count, found, &index, &value)?;
+        let index = list_index(so_far.count);
+        let moved = place.tail != index;
+        if moved {
+            self.renumber(place, element, so_far, found, &index, &value)?;
         }
         self.call_for(element, &[&value, place.id.as_bytes(), &index])?;
-        *count += 1;
+        *so_far = Elements { count: so_far.count + 1, moved };
         Ok(())
     }
 
@@ -194,26 +212,49 @@ impl Content<'_, '_> {
     fn renumber(
         &mut self,
         place: &Place<'_>,
-        count: u32,
+        element: &ResolvedField,
+        so_far: &Elements,
         found: u32,
         index: &[u8],
         value: &[u8],
     ) -> Checked {
-        let class = if count.abs_diff(found) > 1 && found > count {
+        let count = so_far.count;
+        let new_key = [place.prefix(), index].concat();
+        // The old key was given to an earlier element; then it stays.
+        if found < count && place.tail == list_index(found) {
+            self.out.move_to(place.key, new_key, value.to_vec());
+            return Ok(());
+        }
+        let class = if self.is_stray(place, element, so_far, found, value)? {
             Class::BadListIndex
         } else {
             Class::ListGap
         };
         let finding = place.finding(class, format!("list index {found} where {count} is next"));
-        let new_key = [place.prefix(), index].concat();
-        // The old key may already have been given to an earlier element; then it stays.
-        if found < count && place.tail == list_index(found) {
-            self.out.change(new_key, Some(value.to_vec()));
-            return Ok(());
+        self.out.report_move(finding, new_key, value.to_vec())
+    }
+
+    /// Whether it is the index of an element that is wrong, rather than that elements before it are
+    /// missing: it is the last one, all before it are in their places, several would be missing, and
+    /// the index of the field knows nothing of its position.
+    fn is_stray(
+        &self,
+        place: &Place<'_>,
+        element: &ResolvedField,
+        so_far: &Elements,
+        found: u32,
+        value: &[u8],
+    ) -> Checked<bool> {
+        let several = found.checked_sub(so_far.count).is_some_and(|missing| missing > 1);
+        if !several || so_far.count == 0 || so_far.moved {
+            return Ok(false);
         }
-        self.out.report(finding)?;
-        self.out.change(new_key, Some(value.to_vec()));
-        Ok(())
+        let after = [place.key, &[0]].concat();
+        if self.kv.at_least(&after, prefix_end(place.prefix()).as_deref())?.is_some() {
+            return Ok(false);
+        }
+        let entry = [&element.key[..], value, place.id.as_bytes(), place.tail].concat();
+        Ok(!element.is_indexed() || self.kv.get(&entry)?.is_none())
     }
 
     pub(crate) fn map_entry(
@@ -276,14 +317,13 @@ impl Content<'_, '_> {
         key: Vec<u8>,
         value: &[u8],
     ) -> Checked<bool> {
-        self.out.report(place.finding_in(
-            field,
-            Class::NonCanonicalValue,
-            "not the encoder's form of the key",
-        ))?;
-        let free = self.kv.get(&key)?.is_none();
+        let finding =
+            place.finding_in(field, Class::NonCanonicalValue, "not the encoder's form of the key");
+        let free = !self.out.taken.contains(&key) && self.kv.get(&key)?.is_none();
         if free {
-            self.out.change(key, Some(value.to_vec()));
+            self.out.report_move(finding, key, value.to_vec())?;
+        } else {
+            self.out.report(finding)?;
         }
         Ok(free)
     }

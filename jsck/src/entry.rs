@@ -4,8 +4,8 @@
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{SchemaIndex, field_key};
-use permazen::schema::SchemaBundle;
+use permazen::layout::{SchemaIndex, field_key, prefix_end};
+use permazen::schema::{ResolvedField, Schema, SchemaBundle};
 
 use crate::finding::{Class, Finding};
 use crate::known::{Known, Meta};
@@ -105,10 +105,42 @@ impl Judge<'_> {
         }
         let detail = if self.known.contains(self.kv, self.bundle, id)? {
             format!("object {id} is not of schema {number}")
+        } else if let Some(schema) = index.and_then(|index| self.bundle.schema(index))
+            && self.is_all_that_is_left(schema, id)?
+        {
+            let detail =
+                format!("other indexes know object {id}, too, but nothing is stored of it");
+            return Ok(Finding::new(Class::MissingObjectMeta, key, detail).object(id));
         } else {
             format!("object {id} does not exist")
         };
         Ok(Finding::new(Class::DanglingSchemaIndexEntry, key, detail).object(id))
+    }
+
+    /// Whether nothing is stored under an object's id while some other index has the entry that an
+    /// object of the schema with nothing but meta-data calls for.
+    fn is_all_that_is_left(&self, schema: &Schema, id: ObjId) -> Checked<bool> {
+        let Some(object_type) = schema.type_by_storage_id(id.storage_id()) else {
+            return Ok(false);
+        };
+        let end = prefix_end(id.as_bytes());
+        if self.kv.at_least(id.as_bytes(), end.as_deref())?.is_some() {
+            return Ok(false);
+        }
+        let default = |field: &ResolvedField| field.simple().and_then(|s| s.default.clone());
+        let fields = object_type.fields.iter().filter(|field| field.is_indexed());
+        let of_fields = fields.map(|field| (field.key, default(field)));
+        let of_indexes = object_type.indexes.iter().map(|index| {
+            let values: Option<Vec<_>> = index.fields.iter().map(|field| default(field)).collect();
+            (index.key, values.map(|values| values.concat().into()))
+        });
+        for (index, values) in of_fields.chain(of_indexes) {
+            let Some(values) = values else { continue };
+            if self.kv.get(&[&index[..], &values, id.as_bytes()].concat())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn surplus_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Finding> {
@@ -224,16 +256,28 @@ impl IndexRange {
         match &self.tail {
             Tail::Nothing => {}
             Tail::ListPosition => {
-                uint::read(&mut reader).map_err(|e| format!("no list position: {e}"))?;
+                let before = reader.rest().len();
+                let position =
+                    uint::read(&mut reader).map_err(|e| format!("no list position: {e}"))?;
+                if uint::len(position) != before - reader.rest().len() {
+                    return Err("the list position is written longer than necessary".to_owned());
+                }
             }
             Tail::MapKey(encodings) => {
                 let start = reader.clone();
+                let mut failed = "no encoding is known for it".to_owned();
                 let fits = encodings.iter().any(|encoding| {
                     reader = start.clone();
-                    encoding.decode(&mut reader).is_ok()
+                    canonical(
+                        &mut reader,
+                        |r| encoding.decode(r).map(drop),
+                        |bytes| encoding.check_canonical(bytes),
+                    )
+                    .map_err(|e| failed = e)
+                    .is_ok()
                 });
                 if !fits {
-                    return Err("no map key".to_owned());
+                    return Err(format!("no map key: {failed}"));
                 }
             }
         }

@@ -29,7 +29,7 @@ pub(crate) fn check(
     usable &= every_item_has_its_storage_id(&tables, out)?;
     if tables.usable {
         usable &= every_storage_id_has_an_item(kv, &mut tables, out)?;
-        usable &= no_object_lacks_its_schema(kv, &tables, out)?;
+        usable &= no_object_lacks_its_schema(kv, options, &tables, out)?;
     }
     if !usable {
         return Ok(None);
@@ -179,9 +179,13 @@ fn every_storage_id_has_an_item(
 }
 
 /// An object and the object schema index that agree on a schema that is not recorded say that the
-/// schema is lost, not that the object is damaged.
+/// schema is lost, not that the object is damaged. That all storage IDs belong to recorded schemas
+/// does not speak against it: schemas may differ without either having an item the other lacks.
+/// Only the user can know that there never was such a schema, and say so by dropping it; a schema
+/// that is recorded is not dropped that way as long as there are objects of it.
 fn no_object_lacks_its_schema(
     kv: &dyn KvRead,
+    options: &Options,
     tables: &Tables,
     out: &mut Output<'_>,
 ) -> Checked<bool> {
@@ -196,10 +200,16 @@ fn no_object_lacks_its_schema(
         };
         let prefix = key.get(..key.len() - reader.rest().len()).unwrap_or_default().to_vec();
         let Some(end) = prefix_end(&prefix) else { return Ok(true) };
+        let dropped = options.schemas.get(&index).is_some_and(Option::is_none)
+            && kv.get(&schema_table_key(index))?.is_none();
         if !tables.models.contains_key(&index)
+            && !dropped
             && let Some(id) = first_agreeing_object(kv, &prefix, &end, index)?
         {
-            let detail = format!("object {id} is of schema {index}, which is not recorded");
+            let detail = format!(
+                "object {id} is of schema {index}, which is not recorded; if there is no such schema, \
+                 drop it (--schema {index}=), and its objects go"
+            );
             let finding = Finding::new(Class::MissingSchema, &schema_table_key(index), detail);
             out.report(finding.object(id).unrepairable())?;
             return Ok(false);

@@ -72,7 +72,8 @@ pub struct Options {
     pub collect_schemas: bool,
     /// Take the database to be of this format version, whatever it says; only 1 is known.
     pub format_version: Option<u32>,
-    /// Schemas to record (`Some`) or to remove (`None`) whatever is recorded.
+    /// Schemas to record (`Some`) or to remove (`None`) whatever is recorded. `None` for one that is
+    /// not recorded says that there is none: repair removes objects that claim to be of it.
     pub schemas: BTreeMap<SchemaIndex, Option<SchemaModel>>,
     /// Storage IDs to assign (`Some`) or to remove (`None`) whatever is recorded.
     pub storage_ids: BTreeMap<StorageId, Option<SchemaId>>,

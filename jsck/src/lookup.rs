@@ -10,7 +10,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 use crate::Progress;
 use crate::calls::Calls;
-use crate::content::{Content, Place};
+use crate::content::{Content, Elements, Place};
 use crate::entry::{Judge, Kind};
 use crate::finding::Finding;
 use crate::known::Meta;
@@ -98,7 +98,9 @@ impl Judge<'_> {
             ResolvedKind::Set { element } => content.set_element(&place, element),
             ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
             ResolvedKind::List { element } => match list_position(tail) {
-                Some(mut position) => content.list_element(&place, element, &mut position),
+                Some(position) => {
+                    content.list_element(&place, element, &mut Elements::before(position))
+                }
                 None => Ok(()),
             },
             ResolvedKind::Simple(_) | ResolvedKind::Counter => Ok(()),

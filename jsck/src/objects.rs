@@ -11,7 +11,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
 use crate::calls::Calls;
-use crate::content::{Content, Place};
+use crate::content::{Content, Elements, Place};
 use crate::finding::{Class, Finding};
 use crate::known::{Known, Meta, MetaFlaw, MetaReader};
 use crate::output::{Checked, Output};
@@ -229,6 +229,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         else {
             return Ok(());
         };
+        self.out.moves_are_complete()?;
         self.seen.objects += 1;
         let prefix = object.schema_prefix(schema, &mut self.seen.schemas);
         self.calls.add(&[prefix, id.as_bytes()])?;
@@ -294,8 +295,8 @@ struct Object<'a> {
     values: Vec<Vec<u8>>,
     /// The field last met: its position and how its keys go on after the object ID.
     last: Option<(usize, StorageIdKey)>,
-    /// The list last met and how many good elements it had so far.
-    list: Option<(usize, u32)>,
+    /// The list last met and its elements so far.
+    list: Option<(usize, Elements)>,
     /// The schema last met, and what the keys of its objects in the object schema index begin with.
     prefix: Option<(SchemaIndex, Vec<u8>)>,
     scratch: Vec<u8>,
@@ -358,12 +359,12 @@ impl<'a> Object<'a> {
         Some((position, tail))
     }
 
-    /// The number of good elements of the list so far.
-    fn list(&mut self, position: usize) -> &mut u32 {
+    /// The elements of the list so far.
+    fn list(&mut self, position: usize) -> &mut Elements {
         if self.list.is_none_or(|(at, _)| at != position) {
             self.list = None;
         }
-        &mut self.list.get_or_insert((position, 0)).1
+        &mut self.list.get_or_insert((position, Elements::default())).1
     }
 
     fn value(&self, object_type: &ResolvedType, field: &ResolvedField) -> Option<&[u8]> {

@@ -1,8 +1,10 @@
 //! Where findings go, and when to stop.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use permazen::kv::KvRead;
+use permazen::kv::{KeySpan, KvRead};
+use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
 
 use crate::describe::{Describer, meta_data};
 use crate::finding::{Finding, Fix};
@@ -51,6 +53,10 @@ pub(crate) struct Output<'a> {
     pub(crate) kv: &'a dyn KvRead,
     /// Filled when repairing.
     pub(crate) changes: Option<Vec<Change>>,
+    /// Keys that were given to other pairs of the object that is looked at.
+    pub(crate) taken: BTreeSet<Vec<u8>>,
+    /// Whether a pair was moved to where another may be stored that has yet to move.
+    pub(crate) moving: bool,
 }
 
 impl<'a> Output<'a> {
@@ -73,6 +79,8 @@ impl<'a> Output<'a> {
             describer: None,
             kv,
             changes: None,
+            taken: BTreeSet::new(),
+            moving: false,
         }
     }
 
@@ -90,13 +98,49 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.findings += 1;
-        let derived = finding.class.is_derived();
+        let KeySpan { min, .. } = OBJECT_SCHEMA_INDEX_SPAN;
+        let derived = finding.class.is_derived() || finding.key.starts_with(min);
         match finding.fix {
             Fix::Remove => self.note(finding.key, None, derived),
             Fix::Put(value) => self.note(finding.key, Some(value), derived),
             Fix::None => self.unrepairable += 1,
         }
-        if self.findings >= self.limit { Err(Halt::Limit) } else { Ok(()) }
+        self.limit()
+    }
+
+    /// Ends the check at the limit, but not while pairs have left their places and the pairs there
+    /// have no new ones.
+    fn limit(&self) -> Checked {
+        let reached = self.findings >= self.limit && !self.moving;
+        if reached { Err(Halt::Limit) } else { Ok(()) }
+    }
+
+    /// Reports that a pair has to move to another key, and moves it.
+    pub(crate) fn report_move(
+        &mut self,
+        finding: Finding,
+        key: Vec<u8>,
+        value: Vec<u8>,
+    ) -> Checked {
+        // Noted first, since nothing is after the limit.
+        self.move_to(&finding.key, key, value);
+        self.report(finding)
+    }
+
+    /// Moves a pair whose old key was given to another.
+    pub(crate) fn move_to(&mut self, old: &[u8], key: Vec<u8>, value: Vec<u8>) {
+        if self.changes.is_none() {
+            return;
+        }
+        self.push(key.clone(), Some(value), false);
+        self.moving |= &key[..] > old;
+        self.taken.insert(key);
+    }
+
+    /// Says that the object is at its end, and all moves are complete.
+    pub(crate) fn moves_are_complete(&mut self) -> Checked {
+        self.taken.clear();
+        if std::mem::take(&mut self.moving) { self.limit() } else { Ok(()) }
     }
 
     fn describe(&self, finding: &Finding) -> Checked<Option<String>> {
@@ -111,12 +155,14 @@ impl<'a> Output<'a> {
         Ok(describer.describe(&finding.key, object_type))
     }
 
-    /// Notes a change that goes with a finding but is none of its own.
-    pub(crate) fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
-        self.note(key, value, false);
+    /// Notes the fix of a finding, unless another pair was given the key.
+    fn note(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
+        if !self.taken.contains(&key) {
+            self.push(key, value, derived);
+        }
     }
 
-    fn note(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
+    fn push(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
         if let Some(changes) = &mut self.changes
             && (derived || self.scope == RepairScope::All)
         {

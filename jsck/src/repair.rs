@@ -30,10 +30,17 @@ pub struct RepairReport {
 /// cannot be judged. `before` is called with the inverse of the changes before each pass makes
 /// them: applying those [`Writes`] brings the pairs back; if it fails nothing is changed.
 ///
-/// Everything happens in the caller's transaction: commit it to keep the result.
+/// Everything happens in the caller's transaction: commit it to keep the result. If
+/// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of what is left is
+/// not complete. With [`Options::max_findings`], so many findings are mended in one pass; what one
+/// of them moves on is mended with it.
+///
+/// Memory holds the changes of a pass, about 100 bytes and twice the length of key and value for
+/// each, and what the transaction keeps of them.
 ///
 /// # Errors
 /// If the store or `before` fails, an option is impossible, or repairing does not come to an end.
+/// Passes before the error have been made then: roll the transaction back.
 pub fn repair(
     kv: &mut dyn KvWrite,
     options: &Options,
