@@ -1,6 +1,6 @@
 //! The look at the structure of an LMDB file that does without LMDB.
 #![cfg(feature = "lmdb")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use permazen_kv::counting::CountingStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{
@@ -613,4 +614,46 @@ fn t105_removing_a_range_and_putting_into_it_happen_in_some_order() {
             db.write(|tx| tx.remove_span(KeySpan::FULL)).unwrap();
         }
     });
+}
+
+/// Transactions that are open together share a state of the store; without any none is held.
+#[test]
+fn a_state_of_the_store_is_held_as_long_as_it_is_needed() {
+    let db = OptimisticDatabase::new(CountingStore::new(MemoryStore::new()));
+    let counter = db.store().counter();
+    for _ in 0..3 {
+        counter.take();
+        let open: Vec<_> = (0..20).map(|_| db.begin(&TxOptions::writing()).unwrap()).collect();
+        assert_eq!(counter.take().snapshots, 1);
+        drop(open);
+    }
+    // A snapshot of a transaction that has ended still counts.
+    let snapshot = db.begin(&TxOptions::reading()).unwrap().snapshot().unwrap();
+    counter.take();
+    drop(db.begin(&TxOptions::reading()).unwrap());
+    assert_eq!(counter.take().snapshots, 0);
+    drop(snapshot);
+}
+
+#[test]
+#[cfg(feature = "lmdb")]
+fn an_idle_engine_holds_no_version_of_lmdb() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
+    let db = OptimisticDatabase::new(store.clone());
+    let put = |db: &dyn KvDatabase| {
+        let mut tx = db.begin(&TxOptions::writing()).unwrap();
+        tx.put(b"key", b"value").unwrap();
+        tx.commit().unwrap();
+    };
+    put(&db);
+    drop(db.begin(&TxOptions::reading()).unwrap());
+    let open = db.begin(&TxOptions::reading()).unwrap();
+    let lag = || store.statistics().unwrap().oldest_reader_lag;
+    (0..5).for_each(|_| put(&store));
+    assert_eq!(lag(), Some(5));
+    drop(open);
+    assert_eq!(lag(), Some(0));
+    (0..5).for_each(|_| put(&store));
+    assert_eq!(lag(), Some(0));
 }

@@ -39,7 +39,7 @@ mod transaction;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use self::log::Log;
 use self::transaction::OptimisticTransaction;
@@ -66,8 +66,9 @@ pub struct OptimisticDatabase<S> {
 struct State {
     /// The number of commits so far.
     version: u64,
-    /// The content at this version, once somebody has needed it.
-    snapshot: Option<Snapshot>,
+    /// The content at this version, as long as somebody needs it: stores such as LMDB cannot use
+    /// space again that was freed after a version that is still held.
+    snapshot: Option<HeldElsewhere>,
     log: Log,
     /// The store's own number for what the last commit led to, if it has one.
     expected: Option<u64>,
@@ -77,11 +78,26 @@ struct State {
 }
 
 /// A content of the store.
-#[derive(Clone)]
 struct Snapshot {
     content: SharedRead,
     /// The store's own number for it, if it has one.
     version: Option<u64>,
+}
+
+/// A [`Snapshot`] that is there while transactions hold it.
+struct HeldElsewhere {
+    content: Weak<dyn KvRead + Send + Sync>,
+    version: Option<u64>,
+}
+
+impl HeldElsewhere {
+    fn new(snapshot: &Snapshot) -> Self {
+        HeldElsewhere { content: Arc::downgrade(&snapshot.content), version: snapshot.version }
+    }
+
+    fn get(&self) -> Option<Snapshot> {
+        Some(Snapshot { content: self.content.upgrade()?, version: self.version })
+    }
 }
 
 impl<S: AtomicKvStore> OptimisticDatabase<S> {
@@ -164,12 +180,20 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
     /// read and written is taken for a conflict without need, but never the other way around.
     fn open(&self, writing: bool) -> Result<(u64, Snapshot)> {
         let mut state = self.state();
-        let current = if self.numbered { self.store.version()? } else { None };
-        let snapshot = match &state.snapshot {
-            Some(snapshot) if snapshot.version == current => snapshot.clone(),
+        // Transactions that are open at the same time share a snapshot, for a store has only so
+        // many places for readers. The store is asked for its version only if there is one to share.
+        let held = state.snapshot.as_ref().and_then(HeldElsewhere::get);
+        let current = match held {
+            Some(_) if self.numbered => self.store.version()?,
+            _ => None,
+        };
+        let snapshot = match held {
+            Some(snapshot) if snapshot.version == current => snapshot,
             _ => {
                 let (content, version) = self.store.versioned_snapshot()?;
-                state.snapshot.insert(Snapshot { content, version }).clone()
+                let snapshot = Snapshot { content, version };
+                state.snapshot = Some(HeldElsewhere::new(&snapshot));
+                snapshot
             }
         };
         let version = state.version;
@@ -220,9 +244,8 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         if others_wrote.get() {
             state.others_wrote = version;
         }
-        let outdated = state.snapshot.take();
+        state.snapshot = None;
         drop(state);
-        drop(outdated);
         if others_wrote.get() {
             // Nobody knows which keys they wrote.
             self.watches.notify_where(|_| true);
