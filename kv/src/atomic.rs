@@ -54,6 +54,14 @@ pub trait AtomicKvStore: Send + Sync {
         false
     }
 
+    /// Checks the structure of the store; see [`KvDatabase::verify`].
+    ///
+    /// # Errors
+    /// [`KvError::Unsupported`] if the store has no way to look.
+    fn verify_store(&self) -> Result<Vec<String>> {
+        Err(KvError::Unsupported("checking the structure of the store"))
+    }
+
     /// Figures about the store as it stands.
     fn store_statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
@@ -106,6 +114,10 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
 
     fn persistent(&self) -> bool {
         self.capabilities().persistent
+    }
+
+    fn verify_store(&self) -> Result<Vec<String>> {
+        self.verify()
     }
 
     fn store_statistics(&self) -> Result<Statistics> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::observed::{self, Observer, Reader, Snapshot};
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, Statistics, TxOptions, Watch,
+    Capabilities, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Result, Scan, SharedRead,
+    Statistics, TxOptions, Watch,
 };
 
 /// How many operations there were, by kind.
@@ -163,11 +164,15 @@ impl<D: KvDatabase> KvDatabase for CountingStore<D> {
         let inner = self.inner.begin(options)?;
         let counts = Arc::clone(&self.counter.counts);
         count(&counts.begins);
-        Ok(Box::new(Counted { inner, counts }))
+        Ok(Box::new(Counted::new(inner, Counting(counts))))
     }
 
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.inner.verify()
     }
 
     fn statistics(&self) -> Result<Statistics> {
@@ -175,114 +180,97 @@ impl<D: KvDatabase> KvDatabase for CountingStore<D> {
     }
 }
 
-/// A transaction or snapshot whose operations are counted.
-struct Counted<T> {
-    inner: T,
-    counts: Arc<Counts>,
-}
+/// What counts the reads of a transaction and its snapshots.
+#[derive(Clone)]
+struct Counting(Arc<Counts>);
 
-impl<T: KvRead> KvRead for Counted<T> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        count(&self.counts.gets);
-        self.inner.get(key)
+impl Observer for Counting {
+    fn get(&self) -> Result<()> {
+        count(&self.0.gets);
+        Ok(())
     }
 
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        count(&self.counts.seeks);
-        let scan = self.inner.scan(span, direction)?;
-        Ok(Box::new(scan.inspect(|_| count(&self.counts.steps))))
+    fn seek(&self) -> Result<()> {
+        count(&self.0.seeks);
+        Ok(())
     }
 
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        count(&self.counts.seeks);
-        self.inner.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        count(&self.counts.seeks);
-        self.inner.at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.inner.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.inner.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.inner.decode_counter(value)
+    fn steps<'a>(&'a self, scan: Scan<'a>) -> Scan<'a> {
+        Box::new(scan.inspect(|_| count(&self.0.steps)))
     }
 }
 
-impl KvWrite for Counted<Box<dyn KvTransaction + Send + '_>> {
+type Counted<'db> = observed::Transaction<'db, Counting>;
+
+impl KvWrite for Counted<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        count(&self.counts.puts);
-        self.inner.put(key, value)
+        count(&self.observer().0.puts);
+        self.inner_mut().put(key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        count(&self.counts.removes);
-        self.inner.remove(key)
+        count(&self.observer().0.removes);
+        self.inner_mut().remove(key)
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        count(&self.counts.span_removes);
-        self.inner.remove_span(span)
+        count(&self.observer().0.span_removes);
+        self.inner_mut().remove_span(span)
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        count(&self.counts.adjusts);
-        self.inner.adjust_counter(key, by)
+        count(&self.observer().0.adjusts);
+        self.inner_mut().adjust_counter(key, by)
     }
 }
 
-impl KvTransaction for Counted<Box<dyn KvTransaction + Send + '_>> {
+impl KvTransaction for Counted<'_> {
     fn is_read_only(&self) -> bool {
-        self.inner.is_read_only()
+        self.inner().is_read_only()
     }
 
     fn set_read_only(&mut self) -> Result<()> {
-        self.inner.set_read_only()
+        self.inner_mut().set_read_only()
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.inner.set_timeout(timeout)
+        self.inner_mut().set_timeout(timeout)
     }
 
     fn version(&self) -> Option<u64> {
-        self.inner.version()
+        self.inner().version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {
-        count(&self.counts.snapshots);
-        let inner = self.inner.snapshot()?;
-        Ok(Arc::new(Counted { inner, counts: Arc::clone(&self.counts) }))
+        count(&self.observer().0.snapshots);
+        let content = self.inner().snapshot()?;
+        Ok(Arc::new(Reader::<Snapshot<_>>::new(content, self.observer().clone())))
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {
-        self.inner.watch(key)
+        self.inner_mut().watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {
-        self.inner.untracked()
+        self.untracked_reads()
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        count(&self.counts.commits);
-        self.inner.commit()
+        count(&self.observer().0.commits);
+        self.into_inner().commit()
     }
 
     fn rollback(self: Box<Self>) {
-        self.inner.rollback();
+        self.into_inner().rollback();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Direction;
     use crate::memory::MemoryStore;
+    use crate::optimistic::OptimisticDatabase;
 
     #[test]
     fn every_kind_is_counted_and_nothing_else() {
@@ -308,5 +296,17 @@ mod tests {
         let after = counter.take() - seen;
         assert_eq!((after.snapshots, after.commits, after.gets), (1, 1, 1));
         assert_eq!(counter.read(), Operations::default());
+    }
+
+    #[test]
+    fn reads_without_tracking_count_too() {
+        let store = CountingStore::new(OptimisticDatabase::new(MemoryStore::new()));
+        let tx = store.begin(&TxOptions::writing()).unwrap();
+        let untracked = tx.untracked().unwrap();
+        untracked.get(b"a").unwrap();
+        assert_eq!(untracked.scan(KeySpan::FULL, Direction::Forward).unwrap().count(), 0);
+        assert_eq!(store.counter().read().reads(), 2);
+        let plain = CountingStore::new(MemoryStore::new());
+        assert!(plain.begin(&TxOptions::writing()).unwrap().untracked().is_none());
     }
 }

@@ -1,13 +1,14 @@
 //! A wrapper that makes operations fail, for tests of what happens then.
 
-use std::cell::Cell;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::observed::{self, Observer, Reader, Snapshot};
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Watch,
+    Capabilities, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Result, Scan,
+    SharedRead, Statistics, TxOptions, Watch,
 };
 
 type MakeError = Box<dyn Fn() -> KvError + Send>;
@@ -26,6 +27,8 @@ struct Plan {
     fail: Option<(u64, bool)>,
     error: Option<MakeError>,
     hits: u64,
+    /// Whether a commit with an unknown outcome is not made.
+    loses_commits: bool,
 }
 
 impl Faults {
@@ -44,6 +47,12 @@ impl Faults {
         self.set(None, None);
     }
 
+    /// Whether a commit that fails with [`KvError::OutcomeUnknown`] has no effect. It takes effect
+    /// unless this is set; other changes of plan leave it as it is.
+    pub fn lose_commits(&self, lose: bool) {
+        self.plan().loses_commits = lose;
+    }
+
     /// How many operations there were since the plan was last changed.
     pub fn operations(&self) -> u64 {
         self.plan().done
@@ -55,7 +64,8 @@ impl Faults {
     }
 
     fn set(&self, fail: Option<(u64, bool)>, error: Option<MakeError>) {
-        *self.plan() = Plan { done: 0, fail, error, hits: 0 };
+        let mut plan = self.plan();
+        *plan = Plan { done: 0, fail, error, hits: 0, loses_commits: plan.loses_commits };
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
@@ -85,10 +95,12 @@ impl fmt::Debug for Faults {
 /// A store whose operations can be made to fail.
 ///
 /// Everything that can fail counts as an operation: begin, get, each scan and each of its steps,
-/// put, remove, adjust, snapshot and commit. A transaction that met such a failure is dead: later
+/// put, remove, adjust, snapshot and commit; reads of snapshots and of
+/// [`KvTransaction::untracked`] as well. A transaction that met such a failure is dead: later
 /// operations on it are stale and nothing of it is committed, unless the error is the caller's
 /// fault ([`KvError::is_caller_error`]). A commit that fails with [`KvError::OutcomeUnknown`]
-/// takes effect; one that fails otherwise does not.
+/// takes effect unless [`Faults::lose_commits`] says otherwise; one that fails otherwise does not.
+/// A read of a snapshot fails alone.
 #[derive(Debug, Clone)]
 pub struct FaultStore<D> {
     inner: D,
@@ -118,11 +130,16 @@ impl<D: KvDatabase> KvDatabase for FaultStore<D> {
             return Err(error);
         }
         let inner = self.inner.begin(options)?;
-        Ok(Box::new(Faulty { inner, faults: self.faults.clone(), dead: Cell::new(false) }))
+        let gate = Gate { faults: self.faults.clone(), dead: Some(Arc::default()) };
+        Ok(Box::new(Faulty::new(inner, gate)))
     }
 
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.inner.verify()
     }
 
     fn statistics(&self) -> Result<Statistics> {
@@ -130,22 +147,31 @@ impl<D: KvDatabase> KvDatabase for FaultStore<D> {
     }
 }
 
-/// A transaction whose operations can be made to fail.
-struct Faulty<'db> {
-    inner: Box<dyn KvTransaction + Send + 'db>,
+/// What makes operations on a transaction fail, or on a snapshot.
+struct Gate {
     faults: Faults,
-    dead: Cell<bool>,
+    /// Whether a transaction has ended by failing. A snapshot goes on.
+    dead: Option<Arc<AtomicBool>>,
 }
 
-impl Faulty<'_> {
+impl Clone for Gate {
+    /// That of a snapshot.
+    fn clone(&self) -> Self {
+        Gate { faults: self.faults.clone(), dead: None }
+    }
+}
+
+impl Gate {
     /// Fails if the operation that is about to be made is to fail.
     fn check(&self) -> Result<()> {
-        if self.dead.get() {
+        if self.dead.as_ref().is_some_and(|dead| dead.load(Ordering::Relaxed)) {
             return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
         }
         match self.faults.next() {
             Some(error) => {
-                self.dead.set(!error.is_caller_error());
+                if let Some(dead) = &self.dead {
+                    dead.store(!error.is_caller_error(), Ordering::Relaxed);
+                }
                 Err(error)
             }
             None => Ok(()),
@@ -153,105 +179,91 @@ impl Faulty<'_> {
     }
 }
 
-impl KvRead for Faulty<'_> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.check()?;
-        self.inner.get(key)
+impl Observer for Gate {
+    fn get(&self) -> Result<()> {
+        self.check()
     }
 
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.check()?;
-        let mut scan = Some(self.inner.scan(span, direction)?);
-        Ok(Box::new(std::iter::from_fn(move || {
+    fn seek(&self) -> Result<()> {
+        self.check()
+    }
+
+    fn steps<'a>(&'a self, scan: Scan<'a>) -> Scan<'a> {
+        let mut scan = Some(scan);
+        Box::new(std::iter::from_fn(move || {
             let running = scan.as_mut()?;
             let step = self.check().map_or_else(|error| Some(Err(error)), |()| running.next());
             if !matches!(step, Some(Ok(_))) {
                 scan = None;
             }
             step
-        })))
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.check()?;
-        self.inner.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.check()?;
-        self.inner.at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.inner.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.inner.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.inner.decode_counter(value)
+        }))
     }
 }
 
+/// A transaction whose operations can be made to fail.
+type Faulty<'db> = observed::Transaction<'db, Gate>;
+
 impl KvWrite for Faulty<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.check()?;
-        self.inner.put(key, value)
+        self.observer().check()?;
+        self.inner_mut().put(key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.check()?;
-        self.inner.remove(key)
+        self.observer().check()?;
+        self.inner_mut().remove(key)
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.check()?;
-        self.inner.remove_span(span)
+        self.observer().check()?;
+        self.inner_mut().remove_span(span)
     }
 
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.check()?;
-        self.inner.adjust_counter(key, by)
+        self.observer().check()?;
+        self.inner_mut().adjust_counter(key, by)
     }
 }
 
 impl KvTransaction for Faulty<'_> {
     fn is_read_only(&self) -> bool {
-        self.inner.is_read_only()
+        self.inner().is_read_only()
     }
 
     fn set_read_only(&mut self) -> Result<()> {
-        self.inner.set_read_only()
+        self.inner_mut().set_read_only()
     }
 
     fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.inner.set_timeout(timeout)
+        self.inner_mut().set_timeout(timeout)
     }
 
     fn version(&self) -> Option<u64> {
-        self.inner.version()
+        self.inner().version()
     }
 
     fn snapshot(&self) -> Result<SharedRead> {
-        self.check()?;
-        self.inner.snapshot()
+        self.observer().check()?;
+        let content = self.inner().snapshot()?;
+        Ok(Arc::new(Reader::<Snapshot<_>>::new(content, self.observer().clone())))
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {
-        self.inner.watch(key)
+        self.inner_mut().watch(key)
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {
-        self.inner.untracked()
+        self.untracked_reads()
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        match self.check() {
-            Ok(()) => self.inner.commit(),
+        match self.observer().check() {
+            Ok(()) => self.into_inner().commit(),
             Err(error) if error.is_outcome_unknown() => {
-                self.inner.commit()?;
+                if !self.observer().faults.plan().loses_commits {
+                    self.into_inner().commit()?;
+                }
                 Err(error)
             }
             Err(error) => Err(error),
@@ -259,14 +271,16 @@ impl KvTransaction for Faulty<'_> {
     }
 
     fn rollback(self: Box<Self>) {
-        self.inner.rollback();
+        self.into_inner().rollback();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Direction;
     use crate::memory::MemoryStore;
+    use crate::optimistic::OptimisticDatabase;
 
     /// A transfer between two counters; both or neither must change.
     fn transfer(store: &dyn KvDatabase) -> Result<()> {
@@ -328,5 +342,21 @@ mod tests {
         assert!(tx.get(b"a").unwrap_err().is_stale());
         assert!(tx.commit().unwrap_err().is_stale());
         assert!(store.inner().snapshot().get(b"a").unwrap().is_none());
+    }
+
+    #[test]
+    fn snapshots_and_untracked_reads_fail_too() {
+        let store = FaultStore::new(OptimisticDatabase::new(MemoryStore::new()));
+        let faults = store.faults();
+        let tx = store.begin(&TxOptions::writing()).unwrap();
+        let snapshot = tx.snapshot().unwrap();
+        faults.fail_nth(1, || KvError::Retry("injected".to_owned()));
+        assert!(snapshot.get(b"a").unwrap_err().is_retryable());
+        assert!(snapshot.get(b"a").is_ok() && tx.get(b"a").is_ok());
+        faults.fail_nth(2, || KvError::Retry("injected".to_owned()));
+        let untracked = tx.untracked().unwrap();
+        let mut steps = untracked.scan(KeySpan::FULL, Direction::Forward).unwrap();
+        assert!(steps.next().unwrap().unwrap_err().is_retryable());
+        assert!(tx.get(b"a").unwrap_err().is_stale());
     }
 }

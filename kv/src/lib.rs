@@ -32,6 +32,7 @@ pub mod key;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;
 pub mod memory;
+mod observed;
 pub mod optimistic;
 pub mod overlay;
 pub mod prefix;

@@ -207,6 +207,11 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         offered
     }
 
+    /// That of the whole store below.
+    fn verify(&self) -> Result<Vec<String>> {
+        self.inner.verify()
+    }
+
     /// Those of the whole store below.
     fn statistics(&self) -> Result<Statistics> {
         self.inner.statistics()

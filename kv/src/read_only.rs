@@ -128,6 +128,10 @@ impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
         self.0.capabilities()
     }
 
+    fn verify(&self) -> Result<Vec<String>> {
+        self.0.verify()
+    }
+
     fn statistics(&self) -> Result<Statistics> {
         self.0.statistics()
     }

@@ -1,6 +1,8 @@
 //! Branches (kv §8.5), and the prefix and read-only wrappers (kv §10).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use permazen_kv::counting::CountingStore;
+use permazen_kv::fault::FaultStore;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::prefix::Prefixed;
@@ -203,4 +205,24 @@ fn t095_a_read_only_wrapper_refuses_every_change() {
     let mut snapshot = ReadOnly(store.snapshot());
     assert!(snapshot.put(&[1], &[]).is_err());
     assert_eq!(keys(&store.snapshot()), [[1]]);
+}
+
+#[test]
+#[cfg(feature = "lmdb")]
+fn wrappers_pass_on_a_check_of_the_structure() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
+    set(&store, &[1, 2]);
+    let wrapped: [Box<dyn KvDatabase>; 5] = [
+        Box::new(OptimisticDatabase::new(store.clone())),
+        Box::new(Prefixed::new(store.clone(), b"p")),
+        Box::new(ReadOnly(store.clone())),
+        Box::new(CountingStore::new(store.clone())),
+        Box::new(FaultStore::new(store.clone())),
+    ];
+    for store in wrapped {
+        assert_eq!(store.verify().unwrap(), [""; 0]);
+    }
+    let without = OptimisticDatabase::new(MemoryStore::new());
+    assert!(matches!(without.verify(), Err(KvError::Unsupported(_))));
 }

@@ -279,6 +279,10 @@ impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
         offered
     }
 
+    fn verify(&self) -> Result<Vec<String>> {
+        self.store.verify_store()
+    }
+
     fn statistics(&self) -> Result<Statistics> {
         self.store.store_statistics()
     }

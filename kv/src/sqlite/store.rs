@@ -137,8 +137,12 @@ impl Shared {
 
     /// A connection that is in no transaction.
     pub(super) fn take(&self) -> Result<Connection> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| self.connect(false), Ok)
+        let Some(connection) = self.idle().pop() else { return self.connect(false) };
+        // The last one to use it may have set another time to wait.
+        connection
+            .busy_timeout(BUSY)
+            .map_err(|error| failed(&self.path, "cannot set how long to wait", error))?;
+        Ok(connection)
     }
 
     /// Keeps a connection for later use, if it is fit for that.
@@ -329,5 +333,28 @@ impl KvDatabase for SqliteStore {
             page_bytes: Some(page),
             ..Statistics::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_does_not_keep_what_its_last_writer_was_ready_to_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
+        let waits = || {
+            let connection = store.shared.take().unwrap();
+            let waits =
+                connection.pragma_query_value(None, "busy_timeout", |row| row.get::<_, u32>(0));
+            store.shared.keep(connection);
+            Duration::from_millis(u64::from(waits.unwrap()))
+        };
+        assert_eq!(waits(), BUSY);
+        drop(store.begin(&TxOptions::writing().with_wait(Duration::ZERO)).unwrap());
+        assert_eq!(waits(), BUSY);
     }
 }

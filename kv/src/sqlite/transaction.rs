@@ -20,6 +20,9 @@ use crate::{
 /// otherwise; the other one may well be waiting for the same thread.
 const LATE_WAIT: Duration = Duration::from_secs(3);
 
+/// The longest key, and the longest pair: what SQLite takes for a row as it is built.
+const MAX_KEY: usize = 1_000_000_000;
+
 /// One state of the database, held by a transaction of SQLite that only reads.
 pub(super) struct View {
     connection: Mutex<Option<Connection>>,
@@ -76,6 +79,10 @@ impl KvRead for View {
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         self.with(|session| session.end(min, max, Direction::Reverse))
+    }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
     }
 }
 
@@ -171,10 +178,18 @@ impl KvRead for WriteTransaction {
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         self.with(|session| session.end(min, max, Direction::Reverse))
     }
+
+    fn max_key_len(&self) -> usize {
+        MAX_KEY
+    }
 }
 
 impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > MAX_KEY {
+            self.with(|_| Ok(()))?;
+            return Err(KvError::key_too_long(key, MAX_KEY));
+        }
         self.with(|session| session.put(key, value))
     }
 
