@@ -84,7 +84,10 @@ pub enum KvError {
         reason: Box<str>,
     },
     /// What is stored breaks the rules of the store's format.
-    #[error("{}: store is damaged: {reason}", path.display())]
+    #[error(
+        "{}: store is damaged: {reason}; restore it from a backup, or see what jsck can read of it",
+        path.display()
+    )]
     Damaged {
         /// The store.
         path: Box<Path>,

@@ -104,7 +104,7 @@ pub trait KvRead {
         self.scan(KeySpan::new(min, max), Direction::Reverse)?.next().transpose()
     }
 
-    /// The longest key this store can hold, in bytes.
+    /// The longest key this store can hold, in bytes. Free.
     fn max_key_len(&self) -> usize {
         usize::MAX
     }
@@ -160,7 +160,8 @@ pub trait KvWrite: KvRead {
         self.put(key, &new)
     }
 
-    /// Makes the changes of `writes` one by one: removes, then puts, then adjusts. (kv §4)
+    /// Makes the changes of `writes` one by one: removes, then puts, then adjusts. (kv §4) Costs as
+    /// much as they do one by one.
     ///
     /// # Errors
     /// After an error a part of them may have been made; roll back.
@@ -233,11 +234,11 @@ impl TxOptions {
 /// Transactions are strictly serializable unless the store says otherwise in its
 /// [`Capabilities`]. What was read may be relied on only after `commit` has succeeded. (kv §6.2)
 pub trait KvTransaction: KvWrite {
-    /// Whether writes are discarded by `commit`.
+    /// Whether writes are discarded by `commit`. Free.
     fn is_read_only(&self) -> bool;
 
     /// Makes this a read-only transaction from now on: `commit` will discard what it has written
-    /// and will write.
+    /// and will write. Free; where it gives up the right to write, others can have it at once.
     ///
     /// # Errors
     /// [`KvError::IllegalState`] where the store cannot switch after the first access; the
@@ -288,6 +289,8 @@ pub trait KvTransaction: KvWrite {
     /// What this transaction sees, read without the risk of a conflict: should another one change
     /// it meanwhile, this one does not fail for it.
     ///
+    /// Costs nothing itself; its reads cost what those of the transaction do, less the tracking.
+    ///
     /// None where the store does not track reads, so that there is no difference.
     fn untracked(&self) -> Option<&dyn KvRead> {
         None
@@ -302,7 +305,8 @@ pub trait KvTransaction: KvWrite {
     /// [`KvError::OutcomeUnknown`].
     fn commit(self: Box<Self>) -> Result<()>;
 
-    /// Discards the changes. Never fails; dropping the transaction does the same.
+    /// Discards the changes. Never fails; dropping the transaction does the same. Costs at most a
+    /// step for each change.
     fn rollback(self: Box<Self>);
 }
 
@@ -316,7 +320,7 @@ pub trait KvDatabase: Send + Sync {
     /// are too many readers.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>>;
 
-    /// What this store offers beyond the basic operations.
+    /// What this store offers beyond the basic operations. Free.
     fn capabilities(&self) -> Capabilities {
         Capabilities::none()
     }
@@ -348,7 +352,8 @@ pub struct Capabilities {
     pub serializable: bool,
     /// Several transactions can write at the same time; otherwise they take turns.
     pub concurrent_writers: bool,
-    /// [`KvTransaction::snapshot`] works.
+    /// [`KvTransaction::snapshot`] works on transactions that write too. Without it read-only
+    /// transactions may still have snapshots, as those of LMDB and SQLite do.
     pub snapshots: bool,
     /// Keys can be watched for changes.
     pub watches: bool,

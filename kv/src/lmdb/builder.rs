@@ -99,8 +99,9 @@ impl LmdbBuilder {
         self
     }
 
-    /// Whether to look at the structure of the whole file before anything in it is used, as
-    /// [`verify`](crate::KvDatabase::verify) does; off unless set.
+    /// Whether to look at the structure of the whole file before any pair in it can be used, as
+    /// [`verify`](crate::KvDatabase::verify) does; off unless set. LMDB has the file open meanwhile,
+    /// and has used what the look that opening takes each time has passed.
     ///
     /// Without it opening looks only at the pages LMDB needs for that. Should others be damaged,
     /// using them can end the process with a signal; with it opening says what is wrong.
@@ -120,8 +121,8 @@ impl LmdbBuilder {
         if self.name.is_empty() || self.name.contains('\0') {
             return Err(cannot_open(directory, format!("{:?} cannot name a database", self.name)));
         }
-        self.prepare(directory)?;
-        let shared = Shared::open(self, directory)?;
+        let missing = self.prepare(directory)?;
+        let shared = Shared::open(self, directory, missing)?;
         let store = LmdbStore { shared, read_only: self.read_only };
         if self.verify
             && let Some(problem) = store.verify()?.into_iter().next()
@@ -131,8 +132,8 @@ impl LmdbBuilder {
         Ok(store)
     }
 
-    /// Sees to it that there is an environment to open.
-    fn prepare(&self, directory: &Path) -> Result<()> {
+    /// Sees to it that there is an environment to open; true if its files are yet to be created.
+    fn prepare(&self, directory: &Path) -> Result<bool> {
         let create = self.create && !self.read_only;
         match std::fs::metadata(directory) {
             Ok(found) if found.is_dir() => {}
@@ -147,28 +148,36 @@ impl LmdbBuilder {
                     .map_err(|error| io_failed(directory, "cannot create the directory", error))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(cannot_open(directory, "no such directory"));
+                return Err(cannot_open(
+                    directory,
+                    "no such directory; check the path, or have it created on opening",
+                ));
             }
             Err(error) => {
                 return Err(io_failed(directory, "cannot look at the directory", error));
             }
         }
         match header::check(directory, &self.name)? {
-            DataFile::Sound => Ok(()),
-            DataFile::Missing if create => {
-                // LMDB would make files that only their owner can read.
-                create_file(directory, "data.mdb")?;
-                create_file(directory, "lock.mdb")
-            }
-            DataFile::Missing => {
-                Err(cannot_open(directory, "no LMDB environment: it has no data.mdb"))
-            }
-            DataFile::Empty if create => Ok(()),
+            DataFile::Sound => Ok(false),
+            DataFile::Missing if create => Ok(true),
+            DataFile::Missing => Err(cannot_open(
+                directory,
+                "no LMDB environment: it has no data.mdb; check the path, or have it created on opening",
+            )),
+            DataFile::Empty if create => Ok(false),
             DataFile::Empty => {
                 Err(cannot_open(directory, "no LMDB environment: data.mdb is empty"))
             }
         }
     }
+}
+
+/// Creates the files of an environment, which LMDB would make readable for their owner only.
+///
+/// This process must not have the environment open: closing `lock.mdb` gives up its locks.
+pub(super) fn create_files(directory: &Path) -> Result<()> {
+    create_file(directory, "data.mdb")?;
+    create_file(directory, "lock.mdb")
 }
 
 /// Creates an empty file unless there is one.

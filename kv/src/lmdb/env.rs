@@ -10,7 +10,7 @@ use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn, WithoutTls,
 };
 
-use super::builder::LmdbBuilder;
+use super::builder::{LmdbBuilder, create_files};
 use super::error::{cannot_open, failed, io_failed};
 use super::writer::Writer;
 use crate::write_lock::WriteLock;
@@ -85,8 +85,13 @@ impl OpenEnv {
 }
 
 impl Shared {
-    /// Opens the environment in `directory` or joins those who have it open.
-    pub(super) fn open(options: &LmdbBuilder, directory: &Path) -> Result<Arc<Shared>> {
+    /// Opens the environment in `directory` or joins those who have it open. If its files are
+    /// `missing` they are created.
+    pub(super) fn open(
+        options: &LmdbBuilder,
+        directory: &Path,
+        missing: bool,
+    ) -> Result<Arc<Shared>> {
         let directory = directory
             .canonicalize()
             .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
@@ -96,6 +101,9 @@ impl Shared {
             return Ok(shared);
         }
         open.retain(|_, shared| shared.strong_count() > 0);
+        if missing {
+            create_files(&directory)?;
+        }
         let shared = Arc::new(Shared::open_new(options, directory.clone())?);
         open.insert(directory, Arc::downgrade(&shared));
         Ok(shared)
@@ -104,11 +112,13 @@ impl Shared {
     /// Whether an environment that is already open does what `options` ask for.
     fn suits(&self, options: &LmdbBuilder) -> Result<()> {
         let reason = if !options.read_only && self.writer.is_none() {
-            "it is already open in this process, read-only"
+            "it is already open in this process, read-only; close it there first, or open it \
+             read-only here too"
         } else if !options.read_only && options.durability != self.durability {
-            "it is already open in this process with another durability"
+            "it is already open in this process with another durability; open it with the same, or \
+             close it there first"
         } else if options.name != self.name {
-            "it is already open in this process with another database name"
+            "it is already open in this process with another database name; close it there first"
         } else {
             return Ok(());
         };
@@ -298,7 +308,9 @@ fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> K
              close it there first"
         }
         heed::Error::Mdb(MdbError::Invalid) => "no LMDB environment",
-        heed::Error::EnvAlreadyOpened => "already open in this process by other means",
+        heed::Error::EnvAlreadyOpened => {
+            "already open in this process by other means; close it there first"
+        }
         heed::Error::Io(error) => match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if options.read_only => {
                 "cannot take part in locking: lock.mdb cannot be written; copy the directory to a \

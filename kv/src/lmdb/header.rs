@@ -60,17 +60,24 @@ fn settled<T>(
     let mut found = look();
     for _ in 0..ATTEMPTS {
         if !is_bad(&found) {
-            break;
+            return found;
         }
         let before = heads()?;
         found = look();
         // A commit that was being made may have been seen half.
         std::thread::sleep(PAUSE);
         if heads()? == before {
-            break;
+            return found;
         }
     }
-    found
+    if is_bad(&found) { Err(raced(directory)) } else { found }
+}
+
+fn raced(directory: &Path) -> KvError {
+    KvError::Retry(format!(
+        "{}: others commit too often for a look at data.mdb; try again when they pause",
+        directory.display()
+    ))
 }
 
 /// The start of the file, where each commit changes something.
@@ -108,15 +115,21 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
 pub(super) fn verify(directory: &Path, name: &str) -> Result<Vec<String>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
     let file = File::open(directory.join("data.mdb")).map_err(failed)?;
-    let look = || match Meta::newest(directory, &file, u64::MAX) {
+    // Only the choice of the version can be disturbed by commits: one that is read the same twice was
+    // not being written.
+    let newest = || Meta::newest(directory, &file, u64::MAX);
+    let look = || {
+        let meta = newest()?;
+        if newest()? == meta { Ok(meta) } else { Err(raced(directory)) }
+    };
+    match settled(directory, &file, look, Result::is_err) {
         Ok(meta) => {
             let len = file.metadata().map_err(failed)?.len();
             meta.problems(&file, len, name, true).map_err(failed)
         }
         Err(KvError::Damaged { reason, .. }) => Ok(vec![reason.into()]),
         Err(error) => Err(error),
-    };
-    settled(directory, &file, look, |found| !matches!(found, Ok(problems) if problems.is_empty()))
+    }
 }
 
 fn damaged(directory: &Path, reason: String) -> KvError {
@@ -124,7 +137,7 @@ fn damaged(directory: &Path, reason: String) -> KvError {
 }
 
 /// The fields of a meta page that matter here.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Meta {
     flags: u16,
     magic: u32,
