@@ -13,7 +13,7 @@ use permazen::schema::SchemaBundle;
 use crate::calls::{EntryCalls, FingerprintCalls};
 use crate::describe::Describer;
 use crate::finding::{Class, Finding};
-use crate::fingerprint::{Differences, EntryHash, Fingerprint};
+use crate::fingerprint::{Differences, EntryHash, Pool};
 use crate::indexes::{self, IndexMerge};
 use crate::known::Known;
 use crate::objects::{ObjectScan, Seen};
@@ -250,35 +250,35 @@ impl Check<'_> {
         entries: Vec<Part>,
         out: &mut Output<'_>,
     ) -> Checked<Option<Differences>> {
-        let empty = Fingerprint::new(EntryHash::default());
+        let hash = EntryHash::default();
+        let (expected, found) = (Pool::new(hash.clone()), Pool::new(hash));
         let parts: Vec<Part> = objects.into_iter().chain(entries).collect();
         let (bundle, known, selection) = (self.bundle, &self.known, self.selection);
         let results = readers.run(&parts, out, &|part, kv, out| {
-            let mut calls = FingerprintCalls::new(empty.clone());
             let mut seen = Seen::default();
             match part.content {
                 Content::Objects(type_id) => {
-                    let calls = &mut calls;
+                    let mut calls = FingerprintCalls::new(expected.take());
                     let seen = &mut seen;
-                    let mut scan = ObjectScan { kv, bundle, known, selection, calls, seen, out };
+                    let calls_here = &mut calls;
+                    let mut scan =
+                        ObjectScan { kv, bundle, known, selection, calls: calls_here, seen, out };
                     scan.check_span(type_id, part.span())?;
+                    expected.give_back(calls.fingerprint);
                 }
                 Content::Entries => {
-                    indexes::fingerprint(kv, part, &mut calls.fingerprint, out)?;
+                    let mut fingerprint = found.take();
+                    indexes::fingerprint(kv, part, &mut fingerprint, out)?;
+                    found.give_back(fingerprint);
                 }
             }
-            Ok((calls.fingerprint, seen))
+            Ok(seen)
         })?;
-        let (mut expected, mut found) = (empty.clone(), empty.clone());
-        for (part, (fingerprint, seen)) in parts.iter().zip(results) {
-            match part.content {
-                Content::Objects(_) => expected.merge(&fingerprint),
-                Content::Entries => found.merge(&fingerprint),
-            }
+        for seen in results {
             self.seen.objects += seen.objects;
             self.seen.schemas.extend(seen.schemas);
         }
-        Ok(expected.differences(&found))
+        Ok(expected.sum().differences(&found.sum()))
     }
 
     /// Checks the objects and collects what they call for: everything, or where there are

@@ -8,6 +8,7 @@
 //! checks of a damaged database. Only entries behind sums that disagree are looked at one by one.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many sums there are; a power of two.
 const SUMS: usize = 1 << 12;
@@ -63,6 +64,42 @@ impl Fingerprint {
             .map(|((a, b), (c, d))| a != b || *c || *d)
             .collect();
         differing.contains(&true).then(|| Differences { hash: self.hash.clone(), differing })
+    }
+}
+
+/// Fingerprints that several threads add to, each to one at a time: there are only as many as are
+/// in use at once.
+pub(crate) struct Pool {
+    hash: EntryHash,
+    idle: Mutex<Vec<Fingerprint>>,
+}
+
+impl Pool {
+    pub(crate) fn new(hash: EntryHash) -> Self {
+        Pool { hash, idle: Mutex::new(Vec::new()) }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Fingerprint>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fingerprint to add to, which may have entries already.
+    pub(crate) fn take(&self) -> Fingerprint {
+        let idle = self.idle().pop();
+        idle.unwrap_or_else(|| Fingerprint::new(self.hash.clone()))
+    }
+
+    pub(crate) fn give_back(&self, fingerprint: Fingerprint) {
+        self.idle().push(fingerprint);
+    }
+
+    /// The fingerprint of all entries added to what was given back.
+    pub(crate) fn sum(self) -> Fingerprint {
+        let mut sum = Fingerprint::new(self.hash);
+        for part in self.idle.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            sum.merge(&part);
+        }
+        sum
     }
 }
 
@@ -122,5 +159,21 @@ mod tests {
         assert!(others < 200, "{others} of 20000 have to be looked at for one");
         halves.suspect(&entries[5]);
         assert!(all.differences(&halves).expect("suspect").includes(&entries[5]));
+    }
+
+    #[test]
+    fn a_pool_has_as_many_fingerprints_as_are_in_use_at_once() {
+        let hash = EntryHash::default();
+        let (pool, mut all) = (Pool::new(hash.clone()), Fingerprint::new(hash));
+        for number in 0..1_000_u32 {
+            let entry = number.to_be_bytes();
+            let (mut one, other) = (pool.take(), pool.take());
+            one.add(&entry);
+            all.add(&entry);
+            pool.give_back(other);
+            pool.give_back(one);
+        }
+        assert_eq!(pool.idle().len(), 2);
+        assert!(pool.sum().differences(&all).is_none());
     }
 }

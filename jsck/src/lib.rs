@@ -38,6 +38,7 @@ mod objects;
 mod online;
 mod output;
 mod parts;
+mod queue;
 mod ranges;
 mod repair;
 mod selection;

@@ -108,11 +108,14 @@ impl<'a> Output<'a> {
         self.limit()
     }
 
-    /// Ends the check at the limit, but not while pairs have left their places and the pairs there
-    /// have no new ones.
+    /// Ends the check at the limit or when it is asked to stop, but not while pairs have left their
+    /// places and the pairs there have no new ones.
     fn limit(&self) -> Checked {
-        let reached = self.findings >= self.limit && !self.moving;
-        if reached { Err(Halt::Limit) } else { Ok(()) }
+        match self.findings >= self.limit {
+            _ if self.moving => Ok(()),
+            true => Err(Halt::Limit),
+            false => self.go_on(),
+        }
     }
 
     /// Reports that a pair has to move to another key, and moves it.
@@ -141,6 +144,14 @@ impl<'a> Output<'a> {
     pub(crate) fn moves_are_complete(&mut self) -> Checked {
         self.taken.clear();
         if std::mem::take(&mut self.moving) { self.limit() } else { Ok(()) }
+    }
+
+    /// Looks whether to stop.
+    fn go_on(&self) -> Checked {
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Halt::Interrupted),
+            _ => Ok(()),
+        }
     }
 
     fn describe(&self, finding: &Finding) -> Checked<Option<String>> {
@@ -191,9 +202,6 @@ impl<'a> Output<'a> {
     /// Shows progress and looks whether to stop.
     pub(crate) fn pause(&mut self) -> Checked {
         self.show_progress();
-        match self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Halt::Interrupted),
-            _ => Ok(()),
-        }
+        self.go_on()
     }
 }

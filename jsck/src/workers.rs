@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use crate::describe::Describer;
 use crate::finding::Finding;
 use crate::output::{Checked, Halt, Output};
 use crate::parts::Part;
+use crate::queue::{Next, Queue};
 use crate::{Progress, Result};
 
 /// Reads one state of a store: as many threads as there are views beside the first.
@@ -26,8 +26,6 @@ type Work<'w, R> = dyn Fn(&Part, &dyn KvRead, &mut Output<'_>) -> Checked<R> + S
 
 /// How many parts there are for each thread, so that all end at about the same time.
 const PARTS_PER_THREAD: usize = 8;
-/// Findings of a part that may wait until those of the parts before have been handed on.
-const WAITING_FINDINGS: usize = 256;
 /// How often to show progress and look whether to stop.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -91,12 +89,10 @@ impl<'r> Readers<'r> {
         if self.others.is_empty() {
             return parts.iter().map(|part| work(part, self.first, out)).collect();
         }
-        let (senders, receivers): (Vec<_>, Vec<_>) =
-            parts.iter().map(|_| sync_channel(WAITING_FINDINGS)).unzip();
         let shared = Shared {
             work,
             parts,
-            senders: senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect(),
+            findings: parts.iter().map(|_| Queue::default()).collect(),
             results: parts.iter().map(|_| Mutex::new(None)).collect(),
             next: AtomicUsize::new(0),
             entries: AtomicU64::new(0),
@@ -109,9 +105,10 @@ impl<'r> Readers<'r> {
                 let kv = &mut **kv;
                 scope.spawn(move || shared.work_off(&*kv));
             }
-            let delivered = shared.deliver(receivers, out);
+            let delivered = shared.deliver(out);
             if delivered.is_err() {
                 shared.stop.store(true, Ordering::Relaxed);
+                shared.findings.iter().for_each(Queue::abandon);
             }
             delivered
         });
@@ -135,8 +132,8 @@ impl<'r> Readers<'r> {
 struct Shared<'s, R> {
     work: &'s Work<'s, R>,
     parts: &'s [Part],
-    /// Where the findings of each part go, until somebody works on it.
-    senders: Vec<Mutex<Option<SyncSender<Finding>>>>,
+    /// The findings of each part.
+    findings: Vec<Queue>,
     results: Vec<Mutex<Option<Checked<R>>>>,
     /// The first part nobody works on.
     next: AtomicUsize,
@@ -150,33 +147,31 @@ impl<R> Shared<'_, R> {
     fn work_off(&self, kv: &dyn KvRead) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let (Some(part), Some(sender), Some(result)) =
-                (self.parts.get(number), self.senders.get(number), self.results.get(number))
+            let (Some(part), Some(findings), Some(result)) =
+                (self.parts.get(number), self.findings.get(number), self.results.get(number))
             else {
-                return;
-            };
-            let Some(sender) = sender.lock().unwrap_or_else(PoisonError::into_inner).take() else {
                 return;
             };
             let done = match self.stop.load(Ordering::Relaxed) {
                 true => Err(Halt::Interrupted),
-                false => self.work_on(part, kv, &sender),
+                false => self.work_on(part, kv, findings),
             };
             if done.is_err() {
                 self.stop.store(true, Ordering::Relaxed);
             }
             *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            findings.end();
         }
     }
 
-    fn work_on(&self, part: &Part, kv: &dyn KvRead, sender: &SyncSender<Finding>) -> Checked<R> {
+    fn work_on(&self, part: &Part, kv: &dyn KvRead, findings: &Queue) -> Checked<R> {
         let mut counted = 0;
         let mut progress = |progress: &Progress| {
             self.entries.fetch_add(progress.entries - counted, Ordering::Relaxed);
             counted = progress.entries;
         };
         let mut sink = |finding: &Finding| {
-            if sender.send(finding.clone()).is_err() {
+            if !findings.push(finding.clone()) {
                 // Nobody wants to know any more.
                 self.stop.store(true, Ordering::Relaxed);
             }
@@ -190,25 +185,25 @@ impl<R> Shared<'_, R> {
     }
 
     /// Hands findings on as they come, in the order of the parts.
-    fn deliver(&self, receivers: Vec<Receiver<Finding>>, out: &mut Output<'_>) -> Checked {
+    fn deliver(&self, out: &mut Output<'_>) -> Checked {
         let before = out.position.entries;
         let beat = |out: &mut Output<'_>| {
             out.position.entries = before + self.entries.load(Ordering::Relaxed);
             out.pause()
         };
         let mut delivered: u64 = 0;
-        for findings in receivers {
+        for findings in &self.findings {
             loop {
-                match findings.recv_timeout(BEAT) {
-                    Ok(finding) => {
+                match findings.next(BEAT) {
+                    Next::Finding(finding) => {
                         out.deliver(finding)?;
                         delivered += 1;
                         if delivered.is_multiple_of(1024) {
                             beat(out)?;
                         }
                     }
-                    Err(RecvTimeoutError::Timeout) => beat(out)?,
-                    Err(RecvTimeoutError::Disconnected) => break,
+                    Next::Nothing => beat(out)?,
+                    Next::End => break,
                 }
             }
         }

@@ -112,6 +112,49 @@ fn json_has_a_line_for_each_finding_and_a_summary() {
 }
 
 #[test]
+fn findings_are_grouped_under_headings() {
+    let (_dir, path) = damaged(&[
+        ("01", Some("aa")),
+        ("02", Some("aa")),
+        ("100000000000000112", Some("a700")),
+        ("100000000000000113", Some("80")),
+        ("1000000000000003", Some("8100")),
+        ("2000000000000001", Some("800201")),
+        ("11c0", Some("")),
+        ("11c1", Some("")),
+        ("ff00", Some("aa")),
+    ]);
+    let text = stdout(&mut jsck(&[&path]), 1);
+    let lines: Vec<&str> = text.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+    let headings: Vec<_> = lines.iter().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(headings.first(), Some(&&"Keys that belong to nothing"), "{text}");
+    for heading in ["Keys that belong to nothing", "Person 1000000000000001", "Index Person.name"] {
+        assert_eq!(headings.iter().filter(|line| **line == &heading).count(), 1, "{text}");
+    }
+    let beyond = lines.iter().filter(|line| line.contains("(beyond Java's checker)")).count();
+    let json = self::lines(&mut jsck(&["--json", &path]), 1);
+    let marked = json.iter().filter(|line| line["beyond_reference"] == true).count();
+    assert!(marked > 0 && marked == beyond, "{marked} in JSON\n{text}");
+}
+
+#[test]
+fn options_about_meta_data_and_threads_do_what_they_say() {
+    let (_dir, path) = damaged(&[STALE_ENTRY]);
+    for threads in ["1", "3"] {
+        assert_eq!(lines(&mut jsck(&["--json", "--threads", threads, &path]), 1).len(), 2);
+    }
+    jsck(&["--threads", "0", &path]).assert().code(2);
+    jsck(&["--format-version", "2", &path]).assert().code(2);
+    jsck(&["--collect-schemas", "--repair", "--yes", &path]).assert().code(1);
+    jsck(&["--collect-schemas", &path]).assert().code(0);
+    // A sample of half the objects is always the same and finds no more than all of them.
+    let half = stdout(&mut jsck(&["--json", "--sample", "50", &path]), 0);
+    let summary: serde_json::Value = serde_json::from_str(half.trim()).expect("a summary");
+    let objects = summary["objects"].as_u64().expect("a number");
+    assert!((1..4).contains(&objects), "{objects} of 4 objects are in the sample");
+}
+
+#[test]
 fn a_limit_ends_early() {
     let (_dir, path) = damaged(&[("01", Some("aa")), ("02", Some("aa")), ("03", Some("aa"))]);
     let lines = lines(&mut jsck(&["--json", "--limit", "2", &path]), 1);

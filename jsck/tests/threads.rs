@@ -102,6 +102,15 @@ fn compare(store: &dyn KvDatabase) {
     };
     let report = check_database(store, &options, sink, &mut |_| {}).expect("a report");
     assert!(!report.complete && findings == report.findings, "stopped at a finding");
+    stop.store(false, Ordering::Relaxed);
+    let mut findings = 0;
+    let sink = &mut |_: &Finding| {
+        findings += 1;
+        stop.store(true, Ordering::Relaxed);
+    };
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    let report = check(&*kv, &options, sink).expect("a report");
+    assert_eq!((findings, report.findings), (1, 1), "it went on after the first finding");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod args;
 mod database;
+mod interrupt;
 mod json;
 mod mend;
 mod online;
@@ -12,13 +13,12 @@ mod undo;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory, Parser};
 use permazen_jsck::{Finding, Report};
 
 use args::{Args, Generate};
+use interrupt::Interrupt;
 
 /// Exit code of a database in which nothing is wrong.
 const CLEAN: u8 = 0;
@@ -64,10 +64,8 @@ fn run(args: &Args) -> Result<u8, Failure> {
         return Ok(CLEAN);
     }
     let path = args.database()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
-    let options = args.options(stop)?;
+    let interrupt = Interrupt::listen()?;
+    let options = args.options(interrupt.flag())?;
     if let Some(file) = &args.apply_undo {
         let database = database::open(path, args.kind, true)?;
         if !args.no_store_check && mend::check_store(&database, &mut Presenter::new(args))? {
@@ -84,6 +82,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     if damaged && !database.can_be_read_damaged() {
         return not_looked_at(path);
     }
+    interrupt.is_awaited();
     let report = if args.online {
         online::run(args, &options, &database, &mut output)?
     } else if args.repair.is_some() {

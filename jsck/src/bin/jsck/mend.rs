@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use permazen::kv::{KvRead, Writes};
 use permazen_jsck::{Finding, Options, Progress, Report};
@@ -14,6 +16,9 @@ use crate::database::{Database, dump};
 use crate::progress::Bar;
 use crate::undo::UndoFile;
 use crate::{End, Failure, Presenter};
+
+/// How often to look whether an answer is still wanted.
+const BEAT: Duration = Duration::from_millis(50);
 
 /// What a repair did.
 pub(crate) struct Mended {
@@ -141,10 +146,12 @@ pub(crate) fn run(
             output.change(&Change { key, old, new });
         }
     }
-    let stopped =
-        options.stop.as_ref().is_some_and(|stop| stop.load(std::sync::atomic::Ordering::Relaxed));
-    let agreed =
-        repaired.changes > 0 && !args.dry_run && !stopped && (!asks || confirm(repaired.changes)?);
+    let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let agreed = repaired.changes > 0
+        && !args.dry_run
+        && !stopped()
+        && (!asks || confirm(repaired.changes, &stopped)?)
+        && !stopped();
     if agreed {
         database.commit(kv)?;
     } else {
@@ -188,10 +195,24 @@ fn undo_path(database: &Database) -> PathBuf {
     (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
-fn confirm(changes: u64) -> Result<bool, Failure> {
+/// Asks; an interrupt is a no.
+fn confirm(changes: u64, stopped: &dyn Fn() -> bool) -> Result<bool, Failure> {
     eprint!("Make {changes} changes? [y/N] ");
     std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    // Reading a line goes on after a signal, so somebody else does it.
+    let (sender, answers) = channel();
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        let _ = sender.send(read.map(|_| answer));
+    });
+    while !stopped() {
+        match answers.recv_timeout(BEAT) {
+            Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    eprintln!();
+    Ok(false)
 }

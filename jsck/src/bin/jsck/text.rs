@@ -19,11 +19,18 @@ pub(crate) struct Text {
     style: Style,
     verbose: bool,
     counts: BTreeMap<Class, u64>,
+    /// The heading that the finding printed last is under.
+    heading: String,
 }
 
 impl Text {
     pub(crate) fn new(args: &Args) -> Text {
-        Text { style: Style::detect(), verbose: args.verbose, counts: BTreeMap::new() }
+        Text {
+            style: Style::detect(),
+            verbose: args.verbose,
+            counts: BTreeMap::new(),
+            heading: String::new(),
+        }
     }
 
     pub(crate) fn start(&self, database: &Database) {
@@ -42,10 +49,18 @@ impl Text {
     pub(crate) fn finding(&mut self, finding: &Finding) {
         *self.counts.entry(finding.class).or_default() += 1;
         let style = &self.style;
+        let heading = heading(finding);
+        if self.heading != heading {
+            say(&format!("{}{heading}{}", style.bold, style.plain));
+            self.heading = heading;
+        }
         let colour = if finding.class.is_warning() { style.yellow } else { style.red };
-        let mut head = format!("{colour}{}{}", finding.class, style.plain);
+        let mut head = format!("  {colour}{}{}", finding.class, style.plain);
         if finding.class.is_warning() {
             head.push_str(" (warning)");
+        }
+        if finding.class.is_beyond_reference() {
+            head.push_str(" (beyond Java's checker)");
         }
         if let Some(item) = &finding.item {
             head.push_str(&format!("  {}{item}{}", style.bold, style.plain));
@@ -54,14 +69,14 @@ impl Text {
             head.push_str(&format!("  object {object}"));
         }
         say(&head);
-        say(&format!("  {}", finding.detail));
+        say(&format!("    {}", finding.detail));
         let decoded = finding.decoded_key.as_ref().map(|text| format!("  ({text})"));
-        say(&format!("  key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
+        say(&format!("    key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
         if let Some(value) = &finding.value {
-            say(&format!("  value   {}", self.hex(value)));
+            say(&format!("    value   {}", self.hex(value)));
         }
         say(&format!(
-            "  repair  {}",
+            "    repair  {}",
             match &finding.fix {
                 Fix::Remove => "removes the pair".to_owned(),
                 Fix::Put(value) if value.is_empty() =>
@@ -156,6 +171,24 @@ impl Text {
             text.push_str(&format!("… {} bytes", bytes.len()));
         }
         text
+    }
+}
+
+/// What findings are grouped by: the object, the index, or where the key lies.
+fn heading(finding: &Finding) -> String {
+    let item = finding.item.as_deref();
+    let type_name = item.and_then(|item| item.split(['.', '#']).next());
+    match (finding.class, finding.object) {
+        (class, _) if class.is_derived() => match item {
+            Some(item) => format!("Index {item}"),
+            None => "Object schema index".to_owned(),
+        },
+        (_, Some(object)) => format!("{} {object}", type_name.unwrap_or("Object")),
+        (Class::ForeignKey | Class::ReservedKey, _) => "Keys that belong to nothing".to_owned(),
+        (..) => match type_name.filter(|_| finding.key.first() != Some(&0)) {
+            Some(type_name) => format!("Objects of {type_name}"),
+            None => "Meta-data".to_owned(),
+        },
     }
 }
 
