@@ -191,7 +191,8 @@ pub enum Error {
     #[error("{0}")]
     Option(String),
     /// Repairing again and again did not come to an end.
-    #[error("still {findings} findings after {passes} repair passes; nothing was changed")]
+    /// The caller's transaction holds what the passes changed; it is to be rolled back.
+    #[error("still {findings} findings after {passes} repair passes")]
     NotConverged {
         /// How often it was tried.
         passes: u32,

@@ -373,3 +373,31 @@ fn a_schema_in_another_form_is_legal_but_remarked_on() {
     assert_eq!(lines[0]["beyond_reference"], true);
     assert_eq!(lines[1]["findings"], 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_repaired_dump_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = TempDir::new().expect("a directory");
+    let path = dir.path().join("dump.xml");
+    let text = std::fs::read_to_string(data("reference/R.kv.xml")).expect("data");
+    let stale = "<entry><key>11416e6f001000000000000001</key></entry></entries>";
+    std::fs::write(&path, text.replace("</entries>", stale)).expect("write");
+    let permissions = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(&path, permissions).expect("permissions");
+    jsck(&["--repair", "--yes", path.to_str().expect("UTF-8")]).assert().code(1);
+    let mode = std::fs::metadata(&path).expect("metadata").permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+}
+
+#[test]
+fn an_empty_file_is_no_undo_file() {
+    let (dir, path) = damaged(&[]);
+    let undo = dir.path().join("undo");
+    std::fs::write(&undo, "").expect("write");
+    let undo = undo.to_str().expect("UTF-8");
+    let output = jsck(&["--apply-undo", undo, &path]).assert().code(2).get_output().clone();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("is no undo file"), "{text}");
+}

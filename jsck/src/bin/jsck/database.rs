@@ -127,7 +127,8 @@ impl Database {
     }
 }
 
-/// Writes all pairs to an XML file, which appears under its name only when it is complete.
+/// Writes all pairs to an XML file, which appears under its name only when it is complete, with the
+/// permissions of the file it replaces.
 pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wrap = |e: std::io::Error| format!("{}: {e}", path.display());
@@ -137,7 +138,16 @@ pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
         .map_err(|e| format!("{}: {e}", path.display()))?;
     out.flush().map_err(wrap)?;
     let file = out.into_inner().map_err(|e| wrap(e.into_error()))?;
+    if let Ok(replaced) = std::fs::metadata(path) {
+        file.as_file().set_permissions(replaced.permissions()).map_err(wrap)?;
+    }
     file.as_file().sync_all().map_err(wrap)?;
     file.persist(path).map_err(|e| wrap(e.error))?;
-    Ok(())
+    Ok(sync_directory(path).map_err(wrap)?)
+}
+
+/// Makes sure that the name of a file is on disk too.
+pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
+    if cfg!(unix) { File::open(directory.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use permazen::kv::Writes;
 
 use crate::Failure;
-use crate::database::Database;
+use crate::database::{Database, sync_directory};
 
 /// An undo file being written. It is created with the first pass that changes something.
 pub(crate) struct UndoFile {
@@ -49,12 +49,6 @@ impl UndoFile {
     }
 }
 
-/// Makes sure that the name of a file is on disk too.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
-    if cfg!(unix) { File::open(directory.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
-}
-
 fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -68,6 +62,9 @@ pub(crate) fn apply(database: &Database, file: &Path) -> Result<usize, Failure> 
         let writes = Writes::decode(&mut rest)
             .map_err(|e| format!("{} is no undo file: {e}", file.display()))?;
         passes.push(writes);
+    }
+    if passes.is_empty() {
+        return Err(format!("{} is no undo file: it is empty", file.display()).into());
     }
     let mut kv = database.begin(true)?;
     for writes in passes.iter().rev() {
