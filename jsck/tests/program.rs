@@ -239,6 +239,16 @@ fn a_partial_check_looks_at_some_objects_only() {
 }
 
 #[test]
+fn a_partial_repair_mends_only_what_it_looks_at() {
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("200000000000000121", Some("7f00"))]);
+    assert_eq!(lines(&mut jsck(&["--json", "--type", "Pet", &path]), 1).len(), 2);
+    jsck(&["--repair", "--yes", "--type", "Pet", &path]).assert().code(1);
+    jsck(&["--type", "Pet", &path]).assert().code(0);
+    let left = lines(&mut jsck(&["--json", &path]), 1);
+    assert_eq!((left.len(), left[0]["key"].as_str()), (2, Some(STALE_ENTRY.0)));
+}
+
+#[test]
 fn an_online_check_finds_the_same_in_pieces() {
     let (dir, path) = damaged(&[
         STALE_ENTRY,
