@@ -402,6 +402,20 @@ fn a_repaired_dump_keeps_its_permissions() {
 }
 
 #[test]
+fn options_that_do_not_go_together_are_refused() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let undo = dir.path().join("undo").display().to_string();
+    jsck(&["--repair", "--yes", "--undo-file", &undo, &path]).assert().code(1);
+    for option in ["--dry-run", "--yes", "--json"] {
+        jsck(&["--apply-undo", &undo, option, &path]).assert().code(2);
+    }
+    jsck(&["--online", "--rate", "0", &path]).assert().code(2);
+    jsck(&["--limit", "0", &path]).assert().code(2);
+    // nothing was undone
+    jsck(&[&path]).assert().code(0);
+}
+
+#[test]
 fn an_empty_file_is_no_undo_file() {
     let (dir, path) = damaged(&[]);
     let undo = dir.path().join("undo");

@@ -42,14 +42,15 @@ pub(crate) struct Args {
     /// With --repair: where to write what it replaces [default: DATABASE.undo-TIME]
     #[arg(long, value_name = "FILE", requires = "repair")]
     pub(crate) undo_file: Option<PathBuf>,
-    /// Bring back what a repair replaced, from its undo file
-    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    /// Bring back what a repair of this database replaced, from its undo file
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["repair", "yes", "dry_run", "backup", "undo_file", "json"])]
     pub(crate) apply_undo: Option<PathBuf>,
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
     /// Stop after this many findings
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Check only objects of this type and their indexes' entries; may be repeated
     #[arg(long = "type", value_name = "NAME")]
@@ -67,7 +68,8 @@ pub(crate) struct Args {
           "collect_schemas"])]
     pub(crate) online: bool,
     /// With --online: how many entries a second to read at most
-    #[arg(long, value_name = "ENTRIES", requires = "online")]
+    #[arg(long, value_name = "ENTRIES", requires = "online",
+          value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
     /// With --online: keep the position in this file, and go on from there if it exists
     #[arg(long, value_name = "FILE", requires = "online")]
