@@ -35,8 +35,8 @@ pub struct RepairReport {
 /// not complete. With [`Options::max_findings`], so many findings are mended in one pass; what one
 /// of them moves on is mended with it.
 ///
-/// Memory holds the changes of a pass, about 100 bytes and twice the length of key and value for
-/// each, and what the transaction keeps of them.
+/// Memory holds the changes of a pass, each with its inverse, and what the transaction keeps of
+/// them: it grows with what there is to mend.
 ///
 /// # Errors
 /// If the store or `before` fails, an option is impossible, or repairing does not come to an end.

@@ -176,7 +176,15 @@ fn note_replaced(inverse: &Writes, replaced: &mut BTreeMap<Vec<u8>, Option<Vec<u
         replaced.entry(key.to_vec()).or_insert_with(|| Some(value.to_vec()));
     }
     for span in inverse.removes.iter() {
-        replaced.entry(span.min.to_vec()).or_insert(None);
+        // Single keys; where one follows right behind another, they have become one span.
+        let mut key = span.min.to_vec();
+        while span.max.is_none_or(|max| &*key < max) {
+            replaced.entry(key.clone()).or_insert(None);
+            key.push(0);
+            if span.max.is_none() {
+                break;
+            }
+        }
     }
 }
 
