@@ -255,6 +255,21 @@ fn unknown_properties_pass() {
 }
 
 #[test]
+fn deeply_nested_patterns_pass() {
+    for depth in [150, 1000, 100_000] {
+        for (open, close) in [("(", ")"), ("(?:", ")"), ("(?=", ")"), ("[a", "]")] {
+            let pattern = format!("{}b{}", open.repeat(depth), close.repeat(depth));
+            let pattern = Pattern::new(&pattern).expect("valid in Java");
+            assert_eq!(Pattern::decode_all(&encoded(&pattern)), Ok(pattern));
+            let unclosed = format!("{}b{}", open.repeat(150), close.repeat(149));
+            assert!(Pattern::new(&unclosed).is_err());
+        }
+    }
+    assert!(Pattern::new("(?x)( ?:a)( #c\n ?<n>a)").is_ok());
+    assert!(Pattern::new("(?x)(? :a)").is_err());
+}
+
+#[test]
 fn null_needs_an_option() {
     assert!(matches!(String::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
     assert_eq!(Option::<String>::decode_all(&[0xff]), Ok(None));
@@ -510,10 +525,15 @@ fn ordered_object_ids_ascend() {
         assert!(made.is_sorted_by(|a, b| a < b));
         assert!(made.iter().all(|id| id.storage_id() == storage_id(number)));
     }
-    // A generator made later goes on behind, once the clock has moved.
-    let last = ids.next_id(storage_id(1));
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    assert!(ObjIdGenerator::ordered().expect("random numbers").next_id(storage_id(1)) > last);
+    // A generator made later goes on behind, as ids begin with the time in milliseconds.
+    let now = || {
+        let since = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_millis();
+        u64::try_from(since).expect("before 2109")
+    };
+    let before = now();
+    let first = ObjIdGenerator::ordered().expect("random numbers").next_id(storage_id(1));
+    let millis = (u64::from_be_bytes(first.to_bytes()) & 0xff_ffff_ffff_ffff) >> 14;
+    assert!((before..=now()).contains(&millis), "{first}");
     // There is no room for the time behind a longer storage id.
     let made: Vec<ObjId> = (0..100).map(|_| ids.next_id(storage_id(251))).collect();
     assert!(!made.is_sorted());

@@ -7,8 +7,8 @@ use permazen::encoding::EncodingRegistry;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use permazen::schema::{
-    DatabaseState, SchemaComparison, SchemaConfig, SchemaModel, XmlForm, deflate, inflate,
-    open_schema,
+    DatabaseState, SchemaComparison, SchemaConfig, SchemaError, SchemaModel, XmlForm, deflate,
+    inflate, open_schema,
 };
 use permazen_tests::hex;
 use serde::Deserialize;
@@ -82,12 +82,20 @@ struct Invalid {
     xml: String,
     reason: String,
     /// Where Java refuses it.
-    #[serde(rename = "stage")]
-    _stage: IgnoredAny,
+    stage: Stage,
     #[serde(rename = "error")]
     _error: IgnoredAny,
     #[serde(default, rename = "defect")]
     _defect: IgnoredAny,
+}
+
+/// Where a document is refused, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stage {
+    Read,
+    Validate,
+    Open,
 }
 
 pub fn run(text: &str, report: &mut Report) {
@@ -200,19 +208,33 @@ fn pair(row: &Pair, models: &HashMap<&str, SchemaModel>) -> Outcome {
     same("no changes", comparison.types.is_empty(), row.same_id)
 }
 
+/// A document is refused where Java refuses it, or earlier.
 fn invalid(row: &Invalid) -> Outcome {
-    let model = match SchemaModel::from_xml(row.xml.as_bytes()) {
+    let stage = refused_at(row.xml.as_bytes())?
+        .ok_or_else(|| fail(format!("accepted, though: {}", row.reason)))?;
+    same(&format!("refused in time ({stage:?})"), stage <= row.stage, true)
+}
+
+fn refused_at(xml: &[u8]) -> Outcome<Option<Stage>> {
+    let model = match SchemaModel::from_xml(xml) {
         Ok(model) => model,
-        Err(error) => {
-            return same("has a message", error.to_string().len() > "schema XML".len(), true);
+        Err(SchemaError::Xml { line, column, message }) => {
+            same("has a place", line > 0 && column > 0, true)?;
+            same("has a message", message.is_empty(), false)?;
+            return Ok(Some(Stage::Read));
         }
+        Err(error) => return Err(error.into()),
     };
-    let Ok(config) = SchemaConfig::new(model) else { return Ok(()) };
+    let config = match SchemaConfig::new(model) {
+        Ok(config) => config,
+        Err(SchemaError::Invalid(problems)) => {
+            same("has problems", problems.list().is_empty(), false)?;
+            return Ok(Some(Stage::Validate));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let store = MemoryStore::new();
     let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
     let mut tx = store.begin(&TxOptions::default())?;
-    match open_schema(&mut *tx, &state, &config) {
-        Err(_) => Ok(()),
-        Ok(_) => Err(fail(format!("accepted, though: {}", row.reason))),
-    }
+    Ok(open_schema(&mut *tx, &state, &config).is_err().then_some(Stage::Open))
 }

@@ -1,13 +1,13 @@
 //! Classes of characters: what stands in brackets.
 
 use super::escapes::Escape;
-use super::{MAX_DEPTH, Parser, Reason, code};
+use super::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code};
 
 impl Parser {
     /// The rest of a class of characters, after its opening bracket.
     pub(super) fn class(&mut self, depth: usize) -> Result<(), Reason> {
         if depth > MAX_DEPTH {
-            return Err("nested too deeply");
+            return Err(TOO_DEEP);
         }
         self.eat_raw('^');
         self.class_body(depth, true)
@@ -16,7 +16,7 @@ impl Parser {
     /// The parts of a class up to the closing bracket, which is read if `consume`.
     fn class_body(&mut self, depth: usize, consume: bool) -> Result<(), Reason> {
         if depth > MAX_DEPTH {
-            return Err("nested too deeply");
+            return Err(TOO_DEEP);
         }
         let mut some = false;
         loop {
