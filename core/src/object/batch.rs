@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::error::{Error, Result};
 
 /// A batch ends once its keys and values take this many bytes.
-pub(super) const BATCH_BYTES: usize = 256 * 1024;
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// What a scan takes from each pair while the store is borrowed.
 pub(crate) trait Keep {
@@ -85,13 +85,15 @@ impl Keep for Pairs {
 pub(super) struct Batch<K: Keep> {
     pub(super) bytes: Vec<u8>,
     pub(super) kept: Vec<K::Kept>,
+    /// How many pairs it is to have at most.
+    room: usize,
     /// Why nothing could be kept of the pair behind them.
     pub(super) fault: Option<Error>,
 }
 
 impl<K: Keep> Batch<K> {
     pub(super) fn new() -> Self {
-        Batch { bytes: Vec::new(), kept: Vec::new(), fault: None }
+        Batch { bytes: Vec::new(), kept: Vec::new(), room: 0, fault: None }
     }
 
     /// Makes room for a batch of `pairs` like those of this one.
@@ -100,6 +102,7 @@ impl<K: Keep> Batch<K> {
         self.bytes.clear();
         self.bytes.reserve(bytes.min(BATCH_BYTES));
         self.kept.clear();
+        self.room = pairs;
         if self.kept.capacity() < pairs {
             // Not `reserve`: that would copy what is not needed any more.
             self.kept = Vec::with_capacity(pairs);
@@ -112,18 +115,18 @@ impl<K: Keep> Batch<K> {
         self.kept.len()
     }
 
-    /// Whether it could be taken.
+    /// Takes a pair; false once the batch is full, or if the pair could not be taken.
     #[inline]
     pub(super) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
-        // There is room for as many as the batch is to have; growing would make this code longer.
-        if self.kept.len() < self.kept.capacity()
+        // Most pairs go this way: what is asked for them is little, and less code is faster.
+        if self.kept.len() + 1 < self.room
             && let Some(kept) = keep.keep_short(key)
         {
             self.kept.push(kept);
             return true;
         }
         match keep.keep(key, value, &mut self.bytes, &mut self.kept) {
-            Ok(()) => true,
+            Ok(()) => self.kept.len() < self.room && self.bytes.len() < BATCH_BYTES,
             Err(error) => self.stop_at(error),
         }
     }

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan, KvRead};
 
-use super::batch::{BATCH_BYTES, Batch, Keep, Pairs};
+use super::batch::{Batch, Keep, Pairs};
 use super::error::Result;
 use super::store::Store;
 
@@ -311,13 +311,11 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             self.drained = true;
             return Ok(());
         }
-        let LiveScan { source, min, max, direction, keep, batch, batch_size, drained, .. } = self;
-        let wanted = *batch_size;
+        let LiveScan { source, min, max, direction, keep, batch, drained, .. } = self;
         source.with_read(&mut |kv| {
             *drained = true;
             kv.visit(KeySpan::new(min, max.as_deref()), *direction, &mut |key, value| {
-                let taken = batch.push(keep, key, value);
-                if taken && batch.len() < wanted && batch.bytes.len() < BATCH_BYTES {
+                if batch.push(keep, key, value) {
                     return ControlFlow::Continue(());
                 }
                 *drained = false;
