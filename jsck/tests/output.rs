@@ -261,3 +261,15 @@ fn an_interrupt_ends_a_check_with_what_was_found_so_far() {
     let position = position.to_str().expect("UTF-8");
     jsck(&["--online", "--position", position, &path]).assert().code(0);
 }
+
+#[test]
+fn the_help_fits_the_terminal() {
+    for width in [60, 80, 200] {
+        let output = jsck(&["--help"]).env("COLUMNS", width.to_string()).output().expect("run");
+        let help = String::from_utf8(output.stdout).expect("UTF-8");
+        let longest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(longest <= width.min(100), "{longest} columns of {width}:\n{help}");
+        // narrow terminals are used, and wide ones up to a hundred columns
+        assert!(longest > width.min(100) - 25, "{longest} columns of {width}:\n{help}");
+    }
+}
