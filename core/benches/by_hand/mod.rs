@@ -1,0 +1,189 @@
+//! What a program would do by hand with heed to keep the objects of the benchmarks: the pairs that Permazen writes,
+//! made by code that knows the one object type there is.
+#![allow(dead_code, reason = "not every benchmark needs all of it")]
+
+use std::hint::black_box;
+use std::ops::Bound;
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn, RwTxn};
+use permazen::ObjId;
+use permazen::encoding::{Reader, long, string};
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+/// Objects one measurement works on.
+pub(crate) const SAMPLE: usize = 1000;
+/// Keys in the file begin with a zero byte.
+const ZERO: u8 = 0;
+
+/// An object of type 10 with the fields 11 to 15; the age and the name are indexed.
+#[derive(Clone, Default)]
+pub(crate) struct Person {
+    pub(crate) age: i32,
+    pub(crate) email: String,
+    pub(crate) name: String,
+    pub(crate) score: i64,
+    pub(crate) visits: i64,
+}
+
+impl Person {
+    pub(crate) fn random(random: &mut StdRng) -> Person {
+        let number: u32 = random.random();
+        Person {
+            age: random.random_range(1..100_000),
+            email: format!("user{number}@example.org"),
+            name: format!("Person {number}"),
+            score: i64::from(number) * 1000,
+            visits: 3,
+        }
+    }
+}
+
+/// An id of a person that does not exist yet.
+pub(crate) fn new_id(random: &mut StdRng) -> ObjId {
+    let mut bytes: [u8; 8] = random.random();
+    bytes[0] = 10;
+    ObjId::from_bytes(bytes).unwrap()
+}
+
+/// The ages from `low` to below `high` that hold about [`SAMPLE`] of so many people.
+pub(crate) fn ages(people: usize) -> (i32, i32) {
+    (20_000, 20_000 + 100_000 * SAMPLE as i32 / people as i32)
+}
+
+/// An environment that nobody else uses.
+pub(crate) struct ByHand {
+    pub(crate) env: Env,
+    pairs: heed::Database<'static, Bytes, Bytes>,
+}
+
+impl ByHand {
+    pub(crate) fn open(path: &Path) -> ByHand {
+        let mut options = EnvOpenOptions::new();
+        // SAFETY: nobody else uses this file.
+        let env = unsafe { options.map_size(8 << 30).max_dbs(1).open(path).unwrap() };
+        let txn = env.read_txn().unwrap();
+        let opened = env.open_databases_and_commit(txn, |opener, txn| {
+            let pairs = opener.open_database::<Bytes, Bytes>(txn, Some("permazen"))?;
+            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(pairs))
+        });
+        let pairs = opened.unwrap().commit().flatten().unwrap();
+        ByHand { env, pairs }
+    }
+
+    pub(crate) fn create(&self, txn: &mut RwTxn<'_>, id: ObjId, person: &Person) {
+        let pairs = &self.pairs;
+        assert!(pairs.get(txn, &object_key(id, &[])).unwrap().is_none());
+        let (age, name) = (long_bytes(i64::from(person.age)), text_bytes(&person.name));
+        pairs.put(txn, &object_key(id, &[]), &[1]).unwrap();
+        pairs.put(txn, &object_key(id, &[11]), &age).unwrap();
+        pairs.put(txn, &object_key(id, &[12]), &text_bytes(&person.email)).unwrap();
+        pairs.put(txn, &object_key(id, &[13]), &name).unwrap();
+        pairs.put(txn, &object_key(id, &[14]), &long_bytes(person.score)).unwrap();
+        pairs.put(txn, &object_key(id, &[15]), &person.visits.to_be_bytes()).unwrap();
+        pairs.put(txn, &schema_index_key(id), &[]).unwrap();
+        pairs.put(txn, &index_key(11, &age, id), &[]).unwrap();
+        pairs.put(txn, &index_key(13, &name, id), &[]).unwrap();
+    }
+
+    pub(crate) fn load(&self, txn: &RoTxn<'_>, id: ObjId) -> Person {
+        let mut person = Person::default();
+        let (min, max) = (object_key(id, &[]), after(id));
+        for pair in self.pairs.range(txn, &bounds(&min, &max)).unwrap() {
+            let (key, value) = pair.unwrap();
+            match key.get(9) {
+                Some(11) => person.age = long::decode(value).unwrap() as i32,
+                Some(12) => person.email = string::read(&mut Reader::new(value)).unwrap(),
+                Some(13) => person.name = string::read(&mut Reader::new(value)).unwrap(),
+                Some(14) => person.score = long::decode(value).unwrap(),
+                Some(15) => person.visits = i64::from_be_bytes(value.try_into().unwrap()),
+                _ => {}
+            }
+        }
+        person
+    }
+
+    pub(crate) fn age(&self, txn: &RoTxn<'_>, id: ObjId) -> i64 {
+        long::decode(self.pairs.get(txn, &object_key(id, &[11])).unwrap().unwrap()).unwrap()
+    }
+
+    pub(crate) fn set_age(&self, txn: &mut RwTxn<'_>, id: ObjId, age: i32) {
+        let key = object_key(id, &[11]);
+        let old = self.pairs.get(txn, &key).unwrap().unwrap().to_vec();
+        let new = long_bytes(i64::from(age));
+        if old != new {
+            self.pairs.put(txn, &key, &new).unwrap();
+            self.pairs.delete(txn, &index_key(11, &old, id)).unwrap();
+            self.pairs.put(txn, &index_key(11, &new, id), &[]).unwrap();
+        }
+    }
+
+    /// Looks at the id of everybody with an age from `low` to below `high`; returns how many there are.
+    pub(crate) fn visit_by_age(&self, txn: &RoTxn<'_>, (low, high): (i32, i32)) -> usize {
+        let bound = |age: i32| [&[ZERO, 11], &long_bytes(i64::from(age))[..]].concat();
+        let (min, max) = (bound(low), bound(high));
+        let mut count = 0;
+        for pair in self.pairs.range(txn, &bounds(&min, &max)).unwrap() {
+            let (key, _) = pair.unwrap();
+            let (_, id) = key.split_last_chunk::<8>().unwrap();
+            black_box(ObjId::from_bytes(*id).unwrap());
+            count += 1;
+        }
+        count
+    }
+
+    pub(crate) fn delete(&self, txn: &mut RwTxn<'_>, id: ObjId) {
+        let (min, max) = (object_key(id, &[]), after(id));
+        let mut entries = Vec::new();
+        for pair in self.pairs.range(txn, &bounds(&min, &max)).unwrap() {
+            let (key, value) = pair.unwrap();
+            if let Some(field @ (11 | 13)) = key.get(9) {
+                entries.push(index_key(*field, value, id));
+            }
+        }
+        self.pairs.delete_range(txn, &bounds(&min, &max)).unwrap();
+        for entry in entries {
+            self.pairs.delete(txn, &entry).unwrap();
+        }
+        self.pairs.delete(txn, &schema_index_key(id)).unwrap();
+    }
+}
+
+fn bounds<'k>(min: &'k [u8], max: &'k [u8]) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+    (Bound::Included(min), Bound::Excluded(max))
+}
+
+fn object_key(id: ObjId, field: &[u8]) -> Vec<u8> {
+    [&[ZERO], &id.as_bytes()[..], field].concat()
+}
+
+fn after(id: ObjId) -> Vec<u8> {
+    let mut end = object_key(id, &[]);
+    while end.last() == Some(&0xff) {
+        end.pop();
+    }
+    *end.last_mut().unwrap() += 1;
+    end
+}
+
+fn index_key(field: u8, value: &[u8], id: ObjId) -> Vec<u8> {
+    [&[ZERO, field], value, id.as_bytes()].concat()
+}
+
+fn schema_index_key(id: ObjId) -> Vec<u8> {
+    [&[ZERO, 0, 0x80, 1], &id.as_bytes()[..]].concat()
+}
+
+fn long_bytes(value: i64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(9);
+    long::write(value, &mut bytes);
+    bytes
+}
+
+fn text_bytes(value: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(value.len() + 1);
+    string::write(value, &mut bytes);
+    bytes
+}
