@@ -2,10 +2,12 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+mod fixture;
+
+use fixture::{bytes, change, data};
 use flate2::read::GzDecoder;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions, xml};
@@ -17,25 +19,14 @@ type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// One of the databases that golden cases start from, with changes made to it.
 fn damaged(base: &str, changes: &[(&str, Option<&str>)]) -> MemoryStore {
-    let file = format!("../tests/data/corruptions/bases/{base}.xml.gz");
-    let file = std::fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("data");
+    let file = data(&format!("corruptions/bases/{base}.xml.gz"));
+    let file = std::fs::File::open(file).expect("data");
     let store = MemoryStore::new();
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     xml::load(&mut *kv, std::io::BufReader::new(GzDecoder::new(file))).expect("load");
-    for (key, value) in changes {
-        match value {
-            Some(value) => kv.put(&bytes(key), &bytes(value)),
-            None => kv.remove(&bytes(key)),
-        }
-        .expect("change");
-    }
+    change(&mut *kv, changes);
     kv.commit().expect("commit");
     store
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    let digits = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
-    (0..hex.len()).step_by(2).map(digits).collect()
 }
 
 fn pairs(kv: &(impl KvRead + ?Sized)) -> Pairs {

@@ -36,6 +36,19 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
+/// The first eight bytes of a key as a number, with zero bytes behind a shorter key: keys whose
+/// numbers differ sort as these do.
+///
+/// It decides most comparisons, without a look at all of the key, which may lie elsewhere.
+pub(crate) fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = key.len().min(head.len());
+    if let (Some(room), Some(start)) = (head.get_mut(..len), key.get(..len)) {
+        room.copy_from_slice(start);
+    }
+    u64::from_be_bytes(head)
+}
+
 /// The bytes written as hexadecimal digits in `text`, in either case; nothing else is tolerated.
 ///
 /// # Errors

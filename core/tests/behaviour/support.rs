@@ -95,10 +95,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
+    permazen::kv::key::parse_hex(text).unwrap()
 }
 
 pub(crate) fn id(text: &str) -> ObjId {

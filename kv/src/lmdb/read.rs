@@ -12,6 +12,7 @@ use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 use super::env::{Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
+use crate::key::head_of;
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, read_transaction,
 };
@@ -47,7 +48,7 @@ impl<'t> Reader<'t> {
             return found.transpose();
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
-        let pair = stripped(self.path, pair)?;
+        let pair = lent(stripped(self.path, pair)?);
         Ok(Some(pair).filter(|(key, _)| max.is_none_or(|max| **key < *max)))
     }
 
@@ -61,7 +62,7 @@ impl<'t> Reader<'t> {
             }
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
-        let pair = stripped(self.path, pair)?;
+        let pair = lent(stripped(self.path, pair)?);
         Ok(Some(pair).filter(|(key, _)| **key >= *min))
     }
 
@@ -174,15 +175,12 @@ impl<'t> Opened<'t> {
 /// Where a visit ends: before this key, or nowhere.
 struct End<'k> {
     key: Option<&'k [u8]>,
-    /// The first eight bytes, with zero bytes behind a shorter key.
     head: u64,
 }
 
 impl<'k> End<'k> {
     fn new(key: Option<&'k [u8]>) -> Self {
-        let mut head = [0; 8];
-        head.iter_mut().zip(key.unwrap_or_default()).for_each(|(to, from)| *to = *from);
-        End { key, head: u64::from_be_bytes(head) }
+        End { key, head: head_of(key.unwrap_or_default()) }
     }
 
     /// Whether `key` lies before the end. Most often the first bytes tell.
@@ -197,12 +195,19 @@ impl<'k> End<'k> {
 }
 
 /// A pair without the zero byte before its key.
-#[inline]
-fn stripped<'t>(path: &Path, (stored, value): (&'t [u8], &'t [u8])) -> Result<Pair<'t>> {
+#[inline(always)]
+fn stripped<'t>(
+    path: &Path,
+    (stored, value): (&'t [u8], &'t [u8]),
+) -> Result<(&'t [u8], &'t [u8])> {
     match stored.split_first() {
-        Some((0, key)) => Ok((Cow::Borrowed(key), Cow::Borrowed(value))),
+        Some((0, key)) => Ok((key, value)),
         _ => Err(not_stored_by_us(path, stored)),
     }
+}
+
+fn lent<'t>((key, value): (&'t [u8], &'t [u8])) -> Pair<'t> {
+    (Cow::Borrowed(key), Cow::Borrowed(value))
 }
 
 #[cold]
@@ -228,10 +233,7 @@ where
     #[inline(always)]
     fn step(&mut self) -> Option<Result<(&'t [u8], &'t [u8])>> {
         match self.range.as_mut()?.next()? {
-            Ok((stored, value)) => match stored.split_first() {
-                Some((0, key)) => Some(Ok((key, value))),
-                _ => Some(Err(not_stored_by_us(self.path, stored))),
-            },
+            Ok(pair) => Some(stripped(self.path, pair)),
             Err(error) => {
                 self.range = None;
                 Some(Err(failed(self.path, READING, error)))
@@ -272,7 +274,7 @@ where
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let pair = self.step_when_due()?;
-        Some(pair.map(|(key, value)| (Cow::Borrowed(key), Cow::Borrowed(value))))
+        Some(pair.map(lent))
     }
 }
 

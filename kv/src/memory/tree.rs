@@ -13,24 +13,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::path::{Ascend, Descend, Path};
+use crate::key::head_of;
 use crate::{Hex, KvError};
 
 /// Most entries of a leaf and most children of a branch.
 const MAX: usize = 48;
 /// A node with fewer entries or children than this is merged with a neighbour.
 const MIN: usize = MAX / 4;
-
-/// The first bytes of a key as a number, which sorts as they do.
-///
-/// Most comparisons of a search are decided by it, without a look at the key, which lies elsewhere.
-fn head_of(key: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len = key.len().min(head.len());
-    if let (Some(room), Some(start)) = (head.get_mut(..len), key.get(..len)) {
-        room.copy_from_slice(start);
-    }
-    u64::from_be_bytes(head)
-}
 
 /// A key that is looked for.
 #[derive(Clone, Copy)]

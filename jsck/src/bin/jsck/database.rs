@@ -130,9 +130,8 @@ impl Database {
 /// Writes all pairs to an XML file, which appears under its name only when it is complete, with the
 /// permissions of the file it replaces.
 pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wrap = |e: std::io::Error| format!("{}: {e}", path.display());
-    let file = tempfile::NamedTempFile::new_in(directory).map_err(wrap)?;
+    let file = tempfile::NamedTempFile::new_in(directory_of(path)).map_err(wrap)?;
     let mut out = BufWriter::new(file);
     xml::dump(kv, KeySpan::FULL, xml::Style::Indented, &mut out)
         .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -148,6 +147,10 @@ pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
 
 /// Makes sure that the name of a file is on disk too.
 pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
-    if cfg!(unix) { File::open(directory.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
+    if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
+}
+
+/// Where a file lies.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

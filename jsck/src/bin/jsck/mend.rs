@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use permazen::kv::key::next_key;
 use permazen::kv::{KvRead, Writes};
 use permazen_jsck::{Finding, Options, Progress, Report};
 
@@ -178,10 +179,10 @@ fn note_replaced(inverse: &Writes, replaced: &mut BTreeMap<Vec<u8>, Option<Vec<u
     for span in inverse.removes.iter() {
         // Single keys; where one follows right behind another, they have become one span.
         let mut key = span.min.to_vec();
-        while span.max.is_none_or(|max| &*key < max) {
+        loop {
             replaced.entry(key.clone()).or_insert(None);
-            key.push(0);
-            if span.max.is_none() {
+            key = next_key(&key);
+            if span.max.is_none_or(|max| &*key >= max) {
                 break;
             }
         }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use permazen::kv::key::parse_hex;
 use permazen_jsck::{OnlineCheck, Options, Report};
 
 use crate::args::Args;
-use crate::database::Database;
+use crate::database::{Database, directory_of};
 use crate::progress::Bar;
 use crate::{End, Failure, Presenter};
 
@@ -57,7 +58,7 @@ pub(crate) fn run(
         }
         let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if let Some(rate) = args.rate {
-            let due = Duration::from_secs_f64(report.entries as f64 / rate.max(1) as f64);
+            let due = Duration::from_secs_f64(report.entries as f64 / rate as f64);
             while start.elapsed() < due && !stopped() {
                 std::thread::sleep(due.saturating_sub(start.elapsed()).min(BEAT));
             }
@@ -90,21 +91,13 @@ fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.map_err(|e| format!("{}: {e}", file.display()))?,
     };
-    let text = text.trim();
-    let digits = |at: usize| text.get(at..at + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
-    (0..text.len())
-        .step_by(2)
-        .map(digits)
-        .collect::<Option<_>>()
-        .ok_or_else(|| format!("{}: not a position in hex", file.display()).into())
+    parse_hex(text.trim()).map_err(|_| format!("{}: not a position in hex", file.display()).into())
 }
 
 /// Replaces the file in one step: whenever the program ends, it has one whole position.
 fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
-    let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
     let wrap = |e: std::io::Error| format!("{}: {e}", file.display());
-    let mut new =
-        tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(wrap)?;
+    let mut new = tempfile::NamedTempFile::new_in(directory_of(file)).map_err(wrap)?;
     writeln!(new, "{}", permazen::kv::Hex(position)).map_err(wrap)?;
     new.persist(file).map_err(|e| wrap(e.error))?;
     Ok(())
