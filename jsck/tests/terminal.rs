@@ -16,9 +16,11 @@ fn on_terminal(args: &str, environment: &[(&str, &str)]) -> Option<Child> {
         println!("skipped: there is no program `script`");
         return None;
     }
-    let command = format!("{} {args}", env!("CARGO_BIN_EXE_jsck"));
+    // `exec`: a shell that stays beside the program may die of the Ctrl-C itself, and hide its code.
+    let command = format!("exec {} {args}", env!("CARGO_BIN_EXE_jsck"));
     let mut script = Command::new("script");
-    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
+    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    script.env_remove("NO_COLOR");
     script.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
     Some(script.spawn().expect("run"))
 }
