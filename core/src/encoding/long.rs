@@ -48,11 +48,20 @@ pub fn len(value: i64) -> usize {
 /// [`EncodingError::Invalid`] for `00` and `ff`, which start no code.
 #[inline]
 pub fn len_from_first(first: u8) -> Result<usize> {
+    match len_after_first(first) {
+        0 => invalid(format!("invalid number starting with 0x{first:02x}")),
+        len => Ok(usize::from(len)),
+    }
+}
+
+/// As [`len_from_first`], with zero for the bytes that start no code.
+#[inline]
+pub(crate) const fn len_after_first(first: u8) -> u8 {
     match first {
-        0x00 | 0xff => invalid(format!("invalid number starting with 0x{first:02x}")),
-        ..0x09 => Ok(10 - usize::from(first)),
-        0xf7.. => Ok(usize::from(first) - 0xf5),
-        _ => Ok(1),
+        0x00 | 0xff => 0,
+        ..0x09 => 10 - first,
+        0xf7.. => first - 0xf5,
+        _ => 1,
     }
 }
 

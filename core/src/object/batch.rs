@@ -10,7 +10,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// What a scan takes from each pair while the store is borrowed.
 pub(crate) trait Keep {
     /// What is kept.
-    type Kept: Copy;
+    type Kept: Copy + Default;
 
     /// Pairs of the first batch: few, since it may be more than is asked for.
     const FIRST_BATCH: usize = 8;
@@ -19,14 +19,8 @@ pub(crate) trait Keep {
     /// Pairs of the largest batch.
     const LARGEST_BATCH: usize = 512;
 
-    /// Takes it from a pair and appends it to `kept`; what has no place in it can be appended to `bytes`.
-    fn keep(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        bytes: &mut Vec<u8>,
-        kept: &mut Vec<Self::Kept>,
-    ) -> Result<()>;
+    /// Takes it from a pair; what has no place in it can be appended to `bytes`.
+    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
 
     /// As [`Keep::keep`] where it needs no more than the key and appends nothing to `bytes`. Asked
     /// first, so it should be short.
@@ -46,7 +40,7 @@ pub(crate) struct Pairs {
 }
 
 /// Where key and value of a pair lie.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairAt {
     start: usize,
     key_end: usize,
@@ -57,21 +51,14 @@ impl Keep for Pairs {
     type Kept = PairAt;
 
     #[inline]
-    fn keep(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        bytes: &mut Vec<u8>,
-        kept: &mut Vec<PairAt>,
-    ) -> Result<()> {
+    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<PairAt> {
         let start = bytes.len();
         bytes.extend_from_slice(key);
         let key_end = bytes.len();
         if self.with_values {
             bytes.extend_from_slice(value);
         }
-        kept.push(PairAt { start, key_end, end: bytes.len() });
-        Ok(())
+        Ok(PairAt { start, key_end, end: bytes.len() })
     }
 
     #[inline]
@@ -83,71 +70,85 @@ impl Keep for Pairs {
 /// What was taken from the store.
 #[derive(Debug)]
 pub(super) struct Batch<K: Keep> {
-    pub(super) bytes: Vec<u8>,
-    pub(super) kept: Vec<K::Kept>,
-    /// How many pairs it is to have at most.
-    room: usize,
+    bytes: Vec<u8>,
+    /// A place for each pair the batch is to have at most.
+    kept: Vec<K::Kept>,
+    /// How many pairs there are.
+    len: usize,
     /// Why nothing could be kept of the pair behind them.
     pub(super) fault: Option<Error>,
 }
 
 impl<K: Keep> Batch<K> {
     pub(super) fn new() -> Self {
-        Batch { bytes: Vec::new(), kept: Vec::new(), room: 0, fault: None }
+        Batch { bytes: Vec::new(), kept: Vec::new(), len: 0, fault: None }
     }
 
     /// Makes room for a batch of `pairs` like those of this one.
     pub(super) fn clear_for(&mut self, pairs: usize) {
-        let bytes = self.bytes.len().div_ceil(self.kept.len().max(1)) * pairs;
+        let bytes = self.bytes.len().div_ceil(self.len.max(1)) * pairs;
         self.bytes.clear();
         self.bytes.reserve(bytes.min(BATCH_BYTES));
-        self.kept.clear();
-        self.room = pairs;
-        if self.kept.capacity() < pairs {
-            // Not `reserve`: that would copy what is not needed any more.
-            self.kept = Vec::with_capacity(pairs);
+        match self.kept.len() < pairs {
+            true => self.kept = vec![K::Kept::default(); pairs],
+            false => self.kept.truncate(pairs),
         }
+        self.len = 0;
         self.fault = None;
     }
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.kept.len()
+        self.len
     }
 
     /// Takes a pair; false once the batch is full, or if the pair could not be taken.
     #[inline]
     pub(super) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
         // Most pairs go this way: what is asked for them is little, and less code is faster.
-        if self.kept.len() + 1 < self.room
-            && let Some(kept) = keep.keep_short(key)
+        if let Some(kept) = keep.keep_short(key)
+            && let Some((_, room)) = self.kept.split_last_mut()
+            && let Some(place) = room.get_mut(self.len)
         {
-            self.kept.push(kept);
+            *place = kept;
+            self.len += 1;
             return true;
         }
-        match keep.keep(key, value, &mut self.bytes, &mut self.kept) {
-            Ok(()) => self.kept.len() < self.room && self.bytes.len() < BATCH_BYTES,
-            Err(error) => self.stop_at(error),
+        self.push_any(keep, key, value)
+    }
+
+    #[inline(never)]
+    fn push_any(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
+        let Some(place) = self.kept.get_mut(self.len) else { return false };
+        match keep.keep(key, value, &mut self.bytes) {
+            Ok(kept) => {
+                *place = kept;
+                self.len += 1;
+                self.len < self.kept.len() && self.bytes.len() < BATCH_BYTES
+            }
+            Err(fault) => {
+                self.fault = Some(fault);
+                false
+            }
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn stop_at(&mut self, fault: Error) -> bool {
-        self.fault = Some(fault);
-        false
+    /// What was kept of a pair.
+    #[inline]
+    pub(super) fn kept(&self, at: usize) -> Option<K::Kept> {
+        self.kept.get(..self.len)?.get(at).copied()
     }
 
     #[inline]
     pub(super) fn key(&self, keep: &K, at: usize) -> Option<Cow<'_, [u8]>> {
-        Some(keep.key(*self.kept.get(at)?, &self.bytes))
+        Some(keep.key(self.kept(at)?, &self.bytes))
     }
 }
 
 impl Batch<Pairs> {
     #[inline]
     pub(super) fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
-        let PairAt { start, key_end, end } = *self.kept.get(at)?;
+        let PairAt { start, key_end, end } = self.kept(at)?;
         Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..end)?))
     }
 }

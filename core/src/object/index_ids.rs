@@ -10,7 +10,7 @@ use super::column::{ColumnFilter, Place};
 use super::error::Result;
 use super::id_set::ids_within;
 use super::index_entry::IndexScan;
-use super::index_key::FirstByte;
+use super::index_key::ValueLens;
 use super::index_view::{IndexView, Selection, push_jump};
 use super::scan::{LiveScan, extend_to_after_prefix};
 use crate::id::ObjId;
@@ -41,11 +41,11 @@ enum Walk<'t> {
 struct IdAtEnd {
     selection: Arc<Selection>,
     /// Of the shape: where the only value begins, if its first byte tells its length.
-    short: Option<(usize, FirstByte)>,
+    short: Option<(usize, ValueLens)>,
 }
 
 /// Numbers, so that they stay in registers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct KeptId {
     id: u64,
     /// The first eight bytes of the only value in the key and of what follows it, if the value has no
@@ -76,40 +76,30 @@ impl Keep for IdAtEnd {
 
     #[inline]
     fn keep_short(&self, key: &[u8]) -> Option<KeptId> {
-        let (start, first_byte) = self.short?;
+        let (start, lens) = self.short?;
         let (_, value) = key.split_at_checked(start)?;
         let (_, id) = value.split_last_chunk::<{ ObjId::LEN }>()?;
         let head = value.first_chunk::<8>()?;
         let len = value.len() - ObjId::LEN;
         let (id, value) = (u64::from_be_bytes(*id), u64::from_be_bytes(*head));
         let kept = KeptId { id, value };
-        let first = kept.first_byte();
-        let is_short = len <= 8 && first != 0 && first_byte.value_len(first) == Some(len);
+        let is_short = (1..=8).contains(&len) && len == lens.after(kept.first_byte());
         (is_short && ObjId::is_number(id)).then_some(kept)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn keep(
-        &self,
-        key: &[u8],
-        _value: &[u8],
-        bytes: &mut Vec<u8>,
-        kept: &mut Vec<KeptId>,
-    ) -> Result<()> {
+    fn keep(&self, key: &[u8], _value: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
         let id = u64::from_be_bytes(self.selection.shape.id_at_end(key)?.to_bytes());
         let value = bytes.len() as u64;
         bytes.extend_from_slice(&(key.len() as u64).to_be_bytes());
         bytes.extend_from_slice(key);
-        kept.push(KeptId { id, value });
-        Ok(())
+        Ok(KeptId { id, value })
     }
 
     fn key<'b>(&self, kept: KeptId, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        if let Some((_, first_byte)) = self.short
+        if let Some((_, lens)) = self.short
             && kept.first_byte() != 0
-            && let Some(len) = first_byte.value_len(kept.first_byte())
         {
+            let len = lens.after(kept.first_byte());
             let mut key = self.selection.shape.prefix().to_vec();
             key.extend(kept.value.to_be_bytes().iter().take(len));
             key.extend_from_slice(kept.id().as_bytes());
@@ -225,7 +215,18 @@ impl<'t> IndexIds<'t> {
         IndexIds { view, front: None, back: None, done: false }
     }
 
+    /// The next id going forward if nothing has to be looked at to tell, as is most often so.
     #[inline]
+    fn at_hand(&mut self) -> Option<ObjId> {
+        match (&mut self.front, &self.back) {
+            (Some(Walk::Plain { scan, wanted: None, .. }), None) => {
+                scan.next_at_hand().map(KeptId::id)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
     fn step(&mut self, direction: Direction) -> Option<Result<ObjId>> {
         if self.done {
             return None;
@@ -251,7 +252,10 @@ impl Iterator for IndexIds<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Result<ObjId>> {
-        self.step(Direction::Forward)
+        match self.at_hand() {
+            Some(id) => Some(Ok(id)),
+            None => self.step(Direction::Forward),
+        }
     }
 }
 

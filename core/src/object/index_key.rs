@@ -52,29 +52,45 @@ fn is_opaque(encoding: &Arc<dyn Encoding>) -> bool {
 #[derive(Debug, Clone, Copy)]
 enum IdPlace {
     /// Behind the only value, which begins here and whose first byte tells its length.
-    After(usize, FirstByte),
+    After(usize, ValueLens),
     /// Always here.
     At(usize),
     /// The encodings must be asked.
     Anywhere,
 }
 
-/// What the first byte of a value says about its length.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum FirstByte {
-    Number,
-    NumberOrNull,
-    ReferenceOrNull,
+/// For each first byte of a value the length of that value; zero where no value begins so.
+#[derive(Clone, Copy)]
+pub(super) struct ValueLens(&'static [u8; 256]);
+
+static NUMBERS: [u8; 256] = lens_of_numbers(0);
+static NUMBERS_OR_NULL: [u8; 256] = lens_of_numbers(1);
+static REFERENCES_OR_NULL: [u8; 256] = {
+    let mut lens = [ObjId::LEN as u8; 256];
+    lens[0] = 0;
+    lens[0xff] = 1;
+    lens
+};
+
+const fn lens_of_numbers(of_null: u8) -> [u8; 256] {
+    let mut lens = [0; 256];
+    let mut first = 0;
+    while first < 0xff {
+        lens[first] = long::len_after_first(first as u8);
+        first += 1;
+    }
+    lens[0xff] = of_null;
+    lens
 }
 
 impl IdPlace {
     fn of(prefix_len: usize, values: &[Arc<dyn Encoding>]) -> Self {
-        let first = match values {
-            [value] => FirstByte::of(&**value),
+        let lens = match values {
+            [value] => ValueLens::of(&**value),
             _ => None,
         };
-        if let Some(first) = first {
-            return IdPlace::After(prefix_len, first);
+        if let Some(lens) = lens {
+            return IdPlace::After(prefix_len, lens);
         }
         let widths: Option<usize> = values.iter().map(|value| value.fixed_width()).sum();
         widths.map_or(IdPlace::Anywhere, |width| IdPlace::At(prefix_len + width))
@@ -84,31 +100,37 @@ impl IdPlace {
     #[inline]
     fn find(self, key: &[u8]) -> Option<usize> {
         match self {
-            IdPlace::After(at, first) => Some(at + first.value_len(*key.get(at)?)?),
+            IdPlace::After(at, lens) => match lens.after(*key.get(at)?) {
+                0 => None,
+                len => Some(at + len),
+            },
             IdPlace::At(at) => Some(at),
             IdPlace::Anywhere => None,
         }
     }
 }
 
-impl FirstByte {
+impl std::fmt::Debug for ValueLens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ValueLens")
+    }
+}
+
+impl ValueLens {
     fn of(encoding: &dyn Encoding) -> Option<Self> {
         use Primitive::{Byte, Int, Long, Short};
         match encoding.kind() {
-            EncodingKind::Primitive(Byte | Short | Int | Long) => Some(FirstByte::Number),
-            EncodingKind::Wrapper(Byte | Short | Int | Long) => Some(FirstByte::NumberOrNull),
-            EncodingKind::Reference(_) => Some(FirstByte::ReferenceOrNull),
+            EncodingKind::Primitive(Byte | Short | Int | Long) => Some(ValueLens(&NUMBERS)),
+            EncodingKind::Wrapper(Byte | Short | Int | Long) => Some(ValueLens(&NUMBERS_OR_NULL)),
+            EncodingKind::Reference(_) => Some(ValueLens(&REFERENCES_OR_NULL)),
             _ => None,
         }
     }
 
+    /// Length of a value that begins with this byte; zero if none does.
     #[inline]
-    pub(super) fn value_len(self, first: u8) -> Option<usize> {
-        match (self, first) {
-            (FirstByte::NumberOrNull | FirstByte::ReferenceOrNull, 0xff) => Some(1),
-            (FirstByte::Number | FirstByte::NumberOrNull, _) => long::len_from_first(first).ok(),
-            (FirstByte::ReferenceOrNull, _) => Some(ObjId::LEN),
-        }
+    pub(super) fn after(self, first: u8) -> usize {
+        usize::from(self.0[usize::from(first)])
     }
 }
 
@@ -233,9 +255,9 @@ impl IndexShape {
 
     /// Where the only value begins, if its first byte tells its length, which is at most nine.
     #[inline]
-    pub(super) fn short_value(&self) -> Option<(usize, FirstByte)> {
+    pub(super) fn short_value(&self) -> Option<(usize, ValueLens)> {
         match self.id_place {
-            IdPlace::After(at, first) => Some((at, first)),
+            IdPlace::After(at, lens) => Some((at, lens)),
             _ => None,
         }
     }

@@ -156,7 +156,19 @@ impl<'s, K: Keep> LiveScan<'s, K> {
     /// What was kept of the next pair. After the end, or after an error, there is nothing any more.
     #[inline]
     pub(crate) fn next_kept(&mut self) -> Result<Option<K::Kept>> {
-        Ok(if self.advance()? { self.batch.kept.get(self.at - 1).copied() } else { None })
+        Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
+    }
+
+    /// What was kept of the next pair, if that is in the batch; otherwise nothing is done.
+    #[inline]
+    pub(crate) fn next_at_hand(&mut self) -> Option<K::Kept> {
+        if self.counter.get() != self.changes || self.done {
+            return None;
+        }
+        let kept = self.batch.kept(self.at)?;
+        self.at += 1;
+        self.returned = true;
+        Some(kept)
     }
 
     /// Steps to the next pair; false at the end.

@@ -255,13 +255,24 @@ where
     /// The turn is taken for each step, not for all: the visitor may read the same view.
     #[inline]
     fn show(mut self, visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
-        while let Some(pair) = self.step_when_due() {
-            let (key, value) = pair?;
-            if visitor(key, value).is_break() {
-                break;
+        loop {
+            if self.view.is_some_and(View::is_shared) {
+                match self.step_in_turn().transpose()? {
+                    Some((key, value)) if visitor(key, value).is_continue() => continue,
+                    _ => return Ok(()),
+                }
+            }
+            // As `step`, but nothing is put together that is taken apart again.
+            match self.range.as_mut().and_then(I::next) {
+                Some(Ok((stored, value))) => match stored.split_first() {
+                    Some((0, key)) if visitor(key, value).is_continue() => {}
+                    Some((0, _)) => return Ok(()),
+                    _ => return Err(not_stored_by_us(self.path, stored)),
+                },
+                Some(Err(error)) => return Err(failed(self.path, READING, error)),
+                None => return Ok(()),
             }
         }
-        Ok(())
     }
 }
 
