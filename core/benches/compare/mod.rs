@@ -65,7 +65,7 @@ pub(crate) fn run(ours: &str, cases: &[Case<'_>]) {
         }
         let each = |times| median(times).as_nanos() as f64 / case.items as f64;
         let (ours, by_hand) = (each(ours), each(by_hand));
-        println!("{:32} {ours:>9.0} ns {by_hand:>9.0} ns {:>8.2}", case.name, ours / by_hand);
+        println!("{:32} {ours:>9.1} ns {by_hand:>9.1} ns {:>8.2}", case.name, ours / by_hand);
     }
 }
 

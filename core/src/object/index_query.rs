@@ -140,9 +140,18 @@ impl Transaction<'_> {
     /// after a value, of an encoding that is not registered.
     pub fn index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_open()?;
-        let shape = IndexShape::find(&self.bundle(), storage_id)
-            .ok_or_else(|| unknown_index(storage_id))?;
-        self.index_view(Arc::new(shape))
+        let known = self.indexes.borrow().get(&storage_id).cloned();
+        let shape = match known {
+            Some(shape) => shape,
+            None => {
+                let shape = IndexShape::find(&self.bundle(), storage_id)
+                    .ok_or_else(|| unknown_index(storage_id))?;
+                let shape = Arc::new(shape);
+                self.indexes.borrow_mut().insert(storage_id, shape.clone());
+                shape
+            }
+        };
+        self.index_view(shape)
     }
 
     /// A view of an index that was found before, with all its columns.

@@ -160,19 +160,20 @@ impl<'t> IndexView<'t> {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
     ) -> Result<Self> {
+        self.bounded(column, lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
+    }
+
+    fn bounded(&self, column: usize, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
         if is_inverted(&lower, &upper) {
             return Err(Error::invalid_argument(format!(
                 "the lower bound of column {column} of index {} is above the upper one",
                 self.shape().name()
             )));
         }
-        if matches!((lower, upper), (Bound::Unbounded, Bound::Unbounded)) {
+        if matches!((&lower, &upper), (Bound::Unbounded, Bound::Unbounded)) {
             return Ok(self.clone());
         }
-        self.filtered(
-            column,
-            ColumnFilter::range(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)),
-        )
+        self.filtered(column, ColumnFilter::range(lower, upper))
     }
 
     /// Restricts a column to values between two bounds. Restrictions add up. Null is above all other
@@ -194,12 +195,7 @@ impl<'t> IndexView<'t> {
                 Bound::Excluded(value) => Bound::Excluded(self.encoded(column, value)?),
             })
         };
-        let (lower, upper) = (encoded(lower)?, encoded(upper)?);
-        self.with_encoded_bounds(
-            column,
-            lower.as_ref().map(|bytes| &bytes[..]),
-            upper.as_ref().map(|bytes| &bytes[..]),
-        )
+        self.bounded(column, encoded(lower)?, encoded(upper)?)
     }
 
     /// Restricts the first columns, taken together and compared column by column, to the tuples
@@ -352,7 +348,11 @@ impl<'t> IndexView<'t> {
     /// they are many.
     #[must_use]
     pub fn distinct(&self, columns: usize) -> Self {
-        self.changed(|selection| selection.columns = columns.clamp(1, selection.shape.columns()))
+        let columns = columns.clamp(1, self.shape().columns());
+        if columns == self.columns() {
+            return self.clone();
+        }
+        self.changed(|selection| selection.columns = columns)
     }
 
     /// As [`distinct`](IndexView::distinct), without the restrictions of the columns left out.

@@ -2,19 +2,20 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
+use super::index_key::IndexShape;
 use super::info::InfoCache;
 use super::listeners::ListenerSet;
 use super::missing::MissingTargets;
 use super::notify::Pending;
 use super::store::Store;
 use super::{Error, Result};
-use crate::id::ObjId;
+use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::schema::{Schema, SchemaBundle};
 
@@ -48,6 +49,8 @@ pub struct Transaction<'db> {
     schema_index: Cell<SchemaIndex>,
     pub(super) infos: RefCell<InfoCache>,
     pub(super) infos_as_of: Cell<u64>,
+    /// The indexes asked for so far.
+    pub(super) indexes: RefCell<HashMap<StorageId, Arc<IndexShape>>>,
     state: Cell<State>,
     detached: bool,
     detached_read_only: Cell<bool>,
@@ -92,6 +95,7 @@ impl<'db> Transaction<'db> {
             bundle: RefCell::new(bundle),
             infos: RefCell::default(),
             infos_as_of: Cell::new(0),
+            indexes: RefCell::default(),
             state: Cell::new(State::Open),
             detached,
             detached_read_only: Cell::new(false),
@@ -139,6 +143,7 @@ impl<'db> Transaction<'db> {
         }
         self.bundle.replace(bundle);
         self.infos.borrow_mut().clear();
+        self.indexes.borrow_mut().clear();
     }
 
     /// A buffer to build keys in, empty.
