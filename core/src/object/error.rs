@@ -11,8 +11,8 @@ use crate::schema::{ResolvedSimple, SchemaError, SchemaId};
 /// Result of an object operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an object operation was refused. A refused operation has changed nothing, except where an
-/// error of a listener says so ([`Error::Listener`]).
+/// Why an object operation was refused. A refused operation has changed nothing, unless it failed only
+/// when listeners were told of the change (see [`Transaction`](super::Transaction)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -100,7 +100,7 @@ pub(super) fn insert(
 }
 
 /// Removes those elements between positions `first` and `end` of a list of `size` elements that `goes`
-/// names, which must include the one at `first`. `removed` is told each of them.
+/// names, which must include the one at `first`. `removed` is shown each of them, ascending, before it goes.
 pub(super) fn remove(
     list: &ListView<'_, '_>,
     part: &ResolvedField,
@@ -108,7 +108,7 @@ pub(super) fn remove(
     first: u32,
     end: u32,
     goes: impl Fn(u32) -> bool,
-    mut removed: impl FnMut(u32, &[u8]),
+    mut removed: impl FnMut(u32, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let content = &list.content;
     let chunk_len = (end - first).max(CHUNK);
@@ -121,9 +121,12 @@ pub(super) fn remove(
         below = std::mem::replace(&mut chunk, Chunk::read(list, from, to)?);
         for position in from..to {
             let value = chunk.get(position).ok_or_else(|| hole(list, position))?;
+            let goes = position < end && goes(position);
+            if goes {
+                removed(position, value)?;
+            }
             content.unindex(part, value, &position_suffix(position))?;
-            if position < end && goes(position) {
-                removed(position, value);
+            if goes {
                 by += 1;
                 continue;
             }
@@ -133,6 +136,11 @@ pub(super) fn remove(
             content.index(part, value, &position_suffix(target))?;
         }
         from = to;
+    }
+    if by == 1
+        && let Some(last) = chunk.get(size - 1)
+    {
+        return content.remove(&list.element_key(size - 1), last);
     }
     let min = list.element_key(size - by);
     let max = layout::prefix_end(&content.prefix());

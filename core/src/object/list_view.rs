@@ -67,12 +67,17 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
     /// [`Error::Inconsistent`] if the last key is damaged.
     pub fn len(&self) -> Result<u32> {
+        Ok(self.last_pair(|at, _| at + 1)?.unwrap_or(0))
+    }
+
+    /// What `read` makes of position and bytes of the last element; none of an empty list. One seek.
+    fn last_pair<R>(&self, read: impl FnOnce(u32, &[u8]) -> R) -> Result<Option<R>> {
         let prefix = self.content.prefix();
         let max = layout::prefix_end(&prefix);
         let span = KeySpan::new(&prefix, max.as_deref());
-        self.content.tx.store().first(span, Direction::Reverse, |pair| match pair {
-            Some((key, _)) => Ok(self.position_of(key, prefix.len())? + 1),
-            None => Ok(0),
+        self.content.tx.store().first(span, Direction::Reverse, |pair| {
+            pair.map(|(key, value)| Ok(read(self.position_of(key, prefix.len())?, value)))
+                .transpose()
         })?
     }
 
@@ -201,27 +206,37 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// # Errors
     /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
     /// [`Error::InvalidValue`], [`Error::OutOfRange`], [`Error::DeletedObject`] if the element refers to
-    /// an object that does not exist and may not.
+    /// an object that does not exist and may not, [`Error::Inconsistent`] if the element before is
+    /// damaged ([`set_encoded`](ListView::set_encoded) replaces it).
     pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
-        let old = self.content.mutate(|target| {
+        self.content.mutate(|target| {
             let element = self.content.encode(&self.element, value)?;
-            self.set_in(target, position, &element, true)
-        })?;
-        self.content.decode(&self.element, &old, || position_suffix(position))
+            self.set_in(target, position, &element, true, |old| {
+                self.content.decode(&self.element, old, || position_suffix(position))
+            })
+        })
     }
 
-    /// As [`set`](ListView::set).
+    /// As [`set`](ListView::set); the element before may be damaged.
     ///
     /// # Errors
     /// As [`set`](ListView::set).
     pub fn set_encoded(&self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
         self.content.mutate(|target| {
             self.content.check_encoded(&self.element, element)?;
-            self.set_in(target, position, element, true)
+            self.set_in(target, position, element, true, |old| Ok(old.to_vec()))
         })
     }
 
-    fn set_in(&self, target: &Target, at: u32, element: &[u8], checked: bool) -> Result<Vec<u8>> {
+    /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
+    fn set_in<R>(
+        &self,
+        target: &Target,
+        at: u32,
+        element: &[u8],
+        checked: bool,
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
         let part = self.element_of(target);
         if checked {
             self.content.check_type(part, element)?;
@@ -231,6 +246,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         if checked {
             self.content.check_exists(part, element)?;
         }
+        let result = read(&old)?;
         if old != element {
             self.content.put(&key, element, Some(&old))?;
             let suffix = position_suffix(at);
@@ -241,7 +257,7 @@ impl<'t, 'db> ListView<'t, 'db> {
                 self.content.changed(target, ChangeKind::ListReplace { index: at, old, new });
             }
         }
-        Ok(old)
+        Ok(result)
     }
 
     /// Appends an element. One seek and one put, and one put for the index if there is one.
@@ -262,15 +278,14 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// Appends elements; false if there were none. One seek and one put per element, in key order, and
     /// one for the index. A list without index that listeners watch is appended to one by one, each
-    /// change being told before the next.
+    /// change being told before the next, with a seek for each.
     ///
     /// # Errors
-    /// As [`insert`](ListView::insert).
+    /// As [`insert`](ListView::insert). If the elements are appended one by one, an error of a listener
+    /// takes all of them back.
     pub fn extend(&self, values: &[Value]) -> Result<bool> {
         if !self.element.is_indexed() && self.is_watched()? {
-            for value in values {
-                self.push(value)?;
-            }
+            self.content.tx.operation(|| values.iter().try_for_each(|value| self.push(value)))?;
         } else {
             self.insert_values(None, values)?;
         }
@@ -278,11 +293,13 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// Whether listeners watch the list.
-    pub(super) fn is_watched(&self) -> Result<bool> {
+    fn is_watched(&self) -> Result<bool> {
         self.content.mutate(|target| Ok(target.monitored))
     }
 
-    /// Inserts an element before a position, or at the end.
+    /// Inserts an element before a position, or at the end. One seek, and for the element and each one
+    /// behind it one put; those behind are read in a scan (a seek for every 512 of them). With an index,
+    /// one put more for each of these, and one delete for each moved.
     ///
     /// # Errors
     /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the
@@ -293,7 +310,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// Inserts elements before a position, or at the end; false if there were none, which changes
-    /// nothing.
+    /// nothing. Costs as [`insert`](ListView::insert): what is behind moves once.
     ///
     /// # Errors
     /// As [`insert`](ListView::insert).
@@ -348,11 +365,7 @@ impl<'t, 'db> ListView<'t, 'db> {
             .and_then(|count| size.checked_add(count))
             .is_none_or(|size| size > MAX_LIST_LEN);
         if at > size || too_long {
-            return Err(Error::OutOfRange {
-                of: self.content.describe(),
-                index: i64::from(at),
-                size,
-            });
+            return Err(self.outside(at, size));
         }
         if elements.is_empty() {
             return Ok(());
@@ -367,30 +380,67 @@ impl<'t, 'db> ListView<'t, 'db> {
         Ok(())
     }
 
-    /// Removes and returns the element at a position.
+    /// Removes and returns the element at a position. One seek, a scan of it and those behind it (a seek
+    /// for every 512), one put for each behind it and one delete. With an index, one delete for each of
+    /// these, and one put for each moved.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
-    /// [`Error::Inconsistent`] if an element to be moved is missing.
+    /// [`Error::Inconsistent`] if an element to be moved is missing, or the one to be removed is damaged
+    /// ([`remove_encoded`](ListView::remove_encoded) removes it).
     pub fn remove(&self, position: u32) -> Result<Value> {
-        let old = self.remove_encoded(position)?;
-        self.content.decode(&self.element, &old, || position_suffix(position))
+        self.remove_with(position, |old| {
+            self.content.decode(&self.element, old, || position_suffix(position))
+        })
     }
 
-    /// As [`remove`](ListView::remove).
+    /// As [`remove`](ListView::remove); the element may be damaged.
     ///
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn remove_encoded(&self, position: u32) -> Result<Vec<u8>> {
-        let Some(old) = self.content.get(&self.element_key(position))? else {
-            self.content.tx.check_open()?;
-            return Err(self.out_of_range(position));
-        };
-        self.content.mutate(|target| self.remove_in(target, position, position + 1))?;
-        Ok(old)
+        self.remove_with(position, |old| Ok(old.to_vec()))
     }
 
-    /// Removes the first equal element; false if there is none.
+    /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
+    fn remove_with<R>(&self, at: u32, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        let size = self.len()?;
+        if at >= size {
+            return Err(self.outside(at, size));
+        }
+        self.content.mutate(|target| {
+            let part = self.element_of(target);
+            let (mut read, mut result) = (Some(read), None);
+            list_shift::remove(
+                self,
+                part,
+                size,
+                at,
+                at + 1,
+                |_| true,
+                |_, value| {
+                    result = read.take().map(|read| read(value)).transpose()?;
+                    self.removed_one(target, at, size, value);
+                    Ok(())
+                },
+            )?;
+            result.ok_or_else(|| self.outside(at, size))
+        })
+    }
+
+    /// Tells that the element at a position of a list of `size` elements was removed.
+    fn removed_one(&self, target: &Target, at: u32, size: u32, old: &[u8]) {
+        if target.monitored {
+            let kind = match size {
+                1 => ChangeKind::ListClear,
+                _ => ChangeKind::ListRemove { index: at, value: old.into() },
+            };
+            self.content.changed(target, kind);
+        }
+    }
+
+    /// Removes the first equal element; false if there is none. Reads up to there, then as
+    /// [`remove`](ListView::remove).
     ///
     /// # Errors
     /// As [`remove`](ListView::remove).
@@ -401,18 +451,28 @@ impl<'t, 'db> ListView<'t, 'db> {
         }
     }
 
-    /// Removes the last element and returns it.
+    /// Removes the last element and returns it. One seek and one delete, and one for the index if there
+    /// is one.
     ///
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn pop(&self) -> Result<Option<Value>> {
-        match self.len()?.checked_sub(1) {
-            Some(last) => self.remove(last).map(Some),
-            None => Ok(None),
-        }
+        let Some((at, old)) = self.last_pair(|at, value| (at, value.to_vec()))? else {
+            return Ok(None);
+        };
+        self.content.mutate(|target| {
+            let value = self.content.decode(&self.element, &old, || position_suffix(at))?;
+            self.content.remove(&self.element_key(at), &old)?;
+            self.content.unindex(self.element_of(target), &old, &position_suffix(at))?;
+            self.removed_one(target, at, at + 1, &old);
+            Ok(Some(value))
+        })
     }
 
-    /// Removes the elements from position `from` up to, not including, `to`.
+    /// Removes the elements from position `from` up to, not including, `to`. One seek, a scan of them and
+    /// those behind, one put for each behind, and a range removal, for which as many as were removed are
+    /// read again unless nothing is behind. With an index, one delete for each of these, and one put
+    /// for each moved.
     ///
     /// # Errors
     /// In this order: [`Error::InvalidArgument`] if `from` is above `to`, [`Error::Ended`],
@@ -430,11 +490,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     fn remove_in(&self, target: &Target, from: u32, to: u32) -> Result<()> {
         let size = self.len()?;
         if to > size {
-            return Err(Error::OutOfRange {
-                of: self.content.describe(),
-                index: i64::from(to),
-                size,
-            });
+            return Err(self.outside(to, size));
         }
         if from == to {
             return Ok(());
@@ -442,40 +498,47 @@ impl<'t, 'db> ListView<'t, 'db> {
         if from == 0 && to == size {
             return self.clear_in(target);
         }
+        let removed = |at: u32, value: &[u8]| {
+            if target.monitored {
+                let kind = ChangeKind::ListRemove { index: at, value: value.into() };
+                self.content.changed(target, kind);
+            }
+            Ok(())
+        };
+        if to == size {
+            return self.truncate_in(target, from, removed).map(drop);
+        }
+        let goes = |at: u32| (from..to).contains(&at);
+        list_shift::remove(self, self.element_of(target), size, from, to, goes, removed)
+    }
+
+    /// Removes the elements from a position on, showing each of them; false if there are none.
+    fn truncate_in(
+        &self,
+        target: &Target,
+        from: u32,
+        mut removed: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
         let part = self.element_of(target);
-        list_shift::remove(
-            self,
-            part,
-            size,
-            from,
-            to,
-            |at| (from..to).contains(&at),
-            |at, value| {
-                if target.monitored {
-                    let kind = ChangeKind::ListRemove { index: at, value: value.into() };
-                    self.content.changed(target, kind);
-                }
-            },
-        )
+        let id = self.content.id;
+        let min = if from == 0 { self.content.prefix() } else { self.element_key(from) };
+        let max = layout::prefix_end(&self.content.prefix());
+        let mut at = from;
+        self.content.remove_content(&min, max.as_deref(), |suffix, value, entries| {
+            entries.add(part, value, id, suffix);
+            removed(at, value)?;
+            at = at.saturating_add(1);
+            Ok(())
+        })
     }
 
     /// Removes every element for which `keep` says false, in one pass; returns how many were removed.
-    /// If listeners watch the list they are removed one by one, from the front.
+    /// Listeners are told as if they had been removed one by one, from the front. Reads all elements once,
+    /// then as [`remove_range`](ListView::remove_range) from the first one removed.
     ///
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
-        if self.is_watched()? {
-            let mut removed = 0;
-            let mut cursor = self.cursor();
-            while let Some(value) = cursor.step()? {
-                if !keep(&value) {
-                    cursor.remove()?;
-                    removed += 1;
-                }
-            }
-            return Ok(removed);
-        }
         let mut positions = Vec::new();
         for (position, value) in (0..).zip(self.iter()) {
             if !keep(&value?) {
@@ -486,7 +549,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         Ok(u32::try_from(positions.len()).unwrap_or(MAX_LIST_LEN))
     }
 
-    /// Removes the elements at these positions, which ascend, of a list nobody watches, in one pass.
+    /// Removes the elements at these positions, which ascend, in one pass.
     pub(super) fn remove_positions(&self, positions: &[u32]) -> Result<()> {
         let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
             return Ok(());
@@ -494,18 +557,33 @@ impl<'t, 'db> ListView<'t, 'db> {
         self.content.mutate(|target| {
             let size = self.len()?;
             if last >= size {
-                return Err(self.out_of_range(last));
+                return Err(self.outside(last, size));
             }
             if positions.len() == size as usize {
                 return self.clear_in(target);
             }
-            let part = self.element_of(target);
             let goes = |at: u32| positions.binary_search(&at).is_ok();
-            list_shift::remove(self, part, size, first, last + 1, goes, |_, _| {})
+            let mut gone = 0;
+            list_shift::remove(
+                self,
+                self.element_of(target),
+                size,
+                first,
+                last + 1,
+                goes,
+                |at, value| {
+                    if target.monitored {
+                        let kind = ChangeKind::ListRemove { index: at - gone, value: value.into() };
+                        self.content.changed(target, kind);
+                    }
+                    gone += 1;
+                    Ok(())
+                },
+            )
         })
     }
 
-    /// Removes all elements. One seek, one scan and one range removal, and a delete per index entry.
+    /// Removes all elements. One scan and one range removal, and a delete per index entry.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
@@ -514,16 +592,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     fn clear_in(&self, target: &Target) -> Result<()> {
-        let part = self.element_of(target);
-        let prefix = self.content.prefix();
-        let max = layout::prefix_end(&prefix);
-        let id = self.content.id;
-        let found =
-            self.content.remove_content(&prefix, max.as_deref(), |position, value, entries| {
-                entries.add(part, value, id, position);
-                Ok(())
-            })?;
-        if found && target.monitored {
+        if self.truncate_in(target, 0, |_, _| Ok(()))? && target.monitored {
             self.content.changed(target, ChangeKind::ListClear);
         }
         Ok(())
@@ -531,7 +600,7 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// Sets a reference to null because the object it refers to is deleted.
     pub(super) fn nullify(&self, position: u32, null: &[u8]) -> Result<()> {
-        self.content.mutate(|target| self.set_in(target, position, null, false).map(drop))
+        self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
     }
 
     /// A cursor before the first element.
@@ -539,13 +608,12 @@ impl<'t, 'db> ListView<'t, 'db> {
         ListCursor::new(self.clone())
     }
 
-    pub(super) fn out_of_range(&self, position: u32) -> Error {
-        match self.len() {
-            Ok(size) => {
-                Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
-            }
-            Err(error) => error,
-        }
+    fn out_of_range(&self, position: u32) -> Error {
+        self.len().map_or_else(|error| error, |size| self.outside(position, size))
+    }
+
+    fn outside(&self, position: u32, size: u32) -> Error {
+        Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
     }
 
     /// The element as the object's present schema defines it.

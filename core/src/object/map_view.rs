@@ -259,19 +259,29 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// In this order: [`Error::InvalidValue`] for key and value (also for references to types the field
     /// does not allow), [`Error::InvalidArgument`] for a key outside of the range of the view,
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the key or the value
-    /// refers to one that does not and may not.
+    /// refers to one that does not and may not, [`Error::Inconsistent`] if the value before is damaged
+    /// ([`put_encoded`](MapView::put_encoded) replaces it).
     pub fn put(&self, key: &Value, value: &Value) -> Result<Option<Value>> {
         let key = self.content.encode(&self.key, key)?;
         let value = self.content.encode(&self.value, value)?;
-        let old = self.put_encoded(&key, &value)?;
-        old.map(|old| self.content.decode(&self.value, &old, || &key)).transpose()
+        self.put_with(&key, &value, |old| self.content.decode(&self.value, old, || &key))
     }
 
-    /// As [`put`](MapView::put).
+    /// As [`put`](MapView::put); the value before may be damaged.
     ///
     /// # Errors
     /// As [`put`](MapView::put).
     pub fn put_encoded(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.put_with(key, value, |old| Ok(old.to_vec()))
+    }
+
+    /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
+    fn put_with<R>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
         for (part, bytes) in [(&self.key, key), (&self.value, value)] {
             self.content.check_encoded(part, bytes)?;
             self.content.check_type(part, bytes)?;
@@ -286,16 +296,23 @@ impl<'t, 'db> MapView<'t, 'db> {
             let (key_part, value_part) = self.parts_of(target);
             self.content.check_exists(key_part, key)?;
             self.content.check_exists(value_part, value)?;
-            self.put_in(target, key, value)
+            self.put_in(target, key, value, read)
         })
     }
 
-    fn put_in(&self, target: &Target, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn put_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
         let (key_part, value_part) = self.parts_of(target);
         let stored = self.content.key(key);
         let old = self.content.get(&stored)?;
+        let result = old.as_deref().map(read).transpose()?;
         if old.as_deref() == Some(value) {
-            return Ok(old);
+            return Ok(result);
         }
         self.content.put(&stored, value, old.as_deref())?;
         match &old {
@@ -313,7 +330,7 @@ impl<'t, 'db> MapView<'t, 'db> {
                 },
             );
         }
-        Ok(old)
+        Ok(result)
     }
 
     /// Removes an entry; returns its value. None if there was none or it cannot be a key. One get; one
@@ -321,39 +338,58 @@ impl<'t, 'db> MapView<'t, 'db> {
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist, [`Error::Inconsistent`]
-    /// if the value is damaged (it is removed nevertheless).
+    /// if the value is damaged ([`remove_encoded`](MapView::remove_encoded) removes it).
     pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
-        let old = self.remove_encoded(&key)?;
-        old.map(|old| self.content.decode(&self.value, &old, || &key)).transpose()
+        self.remove_with(&key, |old| self.content.decode(&self.value, old, || &key))
     }
 
-    /// As [`remove`](MapView::remove).
+    /// As [`remove`](MapView::remove); the value may be damaged.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
     pub fn remove_encoded(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.remove_with(key, |old| Ok(old.to_vec()))
+    }
+
+    /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
+    fn remove_with<R>(
+        &self,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
         if key.is_empty() || !self.is_in_range(key) {
             return Ok(None);
         }
-        self.content.mutate(|target| self.remove_in(target, key))
+        self.content.mutate(|target| self.remove_in(target, key, read))
     }
 
-    fn remove_in(&self, target: &Target, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn remove_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let Some(old) = self.content.get(&self.content.key(key))? else { return Ok(None) };
+        let result = read(&old)?;
+        self.take_in(target, key, &old)?;
+        Ok(Some(result))
+    }
+
+    /// Removes an entry that is there and has the value `old`.
+    fn take_in(&self, target: &Target, key: &[u8], old: &[u8]) -> Result<()> {
         let (key_part, value_part) = self.parts_of(target);
-        let stored = self.content.key(key);
-        let Some(old) = self.content.get(&stored)? else { return Ok(None) };
-        self.content.remove(&stored, &old)?;
+        self.content.remove(&self.content.key(key), old)?;
         self.content.unindex(key_part, key, &[])?;
-        self.content.unindex(value_part, &old, key)?;
+        self.content.unindex(value_part, old, key)?;
         if target.monitored {
-            let (key, value) = (key.into(), old[..].into());
+            let (key, value) = (key.into(), old.into());
             self.content.changed(target, ChangeKind::MapRemove { key, value });
         }
-        Ok(Some(old))
+        Ok(())
     }
 
-    /// Removes and returns the first entry. As [`remove`](MapView::remove), and one seek.
+    /// Removes and returns the first entry. One seek; one delete, and one for each index.
     ///
     /// # Errors
     /// As [`remove`](MapView::remove).
@@ -361,7 +397,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         self.pop(Direction::Forward)
     }
 
-    /// Removes and returns the last entry. As [`remove`](MapView::remove), and one seek.
+    /// Removes and returns the last entry. Costs as [`pop_first`](MapView::pop_first).
     ///
     /// # Errors
     /// As [`remove`](MapView::remove).
@@ -373,33 +409,42 @@ impl<'t, 'db> MapView<'t, 'db> {
         self.content.mutate(|target| {
             let pair = self.end_encoded(direction, |pair| {
                 pair.map(|(key, value)| {
-                    Ok::<_, Error>((key.to_vec(), self.decode_pair(key, value)?))
+                    Ok::<_, Error>((key.to_vec(), value.to_vec(), self.decode_pair(key, value)?))
                 })
                 .transpose()
             })??;
-            let Some((key, pair)) = pair else { return Ok(None) };
-            self.remove_in(target, &key)?;
+            let Some((key, old, pair)) = pair else { return Ok(None) };
+            self.take_in(target, &key, &old)?;
             Ok(Some(pair))
         })
     }
 
-    /// Removes every entry for which `keep` says false; returns how many were removed.
+    /// Removes every entry for which `keep` says false; returns how many were removed. Reads all entries,
+    /// then removes each as [`remove`](MapView::remove) does.
     ///
     /// # Errors
-    /// As [`remove`](MapView::remove); what was removed before an error stays removed.
+    /// As [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec); nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
-        let mut removed = 0;
+        let mut unwanted = Vec::new();
         for pair in self.iter_with(|key, value| Ok((key.to_vec(), self.decode_pair(key, value)?))) {
             let (key, (key_value, value)) = pair?;
-            if !keep(&key_value, &value) && self.remove_encoded(&key)?.is_some() {
-                removed += 1;
+            if !keep(&key_value, &value) {
+                unwanted.push(key);
             }
         }
-        Ok(removed)
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            unwanted.iter().try_fold(0, |removed, key| {
+                Ok(removed + usize::from(self.remove_in(target, key, |_| Ok(()))?.is_some()))
+            })
+        })
     }
 
     /// Removes all entries of this view. One scan and one range removal, and a delete per index entry;
-    /// a part of a map that listeners watch is removed entry by entry.
+    /// a part of a map that listeners watch is removed entry by entry, each as
+    /// [`remove`](MapView::remove) does.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
@@ -409,7 +454,7 @@ impl<'t, 'db> MapView<'t, 'db> {
             if target.monitored && !self.is_unbounded() {
                 let keys: Vec<Vec<u8>> = self.keys_encoded()?.collect::<Result<_>>()?;
                 for key in keys {
-                    self.remove_in(target, &key)?;
+                    self.remove_in(target, &key, |_| Ok(()))?;
                 }
                 return Ok(());
             }
@@ -433,10 +478,10 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// refer to what is being deleted as well.
     pub(crate) fn unreference_key(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
-            if let Some(value) = self.remove_in(target, key)?
+            if let Some(value) = self.remove_in(target, key, |old| Ok(old.to_vec()))?
                 && let Some(null) = null
             {
-                self.put_in(target, null, &value)?;
+                self.put_in(target, null, &value, |_| Ok(()))?;
             }
             Ok(())
         })
@@ -447,8 +492,8 @@ impl<'t, 'db> MapView<'t, 'db> {
     pub(crate) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
             match null {
-                Some(null) => self.put_in(target, key, null)?,
-                None => self.remove_in(target, key)?,
+                Some(null) => self.put_in(target, key, null, |_| Ok(()))?,
+                None => self.remove_in(target, key, |_| Ok(()))?,
             };
             Ok(())
         })

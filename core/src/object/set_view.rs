@@ -169,11 +169,20 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// # Errors
     /// As [`contains`](SetView::contains).
     pub fn end_encoded(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
+        self.end_pair(direction, |element, _| element.to_vec())
+    }
+
+    /// What `read` makes of the first element (or the last, going in reverse) and the value of its pair.
+    fn end_pair<R>(
+        &self,
+        direction: Direction,
+        read: impl FnOnce(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R>> {
         let Some((min, max)) = self.content.span(&self.range) else { return Ok(None) };
         let prefix_len = self.content.prefix().len();
         let span = KeySpan::new(&min, max.as_deref());
         self.content.tx.store().first(span, direction, |pair| {
-            pair.map(|(key, _)| key.get(prefix_len..).unwrap_or_default().to_vec())
+            pair.map(|(key, value)| read(key.get(prefix_len..).unwrap_or_default(), value))
         })
     }
 
@@ -264,17 +273,24 @@ impl<'t, 'db> SetView<'t, 'db> {
     }
 
     fn remove_in(&self, target: &Target, element: &[u8]) -> Result<bool> {
-        let key = self.content.key(element);
-        let Some(old) = self.content.get(&key)? else { return Ok(false) };
-        self.content.remove(&key, &old)?;
+        let Some(stored) = self.content.get(&self.content.key(element))? else {
+            return Ok(false);
+        };
+        self.take_in(target, element, &stored).map(|()| true)
+    }
+
+    /// Removes an element that is there; `stored` is the value of its pair.
+    fn take_in(&self, target: &Target, element: &[u8], stored: &[u8]) -> Result<()> {
+        self.content.remove(&self.content.key(element), stored)?;
         self.content.unindex(element_of(target, &self.element), element, &[])?;
         if target.monitored {
             self.content.changed(target, ChangeKind::SetRemove { value: element.into() });
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Removes and returns the first element. As [`remove`](SetView::remove), and one seek.
+    /// Removes and returns the first element. One seek; one delete, and one for the index if there is
+    /// one.
     ///
     /// # Errors
     /// As [`remove`](SetView::remove) and [`first`](SetView::first).
@@ -282,7 +298,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.pop(Direction::Forward)
     }
 
-    /// Removes and returns the last element. As [`remove`](SetView::remove), and one seek.
+    /// Removes and returns the last element. Costs as [`pop_first`](SetView::pop_first).
     ///
     /// # Errors
     /// As [`remove`](SetView::remove) and [`last`](SetView::last).
@@ -292,30 +308,44 @@ impl<'t, 'db> SetView<'t, 'db> {
 
     fn pop(&self, direction: Direction) -> Result<Option<Value>> {
         self.content.mutate(|target| {
-            let Some(element) = self.end_encoded(direction)? else { return Ok(None) };
-            let value = self.content.decode(&self.element, &element, || &element)?;
-            self.remove_in(target, &element)?;
+            let pair = self.end_pair(direction, |element, stored| {
+                let value = self.content.decode(&self.element, element, || element)?;
+                Ok::<_, Error>((element.to_vec(), stored.to_vec(), value))
+            })?;
+            let Some((element, stored, value)) = pair.transpose()? else { return Ok(None) };
+            self.take_in(target, &element, &stored)?;
             Ok(Some(value))
         })
     }
 
-    /// Removes every element for which `keep` says false; returns how many were removed.
+    /// Removes every element for which `keep` says false; returns how many were removed. Reads all
+    /// elements, then removes each as [`remove`](SetView::remove) does.
     ///
     /// # Errors
-    /// As [`remove`](SetView::remove); what was removed before an error stays removed.
+    /// As [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<usize> {
-        let mut removed = 0;
-        for value in self.iter() {
-            let value = value?;
-            if !keep(&value) && self.remove(&value)? {
-                removed += 1;
+        let mut unwanted = Vec::new();
+        for element in self.iter_with(|element| {
+            Ok((element.to_vec(), self.content.decode(&self.element, element, || element)?))
+        }) {
+            let (element, value) = element?;
+            if !keep(&value) {
+                unwanted.push(element);
             }
         }
-        Ok(removed)
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            unwanted.iter().try_fold(0, |removed, element| {
+                Ok(removed + usize::from(self.remove_in(target, element)?))
+            })
+        })
     }
 
     /// Removes all elements of this view. One scan and one range removal, and a delete per index entry;
-    /// a part of a set that listeners watch is removed element by element.
+    /// a part of a set that listeners watch is removed element by element, each as
+    /// [`remove`](SetView::remove) does.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.

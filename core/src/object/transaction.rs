@@ -34,7 +34,11 @@ enum State {
 /// likewise. A transaction can be sent to another thread, but not be shared between threads.
 ///
 /// An operation that fails leaves everything as it was before it began (see [`Transaction::atomic`]
-/// for larger steps). Dropping a transaction rolls it back.
+/// for larger steps). Two things come before and after an operation and are not taken back with it:
+/// an object that is only read is moved to the transaction's schema first
+/// ([`Migrate::Yes`](super::Migrate)), and once a change is made, listeners are told of it. If a
+/// listener fails, or the store when it is asked for those to be told, the change stays.
+/// Dropping a transaction rolls it back.
 ///
 /// There are two ways to name a field: by its name, with [`Value`](crate::encoding::Value)s; or by its
 /// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, for which nothing is looked up

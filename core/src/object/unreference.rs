@@ -104,16 +104,15 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let prefix = entry_prefix(part, target, list.id());
         let end = layout::prefix_end(&prefix);
-        if null.is_none() && !list.is_watched()? {
+        let Some(null) = null else {
             let mut positions = Vec::new();
             self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
                 positions.push(position_of(key, prefix.len())?);
                 Ok(())
             })?;
             return list.remove_positions(&positions);
-        }
-        // One change at a time, looking again from the same position each time: removals move the
-        // elements behind, and listeners may do anything.
+        };
+        // One change at a time, looking again each time: listeners may do anything.
         let mut min = prefix.clone();
         loop {
             let span = KeySpan::new(&min, end.as_deref());
@@ -121,15 +120,10 @@ impl Transaction<'_> {
                 pair.map(|(key, _)| position_of(key, prefix.len())).transpose()
             })??;
             let Some(position) = found else { return Ok(()) };
-            match null {
-                Some(null) => list.nullify(position, null)?,
-                None => drop(list.remove_encoded(position)?),
-            }
+            list.nullify(position, null)?;
             min.truncate(prefix.len());
             uint::write(position, &mut min);
-            if null.is_some() {
-                min.push(0);
-            }
+            min.push(0);
         }
     }
 }

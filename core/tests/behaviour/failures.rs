@@ -2,41 +2,24 @@
 
 use std::sync::Arc;
 
-use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::fault::{FaultStore, Faults};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvError};
+use permazen::kv::{Direction, KeySpan, KvError, TxOptions};
 use permazen::object::{
-    CopyOptions, Database, Error, IdMap, Migrate, Result, Transaction, TransactionConfig, Watch,
+    Database, Error, Migrate, PathStep, Result, Transaction, TransactionConfig, Watch,
 };
-use permazen::schema::SchemaModel;
+use permazen::schema::{SchemaModel, SchemaRemoval};
+use permazen::{ObjId, ObjIdGenerator};
 
+use crate::changes::*;
+use crate::peculiar_store::PeculiarStore;
 use crate::support::*;
 
-/// The example schema with deletions that cascade.
-fn schema() -> String {
-    FOO.replace(
-        r#"<CompositeIndex name="is""#,
-        r#"<ReferenceField name="owner" storageId="40" inverseDelete="DELETE"/>
-<ListField name="refs" storageId="41"><ReferenceField storageId="42" inverseDelete="REMOVE"/></ListField><CompositeIndex name="is""#,
-    )
-}
-
-/// Another version of it: some indexes are gone, others new, one field has another encoding.
-fn newer_schema() -> String {
-    schema()
-        .replace(
-            r#"name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="12""#,
-            r#"name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="12" indexed="true""#,
-        )
-        .replace(r#"storageId="11" indexed="true""#, r#"storageId="11""#)
-        .replace(r#"int" storageId="21" indexed="true""#, r#"long""#)
-        .replace(r#"<SetField name="set" storageId="20">"#, r#"<SetField name="set">"#)
-}
-
 fn config(xml: &str) -> TransactionConfig {
-    TransactionConfig::new(SchemaModel::from_xml(xml.as_bytes()).unwrap()).unwrap()
+    TransactionConfig::new(SchemaModel::from_xml(xml.as_bytes()).unwrap())
+        .unwrap()
+        .schema_removal(SchemaRemoval::Never)
 }
 
 fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -51,266 +34,210 @@ fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     .unwrap()
 }
 
-fn fill(tx: &Transaction<'_>) {
-    for n in 1..=5 {
-        create(tx, foo_id(n));
-        set(tx, foo_id(n), "i", int(i32::from(n)));
-        set(tx, foo_id(n), "s", text("abc"));
-        let list = tx.list_view(foo_id(n), "list", Migrate::No).unwrap();
-        list.extend(&texts(&["p", "q", "p"])).unwrap();
-        tx.set_view(foo_id(n), "set", Migrate::No).unwrap().add(&int(7)).unwrap();
-        let map = tx.map_view(foo_id(n), "map", Migrate::No).unwrap();
-        map.put(&int(1), &text("x")).unwrap();
-        map.put(&int(2), &text("y")).unwrap();
-    }
-    set(tx, foo_id(2), "owner", Value::Ref(foo_id(1)));
-    set(tx, foo_id(3), "r", Value::Ref(foo_id(1)));
-    set(tx, foo_id(4), "owner", Value::Ref(foo_id(2)));
-    let refs = tx.list_view(foo_id(5), "refs", Migrate::No).unwrap();
-    refs.extend(&[1, 1, 2, 3, 4].map(|n| Value::Ref(foo_id(n)))).unwrap();
-}
-
-/// A new database with the objects, and what makes its store fail.
+/// A database with objects and an unused schema, and what makes its store fail.
 fn world() -> (Database, Faults) {
     let store = FaultStore::new(MemoryStore::new());
     let faults = store.faults();
     let db = Database::new(Arc::new(store));
+    let unused = br#"<Schema><ObjectType name="Unused"/></Schema>"#;
     let tx = db.begin(&config(&schema())).unwrap();
     fill(&tx);
+    tx.add_schema(&SchemaModel::from_xml(unused).unwrap()).unwrap();
     tx.commit().unwrap();
     (db, faults)
+}
+
+fn watch_everything(tx: &Transaction<'_>) {
+    for field in WATCHABLE {
+        tx.on_change(sid(field), Watch::itself(), Arc::new(|_, _, _| Ok(()))).unwrap();
+    }
+    tx.on_create(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
+    tx.on_schema_change(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
+    let holders = Watch::along([PathStep::Forward(sid(13))]);
+    tx.on_delete(holders, Arc::new(|_, _, _| Ok(()))).unwrap();
 }
 
 fn planned() -> KvError {
     KvError::InvalidArgument("planned failure".to_owned())
 }
 
-type Operation = fn(&Transaction<'_>) -> Result<()>;
-
-/// Makes every operation of the store that `operation` makes fail in turn.
-fn check(name: &str, with_schema: &str, operation: Operation) {
-    let (db, faults) = world();
-    let tx = db.begin(&config(with_schema)).unwrap();
-    tx.on_change(sid(11), Watch::itself(), Arc::new(|_, _, _| Ok(()))).unwrap();
-    tx.on_change(sid(22), Watch::itself(), Arc::new(|_, _, _| Ok(()))).unwrap();
-    let before = all_pairs(&tx);
-    let reference = {
-        let detached = db.begin(&config(with_schema).read_only()).unwrap();
-        operation(&detached).unwrap();
-        all_pairs(&detached)
+/// Makes each operation of the store that `operation` makes fail, in a new transaction each time. Nothing
+/// has changed then (or, if `may_succeed`, everything has), and when tried again in the same transaction the
+/// operation does what it should.
+fn check<'db>(
+    name: &str,
+    (db, faults): &(Database, Faults),
+    begin: &dyn Fn() -> Transaction<'db>,
+    operation: Operation,
+    may_succeed: bool,
+) {
+    let run = |tx: &Transaction<'_>| {
+        db.set_id_generator(ObjIdGenerator::from_seed(7));
+        operation(tx)
     };
-    assert_ne!(before, reference, "{name} changes something");
+    let succeed = |tx: &Transaction<'_>| {
+        run(tx).unwrap_or_else(|error| panic!("{name}: {error}"));
+        all_pairs(tx)
+    };
+    let (before, after) = {
+        let tx = begin();
+        (all_pairs(&tx), succeed(&tx))
+    };
+    assert_ne!(before, after, "{name} changes something");
     for n in 1.. {
         assert!(n < 2000, "{name} does not end");
+        let tx = begin();
         faults.fail_nth(n, planned);
-        let result = operation(&tx);
+        let result = run(&tx);
         let hit = faults.hits() > 0;
         faults.stop();
         if !hit {
-            result.unwrap();
-            assert!(n > 2, "{name} was made to fail");
+            assert!(n > 1, "{name} was made to fail");
             break;
         }
-        assert!(matches!(result, Err(Error::Kv(_) | Error::Schema(_))), "{name}, {n}: {result:?}");
-        let after = all_pairs(&tx);
-        assert_eq!(after, before, "{name}: failure at operation {n}");
+        let error = result.expect_err(&format!("{name}: failure at operation {n}"));
+        assert!(error.to_string().contains("planned failure"), "{name}, {n}: {error}");
+        let left = all_pairs(&tx);
+        assert!(
+            left == before || may_succeed && left == after,
+            "{name}: failure at operation {n} left something"
+        );
+        assert!(succeed(&tx) == after, "{name}: another outcome after failure at operation {n}");
     }
-    assert_eq!(all_pairs(&tx), reference, "{name} after all the failures");
-    tx.commit().unwrap();
 }
 
-fn put_bytes(bytes: &'static [u8]) -> impl FnOnce(&mut Vec<u8>) -> permazen::encoding::Result<()> {
-    move |out| {
-        out.extend_from_slice(bytes);
-        Ok(())
+/// Checks operations in transactions of this schema, without listeners and with.
+fn check_all(operations: &[(&str, Operation)], xml: &str, may_succeed: bool) {
+    let world = world();
+    let config = config(xml);
+    // The schema is recorded by the first one.
+    world.0.begin(&config).unwrap().commit().unwrap();
+    for watched in [false, true] {
+        let begin = || {
+            let tx = world.0.begin(&config).unwrap();
+            if watched {
+                watch_everything(&tx);
+            }
+            tx
+        };
+        for (name, operation) in operations {
+            check(name, &world, &begin, *operation, may_succeed);
+        }
     }
 }
 
 #[test]
 fn a_failed_operation_changes_nothing_whatever_failed() {
-    let schema = schema();
-    let check = |name, operation| check(name, &schema, operation);
-    check("create", |tx| tx.create_with_id(foo_id(9)).map(drop));
-    check("create with values", |tx| {
-        let foo = tx.schema().object_type("Foo").unwrap().clone();
-        let field = |name| foo.field(name).unwrap();
-        let mut object = permazen::object::ObjectBuilder::new(foo.clone());
-        object.write_simple(field("i"), put_bytes(&[0x84])).unwrap();
-        object.write_list_element(field("list"), 0, put_bytes(b"z\0")).unwrap();
-        object.write_set_element(field("set"), put_bytes(&[0x84])).unwrap();
-        tx.create_with(Some(foo_id(9)), &object.finish()).map(drop)
-    });
-    check("set", |tx| tx.set(foo_id(1), "i", &int(77), Migrate::No));
-    check("set a reference", |tx| tx.set(foo_id(1), "r", &Value::Ref(foo_id(3)), Migrate::No));
-    check("adjust", |tx| {
-        tx.atomic(|tx| {
-            tx.set_counter(foo_id(1), "c", 8, Migrate::No)?;
-            tx.adjust_counter(foo_id(1), "c", 5, Migrate::No)?;
-            tx.set_counter(foo_id(2), "c", 8, Migrate::No)
-        })
-    });
-    check("insert into a list", |tx| {
-        tx.list_view(foo_id(1), "list", Migrate::No)?.insert(1, &text("new"))
-    });
-    check("remove from a list", |tx| {
-        tx.list_view(foo_id(1), "list", Migrate::No)?.remove(0).map(drop)
-    });
-    check("clear a list", |tx| tx.list_view(foo_id(1), "list", Migrate::No)?.clear());
-    check("add to a set", |tx| tx.set_view(foo_id(1), "set", Migrate::No)?.add(&int(3)).map(drop));
-    check("put into a map", |tx| {
-        tx.map_view(foo_id(1), "map", Migrate::No)?.put(&int(1), &text("z")).map(drop)
-    });
-    check("delete", |tx| tx.delete(foo_id(1)).map(drop));
-    check("copy", |tx| {
-        let mut ids = IdMap::from([(foo_id(1), Some(foo_id(9)))]);
-        tx.copy_to(foo_id(1), tx, &mut CopyOptions::new().mapping_ids(&mut ids)).map(drop)
-    });
-    check("copy onto another", |tx| {
-        let mut ids = IdMap::from([(foo_id(2), Some(foo_id(3)))]);
-        tx.copy_to(foo_id(2), tx, &mut CopyOptions::new().mapping_ids(&mut ids)).map(drop)
-    });
-    check("add a schema", |tx| {
-        let other =
-            SchemaModel::from_xml(br#"<Schema><ObjectType name="Other"/></Schema>"#).unwrap();
-        tx.add_schema(&other).map(drop)
-    });
+    check_all(OF_OBJECTS, &schema(), false);
 }
 
 #[test]
-fn a_failed_change_of_a_collection_changes_nothing_whatever_failed() {
-    let schema = schema();
-    let check = |name, operation| check(name, &schema, operation);
-    check("insert several", |tx| {
-        tx.list_view(foo_id(1), "list", Migrate::No)?.insert_all(1, &texts(&["m", "n"])).map(drop)
-    });
-    check("remove a range", |tx| tx.list_view(foo_id(1), "list", Migrate::No)?.remove_range(0, 2));
-    check("replace an element", |tx| {
-        tx.list_view(foo_id(1), "list", Migrate::No)?.set(1, &text("z")).map(drop)
-    });
-    check("retain in a list nobody watches", |tx| {
-        tx.list_view(foo_id(5), "refs", Migrate::No)?
-            .retain(|value| *value != Value::Ref(foo_id(1)))
-            .map(drop)
-    });
-    check("clear a set", |tx| tx.set_view(foo_id(1), "set", Migrate::No)?.clear());
-    check("pop from a set", |tx| tx.set_view(foo_id(1), "set", Migrate::No)?.pop_first().map(drop));
-    check("remove from a map", |tx| {
-        tx.map_view(foo_id(1), "map", Migrate::No)?.remove(&int(1)).map(drop)
-    });
-    check("clear a map", |tx| tx.map_view(foo_id(1), "map", Migrate::No)?.clear());
+fn a_failed_change_of_a_field_changes_nothing_whatever_failed() {
+    check_all(OF_FIELDS, &schema(), false);
+}
+
+#[test]
+fn a_failed_change_of_a_list_changes_nothing_whatever_failed() {
+    check_all(OF_LISTS, &schema(), false);
+}
+
+#[test]
+fn a_failed_change_of_a_set_or_map_changes_nothing_whatever_failed() {
+    check_all(OF_SETS_AND_MAPS, &schema(), false);
 }
 
 #[test]
 fn a_failed_migration_changes_nothing_whatever_failed() {
-    let newer = newer_schema();
-    check("migrate", &newer, |tx| tx.migrate(foo_id(1)).map(drop));
-    check("set with migration", &newer, |tx| tx.set(foo_id(1), "i", &int(77), Migrate::Yes));
+    check_all(MIGRATING, &newer_schema(), false);
+}
+
+/// To move an object is an operation of its own if it is only read afterwards.
+#[test]
+fn an_object_that_cannot_be_read_may_have_moved() {
+    check_all(READING_MOVED, &newer_schema(), true);
+}
+
+#[test]
+fn a_failed_change_of_a_detached_transaction_changes_nothing_whatever_failed() {
+    let world = world();
+    let db = &world.0;
+    let begin = || db.detached(db.kv().begin(&TxOptions::default()).unwrap(), &config(&schema()));
+    for (name, operation) in DETACHED {
+        check(name, &world, &|| begin().unwrap(), *operation, false);
+    }
 }
 
 #[test]
 fn after_a_failure_that_kills_the_store_nothing_is_committed() {
     let (db, faults) = world();
-    let before = all_pairs(&db.begin(&config(&schema())).unwrap());
-    for n in 1..60 {
-        let tx = db.begin(&config(&schema())).unwrap();
-        faults.fail_nth(n, || KvError::Retry("planned".to_owned()));
-        let failed = tx.delete(foo_id(1));
+    let config = config(&schema());
+    let committed = || all_pairs(&db.begin(&config).unwrap());
+    let before = committed();
+    for (name, operation) in [OF_OBJECTS, OF_FIELDS, OF_LISTS, OF_SETS_AND_MAPS].concat() {
+        for n in 1.. {
+            let tx = db.begin(&config).unwrap();
+            faults.fail_nth(n, || KvError::Retry("planned".to_owned()));
+            let result = operation(&tx);
+            let hit = faults.hits() > 0;
+            faults.stop();
+            if !hit {
+                break;
+            }
+            let error = result.expect_err(&format!("{name}: failure at operation {n}"));
+            assert!(error.is_retryable(), "{name}, {n}: {error:?}");
+            assert!(tx.commit().is_err(), "{name}, {n}");
+            assert!(committed() == before, "{name}, {n}: something was committed");
+        }
+    }
+}
+
+/// Who is to be told is looked up after the change, which stays if that fails, as it does if a listener
+/// fails.
+#[test]
+fn a_change_stays_if_those_to_be_told_cannot_be_found() {
+    let (db, faults) = world();
+    let tx = db.begin(&config(&schema())).unwrap();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let telling = Arc::clone(&told);
+    tx.on_change(
+        sid(11),
+        Watch::along([PathStep::Forward(sid(13))]),
+        Arc::new(move |_, _, holders: &[ObjId]| {
+            telling.lock().unwrap().extend_from_slice(holders);
+            Ok(())
+        }),
+    )
+    .unwrap();
+    set(&tx, foo_id(1), "i", int(50));
+    assert_eq!(told.lock().unwrap()[..], [foo_id(3)]);
+    faults.stop();
+    set(&tx, foo_id(1), "i", int(51));
+    let operations = faults.operations();
+    let mut stayed = 0;
+    for (value, n) in (60..).zip(1..=operations) {
+        faults.fail_nth(n, planned);
+        assert!(tx.set(foo_id(1), "i", &int(value), Migrate::No).is_err());
         faults.stop();
-        let Err(error) = failed else { break };
-        assert!(error.is_retryable(), "{n}: {error:?}");
-        assert!(tx.commit().is_err(), "{n}");
-        assert_eq!(all_pairs(&db.begin(&config(&schema())).unwrap()), before);
+        let now = tx.get(foo_id(1), "i", Migrate::No).unwrap();
+        // Either all of the change is there or nothing.
+        let index = tx.simple_index(sid(11)).unwrap().get(std::slice::from_ref(&now)).unwrap();
+        assert_eq!(index.to_vec().unwrap(), [foo_id(1)]);
+        if now == int(value) {
+            stayed += 1;
+        }
     }
+    assert!(stayed > 0 && stayed < operations);
+    set(&tx, foo_id(1), "i", int(99));
+    tx.commit().unwrap();
 }
 
-/// A store that takes keys of at most 30 bytes.
-mod short_keys {
-    use super::*;
-    use permazen::kv::{
-        Blob, Capabilities, KvDatabase, KvRead, KvTransaction, KvWrite, Scan, SharedRead, TxOptions,
-    };
-
-    pub(super) const LIMIT: usize = 30;
-
-    pub(super) struct ShortKeys(pub(super) MemoryStore);
-
-    struct Short<'db>(Box<dyn KvTransaction + Send + 'db>);
-
-    impl KvDatabase for ShortKeys {
-        fn begin<'db>(
-            &'db self,
-            options: &TxOptions,
-        ) -> permazen::kv::Result<Box<dyn KvTransaction + Send + 'db>> {
-            Ok(Box::new(Short(self.0.begin(options)?)))
-        }
-
-        fn capabilities(&self) -> Capabilities {
-            self.0.capabilities()
-        }
-    }
-
-    impl KvRead for Short<'_> {
-        fn get(&self, key: &[u8]) -> permazen::kv::Result<Option<Blob<'_>>> {
-            assert!(key.len() <= LIMIT);
-            self.0.get(key)
-        }
-
-        fn scan<'a>(
-            &'a self,
-            span: KeySpan<'_>,
-            direction: Direction,
-        ) -> permazen::kv::Result<Scan<'a>> {
-            self.0.scan(span, direction)
-        }
-
-        fn max_key_len(&self) -> usize {
-            LIMIT
-        }
-    }
-
-    impl KvWrite for Short<'_> {
-        fn put(&mut self, key: &[u8], value: &[u8]) -> permazen::kv::Result<()> {
-            assert!(key.len() <= LIMIT);
-            self.0.put(key, value)
-        }
-
-        fn remove(&mut self, key: &[u8]) -> permazen::kv::Result<()> {
-            assert!(key.len() <= LIMIT);
-            self.0.remove(key)
-        }
-
-        fn remove_span(&mut self, span: KeySpan<'_>) -> permazen::kv::Result<()> {
-            self.0.remove_span(span)
-        }
-    }
-
-    impl KvTransaction for Short<'_> {
-        fn is_read_only(&self) -> bool {
-            self.0.is_read_only()
-        }
-
-        fn set_read_only(&mut self) -> permazen::kv::Result<()> {
-            self.0.set_read_only()
-        }
-
-        fn snapshot(&self) -> permazen::kv::Result<SharedRead> {
-            self.0.snapshot()
-        }
-
-        fn commit(self: Box<Self>) -> permazen::kv::Result<()> {
-            self.0.commit()
-        }
-
-        fn rollback(self: Box<Self>) {
-            self.0.rollback();
-        }
-    }
-}
+/// How long keys may be in the tests of keys that are too long.
+const KEY_LIMIT: usize = 30;
 
 #[track_caller]
 fn assert_too_long<R: std::fmt::Debug>(result: Result<R>, parts: &[&str]) {
     match result {
-        Err(error @ Error::KeyTooLong { limit: short_keys::LIMIT, .. }) => {
+        Err(error @ Error::KeyTooLong { limit: KEY_LIMIT, .. }) => {
             let message = error.to_string();
             for part in parts {
                 assert!(message.contains(part), "{part} in {message}");
@@ -322,7 +249,7 @@ fn assert_too_long<R: std::fmt::Debug>(result: Result<R>, parts: &[&str]) {
 
 #[test]
 fn keys_that_are_too_long_are_refused_before_anything_is_written() {
-    let db = Database::new(Arc::new(short_keys::ShortKeys(MemoryStore::new())));
+    let db = Database::new(Arc::new(PeculiarStore::with_short_keys(KEY_LIMIT)));
     let xml = r#"<Schema><ObjectType name="A" storageId="10">
 <SimpleField name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="11" indexed="true"/>
 <SimpleField name="plain" encoding="urn:fdc:permazen.io:2020:String" storageId="12"/>

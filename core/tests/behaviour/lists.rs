@@ -291,3 +291,41 @@ fn elements_that_are_arrays_are_found_by_their_content() {
     assert!(list.remove_value(&array(r#"[ "1" ]"#)).unwrap());
     assert_eq!(list.len().unwrap(), 1);
 }
+
+/// What replaces or removes an element also returns it, so a damaged one stays until it is not asked for.
+#[test]
+fn a_damaged_element_is_named_and_can_be_replaced_encoded() {
+    let world = World::new();
+    let tx = world.foo();
+    filled(&tx, &["a", "b", "c"]);
+    tx.commit().unwrap();
+    world.raw("0a111111111111111602", Some("63"));
+    let before = world.pairs();
+    let tx = world.foo();
+    let list = list_of(&tx, 1);
+    for result in [list.set(2, &text("x")), list.remove(2), list.pop().map(Option::unwrap)] {
+        let message = result.unwrap_err().to_string();
+        for part in ["0a111111111111111602", "list", "0a11111111111111"] {
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+    tx.commit().unwrap();
+    assert_eq!(world.pairs(), before);
+    let tx = world.foo();
+    let list = list_of(&tx, 1);
+    assert_eq!(list.set_encoded(2, b"x\0").unwrap(), b"c");
+    assert_eq!(content(&list), "a,b,x");
+}
+
+#[test]
+fn retaining_in_a_watched_list_tells_positions_as_if_one_by_one() {
+    let world = World::new();
+    let tx = world.foo();
+    let list = filled(&tx, &["x", "a", "x", "x", "b", "c"]);
+    let events = Events::on(&tx, 22);
+    assert_eq!(list.retain(|value| *value != text("x") && *value != text("b")).unwrap(), 4);
+    assert_eq!(events.take(), ["remove 0:x", "remove 1:x", "remove 1:x", "remove 1:b"]);
+    assert_eq!(content(&list), "a,c");
+    assert_eq!(list.retain(|_| false).unwrap(), 2);
+    assert_eq!(events.take(), ["clear"]);
+}

@@ -2,6 +2,7 @@
 //! beyond it: random operations against naive models, and what operations cost.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod changes;
 mod copying;
 mod coverage;
 mod creation;
@@ -11,6 +12,7 @@ mod fields;
 mod life_cycle;
 mod migration;
 mod notifications;
+mod peculiar_store;
 mod support;
 
 mod collection_models;

@@ -166,3 +166,30 @@ fn retain_and_reverse() {
     assert_eq!(content(&map), "1=a,3=a");
     assert_eq!(map.len().unwrap(), 2);
 }
+
+/// What replaces or removes a value also returns it, so a damaged one stays until it is not asked for.
+#[test]
+fn a_damaged_value_is_named_and_can_be_replaced_encoded() {
+    let world = World::new();
+    let tx = world.foo();
+    filled(&tx, &[(1, "a"), (2, "b")]);
+    tx.commit().unwrap();
+    world.raw("0a111111111111111880", Some("61"));
+    let before = world.pairs();
+    let tx = world.foo();
+    let map = map_of(&tx, 1);
+    for result in [map.put(&int(1), &text("x")), map.remove(&int(1))] {
+        let message = result.unwrap_err().to_string();
+        for part in ["0a111111111111111880", "map", "0a11111111111111"] {
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+    assert!(map.pop_first().is_err());
+    assert!(map.retain(|_, _| false).is_err());
+    tx.commit().unwrap();
+    assert_eq!(world.pairs(), before);
+    let tx = world.foo();
+    let map = map_of(&tx, 1);
+    assert_eq!(map.put_encoded(&[0x80], b"x\0").unwrap(), Some(b"a".to_vec()));
+    assert_eq!(content(&map), "1=x,2=b");
+}

@@ -6,15 +6,12 @@ use std::sync::Arc;
 use permazen::ObjId;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
-use permazen::kv::{
-    Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Scan, SharedRead,
-    TxOptions,
-};
 use permazen::object::{
     CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
 };
 use permazen::schema::SchemaModel;
 
+use crate::peculiar_store::PeculiarStore;
 use crate::support::*;
 
 fn foo_config() -> TransactionConfig {
@@ -163,81 +160,9 @@ fn listeners_find_the_users_object() {
     assert!(tx.user_object().is_none());
 }
 
-/// A store that keeps counters with the least significant byte first.
-struct Reversed(MemoryStore);
-
-struct ReversedTx<'db>(Box<dyn KvTransaction + Send + 'db>);
-
-impl KvDatabase for Reversed {
-    fn begin<'db>(
-        &'db self,
-        options: &TxOptions,
-    ) -> permazen::kv::Result<Box<dyn KvTransaction + Send + 'db>> {
-        Ok(Box::new(ReversedTx(self.0.begin(options)?)))
-    }
-}
-
-impl KvRead for ReversedTx<'_> {
-    fn get(&self, key: &[u8]) -> permazen::kv::Result<Option<Blob<'_>>> {
-        self.0.get(key)
-    }
-
-    fn scan<'a>(
-        &'a self,
-        span: KeySpan<'_>,
-        direction: Direction,
-    ) -> permazen::kv::Result<Scan<'a>> {
-        self.0.scan(span, direction)
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        count.to_le_bytes()
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> permazen::kv::Result<i64> {
-        Ok(self.0.decode_counter(value)?.swap_bytes())
-    }
-}
-
-impl KvWrite for ReversedTx<'_> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> permazen::kv::Result<()> {
-        self.0.put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> permazen::kv::Result<()> {
-        self.0.remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> permazen::kv::Result<()> {
-        self.0.remove_span(span)
-    }
-}
-
-impl KvTransaction for ReversedTx<'_> {
-    fn is_read_only(&self) -> bool {
-        self.0.is_read_only()
-    }
-
-    fn set_read_only(&mut self) -> permazen::kv::Result<()> {
-        self.0.set_read_only()
-    }
-
-    fn snapshot(&self) -> permazen::kv::Result<SharedRead> {
-        self.0.snapshot()
-    }
-
-    fn commit(self: Box<Self>) -> permazen::kv::Result<()> {
-        self.0.commit()
-    }
-
-    fn rollback(self: Box<Self>) {
-        self.0.rollback();
-    }
-}
-
 #[test]
 fn counters_are_kept_as_the_store_keeps_them() {
-    let db = Database::new(Arc::new(Reversed(MemoryStore::new())));
+    let db = Database::new(Arc::new(PeculiarStore::with_reversed_counters()));
     let tx = db.begin(&foo_config()).unwrap();
     create(&tx, foo_id(1));
     let count = |tx: &Transaction<'_>, n| tx.counter(foo_id(n), "c", Migrate::No).unwrap();
