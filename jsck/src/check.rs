@@ -11,13 +11,14 @@ use permazen::layout::{
 use permazen::schema::SchemaBundle;
 
 use crate::calls::{EntryCalls, FingerprintCalls};
+use crate::changes::Changes;
 use crate::describe::Describer;
 use crate::finding::{Class, Finding};
 use crate::fingerprint::{Differences, EntryHash, Pool};
 use crate::indexes::{self, IndexMerge};
 use crate::known::Known;
 use crate::objects::{ObjectScan, Seen};
-use crate::output::{Change, Checked, Halt, Output};
+use crate::output::{Checked, Halt, Output};
 use crate::parts::{self, Content, Part};
 use crate::ranges::Range;
 use crate::selection::Selection;
@@ -84,8 +85,8 @@ pub(crate) fn run(
     options: &Options,
     sink: &mut dyn FnMut(&Finding),
     progress: &mut dyn FnMut(&Progress),
-    changes: Option<Vec<Change>>,
-) -> Result<(Report, Vec<Change>)> {
+    changes: Option<Changes>,
+) -> Result<(Report, Changes)> {
     if options.format_version.is_some_and(|version| version != 1) {
         return Err(Error::Option("the only format version there is is 1".to_owned()));
     }
@@ -118,7 +119,7 @@ pub(crate) fn output<'a>(
     options: &'a Options,
     sink: &'a mut dyn FnMut(&Finding),
     progress: &'a mut dyn FnMut(&Progress),
-    changes: Option<Vec<Change>>,
+    changes: Option<Changes>,
 ) -> Output<'a> {
     Output {
         stop: options.stop.as_deref(),

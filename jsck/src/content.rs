@@ -222,7 +222,7 @@ impl Content<'_, '_> {
         let new_key = [place.prefix(), index].concat();
         // The old key was given to an earlier element; then it stays.
         if found < count && place.tail == list_index(found) {
-            self.out.move_to(place.key, new_key, value.to_vec());
+            self.out.move_to(place.key, new_key, value)?;
             return Ok(());
         }
         let class = if self.is_stray(place, element, so_far, found, value)? {
@@ -231,7 +231,7 @@ impl Content<'_, '_> {
             Class::ListGap
         };
         let finding = place.finding(class, format!("list index {found} where {count} is next"));
-        self.out.report_move(finding, new_key, value.to_vec())
+        self.out.report_move(finding, new_key, value)
     }
 
     /// Whether it is the index of an element that is wrong, rather than that elements before it are
@@ -321,7 +321,7 @@ impl Content<'_, '_> {
             place.finding_in(field, Class::NonCanonicalValue, "not the encoder's form of the key");
         let free = !self.out.taken.contains(&key) && self.kv.get(&key)?.is_none();
         if free {
-            self.out.report_move(finding, key, value.to_vec())?;
+            self.out.report_move(finding, key, value)?;
         } else {
             self.out.report(finding)?;
         }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
 use permazen::{ObjId, kv};
+
+use crate::RepairScope;
 
 /// One thing that is wrong with a database. It concerns exactly one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,6 +213,16 @@ impl fmt::Display for Class {
 }
 
 impl Finding {
+    /// Whether a repair of this scope may mend it.
+    pub fn is_in(&self, scope: RepairScope) -> bool {
+        match scope {
+            RepairScope::All => true,
+            RepairScope::Derived => {
+                self.class.is_derived() || self.key.starts_with(OBJECT_SCHEMA_INDEX_SPAN.min)
+            }
+        }
+    }
+
     pub(crate) fn new(class: Class, key: &[u8], detail: impl Into<String>) -> Self {
         Finding {
             class,

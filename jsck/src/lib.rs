@@ -23,6 +23,7 @@
 #![deny(missing_docs)]
 
 mod calls;
+mod changes;
 mod check;
 mod content;
 mod describe;
@@ -43,6 +44,7 @@ mod ranges;
 mod repair;
 mod selection;
 mod sort;
+mod spill;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -59,7 +61,7 @@ use permazen::{ObjId, StorageId};
 pub use check::{check, check_database, check_with};
 pub use finding::{Class, Finding, Fix};
 pub use online::{OnlineCheck, Slice};
-pub use repair::{RepairReport, repair};
+pub use repair::{Intent, RepairReport, repair};
 
 /// How to check.
 #[derive(Debug, Clone)]
@@ -87,7 +89,8 @@ pub struct Options {
     pub sample: Option<f64>,
     /// What repair may change.
     pub repair: RepairScope,
-    /// About how many bytes to keep in memory before sorting on disk.
+    /// About how many bytes of index entries, and of changes to be made, to keep in memory; what is
+    /// more goes to temporary files, in the directory the environment variable `TMPDIR` names.
     pub sort_memory: usize,
     /// How many threads may read the store, where it lets them.
     pub threads: NonZeroUsize,
@@ -181,7 +184,7 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] permazen::kv::KvError),
-    /// A temporary or undo file failed.
+    /// A temporary file failed, or what is told of the changes before they are made.
     #[error("{0}")]
     File(#[from] std::io::Error),
     /// Something was decoded differently the second time.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use permazen::kv::{KeySpan, KvRead};
-use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
+use permazen::kv::KvRead;
 
+use crate::changes::Changes;
 use crate::describe::{Describer, meta_data};
 use crate::finding::{Finding, Fix};
 use crate::{Error, Progress, RepairScope};
@@ -30,13 +30,6 @@ impl<E: Into<Error>> From<E> for Halt {
 /// Result of a part of the check.
 pub(crate) type Checked<T = ()> = Result<T, Halt>;
 
-/// A change repair makes, in the order in which it has to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Option<Vec<u8>>,
-}
-
 /// Hands findings on, counts them, and collects what repair has to do.
 pub(crate) struct Output<'a> {
     pub(crate) sink: &'a mut dyn FnMut(&Finding),
@@ -52,7 +45,7 @@ pub(crate) struct Output<'a> {
     pub(crate) describer: Option<Describer>,
     pub(crate) kv: &'a dyn KvRead,
     /// Filled when repairing.
-    pub(crate) changes: Option<Vec<Change>>,
+    pub(crate) changes: Option<Changes>,
     /// Keys that were given to other pairs of the object that is looked at.
     pub(crate) taken: BTreeSet<Vec<u8>>,
     /// Whether a pair was moved to where another may be stored that has yet to move.
@@ -98,12 +91,12 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.findings += 1;
-        let KeySpan { min, .. } = OBJECT_SCHEMA_INDEX_SPAN;
-        let derived = finding.class.is_derived() || finding.key.starts_with(min);
+        let wanted = finding.is_in(self.scope) && !self.taken.contains(&finding.key);
         match finding.fix {
-            Fix::Remove => self.note(finding.key, None, derived),
-            Fix::Put(value) => self.note(finding.key, Some(value), derived),
             Fix::None => self.unrepairable += 1,
+            Fix::Remove if wanted => self.push(&finding.key, None)?,
+            Fix::Put(value) if wanted => self.push(&finding.key, Some(&value))?,
+            Fix::Remove | Fix::Put(_) => {}
         }
         self.limit()
     }
@@ -123,21 +116,24 @@ impl<'a> Output<'a> {
         &mut self,
         finding: Finding,
         key: Vec<u8>,
-        value: Vec<u8>,
+        value: &[u8],
     ) -> Checked {
         // Noted first, since nothing is after the limit.
-        self.move_to(&finding.key, key, value);
+        self.move_to(&finding.key, key, value)?;
         self.report(finding)
     }
 
     /// Moves a pair whose old key was given to another.
-    pub(crate) fn move_to(&mut self, old: &[u8], key: Vec<u8>, value: Vec<u8>) {
+    pub(crate) fn move_to(&mut self, old: &[u8], key: Vec<u8>, value: &[u8]) -> Checked {
         if self.changes.is_none() {
-            return;
+            return Ok(());
         }
-        self.push(key.clone(), Some(value), false);
+        if self.scope == RepairScope::All {
+            self.push(&key, Some(value))?;
+        }
         self.moving |= &key[..] > old;
         self.taken.insert(key);
+        Ok(())
     }
 
     /// Says that the object is at its end, and all moves are complete.
@@ -166,18 +162,11 @@ impl<'a> Output<'a> {
         Ok(describer.describe(&finding.key, object_type))
     }
 
-    /// Notes the fix of a finding, unless another pair was given the key.
-    fn note(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
-        if !self.taken.contains(&key) {
-            self.push(key, value, derived);
-        }
-    }
-
-    fn push(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, derived: bool) {
-        if let Some(changes) = &mut self.changes
-            && (derived || self.scope == RepairScope::All)
-        {
-            changes.push(Change { key, value });
+    /// Notes what has to become of a pair.
+    fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Checked {
+        match &mut self.changes {
+            Some(changes) => Ok(changes.push(key, value)?),
+            None => Ok(()),
         }
     }
 

@@ -7,7 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
+
+use crate::spill::{self, Next};
 
 /// Collects byte strings in any order and gives them back sorted, duplicates included.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl Sorter {
         self.bytes.extend_from_slice(item);
         self.ends.push(self.bytes.len());
         if self.bytes.len() + self.ends.len() * size_of::<Entry>() > self.limit {
-            self.spill()?;
+            self.spill().map_err(spill::explained)?;
         }
         Ok(())
     }
@@ -38,9 +40,7 @@ impl Sorter {
         let entries = self.sorted_entries();
         let mut run = BufWriter::with_capacity(1 << 18, tempfile::tempfile()?);
         for entry in entries {
-            let item = entry.of(&self.bytes);
-            run.write_all(&u32::try_from(item.len()).map_err(io::Error::other)?.to_le_bytes())?;
-            run.write_all(item)?;
+            spill::write_item(&mut run, Some(entry.of(&self.bytes)))?;
         }
         let mut file = run.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
@@ -74,7 +74,7 @@ impl Sorter {
             return Ok(Sorted::Memory { bytes: self.bytes, entries, next: 0 });
         }
         if !self.ends.is_empty() {
-            self.spill()?;
+            self.spill().map_err(spill::explained)?;
         }
         let mut runs = Vec::with_capacity(self.runs.len());
         let mut heads = BinaryHeap::with_capacity(self.runs.len());
@@ -145,15 +145,9 @@ impl Sorted {
     }
 }
 
-fn read_item(run: &mut impl Read, item: &mut Vec<u8>) -> io::Result<bool> {
-    let mut len = [0; 4];
-    match run.read_exact(&mut len) {
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-        other => other?,
-    }
-    item.resize(u32::from_le_bytes(len) as usize, 0);
-    run.read_exact(item)?;
-    Ok(true)
+/// Reads the next byte string of a run; tells whether there is one.
+fn read_item(run: &mut BufReader<File>, item: &mut Vec<u8>) -> io::Result<bool> {
+    Ok(spill::read_item(run, item).map_err(spill::explained)? == Next::Item)
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@
 
 mod naive;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 use naive::{Pairs, is_healthy};
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, KvTransaction, TxOptions, Writes, xml};
-use permazen_jsck::{Options, RepairScope, check, repair};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvTransaction, TxOptions, xml};
+use permazen_jsck::{Intent, Options, RepairScope, check, repair};
 
 #[test]
 fn the_reference_database() {
@@ -107,6 +108,31 @@ fn change(kv: &mut (dyn KvTransaction + Send), keys: &[&Vec<u8>], random: &mut R
     .expect("change");
 }
 
+/// What repair tells before it makes changes: for each key what was there and what will be.
+#[derive(Default)]
+struct Undo(BTreeMap<Vec<u8>, [Option<Vec<u8>>; 2]>);
+
+impl Undo {
+    fn note(&mut self, intent: &Intent<'_>) -> std::io::Result<()> {
+        if let Intent::Change { key, old, new } = *intent {
+            let [old, new] = [old, new].map(|value| value.map(<[u8]>::to_vec));
+            self.0.entry(key.to_vec()).or_insert([old, None])[1] = new;
+        }
+        Ok(())
+    }
+
+    /// Brings back what was there; what is there now must be what was told.
+    fn apply(&self, kv: &mut (dyn KvTransaction + Send), now: &Pairs) {
+        for (key, [old, new]) in &self.0 {
+            assert_eq!(now.get(key), new.as_ref(), "what repair says it leaves");
+            match old {
+                Some(old) => kv.put(key, old).expect("undo"),
+                None => kv.remove(key).expect("undo"),
+            }
+        }
+    }
+}
+
 /// Tells whether something was repaired.
 fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     let before = pairs_of(kv);
@@ -119,11 +145,8 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
 
     derived_only(kv, &before, round);
 
-    let mut undo: Vec<Writes> = Vec::new();
-    let keep = &mut |writes: &Writes| {
-        undo.push(writes.clone());
-        Ok(())
-    };
+    let mut undo = Undo::default();
+    let keep = &mut |intent: &Intent<'_>| undo.note(intent);
     let repaired = repair(kv, &options, &mut |_| {}, &mut |_| {}, keep).expect("repair ends");
     assert_eq!(repaired.found, report, "round {round}");
     let after = pairs_of(kv);
@@ -134,9 +157,7 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     assert!(is_healthy(&after), "round {round}: repaired, but not healthy: {findings:#?}");
     let again = check(&*kv, &options, &mut |_| {}).expect("damage is no error");
     assert!(again.is_clean(), "round {round}: something was left: {findings:#?}");
-    for writes in undo.iter().rev() {
-        kv.apply(writes).expect("undo");
-    }
+    undo.apply(kv, &after);
     assert_eq!(pairs_of(kv), before, "round {round}: undone, but not as before");
     repaired.changes > 0
 }
@@ -145,18 +166,13 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
 fn derived_only(kv: &mut (dyn KvTransaction + Send), before: &Pairs, round: u64) {
     let mut options = Options::default();
     options.repair = RepairScope::Derived;
-    let mut undo: Vec<Writes> = Vec::new();
-    let keep = &mut |writes: &Writes| {
-        undo.push(writes.clone());
-        Ok(())
-    };
+    let mut undo = Undo::default();
+    let keep = &mut |intent: &Intent<'_>| undo.note(intent);
     repair(kv, &options, &mut |_| {}, &mut |_| {}, keep).expect("repair ends");
     let after = pairs_of(kv);
     let objects = naive::object_pairs(before);
     assert_eq!(naive::object_pairs(&after), objects, "round {round}: objects were changed");
-    for writes in undo.iter().rev() {
-        kv.apply(writes).expect("undo");
-    }
+    undo.apply(kv, &after);
     assert_eq!(pairs_of(kv), *before, "round {round}: undone, but not as before");
 }
 

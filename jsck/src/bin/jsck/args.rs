@@ -46,6 +46,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["repair", "yes", "dry_run", "backup", "undo_file", "json"])]
     pub(crate) apply_undo: Option<PathBuf>,
+    /// With --apply-undo: do it although the file was written for another database, pairs have
+    /// changed since the repair, or the file is cut off
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "apply_undo")]
+    pub(crate) force: Vec<Force>,
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -117,6 +121,17 @@ pub(crate) enum Scope {
     Derived,
 }
 
+/// What keeps an undo file from being applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Force {
+    /// It was written for another database
+    Database,
+    /// Pairs are not as the repair left them
+    Changed,
+    /// It is cut off
+    Incomplete,
+}
+
 /// What to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Generate {
@@ -149,6 +164,14 @@ impl Args {
         self.database.as_deref().ok_or_else(|| "no database given".into())
     }
 
+    /// What a repair may change.
+    pub(crate) fn scope(&self) -> RepairScope {
+        match self.repair {
+            Some(Scope::Derived) => RepairScope::Derived,
+            Some(Scope::All) | None => RepairScope::All,
+        }
+    }
+
     /// The checker's options.
     pub(crate) fn options(&self, stop: Arc<AtomicBool>) -> Result<Options, Failure> {
         let mut options = Options::default();
@@ -175,10 +198,7 @@ impl Args {
             };
             options.ids = (id(from)?, id(to)?);
         }
-        options.repair = match self.repair {
-            Some(Scope::Derived) => RepairScope::Derived,
-            _ => RepairScope::All,
-        };
+        options.repair = self.scope();
         for text in &self.schemas {
             let (index, file) = split(text, "--schema")?;
             let index: u32 = index.parse().map_err(|e| format!("--schema {text}: {e}"))?;

@@ -1,15 +1,15 @@
 //! Opening what the user names.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
 
-use crate::Failure;
 use crate::args::Kind;
+use crate::{Failure, files};
 
 /// An open database.
 pub(crate) struct Database {
@@ -121,36 +121,20 @@ impl Database {
         kv.commit()?;
         if self.kind == Kind::Xml {
             let kv = self.begin(false)?;
-            dump(&*kv, &self.path)?;
+            let wrap = |e: std::io::Error| format!("{}: {e}", self.path.display());
+            files::replace(&self.path, |file| {
+                dump(&*kv, &self.path, &mut *file)?;
+                Ok(file.sync_all().map_err(wrap)?)
+            })?;
+            files::sync_directory(&self.path).map_err(wrap)?;
         }
         Ok(())
     }
 }
 
-/// Writes all pairs to an XML file, which appears under its name only when it is complete, with the
-/// permissions of the file it replaces.
-pub(crate) fn dump(kv: &dyn KvRead, path: &Path) -> Result<(), Failure> {
-    let wrap = |e: std::io::Error| format!("{}: {e}", path.display());
-    let file = tempfile::NamedTempFile::new_in(directory_of(path)).map_err(wrap)?;
-    let mut out = BufWriter::new(file);
-    xml::dump(kv, KeySpan::FULL, xml::Style::Indented, &mut out)
+/// Writes all pairs as XML.
+pub(crate) fn dump(kv: &dyn KvRead, path: &Path, out: impl Write) -> Result<(), Failure> {
+    xml::dump(kv, KeySpan::FULL, xml::Style::Indented, out)
         .map_err(|e| format!("{}: {e}", path.display()))?;
-    out.flush().map_err(wrap)?;
-    let file = out.into_inner().map_err(|e| wrap(e.into_error()))?;
-    if let Ok(replaced) = std::fs::metadata(path) {
-        file.as_file().set_permissions(replaced.permissions()).map_err(wrap)?;
-    }
-    file.as_file().sync_all().map_err(wrap)?;
-    file.persist(path).map_err(|e| wrap(e.error))?;
-    Ok(sync_directory(path).map_err(wrap)?)
-}
-
-/// Makes sure that the name of a file is on disk too.
-pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
-}
-
-/// Where a file lies.
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    Ok(())
 }

@@ -3,18 +3,21 @@
 use std::io::Write;
 
 use permazen::kv::Hex;
-use permazen_jsck::{Finding, Fix, Report};
+use permazen_jsck::{Finding, Fix, RepairScope, Report};
 use serde::Serialize;
 
 use crate::End;
 use crate::args::Args;
-use crate::mend::Change;
+use crate::plan::Change;
 
 /// The JSON schema of a line.
 pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
 
 /// Prints JSON lines.
-pub(crate) struct Json;
+pub(crate) struct Json {
+    scope: RepairScope,
+    store_problems: u64,
+}
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -32,15 +35,19 @@ enum Line<'l> {
         /// `remove`, `put` or `none`.
         fix: &'static str,
         new_value: Option<String>,
+        in_scope: bool,
     },
     /// With `--dry-run`, after the findings: what repair would change.
     Change { key: String, old_value: Option<String>, new_value: Option<String> },
+    /// The database changed while somebody was asked: what was said before is void.
+    Again,
     /// The store below the database is damaged.
     Store { problem: &'l str },
     Summary {
         findings: u64,
         warnings: u64,
         unrepairable: u64,
+        store_problems: u64,
         complete: bool,
         objects: u64,
         entries: u64,
@@ -55,23 +62,25 @@ struct Repair {
     changes: u64,
     passes: u32,
     findings_left: u64,
+    left_alone: u64,
     dry_run: bool,
     undo_file: Option<String>,
 }
 
 impl Json {
-    pub(crate) fn new(_: &Args) -> Json {
-        Json
+    pub(crate) fn new(args: &Args) -> Json {
+        Json { scope: args.scope(), store_problems: 0 }
     }
 
-    pub(crate) fn store_damage(&self, problem: &str) {
+    pub(crate) fn store_damage(&mut self, problem: &str) {
+        self.store_problems += 1;
         print(&Line::Store { problem });
     }
 
     pub(crate) fn finding(&self, finding: &Finding) {
         let (fix, new_value) = match &finding.fix {
             Fix::Remove => ("remove", None),
-            Fix::Put(value) => ("put", Some(Hex(value).to_string())),
+            Fix::Put(value) => ("put", Some(hex(value))),
             Fix::None => ("none", None),
         };
         print(&Line::Finding {
@@ -79,23 +88,27 @@ impl Json {
             warning: finding.class.is_warning(),
             beyond_reference: finding.class.is_beyond_reference(),
             detail: &finding.detail,
-            key: Hex(&finding.key).to_string(),
+            key: hex(&finding.key),
             decoded_key: finding.decoded_key.as_deref(),
-            value: finding.value.as_deref().map(|value| Hex(value).to_string()),
+            value: hex_or_null(finding.value.as_deref()),
             object: finding.object.map(|id| id.to_string()),
             item: finding.item.as_deref(),
             fix,
             new_value,
+            in_scope: finding.is_in(self.scope),
         });
     }
 
     pub(crate) fn change(&self, change: &Change) {
-        let hex = |value: &Option<Vec<u8>>| value.as_deref().map(|value| Hex(value).to_string());
         print(&Line::Change {
-            key: Hex(&change.key).to_string(),
-            old_value: hex(&change.old),
-            new_value: hex(&change.new),
+            key: hex(&change.key),
+            old_value: hex_or_null(change.old.as_deref()),
+            new_value: hex_or_null(change.new.as_deref()),
         });
+    }
+
+    pub(crate) fn again(&self) {
+        print(&Line::Again);
     }
 
     pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
@@ -103,20 +116,30 @@ impl Json {
             findings: report.findings,
             warnings: report.warnings,
             unrepairable: report.unrepairable,
+            store_problems: self.store_problems,
             complete: report.complete,
             objects: report.objects,
             entries: report.entries,
             seconds: end.seconds,
-            position: end.position.map(|position| Hex(position).to_string()),
+            position: hex_or_null(end.position),
             repair: end.mended.map(|mended| Repair {
                 changes: mended.changes,
                 passes: mended.passes,
                 findings_left: mended.left,
+                left_alone: mended.left_alone,
                 dry_run: mended.dry_run,
                 undo_file: mended.undo.as_ref().map(|path| path.display().to_string()),
             }),
         });
     }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    Hex(bytes).to_string()
+}
+
+pub(crate) fn hex_or_null(bytes: Option<&[u8]>) -> Option<String> {
+    bytes.map(hex)
 }
 
 fn print(line: &Line<'_>) {

@@ -3,10 +3,12 @@
 
 mod args;
 mod database;
+mod files;
 mod interrupt;
 mod json;
 mod mend;
 mod online;
+mod plan;
 mod progress;
 mod text;
 mod undo;
@@ -71,22 +73,23 @@ fn run(args: &Args) -> Result<u8, Failure> {
         if !args.no_store_check && mend::check_store(&database, &mut Presenter::new(args))? {
             return not_looked_at(path);
         }
-        let pairs = undo::apply(&database, file)?;
-        text::line(args, &format!("{pairs} changes undone in {}", path.display()));
+        undo::apply(&database, file, &args.force)?;
         return Ok(CLEAN);
     }
+    let files = mend::Files::of(args)?;
     let database = database::open(path, args.kind, args.repair.is_some() && !args.dry_run)?;
     let mut output = Presenter::new(args);
     output.start(&database);
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
     if damaged && !database.can_be_read_damaged() {
+        output.not_looked_at();
         return not_looked_at(path);
     }
     interrupt.is_awaited();
     let report = if args.online {
         online::run(args, &options, &database, &mut output)?
     } else if args.repair.is_some() {
-        mend::run(args, &options, database, &mut output)?
+        mend::run(args, &options, &database, &files, &mut output)?
     } else {
         mend::check(&options, &database, &mut output)?
     };
@@ -172,10 +175,25 @@ impl Presenter {
     }
 
     /// A change repair would make.
-    fn change(&mut self, change: &mend::Change) {
+    fn change(&mut self, change: &plan::Change) {
         match self {
             Presenter::Text(text) => text.change(change),
             Presenter::Json(json) => json.change(change),
+        }
+    }
+
+    /// What was said before is void: the database is looked at again.
+    fn again(&mut self) {
+        match self {
+            Presenter::Text(text) => text.again(),
+            Presenter::Json(json) => json.again(),
+        }
+    }
+
+    /// The end, if only the store below was looked at.
+    fn not_looked_at(&mut self) {
+        if let Presenter::Json(json) = self {
+            json.summary(&Report::default(), &End::default());
         }
     }
 

@@ -1,21 +1,22 @@
 //! Checking and repairing an open database.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::io::{BufRead, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use permazen::kv::key::next_key;
-use permazen::kv::{KvRead, Writes};
-use permazen_jsck::{Finding, Options, Progress, Report};
+use permazen::kv::{KvTransaction, TxOptions};
+use permazen_jsck::{Finding, Intent, Options, Progress, RepairReport, Report};
 
 use crate::args::Args;
 use crate::database::{Database, dump};
+use crate::files::NewFile;
+use crate::plan::{Change, Plan};
 use crate::progress::Bar;
-use crate::undo::UndoFile;
+use crate::undo::{UndoFile, default_path};
 use crate::{End, Failure, Presenter};
 
 /// How often to look whether an answer is still wanted.
@@ -28,15 +29,29 @@ pub(crate) struct Mended {
     pub(crate) passes: u32,
     /// What is still wrong.
     pub(crate) left: u64,
+    /// How many findings are not of indexes, if only those are to be mended.
+    pub(crate) left_alone: u64,
     pub(crate) undo: Option<PathBuf>,
     pub(crate) dry_run: bool,
 }
 
-/// What becomes of a pair in a repair.
-pub(crate) struct Change {
-    pub(crate) key: Vec<u8>,
-    pub(crate) old: Option<Vec<u8>>,
-    pub(crate) new: Option<Vec<u8>>,
+impl Mended {
+    /// Of a repair that was made.
+    fn made(repair: &RepairReport, undo: Option<PathBuf>) -> Mended {
+        Mended {
+            changes: repair.changes,
+            passes: repair.passes,
+            left: repair.left.findings,
+            left_alone: 0,
+            undo,
+            dry_run: false,
+        }
+    }
+
+    /// Of one that was not.
+    fn nothing(repair: &RepairReport) -> Mended {
+        Mended { changes: 0, left: repair.found.findings, ..Mended::made(repair, None) }
+    }
 }
 
 /// Looks at the structure of the store below, where it can be looked at; tells whether it is
@@ -95,113 +110,257 @@ impl<'w> Watch<'w> {
     }
 }
 
+/// The files a repair writes.
+pub(crate) struct Files {
+    undo: PathBuf,
+    backup: Option<PathBuf>,
+}
+
+impl Files {
+    /// Where they are to be. Makes sure that they can be written if they will be, so that nobody
+    /// waits for a check in vain.
+    pub(crate) fn of(args: &Args) -> Result<Files, Failure> {
+        let default = || Ok::<_, Failure>(default_path(args.database()?));
+        let undo = args.undo_file.clone().map_or_else(default, Ok)?;
+        let files = Files { undo, backup: args.backup.clone() };
+        if args.repair.is_some() && !args.dry_run {
+            drop(NewFile::create(&files.undo)?);
+            if let Some(backup) = &files.backup {
+                drop(NewFile::create(backup)?);
+            }
+        }
+        Ok(files)
+    }
+}
+
 /// Checks and mends.
 pub(crate) fn run(
     args: &Args,
     options: &Options,
-    database: Database,
+    database: &Database,
+    files: &Files,
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let asks = !args.yes && !args.dry_run && std::io::stdin().is_terminal();
-    if !args.yes && !args.dry_run && !asks {
+    let asks = !args.yes && !args.dry_run;
+    if asks && !std::io::stdin().is_terminal() {
         return Err(
             "repair changes the database: confirm with --yes, or look with --dry-run".into()
         );
     }
-    let mut kv = database.begin(!args.dry_run)?;
-    let mut undo = UndoFile::new(args.undo_file.clone().unwrap_or_else(|| undo_path(&database)));
-    let backup = args.backup.as_deref();
-    if let Some(backup) = backup.filter(|_| !args.dry_run) {
-        if backup.exists() {
-            return Err(format!("{}: the file exists already", backup.display()).into());
-        }
-        dump(&*kv, backup)?;
-    }
-    let mut replaced = BTreeMap::new();
-    let watch = Watch::new(&database, output);
-    let repaired = permazen_jsck::repair(
-        &mut *kv,
-        options,
-        &mut |finding| watch.finding(finding),
-        &mut |progress| watch.progress(progress),
-        &mut |writes| match args.dry_run {
-            true => {
-                note_replaced(writes, &mut replaced);
-                Ok(())
-            }
-            false => undo.add(writes),
-        },
-    );
-    watch.bar.finish();
-    let repaired = match repaired {
-        Ok(repaired) => repaired,
-        Err(e) => {
-            undo.discard()?;
-            return Err(format!("{}: {e}; nothing was changed", database.path().display()).into());
-        }
-    };
-    for (key, old) in replaced {
-        let new = kv.get(&key)?.map(|value| value.into_owned());
-        if old != new {
-            output.change(&Change { key, old, new });
-        }
-    }
-    let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-    let agreed = repaired.changes > 0
-        && !args.dry_run
-        && !stopped()
-        && (!asks || confirm(repaired.changes, &stopped)?)
-        && !stopped();
-    if agreed {
-        database.commit(kv)?;
+    let repair = Repair { options, database, files, left_alone: Cell::new(0) };
+    let (found, mut mended) = if args.dry_run {
+        repair.dry_run(output)?
+    } else if asks {
+        repair.after_asking(output)?
     } else {
-        kv.rollback();
-        undo.discard()?;
-    }
-    let mended = Mended {
-        changes: if agreed || args.dry_run { repaired.changes } else { 0 },
-        passes: repaired.passes,
-        left: if agreed { repaired.left.findings } else { repaired.found.findings },
-        undo: undo.written().map(PathBuf::from),
-        dry_run: args.dry_run,
+        repair.at_once(output)?
     };
+    mended.left_alone = repair.left_alone.get();
     let seconds = start.elapsed().as_secs_f64();
-    output.summary(&repaired.found, &End { seconds, mended: Some(&mended), ..End::default() });
-    Ok(repaired.found)
+    output.summary(&found, &End { seconds, mended: Some(&mended), ..End::default() });
+    Ok(found)
 }
 
-/// Notes what a pass of a repair replaces, unless an earlier one has replaced it before.
-fn note_replaced(inverse: &Writes, replaced: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
-    for (key, value) in &inverse.puts {
-        replaced.entry(key.to_vec()).or_insert_with(|| Some(value.to_vec()));
+/// A repair of a database.
+struct Repair<'r> {
+    options: &'r Options,
+    database: &'r Database,
+    files: &'r Files,
+    /// How many findings are not to be mended.
+    left_alone: Cell<u64>,
+}
+
+/// What a look at a database shows.
+struct Look {
+    repair: RepairReport,
+    plan: Plan,
+    /// The state that was looked at, where the store can name it.
+    version: Option<u64>,
+}
+
+impl Repair<'_> {
+    fn stopped(&self) -> bool {
+        self.options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
-    for span in inverse.removes.iter() {
-        // Single keys; where one follows right behind another, they have become one span.
-        let mut key = span.min.to_vec();
+
+    /// Shows what a repair would change.
+    fn dry_run(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
+        let Look { repair, plan, .. } = self.look(output)?;
+        plan.changes().for_each(|change| output.change(&change));
+        let mended = Mended { dry_run: true, ..Mended::made(&repair, None) };
+        Ok((repair.found, Mended { left: repair.found.findings, ..mended }))
+    }
+
+    /// Mends in one transaction.
+    fn at_once(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
+        let mut kv = self.database.begin(true)?;
+        let mut undo = UndoFile::create(&self.files.undo, self.database)?;
+        let mut backup = None;
+        let repaired = self.watched(output, |finding, progress| {
+            permazen_jsck::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
+                undo.add(intent)?;
+                if matches!(intent, Intent::Pass) && backup.is_none() {
+                    backup = Some(self.back_up().map_err(io::Error::other)?);
+                }
+                Ok(())
+            })
+        })?;
+        if repaired.changes == 0 || self.stopped() {
+            kv.rollback();
+            return Ok((repaired.found, Mended::nothing(&repaired)));
+        }
+        let undo = self.commit(kv, undo, backup.flatten())?;
+        Ok((repaired.found, Mended::made(&repaired, Some(undo))))
+    }
+
+    /// Looks at the database while others may write, asks, and makes just those changes that were
+    /// agreed to.
+    fn after_asking(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
         loop {
-            replaced.entry(key.clone()).or_insert(None);
-            key = next_key(&key);
-            if span.max.is_none_or(|max| &*key >= max) {
-                break;
+            let Look { repair, plan, version } = self.look(output)?;
+            let agreed = repair.changes > 0
+                && !self.stopped()
+                && confirm(repair.changes, &|| self.stopped())?
+                && !self.stopped();
+            if !agreed {
+                return Ok((repair.found, Mended::nothing(&repair)));
             }
+            let mut kv = self.database.begin(true)?;
+            if version.is_none() || kv.version() != version {
+                // Nobody else writes now: what a look shows holds until the commit. Pairs that have
+                // nothing to do with the findings of before may make others necessary, so the pairs
+                // concerned are not all that counts.
+                let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
+                let again = self.look_with(&mut ignore, &mut quiet);
+                if again.map_err(|e| self.failure(&e))?.plan != plan {
+                    kv.rollback();
+                    output.again();
+                    self.left_alone.set(0);
+                    continue;
+                }
+            }
+            let mut undo = UndoFile::create(&self.files.undo, self.database)?;
+            for Change { key, old, new } in plan.changes() {
+                undo.change(&key, old.as_deref(), new.as_deref())?;
+            }
+            let backup = self.back_up()?;
+            if self.stopped() {
+                kv.rollback();
+                return Ok((repair.found, Mended::nothing(&repair)));
+            }
+            for Change { key, new, .. } in plan.changes() {
+                match new {
+                    Some(new) => kv.put(&key, &new)?,
+                    None => kv.remove(&key)?,
+                }
+            }
+            let undo = self.commit(kv, undo, backup)?;
+            return Ok((repair.found, Mended::made(&repair, Some(undo))));
+        }
+    }
+
+    /// Makes the changes last, when all that could be needed to take them back is on disk.
+    fn commit(
+        &self,
+        kv: Box<dyn KvTransaction + Send + '_>,
+        undo: UndoFile,
+        backup: Option<NewFile>,
+    ) -> Result<PathBuf, Failure> {
+        if let Some(backup) = backup {
+            let path = backup.path().to_path_buf();
+            backup.keep().map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        let undo = undo.keep()?;
+        if let Err(e) = self.database.commit(kv) {
+            // Whether it has happened is not known, so the file stays.
+            return Err(format!("{e}; what was to be replaced is in {}", undo.display()).into());
+        }
+        Ok(undo)
+    }
+
+    /// Repairs a view of the database that is then thrown away.
+    fn look(&self, output: &mut Presenter) -> Result<Look, Failure> {
+        self.watched(output, |finding, progress| self.look_with(finding, progress))
+    }
+
+    fn look_with(
+        &self,
+        finding: &mut dyn FnMut(&Finding),
+        progress: &mut dyn FnMut(&Progress),
+    ) -> permazen_jsck::Result<Look> {
+        let mut kv = self.database.store().begin(&TxOptions::reading())?;
+        let version = kv.version();
+        let mut plan = Plan::default();
+        let repair =
+            permazen_jsck::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
+                plan.note(intent);
+                Ok(())
+            })?;
+        kv.rollback();
+        Ok(Look { repair, plan, version })
+    }
+
+    /// Shows findings and progress of some work.
+    fn watched<R>(
+        &self,
+        output: &mut Presenter,
+        work: impl FnOnce(
+            &mut dyn FnMut(&Finding),
+            &mut dyn FnMut(&Progress),
+        ) -> permazen_jsck::Result<R>,
+    ) -> Result<R, Failure> {
+        let watch = Watch::new(self.database, output);
+        let result = work(
+            &mut |finding| {
+                if !finding.is_in(self.options.repair) && !finding.class.is_warning() {
+                    self.left_alone.set(self.left_alone.get() + 1);
+                }
+                watch.finding(finding);
+            },
+            &mut |progress| watch.progress(progress),
+        );
+        watch.bar.finish();
+        result.map_err(|e| self.failure(&e))
+    }
+
+    fn failure(&self, error: &permazen_jsck::Error) -> Failure {
+        format!("{}: {error}; nothing was changed", self.database.path().display()).into()
+    }
+
+    /// Writes all pairs to the backup, if there is to be one. Nothing is committed meanwhile: the
+    /// caller has the right to write. None if it was stopped.
+    fn back_up(&self) -> Result<Option<NewFile>, Failure> {
+        let Some(path) = &self.files.backup else { return Ok(None) };
+        let mut file = NewFile::create(path)?;
+        let kv = self.database.begin(false)?;
+        let out = Stoppable { out: file.file(), stopped: &|| self.stopped() };
+        let written = dump(&*kv, path, out);
+        kv.rollback();
+        match written {
+            _ if self.stopped() => Ok(None),
+            written => written.map(|()| Some(file)),
         }
     }
 }
 
-fn undo_path(database: &Database) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    // Beside the database, also if the path of a directory was given with a slash at its end.
-    let path: PathBuf = database.path().components().collect();
-    let named = |number: u32| {
-        let mut name = path.as_os_str().to_os_string();
-        name.push(format!(".undo-{seconds}"));
-        if number > 0 {
-            name.push(format!("-{number}"));
+/// A file that takes nothing more when the program is to stop.
+struct Stoppable<'s> {
+    out: &'s mut File,
+    stopped: &'s dyn Fn() -> bool,
+}
+
+impl Write for Stoppable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.stopped)() {
+            return Err(io::Error::other("interrupted"));
         }
-        PathBuf::from(name)
-    };
-    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Asks; an interrupt is a no.

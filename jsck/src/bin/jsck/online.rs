@@ -9,9 +9,9 @@ use permazen::kv::key::parse_hex;
 use permazen_jsck::{OnlineCheck, Options, Report};
 
 use crate::args::Args;
-use crate::database::{Database, directory_of};
+use crate::database::Database;
 use crate::progress::Bar;
-use crate::{End, Failure, Presenter};
+use crate::{End, Failure, Presenter, files};
 
 /// Entries in a slice: a transaction stays open for some milliseconds.
 const SLICE: u64 = 5_000;
@@ -96,9 +96,5 @@ fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
 
 /// Replaces the file in one step: whenever the program ends, it has one whole position.
 fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
-    let wrap = |e: std::io::Error| format!("{}: {e}", file.display());
-    let mut new = tempfile::NamedTempFile::new_in(directory_of(file)).map_err(wrap)?;
-    writeln!(new, "{}", permazen::kv::Hex(position)).map_err(wrap)?;
-    new.persist(file).map_err(|e| wrap(e.error))?;
-    Ok(())
+    files::replace(file, |new| Ok(writeln!(new, "{}", permazen::kv::Hex(position))?))
 }

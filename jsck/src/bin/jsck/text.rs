@@ -4,20 +4,27 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 use permazen::kv::Hex;
-use permazen_jsck::{Class, Finding, Fix, Report};
+use permazen_jsck::{Class, Finding, Fix, RepairScope, Report};
 
 use crate::End;
 use crate::args::Args;
 use crate::database::Database;
-use crate::mend::{Change, Mended};
+use crate::json::hex;
+use crate::mend::Mended;
+use crate::plan::Change;
 
 /// Bytes of a key or value that are shown unless everything is asked for.
 const SHOWN: usize = 48;
+
+/// Why a finding is not mended with `--repair=derived`.
+const NOT_DERIVED: &str =
+    "left alone: it is not of an index, and --repair=derived touches nothing else";
 
 /// Prints findings as they come and a summary at the end.
 pub(crate) struct Text {
     style: Style,
     verbose: bool,
+    scope: RepairScope,
     counts: BTreeMap<Class, u64>,
     /// The heading that the finding printed last is under.
     heading: String,
@@ -28,6 +35,7 @@ impl Text {
         Text {
             style: Style::detect(),
             verbose: args.verbose,
+            scope: args.scope(),
             counts: BTreeMap::new(),
             heading: String::new(),
         }
@@ -78,6 +86,7 @@ impl Text {
         say(&format!(
             "    repair  {}",
             match &finding.fix {
+                _ if !finding.is_in(self.scope) => NOT_DERIVED.to_owned(),
                 Fix::Remove => "removes the pair".to_owned(),
                 Fix::Put(value) if value.is_empty() =>
                     "puts the pair, with an empty value".to_owned(),
@@ -93,6 +102,13 @@ impl Text {
         if self.verbose {
             say(&format!("Looking at: {phase}"));
         }
+    }
+
+    /// What was said before is void.
+    pub(crate) fn again(&mut self) {
+        say("The database has changed while this was asked: looking again");
+        self.counts.clear();
+        self.heading.clear();
     }
 
     /// `-` and `+` before a key: the pair goes, comes, or gets another value.
@@ -141,6 +157,12 @@ impl Text {
     }
 
     fn mended(&self, report: &Report, mended: &Mended) {
+        if mended.left_alone > 0 {
+            say(&format!(
+                "Left alone: {} findings that are not of indexes; a --repair of everything mends them",
+                mended.left_alone
+            ));
+        }
         if report.unrepairable > 0 {
             say(&format!(
                 "Nothing was changed: {} findings cannot be repaired automatically",
@@ -156,6 +178,9 @@ impl Text {
                 "Repaired: {} changes in {} {passes}, {} findings left",
                 mended.changes, mended.passes, mended.left
             ));
+            if mended.left > 0 {
+                say("To see what is left, check again");
+            }
             if let Some(undo) = &mended.undo {
                 say(&format!("What was replaced is in {} (--apply-undo)", undo.display()));
             }
@@ -192,15 +217,23 @@ fn heading(finding: &Finding) -> String {
     }
 }
 
-/// A line unless JSON is asked for.
-pub(crate) fn line(args: &Args, text: &str) {
-    if !args.json {
-        say(text);
-    }
+/// Says that a pair is not as a repair left it.
+pub(crate) fn differing(change: &Change) {
+    let value = |value: &Option<Vec<u8>>| match value.as_deref() {
+        None => "absent".to_owned(),
+        Some([]) => "(empty)".to_owned(),
+        Some(value) => hex(value),
+    };
+    say(&format!(
+        "{} has changed since the repair: it is {}, not {}",
+        hex(&change.key),
+        value(&change.old),
+        value(&change.new)
+    ));
 }
 
 /// Prints a line; a reader that went away is no reason to fail.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 

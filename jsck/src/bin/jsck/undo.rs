@@ -1,75 +1,284 @@
-//! The undo file: what a repair replaced.
+//! The undo file: what a repair replaced, and by what.
 //!
-//! It holds one set of writes for each pass of the repair, one after the other, in the serialized
-//! form of the key/value layer; undoing applies them from the last to the first.
+//! It is text, one JSON object a line: first one that says which database it is of, then one for
+//! each change, with the values before and after, last one with the number of changes and a
+//! checksum of all lines before it. A file without the last line is not whole: a repair changes
+//! nothing before the file is whole and on disk.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use permazen::kv::Writes;
+use flate2::Crc;
+use permazen::kv::key::parse_hex;
+use permazen_jsck::Intent;
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
-use crate::database::{Database, sync_directory};
+use crate::args::Force;
+use crate::database::Database;
+use crate::files::NewFile;
+use crate::json::{hex, hex_or_null};
+use crate::plan::{Change, Plan};
+use crate::text;
 
-/// An undo file being written. It is created with the first pass that changes something.
+/// The form of undo files that this program writes and reads.
+const FORM: u32 = 1;
+
+/// A line.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line {
+    Undo(Origin),
+    Change { key: String, old_value: Option<String>, new_value: Option<String> },
+    End { changes: u64, crc32: u32 },
+}
+
+/// What an undo file was written for, when and by which version of the program.
+#[derive(Serialize, Deserialize)]
+struct Origin {
+    form: u32,
+    database: String,
+    kind: String,
+    program: String,
+    /// Seconds since 1970.
+    time: u64,
+}
+
+impl Origin {
+    /// A database as it is named in undo files.
+    fn of(database: &Database) -> Origin {
+        let path = database.path().canonicalize();
+        let path = path.unwrap_or_else(|_| database.path().to_path_buf());
+        Origin {
+            form: FORM,
+            database: path.display().to_string(),
+            kind: database.kind().to_owned(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            time: now(),
+        }
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+/// Where the undo file of a database is written unless something else is asked for.
+pub(crate) fn default_path(database: &Path) -> PathBuf {
+    let seconds = now();
+    // Beside the database, also if the path of a directory was given with a slash at its end.
+    let path: PathBuf = database.components().collect();
+    let named = |number: u32| {
+        let mut name = path.as_os_str().to_os_string();
+        name.push(format!(".undo-{seconds}"));
+        if number > 0 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+}
+
+/// An undo file being written. It goes by itself unless it is kept.
 pub(crate) struct UndoFile {
-    path: PathBuf,
-    file: Option<File>,
+    out: BufWriter<NewFile>,
+    crc: Crc,
+    changes: u64,
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
 }
 
 impl UndoFile {
-    pub(crate) fn new(path: PathBuf) -> UndoFile {
-        UndoFile { path, file: None }
+    pub(crate) fn create(path: &Path, database: &Database) -> Result<UndoFile, Failure> {
+        let out = BufWriter::with_capacity(1 << 16, NewFile::create(path)?);
+        let mut undo = UndoFile { out, crc: Crc::new(), changes: 0 };
+        undo.line(&Line::Undo(Origin::of(database)))?;
+        Ok(undo)
     }
 
-    /// Where it is, if something was written.
-    pub(crate) fn written(&self) -> Option<&Path> {
-        self.file.as_ref().map(|_| self.path.as_path())
-    }
-
-    /// Adds the inverse of a pass, durably.
-    pub(crate) fn add(&mut self, writes: &Writes) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let file = OpenOptions::new().write(true).create_new(true).open(&self.path);
-                none.insert(file.map_err(|e| named(&self.path, e))?)
-            }
+    /// Adds what repair is about to do; after a pass it is on disk.
+    pub(crate) fn add(&mut self, intent: &Intent<'_>) -> io::Result<()> {
+        let added = match *intent {
+            Intent::Change { key, old, new } => self.change(key, old, new),
+            Intent::Pass => self.out.flush().and_then(|()| self.out.get_mut().file().sync_all()),
         };
-        let bytes = writes.to_bytes().map_err(io::Error::other)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        sync_directory(&self.path)
+        added.map_err(|e| self.named(&e))
     }
 
-    /// Removes the file again: nothing was changed after all.
-    pub(crate) fn discard(&mut self) -> io::Result<()> {
-        if self.file.take().is_some() { std::fs::remove_file(&self.path) } else { Ok(()) }
+    /// Adds a change.
+    pub(crate) fn change(
+        &mut self,
+        key: &[u8],
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> io::Result<()> {
+        self.changes += 1;
+        self.line(&Line::Change {
+            key: hex(key),
+            old_value: hex_or_null(old),
+            new_value: hex_or_null(new),
+        })
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.crc.update(&text);
+        self.out.write_all(&text)
+    }
+
+    /// Ends the file, which is on disk under its name then; gives the name.
+    pub(crate) fn keep(mut self) -> Result<PathBuf, Failure> {
+        let path = self.out.get_ref().path().to_path_buf();
+        let wrap = |e: io::Error| format!("{}: {e}", path.display());
+        let end = Line::End { changes: self.changes, crc32: self.crc.sum() };
+        self.line(&end).map_err(wrap)?;
+        let file = self.out.into_inner().map_err(|e| wrap(e.into_error()))?;
+        file.keep().map_err(wrap)?;
+        Ok(path)
+    }
+
+    fn named(&self, error: &io::Error) -> io::Error {
+        let path = self.out.get_ref().path().display();
+        io::Error::new(error.kind(), format!("{path}: {error}"))
     }
 }
 
-fn named(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+/// What an undo file holds.
+struct Content {
+    origin: Origin,
+    plan: Plan,
+    changes: u64,
+    /// Whether it goes up to its end.
+    whole: bool,
 }
 
-/// Applies an undo file; gives the number of pairs put or removed.
-pub(crate) fn apply(database: &Database, file: &Path) -> Result<usize, Failure> {
-    let bytes = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut rest = &bytes[..];
-    let mut passes = Vec::new();
-    while !rest.is_empty() {
-        let writes = Writes::decode(&mut rest)
-            .map_err(|e| format!("{} is no undo file: {e}", file.display()))?;
-        passes.push(writes);
+/// Reads an undo file.
+fn read(path: &Path) -> Result<Content, Failure> {
+    let wrap = |e: io::Error| format!("{}: {e}", path.display());
+    let mut file = BufReader::new(File::open(path).map_err(wrap)?);
+    let mut crc = Crc::new();
+    let mut text = Vec::new();
+    let mut origin = None;
+    let (mut plan, mut changes, mut whole) = (Plan::default(), 0, false);
+    for number in 1.. {
+        text.clear();
+        if file.read_until(b'\n', &mut text).map_err(wrap)? == 0 {
+            break;
+        }
+        let damaged = |why: &str| format!("{}: line {number} is damaged: {why}", path.display());
+        if whole {
+            return Err(damaged("it comes after the end").into());
+        }
+        let line = match serde_json::from_slice(&text) {
+            Ok(line) if text.ends_with(b"\n") => line,
+            _ if number == 1 => break,
+            // Cut off.
+            _ if !text.ends_with(b"\n") => break,
+            Ok(_) | Err(_) => return Err(damaged("it is not what jsck writes").into()),
+        };
+        match line {
+            Line::Undo(first) if number == 1 => origin = Some(first),
+            Line::Change { key, old_value, new_value } if number > 1 => {
+                let bytes = |text: &str| parse_hex(text).map_err(|e| damaged(&e.to_string()));
+                let optional = |text: Option<String>| text.map(|text| bytes(&text)).transpose();
+                let (old, new) = (optional(old_value)?, optional(new_value)?);
+                plan.add(Change { key: bytes(&key)?, old, new });
+                changes += 1;
+            }
+            Line::End { changes: expected, crc32 } if number > 1 => {
+                if (expected, crc32) != (changes, crc.sum()) {
+                    return Err(damaged("the checksum does not fit the lines before it").into());
+                }
+                whole = true;
+            }
+            _ => return Err(damaged("it stands in the wrong place").into()),
+        }
+        crc.update(&text);
     }
-    if passes.is_empty() {
-        return Err(format!("{} is no undo file: it is empty", file.display()).into());
+    match origin {
+        Some(origin) if origin.form != FORM => {
+            let Origin { form, program, .. } = origin;
+            let path = path.display();
+            Err(format!("{path}: undo file of form {form}, written by jsck {program}; this program knows form {FORM}").into())
+        }
+        Some(origin) => Ok(Content { origin, plan, changes, whole }),
+        None => Err(format!("{} is no undo file", path.display()).into()),
+    }
+}
+
+/// Gives the pairs that a repair changed their old values back, if they are as the repair left
+/// them; what is different is done all the same only with force.
+pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result<(), Failure> {
+    let Content { origin, plan, changes, whole } = read(path)?;
+    let file = path.display();
+    let here = Origin::of(database);
+    if (&origin.database, &origin.kind) != (&here.database, &here.kind)
+        && !force.contains(&Force::Database)
+    {
+        let Origin { database, kind, program, .. } = origin;
+        return Err(format!(
+            "{file} was written for {database} ({kind}, by jsck {program}), not for {} ({}); \
+             --force=database applies it all the same",
+            here.database, here.kind
+        )
+        .into());
+    }
+    if !whole && !force.contains(&Force::Incomplete) {
+        return Err(format!(
+            "{file} is cut off: a repair that was ended while it wrote the file has changed \
+             nothing; --force=incomplete applies the {changes} changes that are left of it"
+        )
+        .into());
     }
     let mut kv = database.begin(true)?;
-    for writes in passes.iter().rev() {
-        kv.apply(writes)?;
+    let (mut undone, mut as_before, mut differing) = (0_u64, 0_u64, 0_u64);
+    for Change { key, old, new } in plan.changes() {
+        let now = kv.get(&key)?.map(|value| value.into_owned());
+        if now == old {
+            as_before += 1;
+            continue;
+        }
+        if now != new {
+            differing += 1;
+            if !force.contains(&Force::Changed) {
+                text::differing(&Change { key, old: now, new });
+                continue;
+            }
+        }
+        match old {
+            Some(old) => kv.put(&key, &old)?,
+            None => kv.remove(&key)?,
+        }
+        undone += 1;
+    }
+    if differing > 0 && !force.contains(&Force::Changed) {
+        kv.rollback();
+        return Err(format!(
+            "nothing was undone: {differing} pairs are not as the repair left them; \
+             --force=changed gives them the values of before the repair all the same"
+        )
+        .into());
     }
     database.commit(kv)?;
-    Ok(passes.iter().map(Writes::len).sum())
+    if !whole {
+        text::say(&format!("{file} is cut off: what follows is about the part that is left of it"));
+    }
+    let rest = match as_before {
+        0 => String::new(),
+        n => format!(", {n} were as before the repair already"),
+    };
+    let path = database.path().display();
+    text::say(&format!("{undone} changes undone in {path}{rest}"));
+    Ok(())
 }
