@@ -112,12 +112,7 @@ impl<'a> Output<'a> {
     }
 
     /// Reports that a pair has to move to another key, and moves it.
-    pub(crate) fn report_move(
-        &mut self,
-        finding: Finding,
-        key: Vec<u8>,
-        value: &[u8],
-    ) -> Checked {
+    pub(crate) fn report_move(&mut self, finding: Finding, key: Vec<u8>, value: &[u8]) -> Checked {
         // Noted first, since nothing is after the limit.
         self.move_to(&finding.key, key, value)?;
         self.report(finding)

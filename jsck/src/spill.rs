@@ -8,8 +8,7 @@ const ABSENT: u32 = u32::MAX;
 /// Says of an error that it is of a temporary file, where that is, and what decides it.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     let directory = tempfile::env::temp_dir();
-    let text =
-        format!("a temporary file in {} (TMPDIR says where): {error}", directory.display());
+    let text = format!("a temporary file in {} (TMPDIR says where): {error}", directory.display());
     io::Error::new(error.kind(), text)
 }
 

@@ -244,8 +244,10 @@ fn an_interrupt_ends_a_check_with_what_was_found_so_far() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(position.exists(), "no slice has ended");
-    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(interrupted.expect("kill").success());
+    // The shell's own `kill` needs no program of that name.
+    let kill = format!("kill -INT {}", child.id());
+    let interrupted = Command::new("sh").args(["-c", &kill]).status();
+    assert!(interrupted.expect("a shell").success());
     assert_eq!(child.wait().expect("wait").code(), Some(1));
     let mut text = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().expect("output"), &mut text)

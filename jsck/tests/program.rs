@@ -53,6 +53,14 @@ fn a_damaged_store_is_not_read_any_further() {
     std::fs::write(&file, &bytes).expect("write");
     let undo = Path::new(&path).join("undo");
     let undo = ["--apply-undo", undo.to_str().expect("a path in UTF-8")];
+    let json = [&["--json"][..], &["--json", "--online"], &["--json", "--repair", "--yes"]];
+    for options in json {
+        let lines = lines(&mut jsck(&[&[&*path], options].concat()), 1);
+        let (summary, problems) = lines.split_last().expect("lines");
+        assert!(problems.iter().all(|line| line["type"] == "store") && !problems.is_empty());
+        assert_eq!((&summary["type"], &summary["complete"]), (&"summary".into(), &false.into()));
+        assert_eq!(summary["store_problems"], problems.len());
+    }
     for options in [&[][..], &["--json"], &["--repair", "--yes"], &["--online"], &undo] {
         let mut command = jsck(&[&[&*path], options].concat());
         let output = command.assert().code(1).get_output().clone();
@@ -200,10 +208,45 @@ fn repair_mends_and_can_be_undone() {
 fn repair_of_derived_data_leaves_objects_alone() {
     let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
     let text = stdout(&mut jsck(&["--repair=derived", "--yes", &path]), 1);
-    assert!(text.contains("Repaired:"), "{text}");
+    // A line at the finding says why it is left, and one at the end how many are.
+    assert!(text.contains("Repaired:") && text.contains("Left alone: 1 findings"), "{text}");
+    let spoiled = text.find("trailing-garbage").expect("a finding");
+    let stale = text.find("dangling-index-entry").expect("another");
+    let reason = text.find("left alone: it is not of an index").expect("the reason");
+    assert!(spoiled < reason && reason < stale, "{text}");
+    assert_eq!(text.matches("left alone").count(), 1, "{text}");
     let left = lines(&mut jsck(&["--json", &path]), 1);
     assert_eq!(left[0]["class"], "trailing-garbage");
     assert_eq!(left.len(), 2);
+}
+
+#[test]
+fn findings_out_of_scope_are_marked() {
+    let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+    for (repair, left_alone, left) in [("--repair=derived", 1, 1), ("--repair", 0, 0)] {
+        let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
+        let lines = lines(&mut jsck(&["--json", repair, "--yes", &path]), 1);
+        let (summary, findings) = lines.split_last().expect("lines");
+        let out = findings.iter().filter(|line| line["in_scope"] == false).count();
+        assert_eq!((out, &summary["repair"]["left_alone"]), (left_alone, &left_alone.into()));
+        assert_eq!(summary["repair"]["findings_left"], left, "{summary}");
+    }
+    let lines = lines(&mut jsck(&["--json", &path]), 1);
+    assert!(lines.iter().all(|line| line["in_scope"] != false), "{lines:#?}");
+}
+
+/// What is left is counted without the limit.
+#[test]
+fn a_limited_repair_tells_what_is_left() {
+    let (_dir, path) = damaged(&[("01", Some("aa")), ("02", Some("aa")), ("03", Some("aa"))]);
+    for left in [2, 1, 0] {
+        let args = ["--json", "--repair", "--yes", "--limit", "1", &path];
+        let lines = lines(&mut jsck(&args), 1);
+        let summary = lines.last().expect("a summary");
+        assert_eq!((&summary["findings"], &summary["complete"]), (&1.into(), &false.into()));
+        assert_eq!(summary["repair"]["findings_left"], left, "{summary}");
+    }
+    jsck(&[&path]).assert().code(0);
 }
 
 #[test]

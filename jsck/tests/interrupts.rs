@@ -1,0 +1,151 @@
+//! Ctrl-C, at every stage of the program.
+#![cfg(target_os = "linux")]
+#![allow(clippy::expect_used)]
+
+mod fixture;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use fixture::{STALE_ENTRY, damaged, jsck};
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{KvDatabase, TxOptions};
+
+/// To open a file so that writing to it never waits.
+const NONBLOCKING: i32 = 0o4000;
+/// How long something may take that is expected to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(args: &[&str], stdout: impl Into<Stdio>) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
+    command.args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    command.spawn().expect("run")
+}
+
+/// The shell's own `kill` needs no program of that name.
+fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+}
+
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Presses Ctrl-C until the program ends; presses that follow each other too fast count once.
+fn press_until_it_ends(child: &mut Child) -> ExitStatus {
+    let mut ended = None;
+    wait_until("it ends", || {
+        signal(child, "INT");
+        std::thread::sleep(Duration::from_millis(20));
+        ended = child.try_wait().expect("wait");
+        ended.is_some()
+    });
+    ended.expect("an end")
+}
+
+fn pipe(path: PathBuf) -> PathBuf {
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    path
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// What the program reads comes from a pipe into which nothing is written.
+#[test]
+fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let pipe = pipe(dir.path().join("pipe"));
+    for args in [&["--kind", "xml", text(&pipe)][..], &["--apply-undo", text(&pipe), &path]] {
+        let child = start(args, Stdio::null());
+        // Waits for the program to open it for reading.
+        let writer = OpenOptions::new().write(true).open(&pipe).expect("open");
+        signal(&child, "INT");
+        let output = child.wait_with_output().expect("wait");
+        assert_eq!(output.status.code(), Some(130), "{args:?}: {output:?}");
+        drop(writer);
+    }
+}
+
+#[test]
+fn once_it_ends_a_check_and_the_second_time_the_program() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    // The summary finds no room in a pipe that is full, and waits.
+    let pipe = pipe(dir.path().join("pipe"));
+    let blocking = OpenOptions::new().read(true).write(true).open(&pipe).expect("open");
+    let mut full =
+        OpenOptions::new().write(true).custom_flags(NONBLOCKING).open(&pipe).expect("open");
+    for size in [4096, 1] {
+        let room = |full: &mut File| match full.write(&vec![b' '; size]) {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => false,
+            written => written.expect("write") > 0,
+        };
+        while room(&mut full) {}
+    }
+    let position = dir.path().join("position");
+    let args = ["--json", "--online", "--rate", "2", "--position", text(&position), &path];
+    let mut child = start(&args, blocking);
+    wait_until("a slice has ended", || position.exists());
+    assert_eq!(press_until_it_ends(&mut child).code(), Some(130));
+}
+
+/// With findings so far the code is that of findings; the test of online checks has that, too.
+#[test]
+fn a_check_that_was_ended_without_findings_says_that_it_was_not_complete() {
+    let (dir, path) = damaged(&[]);
+    let position = dir.path().join("position");
+    let args = ["--json", "--online", "--rate", "2", "--position", text(&position), &path];
+    let child = start(&args, Stdio::piped());
+    wait_until("a slice has ended", || position.exists());
+    signal(&child, "INT");
+    let output = child.wait_with_output().expect("wait");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    assert_eq!((&summary["complete"], &summary["findings"]), (&false.into(), &0.into()));
+}
+
+#[test]
+fn a_backup_is_ended_at_once_and_leaves_nothing() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let store = LmdbStore::builder().map_size(1 << 30).open(&path).expect("open");
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    // User meta-data, which no check looks at: nothing but the backup takes long.
+    for number in 0..30_u8 {
+        kv.put(&[0, 0xff, number], &vec![number; 1 << 20]).expect("put");
+    }
+    kv.commit().expect("commit");
+    drop(store);
+    let before = fs::read(Path::new(&path).join("data.mdb")).expect("read");
+    let backup = dir.path().join("backup.xml");
+    let args = ["--repair", "--yes", "--no-store-check", "--backup", text(&backup), &path];
+    let mut child = start(&args, Stdio::piped());
+    wait_until("the backup has begun", || {
+        assert!(child.try_wait().expect("wait").is_none(), "it has ended too early");
+        let files = fs::read_dir(dir.path()).expect("list").filter_map(|file| file.ok());
+        files
+            .filter_map(|file| file.metadata().ok())
+            .any(|file| file.is_file() && file.len() > 1 << 16)
+    });
+    signal(&child, "INT");
+    let output = child.wait_with_output().expect("wait");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "there are findings: {output:?}");
+    assert!(out.contains("Nothing was changed"), "{out}");
+    let names: Vec<_> = fs::read_dir(dir.path())
+        .expect("list")
+        .map(|file| file.expect("a file").file_name().into_string().expect("UTF-8"))
+        .collect();
+    assert_eq!(names, ["db"], "a file was left behind");
+    assert!(fs::read(Path::new(&path).join("data.mdb")).expect("read") == before);
+    jsck(&["--no-store-check", &path]).assert().code(1);
+}

@@ -1,0 +1,48 @@
+//! Temporary files that cannot be written. Alone in its program: the directory holds for all of it.
+#![allow(clippy::expect_used)]
+
+mod fixture;
+
+use fixture::{STALE_ENTRY, bytes, data};
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, TxOptions, xml};
+use permazen_jsck::{Options, RepairReport, check, repair};
+
+#[test]
+fn the_error_names_the_directory_and_what_decides_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let missing = dir.path().join("missing");
+    tempfile::env::override_temp_dir(&missing).expect("nobody else sets it");
+    let store = MemoryStore::new();
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
+        .expect("load");
+    // Nothing is collected where nothing differs.
+    let mut options = Options::default();
+    options.sort_memory = 0;
+    assert!(check(&*kv, &options, &mut |_| {}).expect("check").is_clean());
+
+    let assert_named = |error: Option<permazen_jsck::Error>| {
+        let text = error.expect("an error").to_string();
+        for part in [missing.to_str().expect("UTF-8"), "TMPDIR", "temporary file"] {
+            assert!(text.contains(part), "no {part:?} in {text:?}");
+        }
+    };
+    // Entries that objects call for are to be sorted …
+    kv.remove(&bytes("13ff1000000000000002")).expect("remove");
+    assert_named(check(&*kv, &options, &mut |_| {}).err());
+    // … and changes to be kept.
+    kv.put(&bytes("13ff1000000000000002"), &[]).expect("put");
+    kv.put(&bytes("01"), &bytes(STALE_ENTRY.0)).expect("put");
+    let mut mend = || -> Result<RepairReport, _> {
+        repair(&mut *kv, &options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(()))
+    };
+    assert_named(mend().err());
+    options.sort_memory = 1 << 20;
+    assert_eq!(
+        repair(&mut *kv, &options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(()))
+            .expect("repair")
+            .changes,
+        1
+    );
+}

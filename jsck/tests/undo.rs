@@ -1,0 +1,204 @@
+//! Undo files: what they hold, and what they are not applied to.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod fixture;
+
+use std::fs;
+use std::path::Path;
+
+use fixture::{STALE_ENTRY, bytes, damaged, jsck, stdout};
+use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use serde_json::Value;
+
+/// The meta-data of an object with a flag nobody knows; without, it is `01`.
+const SPOILED: (&str, Option<&str>) = ("2000000000000001", Some("0105"));
+
+/// A database that was repaired, its directory and its undo file.
+fn repaired(damage: &[(&str, Option<&str>)]) -> (tempfile::TempDir, String, String) {
+    let (dir, path) = damaged(damage);
+    let undo = dir.path().join("undo").to_str().expect("UTF-8").to_owned();
+    jsck(&["--repair", "--yes", "--undo-file", &undo, &path]).assert().code(1);
+    (dir, path, undo)
+}
+
+fn pairs(path: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let store = LmdbStore::open(path).expect("open");
+    let kv = store.begin(&TxOptions::reading()).expect("begin");
+    let scan = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
+    scan.map(|pair| pair.expect("pair")).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
+}
+
+fn set(path: &str, key: &str, value: Option<&str>) {
+    let store = LmdbStore::open(path).expect("open");
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    fixture::change(&mut *kv, &[(key, value)]);
+    kv.commit().expect("commit");
+}
+
+/// Applying it is refused, and changes nothing; what is printed and the error.
+fn refused(args: &[&str], path: &str) -> (String, String) {
+    let before = pairs(path);
+    let output = jsck(&[&["--apply-undo"], args, &[path]].concat()).output().expect("run");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (out, error) = (text(output.stdout), text(output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{out}{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert_eq!(pairs(path), before);
+    (out, error)
+}
+
+#[test]
+fn it_says_what_it_is_of_and_what_was_changed() {
+    let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+    let text = fs::read_to_string(&undo).expect("read");
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [head, changes @ .., end] = &lines[..] else { panic!("{text}") };
+    assert_eq!((&head["type"], &head["form"]), (&"undo".into(), &1.into()));
+    let whole = Path::new(&path).canonicalize().expect("a path");
+    assert_eq!(head["database"], whole.to_str().expect("UTF-8"));
+    assert_eq!(head["kind"], "LMDB environment");
+    assert_eq!(head["program"], env!("CARGO_PKG_VERSION"));
+    assert!(head["time"].as_u64() > Some(1_700_000_000), "{head}");
+    assert_eq!((&end["type"], &end["changes"]), (&"end".into(), &changes.len().into()));
+    for (key, old, new) in [(STALE_ENTRY.0, "", None), (SPOILED.0, "0105", Some("01"))] {
+        let change = changes.iter().find(|change| change["key"] == key);
+        let change = change.unwrap_or_else(|| panic!("no {key} in {text}"));
+        assert_eq!(change["old_value"], old);
+        assert_eq!(change["new_value"].as_str(), new);
+    }
+}
+
+#[test]
+fn applied_twice_it_has_nothing_to_do() {
+    let (_dir, before) = damaged(&[STALE_ENTRY, SPOILED]);
+    let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+    let text = stdout(&mut jsck(&["--apply-undo", &undo, &path]), 0);
+    assert!(text.starts_with("2 changes undone in "), "{text}");
+    assert_eq!(pairs(&path), pairs(&before));
+    let text = stdout(&mut jsck(&["--apply-undo", &undo, &path]), 0);
+    assert!(text.contains("0 changes undone") && text.contains("2 were as before"), "{text}");
+    assert_eq!(pairs(&path), pairs(&before));
+}
+
+#[test]
+fn pairs_that_changed_since_are_named_and_left() {
+    for (key, value, told) in [
+        // A value that was put right and then changed, or removed; a pair removed and put again.
+        (SPOILED.0, Some("02"), "it is 02, not 01"),
+        (SPOILED.0, None, "it is absent, not 01"),
+        (STALE_ENTRY.0, Some("77"), "it is 77, not absent"),
+    ] {
+        let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+        set(&path, key, value);
+        let (out, error) = refused(&[&undo], &path);
+        assert!(out.contains(&format!("{key} has changed since the repair: {told}")), "{out}");
+        assert_eq!(out.lines().count(), 1, "{out}");
+        assert!(error.contains("1 pairs") && error.contains("--force=changed"), "{error}");
+        refused(&[&undo, "--force=database,incomplete"], &path);
+        jsck(&["--apply-undo", &undo, "--force=changed", &path]).assert().code(0);
+        let (_dir, before) = damaged(&[STALE_ENTRY, SPOILED]);
+        assert_eq!(pairs(&path), pairs(&before));
+    }
+    // What the repair has not touched may change.
+    let (_dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+    set(&path, "00ff01", Some("aa"));
+    jsck(&["--apply-undo", &undo, &path]).assert().code(0);
+    assert!(pairs(&path).contains(&(bytes("00ff01"), bytes("aa"))));
+}
+
+#[test]
+fn one_of_another_database_is_refused() {
+    let (_dir, first, undo) = repaired(&[STALE_ENTRY]);
+    let (_dir, second, _) = repaired(&[STALE_ENTRY]);
+    let (_, error) = refused(&[&undo], &second);
+    for part in [&first, &second, "LMDB environment", "--force=database"] {
+        assert!(error.contains(part), "no {part} in {error}");
+    }
+    refused(&[&undo, "--force=changed"], &second);
+    jsck(&["--apply-undo", &undo, "--force=database", &second]).assert().code(0);
+    jsck(&[&second]).assert().code(1);
+    // The same database by another path.
+    let there = Path::new(&first).join("..").join("db");
+    jsck(&["--apply-undo", &undo, there.to_str().expect("UTF-8")]).assert().code(0);
+}
+
+#[test]
+fn one_that_is_cut_off_is_recognised_and_can_be_used_as_far_as_it_goes() {
+    let (dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+    let whole = fs::read(&undo).expect("read");
+    let head = whole.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
+    let cut = dir.path().join("cut");
+    let cut_name = cut.to_str().expect("UTF-8");
+    for len in (0..whole.len()).rev().step_by(5).chain([head - 1, head, whole.len() - 1]) {
+        fs::write(&cut, whole.get(..len).expect("shorter")).expect("write");
+        let (_, error) = refused(&[cut_name], &path);
+        let expected = if len < head { "is no undo file" } else { "is cut off" };
+        assert!(error.contains(expected), "{len} of {} bytes: {error}", whole.len());
+    }
+    let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
+    // The first change, and a part of the second one.
+    let part = [&lines[..2].concat()[..], lines[2].get(..20).expect("longer")].concat();
+    fs::write(&cut, part).expect("write");
+    refused(&[cut_name, "--force=changed"], &path);
+    let text = stdout(&mut jsck(&["--apply-undo", cut_name, "--force=incomplete", &path]), 0);
+    assert!(text.contains("is cut off") && text.contains("1 changes undone"), "{text}");
+    let now = pairs(&path);
+    let has = |pair: (&str, &str)| now.contains(&(bytes(pair.0), bytes(pair.1)));
+    assert_ne!(has((SPOILED.0, "0105")), has((STALE_ENTRY.0, "")), "one of two was undone");
+}
+
+#[test]
+fn one_with_a_changed_byte_is_refused() {
+    let (dir, path, undo) = repaired(&[STALE_ENTRY, SPOILED]);
+    let whole = fs::read(&undo).expect("read");
+    let spoiled = dir.path().join("spoiled");
+    for at in (0..whole.len() - 1).step_by(3) {
+        let mut bytes = whole.clone();
+        bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
+        fs::write(&spoiled, bytes).expect("write");
+        let name = spoiled.to_str().expect("UTF-8");
+        refused(&[name, "--force=database,changed,incomplete"], &path);
+    }
+    let twice = [&whole[..], &whole[..]].concat();
+    fs::write(&spoiled, twice).expect("write");
+    let (_, error) = refused(&[spoiled.to_str().expect("UTF-8")], &path);
+    assert!(error.contains("it comes after the end"), "{error}");
+    let newer = String::from_utf8(whole).expect("UTF-8").replace("\"form\":1", "\"form\":2");
+    let newer = newer.lines().next().expect("a line").to_owned() + "\n";
+    fs::write(&spoiled, newer).expect("write");
+    let (_, error) = refused(&[spoiled.to_str().expect("UTF-8")], &path);
+    assert!(error.contains("form 2"), "{error}");
+}
+
+/// They are looked at before the database is, which need not even exist.
+#[test]
+fn files_that_cannot_be_written_are_refused_at_once() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let taken = dir.path().join("taken");
+    fs::write(&taken, "precious").expect("write");
+    let nowhere = dir.path().join("missing").join("file");
+    let in_file = taken.join("file");
+    let no_database = dir.path().join("none");
+    let no_database = no_database.to_str().expect("UTF-8");
+    for (file, why) in [
+        (&taken, "exists already"),
+        (&nowhere, "there is no directory"),
+        (&in_file, "no file can be written there"),
+    ] {
+        let name = file.to_str().expect("UTF-8");
+        for option in ["--undo-file", "--backup"] {
+            let output = jsck(&["--repair", "--yes", option, name, no_database]).output();
+            let output = output.expect("run");
+            let error = String::from_utf8(output.stderr).expect("UTF-8");
+            assert_eq!(output.status.code(), Some(2), "{option} {name}");
+            assert!(error.contains(name) && error.contains(why), "{option} {name}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+    // A dry run writes none.
+    let name = taken.to_str().expect("UTF-8");
+    jsck(&["--repair", "--dry-run", "--undo-file", name, &path]).assert().code(1);
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 2, "a file was left behind");
+}
