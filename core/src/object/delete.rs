@@ -29,8 +29,9 @@ impl Transaction<'_> {
     /// everything removed is kept in memory, to be able to undo it.
     ///
     /// Cost per object: one scan of its pairs and one range removal; one delete for each index entry;
-    /// one seek for each reference field of any type that may refer to it, and what the changes in
-    /// referring objects cost.
+    /// one seek for each reference field of any type that may refer to it (unless dangling references
+    /// are left), one more for each action that different schemas ask for; and what the changes in
+    /// referring objects cost: as those of [`Transaction::set`] and of the views of collections.
     ///
     /// # Errors
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if an
@@ -145,12 +146,8 @@ impl Transaction<'_> {
             return self.unreference_in_collection(holder, field, target, change);
         };
         let Some(simple) = own.simple() else { return Ok(()) };
-        let refers = self
-            .read_encoded(holder, own, super::Migrate::No, |value| *value == *target.as_bytes())?;
-        if !refers {
-            return Ok(());
-        }
-        self.mutate(|| self.write_simple(holder, &object_type, own, simple, NULL))
+        let target = Some(&target.as_bytes()[..]);
+        self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
     }
 
     /// Removes an object's pairs and index entries; returns what it was.

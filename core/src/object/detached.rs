@@ -13,7 +13,8 @@ use crate::layout;
 impl Transaction<'_> {
     /// A transaction in memory with the recorded schemas and the user's meta-data of this one, without
     /// objects. It lives as long as it is wanted, and has no commit; references in it may be set to
-    /// objects that do not exist. Copies all meta-data but the object schema index.
+    /// objects that do not exist. Copies all meta-data but the object schema index: one scan for what
+    /// stands before that index and one for what stands behind it.
     ///
     /// # Errors
     /// [`Error::Ended`]; those of the store.
@@ -26,7 +27,7 @@ impl Transaction<'_> {
 
     /// A transaction in memory that has all the content of this one as it is now. Changing either does
     /// not affect the other. It lives as long as it is wanted, and has no commit; references in it may be
-    /// set to objects that do not exist.
+    /// set to objects that do not exist. One snapshot of the store; nothing is copied.
     ///
     /// # Errors
     /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; the store may not support
@@ -48,7 +49,8 @@ impl Transaction<'_> {
         )
     }
 
-    /// Removes all objects from a detached transaction, and keeps all other meta-data. Tells nobody.
+    /// Removes all objects from a detached transaction, and keeps all other meta-data. Tells nobody. One
+    /// scan of everything, which is kept in memory until it is done, and three range removals.
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless this is a detached transaction; those of the store.

@@ -224,18 +224,32 @@ impl Transaction<'_> {
         simple: &ResolvedSimple,
         new: &[u8],
     ) -> Result<()> {
-        let key = FieldKey::new(id, field);
         let monitored = self.is_monitored(object_type, field);
         if !simple.indexed && field.indexes.is_empty() && !monitored {
-            return self.store_simple(&key, simple, new, Undo::Unread);
+            return self.store_simple(&FieldKey::new(id, field), simple, new, Undo::Unread);
         }
+        self.exchange_simple(id, object_type, field, simple, None, new)
+    }
+
+    /// As [`Transaction::write_simple`], only if the field has the value `only`, should that be given.
+    pub(crate) fn exchange_simple(
+        &self,
+        id: ObjId,
+        object_type: &Arc<ResolvedType>,
+        field: &Arc<ResolvedField>,
+        simple: &ResolvedSimple,
+        only: Option<&[u8]>,
+        new: &[u8],
+    ) -> Result<()> {
+        let key = FieldKey::new(id, field);
+        let monitored = self.is_monitored(object_type, field);
         let mut old = self.buffer();
         let stored = self.store.get(&key, |value| {
             let known = value.or(simple.default.as_deref());
             old.extend_from_slice(known.ok_or_else(|| unknown(id, field, simple))?);
             Ok::<_, Error>(value.is_some())
         })??;
-        if old[..] == *new {
+        if old[..] == *new || only.is_some_and(|only| old[..] != *only) {
             return Ok(());
         }
         let mut entries = self.buffer();

@@ -68,7 +68,7 @@ impl Transaction<'_> {
     }
 
     /// The objects from which `targets` are reached along `path`, ascending, each once. `filters` are
-    /// in the order of the path, as for [`follow_path`](Transaction::follow_path).
+    /// in the order of the path, as for [`follow_path`](Transaction::follow_path). Costs as that.
     ///
     /// # Errors
     /// As [`follow_path`](Transaction::follow_path) along the inverted path.

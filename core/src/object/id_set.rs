@@ -188,7 +188,7 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// The smallest id.
+    /// The smallest id. One seek for each plain set it is made of; the first few keys are read.
     ///
     /// # Errors
     /// As the first step of [`IdSet::iter`].
@@ -196,7 +196,7 @@ impl<'t> IdSet<'t> {
         self.iter().next().transpose()
     }
 
-    /// The largest id.
+    /// The largest id. Costs as [`IdSet::first`].
     ///
     /// # Errors
     /// As the first step of [`IdSet::iter`].
@@ -204,7 +204,7 @@ impl<'t> IdSet<'t> {
         self.iter().next_back().transpose()
     }
 
-    /// Whether there are no ids.
+    /// Whether there are no ids. Costs as [`IdSet::first`].
     ///
     /// # Errors
     /// As the first step of [`IdSet::iter`].

@@ -391,6 +391,7 @@ impl<'t> IndexView<'t> {
     }
 
     /// The entries in index order, each turned into something by `read` while its bytes are borrowed.
+    /// Costs as [`entries`](IndexView::entries).
     pub fn iter_with<T, F>(&self, read: F) -> IndexIter<'t, F>
     where
         F: FnMut(super::IndexEntryRef<'_, 't>) -> Result<T>,
@@ -398,7 +399,8 @@ impl<'t> IndexView<'t> {
         IndexIter::new(self.clone(), read)
     }
 
-    /// The first entry.
+    /// The first entry. One seek, unless columns in the middle are restricted; the first few entries are
+    /// read.
     ///
     /// # Errors
     /// [`Error::Kv`] if the store fails, [`Error::Inconsistent`] if a key is damaged.
@@ -406,7 +408,7 @@ impl<'t> IndexView<'t> {
         self.entries().next().transpose()
     }
 
-    /// The last entry.
+    /// The last entry. Costs as [`first`](IndexView::first).
     ///
     /// # Errors
     /// As [`IndexView::first`].
@@ -414,7 +416,7 @@ impl<'t> IndexView<'t> {
         self.entries().next_back().transpose()
     }
 
-    /// Whether there are no entries. One seek, unless columns in the middle are restricted.
+    /// Whether there are no entries. Costs as [`first`](IndexView::first).
     ///
     /// # Errors
     /// As [`IndexView::first`].
@@ -430,7 +432,8 @@ impl<'t> IndexView<'t> {
         self.iter_with(|_| Ok(())).try_fold(0, |count, entry| entry.map(|()| count + 1))
     }
 
-    /// The objects that have exactly these values. Empty if a value cannot be one of the index.
+    /// The objects that have exactly these values. Empty if a value cannot be one of the index. Nothing is
+    /// read before the set is; that is one seek and a step per object.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the number of values is not that of the indexed values.

@@ -5,7 +5,7 @@ use super::list_view::ListView;
 use crate::encoding::Value;
 
 /// A place between two elements of a list, through which the list can be changed while walking it.
-/// Each step is one get.
+/// Each step is one get; changes cost what those of the [`ListView`] do.
 #[derive(Debug, Clone)]
 pub struct ListCursor<'t, 'db> {
     list: ListView<'t, 'db>,

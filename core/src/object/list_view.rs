@@ -141,7 +141,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// The elements in order, each turned into something by `read`, which gets the position and the
-    /// borrowed bytes.
+    /// borrowed bytes. Costs as [`iter`](ListView::iter).
     pub fn iter_with<T, F>(
         &self,
         mut read: F,
@@ -163,7 +163,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         )
     }
 
-    /// All elements in order.
+    /// All elements in order. Costs as [`iter`](ListView::iter).
     ///
     /// # Errors
     /// As [`get`](ListView::get).
@@ -172,7 +172,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// The first position of an equal element; none if there is none, or if the value cannot be an
-    /// element. Reads up to there.
+    /// element. One seek, then one step per element up to there, in batches.
     ///
     /// # Errors
     /// As [`get`](ListView::get).
@@ -603,7 +603,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
     }
 
-    /// A cursor before the first element.
+    /// A cursor before the first element. Nothing is read.
     pub fn cursor(&self) -> ListCursor<'t, 'db> {
         ListCursor::new(self.clone())
     }

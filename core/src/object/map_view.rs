@@ -140,7 +140,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         self.iter_with(move |key, value| view.decode_pair(key, value))
     }
 
-    /// The entries in order, each turned into something by `read` while key and value are borrowed.
+    /// The entries in order, each turned into something by `read` while key and value are borrowed. Costs
+    /// as [`iter`](MapView::iter).
     pub fn iter_with<T, F>(
         &self,
         read: F,
@@ -157,7 +158,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         )
     }
 
-    /// The keys in order, not reading the values; also readable from the back.
+    /// The keys in order, not copying the values; also readable from the back. Costs as
+    /// [`iter`](MapView::iter).
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, part) = (self.content.clone(), self.key.clone());
         ContentIter::new(
@@ -176,7 +178,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         ))
     }
 
-    /// All entries in order.
+    /// All entries in order. Costs as [`iter`](MapView::iter).
     ///
     /// # Errors
     /// As [`get`](MapView::get).

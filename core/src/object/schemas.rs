@@ -12,7 +12,8 @@ use crate::schema::{
 
 impl Transaction<'_> {
     /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
-    /// stays the same. False if it was recorded before. Writes all recorded schemas anew.
+    /// stays the same. False if it was recorded before. Writes all recorded schemas anew: one scan, one
+    /// range removal and one put for each schema and storage id.
     ///
     /// # Errors
     /// [`Error::Schema`](super::Error::Schema) if the model is empty or invalid, or contradicts a
@@ -31,7 +32,7 @@ impl Transaction<'_> {
     }
 
     /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False
-    /// if there is no such schema. Writes all recorded schemas anew.
+    /// if there is no such schema. One seek for its objects, then as [`Transaction::add_schema`].
     ///
     /// # Errors
     /// [`Error::Schema`](super::Error::Schema) if there are objects of it.

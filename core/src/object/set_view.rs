@@ -118,7 +118,8 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.iter_with(move |bytes| content.decode(&element, bytes, || bytes))
     }
 
-    /// The elements in order, each turned into something by `read` while its bytes are borrowed.
+    /// The elements in order, each turned into something by `read` while its bytes are borrowed. Costs as
+    /// [`iter`](SetView::iter).
     pub fn iter_with<T, F>(
         &self,
         mut read: F,
@@ -135,7 +136,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         )
     }
 
-    /// All elements in order.
+    /// All elements in order. Costs as [`iter`](SetView::iter).
     ///
     /// # Errors
     /// As [`contains`](SetView::contains), and [`Error::Inconsistent`] for damaged elements.

@@ -250,8 +250,9 @@ impl<'db> Transaction<'db> {
     }
 
     /// Runs several operations as one: if `body` fails, everything they changed is taken back, and
-    /// the transaction goes on. Costs the memory for what is replaced and removed meanwhile. What
-    /// listeners were told is not taken back.
+    /// the transaction goes on. Costs the memory for what is replaced and removed meanwhile, and one
+    /// get for each assignment that needs none otherwise: to counters, and to fields without index that
+    /// nobody watches. What listeners were told is not taken back.
     ///
     /// # Errors
     /// Those of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.

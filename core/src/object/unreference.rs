@@ -31,7 +31,8 @@ pub(crate) enum Unreference {
 
 impl Transaction<'_> {
     /// The objects that refer to `target` through the reference field or sub-field with this storage
-    /// id, ascending: a live set over the index. Holders of all types and schemas are in it.
+    /// id, ascending: a live set over the index. Holders of all types and schemas are in it. Nothing is
+    /// read before the set is; that is one seek and a step per entry.
     pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
         let mut prefix = field.prefix();
         prefix.extend_from_slice(target.as_bytes());

@@ -3,7 +3,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod changes;
+mod collection_costs;
 mod copying;
+mod costs;
 mod coverage;
 mod creation;
 mod deletion;
