@@ -50,6 +50,11 @@ fn visit_all(source: &dyn KvRead) {
     black_box(count);
 }
 
+fn scan_all(source: &dyn KvRead) {
+    let scan = source.scan(KeySpan::FULL, Direction::Forward).unwrap();
+    black_box(scan.map(|pair| pair.unwrap().0.len()).sum::<usize>());
+}
+
 fn filled() -> MemorySnapshot {
     let store = MemoryStore::new();
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
@@ -87,9 +92,14 @@ fn overlay() {
     row("get, untracked", COUNT, None, || get(untracked()), get_from_base);
     let visit_base = || timed(|| visit_all(&base));
     let visit = |view: MutableView<MemorySnapshot>| timed(|| visit_all(&view));
-    row("scan, tracked", COUNT, None, || visit(tracked()), visit_base);
-    row("scan, untracked", COUNT, None, || visit(untracked()), visit_base);
-    row("scan, as many changes", 2 * COUNT, None, || timed(|| visit_all(&view)), visit_base);
+    row("visit, tracked", COUNT, None, || visit(tracked()), visit_base);
+    row("visit, untracked", COUNT, None, || visit(untracked()), visit_base);
+    row("visit, as many changes", 2 * COUNT, None, || timed(|| visit_all(&view)), visit_base);
+    let scan_base = || timed(|| scan_all(&base));
+    let scan = |view: MutableView<MemorySnapshot>| timed(|| scan_all(&view));
+    row("scan, tracked", COUNT, None, || scan(tracked()), scan_base);
+    row("scan, untracked", COUNT, None, || scan(untracked()), scan_base);
+    row("scan, as many changes", 2 * COUNT, None, || timed(|| scan_all(&view)), scan_base);
 }
 
 #[cfg(feature = "lmdb")]

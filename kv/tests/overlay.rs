@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use permazen_kv::key::parse_hex;
 use permazen_kv::memory::{MemorySnapshot, MemoryStore};
@@ -65,6 +66,44 @@ fn assert_reads(view: &View, expected: &str) {
     assert_eq!(view.reads().to_string(), format!("[{expected}]"));
 }
 
+#[test]
+fn scans_that_take_turns_are_recorded_each_as_far_as_it_came() {
+    let full = |view: &View, direction| -> Vec<u8> {
+        view.scan(KeySpan::FULL, direction).unwrap().map(|pair| pair.unwrap().0[0]).collect()
+    };
+    let view1 = view();
+    let mut up = view1.scan(KeySpan::new(&[0x05], Some(&[0x38])), Direction::Forward).unwrap();
+    let mut down = view1.scan(KeySpan::new(&[0x12], None), Direction::Reverse).unwrap();
+    let key =
+        |pair: Option<permazen_kv::Result<permazen_kv::Pair<'_>>>| pair.unwrap().unwrap().0[0];
+    assert_eq!((key(up.next()), key(down.next())), (0x10, 0x40));
+    assert_reads(&view1, "[05,1000),[40,)");
+    assert_eq!(key(up.next()), 0x20);
+    assert_reads(&view1, "[05,2000),[40,)");
+    assert_eq!(key(down.next()), 0x30);
+    assert_reads(&view1, "[05,2000),[30,)");
+    // One more that begins while these run, and one after one of them has ended.
+    drop(view1.scan(KeySpan::new(&[0x01], Some(&[0x04])), Direction::Forward).unwrap());
+    drop(down);
+    let mut third = view1.scan(KeySpan::new(&[0x02], Some(&[0x04])), Direction::Forward).unwrap();
+    assert!(third.next().is_none());
+    assert!(third.next().is_none());
+    assert_reads(&view1, "[02,04),[05,2000),[30,)");
+    assert_eq!(key(up.next()), 0x30);
+    assert!(up.next().is_none());
+    assert_reads(&view1, "[02,04),[05,)");
+    // A scan that is never dropped counts all the same, to the end.
+    let view2 = view();
+    let mut leaked = view2.scan(KeySpan::FULL, Direction::Reverse).unwrap();
+    leaked.next();
+    std::mem::forget(leaked);
+    assert_reads(&view2, "[40,)");
+    assert_eq!(view2.into_parts().1.to_string(), "[[40,)]");
+    let view3 = view();
+    assert_eq!(full(&view3, Direction::Reverse), [0x40, 0x30, 0x20, 0x10]);
+    assert_reads(&view3, "[*]");
+}
+
 /// Where a row writes [a,b) for all keys of a prefix, the text form here is [a*].
 #[test]
 fn t090_what_is_recorded_as_read() {
@@ -114,6 +153,40 @@ fn t090_what_a_scan_records() {
     view4.remove(&key).unwrap();
     assert_reads(&view4, "[10]");
     assert_eq!(view4.writes().removes.to_string(), "[[10]]");
+}
+
+#[test]
+fn t090_what_a_visit_records() {
+    use ControlFlow::{Break, Continue};
+    let (forward, reverse) = (Direction::Forward, Direction::Reverse);
+    let span = KeySpan::new(&[0x15], Some(&[0x35]));
+    for (direction, flow, expected) in [
+        (forward, Continue(()), "[15,35)"),
+        (reverse, Continue(()), "[15,35)"),
+        (forward, Break(()), "[15,2000)"),
+        (reverse, Break(()), "[30,35)"),
+    ] {
+        let view = view();
+        view.visit(span, direction, &mut |_, _| flow).unwrap();
+        assert_reads(&view, expected);
+    }
+    // A visitor may read, and what it saw counts even if it panics.
+    let view1 = view();
+    view1
+        .visit(span, forward, &mut |_, _| {
+            view1.get(&[0x05]).unwrap();
+            Break(())
+        })
+        .unwrap();
+    assert_reads(&view1, "[05],[15,2000)");
+    let view2 = view();
+    let visit = || view2.visit(span, forward, &mut |_, _| panic!("in a visitor"));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(visit)).is_err());
+    assert_reads(&view2, "[15,35)");
+    let reversed = KeySpan::new(&[0x35], Some(&[0x15]));
+    let view3 = view();
+    assert!(view3.visit(reversed, forward, &mut |_, _| Continue(())).is_err());
+    assert_reads(&view3, "");
 }
 
 #[test]
@@ -319,6 +392,7 @@ enum Op {
     AtLeast(Vec<u8>, Option<Vec<u8>>),
     AtMost(Vec<u8>, Option<Vec<u8>>),
     Scan(Vec<u8>, Option<Vec<u8>>, bool, usize),
+    Visit(Vec<u8>, Option<Vec<u8>>, bool, usize),
 }
 
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
@@ -353,6 +427,8 @@ fn any_op() -> impl Strategy<Value = Op> {
         1 => (any_key(), any_bound()).prop_map(|(a, b)| Op::AtMost(a, b)),
         2 => (any_key(), any_bound(), any::<bool>(), 0..12_usize)
             .prop_map(|(a, b, reverse, steps)| Op::Scan(a, b, reverse, steps)),
+        2 => (any_key(), any_bound(), any::<bool>(), 1..12_usize)
+            .prop_map(|(a, b, reverse, pairs)| Op::Visit(a, b, reverse, pairs)),
     ]
 }
 
@@ -393,6 +469,17 @@ fn perform(store: &mut dyn KvWrite, op: &Op) -> Answer {
                     Vec::new()
                 }
             };
+        }
+        Op::Visit(min, max, reverse, pairs) => {
+            let direction = if *reverse { Direction::Reverse } else { Direction::Forward };
+            let span = KeySpan::new(min, max.as_deref());
+            let mut seen = Vec::new();
+            let visited = store.visit(span, direction, &mut |key, value| {
+                seen.push((key.to_vec(), value.to_vec()));
+                if seen.len() < *pairs { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            assert_eq!(visited.is_err(), span.check().is_err());
+            return seen;
         }
     }
     Vec::new()

@@ -10,7 +10,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::reads::Reads;
-use self::scan::Merge;
+use self::scan::{Merge, TrackedScan};
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
     SharedRead, Visitor, Writes, find_conflict,
@@ -198,8 +198,11 @@ impl<B: KvRead> MutableView<B> {
         track: bool,
     ) -> Result<Scan<'a>> {
         let track = track && self.is_tracking();
-        if !track && self.writes.is_empty() {
-            return self.base.scan(span, direction);
+        if self.writes.is_empty() {
+            return match track {
+                true => Ok(Box::new(TrackedScan::new(self, span, direction)?)),
+                false => self.base.scan(span, direction),
+            };
         }
         Ok(Box::new(Merge::new(self, span, direction, track)?))
     }
@@ -211,8 +214,19 @@ impl<B: KvRead> MutableView<B> {
         visitor: &mut Visitor<'_>,
         track: bool,
     ) -> Result<()> {
-        if self.writes.is_empty() && !(track && self.is_tracking()) {
-            return self.base.visit(span, direction, visitor);
+        if self.writes.is_empty() {
+            if !(track && self.is_tracking()) {
+                return self.base.visit(span, direction, visitor);
+            }
+            span.check()?;
+            let mut visit = TrackedVisit { view: self, span, direction, last: None };
+            return self.base.visit(span, direction, &mut |key, value| {
+                let flow = visitor(key, value);
+                if flow.is_break() {
+                    visit.last = Some(key.to_vec());
+                }
+                flow
+            });
         }
         for pair in self.walk(span, direction, track)? {
             let (key, value) = pair?;
@@ -241,16 +255,22 @@ impl<B: KvRead> MutableView<B> {
             Direction::Forward => self.base.at_least(span.min, span.max)?,
             Direction::Reverse => self.base.at_most(span.min, span.max)?,
         };
-        if track && let Some(mut record) = self.record() {
-            match (&pair, direction) {
-                (None, _) => record.add(span),
-                (Some((key, _)), Direction::Forward) => {
-                    record.add(KeySpan::new(span.min, Some(&crate::key::next_key(key))));
-                }
-                (Some((key, _)), Direction::Reverse) => record.add(KeySpan::new(key, span.max)),
-            }
+        if track {
+            self.record_up_to(span, direction, pair.as_ref().map(|(key, _)| &key[..]));
         }
         Ok(pair)
+    }
+
+    /// Records that `span` of the base was looked at up to the pair of key `last`, or to its end.
+    fn record_up_to(&self, span: KeySpan<'_>, direction: Direction, last: Option<&[u8]>) {
+        let Some(mut record) = self.record() else { return };
+        match (last, direction) {
+            (None, _) => record.add(span),
+            (Some(key), Direction::Forward) => {
+                record.add(KeySpan::new(span.min, Some(&crate::key::next_key(key))));
+            }
+            (Some(key), Direction::Reverse) => record.add(KeySpan::new(key, span.max)),
+        }
     }
 
     fn check_change(&self, key: &[u8]) -> Result<()> {
@@ -261,6 +281,21 @@ impl<B: KvRead> MutableView<B> {
             return Err(KvError::key_too_long(key, self.max_key_len));
         }
         Ok(())
+    }
+}
+
+/// A visit to the base that is recorded when it ends, by whatever way.
+struct TrackedVisit<'a, B: KvRead> {
+    view: &'a MutableView<B>,
+    span: KeySpan<'a>,
+    direction: Direction,
+    /// The key at which the visitor has broken off.
+    last: Option<Vec<u8>>,
+}
+
+impl<B: KvRead> Drop for TrackedVisit<'_, B> {
+    fn drop(&mut self) {
+        self.view.record_up_to(self.span, self.direction, self.last.as_deref());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{KeyRanges, KeySpan};
+use crate::{Direction, KeyRanges, KeySpan};
 
 /// Ranges read, put in order only when somebody asks.
 ///
@@ -13,9 +13,13 @@ pub(super) struct Reads {
     ranges: KeyRanges,
     /// Single keys.
     keys: HashSet<Vec<u8>>,
-    /// What the latest scan has read; adjoining steps extend it.
-    scanned: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    /// What was read last; what adjoins it extends it.
+    scanned: Option<Bounds>,
+    /// How far the scans that are under way have come, by their numbers.
+    running: Vec<Option<Bounds>>,
 }
+
+type Bounds = (Vec<u8>, Option<Vec<u8>>);
 
 impl Reads {
     pub(super) fn add_key(&mut self, key: &[u8]) {
@@ -45,8 +49,47 @@ impl Reads {
         self.scanned = Some((span.min.to_vec(), span.max.map(<[u8]>::to_vec)));
     }
 
+    /// Notes that a scan of `span` has come to `key`; a number for its further steps.
+    pub(super) fn begin(&mut self, span: KeySpan<'_>, direction: Direction, key: &[u8]) -> usize {
+        let bounds = match direction {
+            Direction::Forward => (span.min.to_vec(), Some(crate::key::next_key(key))),
+            Direction::Reverse => (key.to_vec(), span.max.map(<[u8]>::to_vec)),
+        };
+        let number = self.running.iter().position(Option::is_none).unwrap_or(self.running.len());
+        match self.running.get_mut(number) {
+            Some(free) => *free = Some(bounds),
+            None => self.running.push(Some(bounds)),
+        }
+        number
+    }
+
+    /// Notes that a scan that has begun has come to `key`.
+    pub(super) fn extend(&mut self, number: usize, direction: Direction, key: &[u8]) {
+        let Some(Some((min, max))) = self.running.get_mut(number) else { return };
+        match direction {
+            Direction::Forward => {
+                let max = max.get_or_insert_default();
+                max.clear();
+                max.reserve(key.len() + 1);
+                max.extend_from_slice(key);
+                max.push(0);
+            }
+            Direction::Reverse => key.clone_into(min),
+        }
+    }
+
+    /// A scan takes no more steps; its number can be given again.
+    pub(super) fn end(&mut self, number: usize) {
+        if let Some((min, max)) = self.running.get_mut(number).and_then(Option::take) {
+            self.add(KeySpan::new(&min, max.as_deref()));
+        }
+    }
+
     /// Everything read so far.
     pub(super) fn ranges(&mut self) -> &KeyRanges {
+        for (min, max) in self.running.iter().flatten() {
+            self.ranges.add(KeySpan::new(min, max.as_deref()));
+        }
         if let Some((min, max)) = self.scanned.take() {
             self.ranges.add(KeySpan::new(&min, max.as_deref()));
         }

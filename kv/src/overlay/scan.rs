@@ -1,4 +1,4 @@
-//! Scanning base and changes as one.
+//! Scanning the base, and base and changes as one.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -166,5 +166,71 @@ impl<'a, B: KvRead> Iterator for Merge<'a, B> {
         let step = self.step();
         self.finished = !matches!(step, Ok(Some(_)));
         step.transpose()
+    }
+}
+
+/// The pairs of a span of the base, to which the view has no changes; notes how far it has come.
+pub(super) struct TrackedScan<'a, B: KvRead> {
+    view: &'a MutableView<B>,
+    base: Scan<'a>,
+    min: Vec<u8>,
+    max: Option<Vec<u8>>,
+    direction: Direction,
+    /// The number under which this scan is noted, once it has come to a pair.
+    number: Option<usize>,
+}
+
+impl<'a, B: KvRead> TrackedScan<'a, B> {
+    pub(super) fn new(
+        view: &'a MutableView<B>,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Self> {
+        Ok(TrackedScan {
+            view,
+            base: view.base.scan(span, direction)?,
+            min: span.min.to_vec(),
+            max: span.max.map(<[u8]>::to_vec),
+            direction,
+            number: None,
+        })
+    }
+
+    fn note(&mut self, key: Option<&[u8]>) {
+        let Some(mut record) = self.view.record() else { return };
+        let span = KeySpan::new(&self.min, self.max.as_deref());
+        match (key, self.number) {
+            (Some(key), Some(number)) => record.extend(number, self.direction, key),
+            (Some(key), None) => self.number = Some(record.begin(span, self.direction, key)),
+            (None, number) => {
+                number.inspect(|number| record.end(*number));
+                self.number = None;
+                record.add(span);
+            }
+        }
+    }
+}
+
+impl<'a, B: KvRead> Iterator for TrackedScan<'a, B> {
+    type Item = Result<Pair<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.base.next();
+        match &next {
+            Some(Ok((key, _))) => self.note(Some(key)),
+            Some(Err(_)) => {}
+            None => self.note(None),
+        }
+        next
+    }
+}
+
+impl<B: KvRead> Drop for TrackedScan<'_, B> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number
+            && let Some(mut record) = self.view.record()
+        {
+            record.end(number);
+        }
     }
 }
