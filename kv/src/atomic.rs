@@ -21,8 +21,9 @@ pub trait AtomicKvStore: Send + Sync {
     /// [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
     fn apply(&self, writes: &Writes, sync: bool) -> Result<()>;
 
-    /// The number of the present version of the content, if the store counts versions. Each change of
-    /// the content adds one, whoever makes it.
+    /// The number of the present version of the content, if the store counts versions: the content of
+    /// a number is always the same, and each call of [`apply_to`](Self::apply_to) that changes something
+    /// adds one. What others change adds one or more.
     fn version(&self) -> Result<Option<u64>> {
         Ok(None)
     }

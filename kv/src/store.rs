@@ -271,6 +271,10 @@ pub trait KvTransaction: KvWrite {
     /// each in a transaction of its own. A commit that puts or removes a pair adds one to the number;
     /// one that finds nothing to change does not. Free.
     ///
+    /// Where other programs write to the same files, LMDB counts their commits alike. SQLite does not
+    /// count: there a number means something only to the store object that gave it, and what others
+    /// commit between two of its transactions adds at least one, however much it is.
+    ///
     /// None where the store cannot tell.
     fn version(&self) -> Option<u64> {
         None

@@ -1,4 +1,4 @@
-//! Transactions checked at commit, over memory and over LMDB (kv §8.4, §9, §14.4).
+//! Transactions checked at commit, over memory, LMDB and SQLite (kv §8.4, §9, §14.4).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -25,6 +25,17 @@ fn on_each_store(test: impl Fn(&dyn KvDatabase)) {
         let store = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
         test(&OptimisticDatabase::new(store));
     }
+    #[cfg(feature = "sqlite")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        test(&OptimisticDatabase::new(sqlite(dir.path())));
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite(dir: &std::path::Path) -> permazen_kv::sqlite::SqliteStore {
+    let builder = permazen_kv::sqlite::SqliteStore::builder().create(true);
+    builder.durability(permazen_kv::Durability::MayLoseEverything).open(dir.join("db")).unwrap()
 }
 
 fn writing(db: &dyn KvDatabase) -> Tx<'_> {
@@ -421,6 +432,16 @@ fn others_may_write_to_a_store_that_numbers_its_versions() {
         let lmdb = permazen_kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap();
         beside_others(&lmdb, &OptimisticDatabase::new(lmdb.clone()));
     }
+    #[cfg(feature = "sqlite")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let store = sqlite(dir.path());
+        beside_others(&store, &OptimisticDatabase::new(store.clone()));
+        // Connections of their own, as other processes have.
+        let dir = tempfile::tempdir().unwrap();
+        let (store, other) = (sqlite(dir.path()), sqlite(dir.path()));
+        beside_others(&other, &OptimisticDatabase::new(store));
+    }
     // Two engines are others to each other.
     let memory = MemoryStore::new();
     let one = OptimisticDatabase::new(memory.clone());
@@ -431,10 +452,19 @@ fn others_may_write_to_a_store_that_numbers_its_versions() {
 #[test]
 fn others_that_write_at_the_same_time() {
     let memory = MemoryStore::new();
-    set(&memory, &[(1, 0)]);
-    let engines = [(); 2].map(|()| OptimisticDatabase::new(memory.clone()));
+    count_side_by_side([(); 3].map(|()| memory.clone()));
+    #[cfg(feature = "sqlite")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        count_side_by_side([(); 3].map(|()| sqlite(dir.path())));
+    }
+}
+
+fn count_side_by_side<D: KvDatabase>([direct, one, two]: [D; 3]) {
+    set(&direct, &[(1, 0)]);
+    let engines = [one, two].map(OptimisticDatabase::new);
     std::thread::scope(|scope| {
-        let stores = [&engines[0] as &dyn KvDatabase, &engines[0], &engines[1], &memory];
+        let stores = [&engines[0] as &dyn KvDatabase, &engines[0], &engines[1], &direct];
         for db in stores {
             scope.spawn(move || {
                 for _ in 0..50 {
@@ -451,7 +481,7 @@ fn others_that_write_at_the_same_time() {
             });
         }
     });
-    assert_eq!(current(&memory, 1), Some(200));
+    assert_eq!(current(&direct, 1), Some(200));
 }
 
 /// A store whose `apply` can be made to fail.

@@ -4,13 +4,17 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{dump, message, put, reading, role, spawn, spawn_limited, wait_for, writing};
+use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::sqlite::SqliteStore;
-use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, TxOptions};
+use permazen_kv::{Direction, Durability, KeySpan, KvDatabase, KvError, KvRead, TxOptions};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -45,6 +49,15 @@ fn child() {
             assert!(matches!(error, KvError::Full { .. }), "{error:?}");
             assert_eq!(dump(&*reading(&store)).len(), committed as usize);
             println!("full after {committed}");
+        }
+        "commit when told" => {
+            let store = SqliteStore::open(&path).unwrap();
+            println!("ready");
+            let mut told = [0];
+            while std::io::stdin().read(&mut told).unwrap() > 0 {
+                put(&store, b"child", &told);
+                println!("committed");
+            }
         }
         other => panic!("role {other}"),
     }
@@ -234,4 +247,164 @@ fn the_longest_key_is_told() {
     let (_dir, store) = store();
     assert_eq!(writing(&store).max_key_len(), 1_000_000_000);
     assert_eq!(reading(&store).max_key_len(), 1_000_000_000);
+}
+
+/// The version of a transaction that reads.
+fn version(store: &SqliteStore) -> u64 {
+    reading(store).version().unwrap()
+}
+
+#[test]
+fn a_commit_of_another_process_is_another_version() {
+    let (_dir, store) = store();
+    put(&store, b"a", b"1");
+    let (mut child, mut out) = spawn("commit when told", store.path());
+    wait_for(&mut out, "ready");
+    let mut tell = child.stdin.take().unwrap();
+    let before = version(&store);
+    for told in 1..=3u8 {
+        // On connections that were used before, that are in use, and that are new.
+        let open = reading(&store);
+        let seen = open.version();
+        assert_eq!(writing(&store).version(), seen);
+        tell.write_all(&[told]).unwrap();
+        wait_for(&mut out, "committed");
+        let now = reading(&store);
+        assert_eq!(now.get(b"child").unwrap().as_deref(), Some(&[told][..]));
+        assert!(now.version() > seen, "{:?} after {seen:?}", now.version());
+        assert_eq!(writing(&store).version(), now.version());
+        assert_eq!((open.version(), version(&store)), (seen, now.version().unwrap()));
+    }
+    assert!(version(&store) > before);
+    drop(tell);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_engine_notices_a_commit_of_another_process() {
+    let (_dir, store) = store();
+    put(&store, b"child", b"0");
+    let (mut child, mut out) = spawn("commit when told", store.path());
+    wait_for(&mut out, "ready");
+    let mut tell = child.stdin.take().unwrap();
+    let db = OptimisticDatabase::new(store);
+    let (mut reader, mut other) = (writing(&db), writing(&db));
+    reader.get(b"child").unwrap();
+    other.get(b"elsewhere").unwrap();
+    let watch = other.watch(b"child").unwrap();
+    tell.write_all(b"1").unwrap();
+    wait_for(&mut out, "committed");
+    reader.put(b"reader", b"").unwrap();
+    other.put(b"other", b"").unwrap();
+    assert!(matches!(reader.commit(), Err(KvError::Conflict(_))));
+    other.commit().unwrap();
+    assert!(watch.is_changed().unwrap());
+    assert_eq!(reading(&db).get(b"child").unwrap().as_deref(), Some(&b"1"[..]));
+    drop(tell);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn own_commits_count_one_each_whatever_readers_and_checkpoints_do() {
+    let (_dir, store) = unflushed(false);
+    put(&store, b"n", b"");
+    let first = version(&store);
+    let enough = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !enough.load(Ordering::Relaxed) {
+                    version(&store);
+                }
+            });
+        }
+        let _enough = Enough(&enough);
+        // The log is written back to the database every thousand pages.
+        for n in 1..=1500u64 {
+            let mut tx = writing(&store);
+            assert_eq!(tx.version(), Some(first + n - 1));
+            tx.put(b"n", &[n as u8; 6000]).unwrap();
+            tx.commit().unwrap();
+        }
+    });
+    assert_eq!(version(&store), first + 1500);
+}
+
+/// Tells other threads that it is enough, also if the test fails.
+struct Enough<'a>(&'a AtomicBool);
+
+impl Drop for Enough<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn unflushed(late: bool) -> (TempDir, SqliteStore) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = SqliteStore::builder().create(true).late_lock(late);
+    let builder = builder.durability(Durability::MayLoseEverything);
+    let store = builder.open(dir.path().join("db")).unwrap();
+    (dir, store)
+}
+
+/// Readers, writers, and writers elsewhere at once: whoever sees a version sees the same content.
+#[test]
+fn a_version_names_one_state_only() {
+    for late in [false, true] {
+        let (_dir, store) = unflushed(late);
+        put(&store, b"n", &0u64.to_be_bytes());
+        let states = Mutex::new(BTreeMap::new());
+        let note = |version: u64, content: u64| {
+            let known = *states.lock().unwrap().entry(version).or_insert(content);
+            assert_eq!(known, content, "version {version}, late {late}");
+        };
+        let content = |tx: &dyn KvRead| {
+            u64::from_be_bytes(tx.get(b"n").unwrap().unwrap()[..].try_into().unwrap())
+        };
+        let enough = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let elsewhere = scope.spawn(|| {
+                let db = Connection::open(store.path()).unwrap();
+                db.busy_timeout(Duration::from_secs(60)).unwrap();
+                db.execute_batch("PRAGMA synchronous = OFF").unwrap();
+                for _ in 0..400 {
+                    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+                    let old = "SELECT kv_value FROM KV WHERE kv_key = x'6e'";
+                    let old: Vec<u8> = db.query_row(old, [], |row| row.get(0)).unwrap();
+                    let new = u64::from_be_bytes(old.try_into().unwrap()) + 1;
+                    let put = "UPDATE KV SET kv_value = ?1 WHERE kv_key = x'6e'";
+                    db.execute(put, [new.to_be_bytes()]).unwrap();
+                    db.execute_batch("COMMIT").unwrap();
+                }
+            });
+            let writers = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    let mut made = 0;
+                    while made < 200 {
+                        let mut tx = writing(&store);
+                        let (found, old) = (tx.version().unwrap(), content(&tx));
+                        note(found, old);
+                        let new = (old + 1).to_be_bytes();
+                        match tx.put(b"n", &new).and_then(|()| tx.commit()) {
+                            Ok(()) => {
+                                made += 1;
+                                note(found + 1, old + 1);
+                            }
+                            Err(error) => assert!(late && error.is_retryable(), "{error}"),
+                        }
+                    }
+                })
+            });
+            scope.spawn(|| {
+                while !enough.load(Ordering::Relaxed) {
+                    let tx = reading(&store);
+                    note(tx.version().unwrap(), content(&tx));
+                }
+            });
+            let _enough = Enough(&enough);
+            elsewhere.join().unwrap();
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+        });
+        assert_eq!(content(&reading(&store)), 800);
+    }
 }

@@ -12,10 +12,10 @@
 //! its beginning. Writing without reading never conflicts either; the later commit wins.
 //!
 //! Others may write to the store meanwhile, directly or from another process, if the store numbers
-//! its versions ([`KvTransaction::version`]), as the memory store and LMDB do: a transaction sees what
-//! they committed before it began, and a commit that finds the store changed by others compares what
-//! was read with what is there, value by value. Where a store does not tell, as with SQLite, all
-//! writing must go through one engine: what others write would not be seen as conflicts.
+//! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
+//! committed before it began, and a commit that finds the store changed by others compares what was
+//! read with what is there, value by value. Where a store does not tell, all writing must go through
+//! one engine: what others write would not be seen as conflicts.
 //!
 //! ```
 //! use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};

@@ -92,12 +92,13 @@ impl<'c> Session<'c> {
         done.map(drop).map_err(|error| failed(self.path, what, error))
     }
 
-    /// Reads as little as can be, to fix the state that is seen.
-    pub(super) fn touch(self) -> Result<()> {
-        let touched = self
-            .prepared("SELECT 1 FROM sqlite_schema LIMIT 1")
-            .and_then(|mut statement| statement.query([])?.next().map(drop));
-        touched.map_err(|error| self.read_failed(error))
+    /// A number that is another one if others have committed since this connection told it last; fixes
+    /// the state that is seen.
+    pub(super) fn data_version(self) -> Result<i64> {
+        let told = self
+            .prepared("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+        told.map_err(|error| self.read_failed(error))
     }
 
     pub(super) fn get(self, key: &[u8]) -> Result<Option<Blob<'static>>> {

@@ -6,10 +6,15 @@
 //! strictly serializable.
 //!
 //! Results are copies; scans read ahead in pages of 16 to 1024 pairs.
+//!
+//! The states of a database are numbered as an opened [`SqliteStore`] comes to see them
+//! ([`KvTransaction::version`](crate::KvTransaction::version)), those made by other programs included:
+//! several commits of others between two looks count as one.
 
 mod connection;
 mod error;
 mod store;
 mod transaction;
+mod versions;
 
 pub use self::store::{SqliteBuilder, SqliteStore};

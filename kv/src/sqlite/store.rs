@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
 use super::transaction::{View, WriteTransaction};
+use super::versions::{Pooled, Versions};
 use crate::read_transaction::ReadTransaction;
 use crate::write_lock::WriteLock;
 use crate::{
@@ -113,10 +114,11 @@ impl SqliteBuilder {
             statements: Statements::new(&self.table),
             idle: Mutex::default(),
             turn: Arc::default(),
+            versions: Versions::default(),
         };
         let connection = shared.connect(create)?;
         shared.prepare(&connection, create)?;
-        shared.keep(connection);
+        shared.keep(Pooled { connection, last: None });
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
 }
@@ -126,30 +128,34 @@ pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) options: SqliteBuilder,
     pub(super) statements: Statements,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Pooled>>,
     pub(super) turn: Arc<WriteLock>,
+    pub(super) versions: Versions,
 }
 
 impl Shared {
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Pooled>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that is in no transaction.
-    pub(super) fn take(&self) -> Result<Connection> {
-        let Some(connection) = self.idle().pop() else { return self.connect(false) };
+    pub(super) fn take(&self) -> Result<Pooled> {
+        let Some(pooled) = self.idle().pop() else {
+            return Ok(Pooled { connection: self.connect(false)?, last: None });
+        };
         // The last one to use it may have set another time to wait.
-        connection
+        pooled
+            .connection
             .busy_timeout(BUSY)
             .map_err(|error| failed(&self.path, "cannot set how long to wait", error))?;
-        Ok(connection)
+        Ok(pooled)
     }
 
     /// Keeps a connection for later use, if it is fit for that.
-    pub(super) fn keep(&self, connection: Connection) {
+    pub(super) fn keep(&self, pooled: Pooled) {
         let mut idle = self.idle();
-        if connection.is_autocommit() && idle.len() < IDLE {
-            idle.push(connection);
+        if pooled.connection.is_autocommit() && idle.len() < IDLE {
+            idle.push(pooled);
         }
     }
 
@@ -157,7 +163,7 @@ impl Shared {
         Session { connection, statements: &self.statements, path: &self.path }
     }
 
-    fn connect(&self, create: bool) -> Result<Connection> {
+    pub(super) fn connect(&self, create: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= if self.options.read_only {
             OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -302,28 +308,29 @@ impl KvDatabase for SqliteStore {
 
     /// SQLite's own `integrity_check`.
     fn verify(&self) -> Result<Vec<String>> {
-        let connection = self.shared.take()?;
+        let pooled = self.shared.take()?;
         let mut problems = Vec::new();
-        let checked = connection.pragma_query(None, "integrity_check", |row| {
+        let checked = pooled.connection.pragma_query(None, "integrity_check", |row| {
             problems.push(row.get::<_, String>(0)?);
             Ok(())
         });
         checked.map_err(|error| failed(self.path(), "cannot check the structure", error))?;
-        self.shared.keep(connection);
+        self.shared.keep(pooled);
         problems.retain(|problem| problem != "ok");
         Ok(problems)
     }
 
     fn statistics(&self) -> Result<Statistics> {
         let failed = |error| failed(self.path(), "cannot measure", error);
-        let connection = self.shared.take()?;
+        let pooled = self.shared.take()?;
         let pragma = |name: &str| -> Result<u64> {
-            let value = connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            let value =
+                pooled.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
             value.map(|value| value.unsigned_abs()).map_err(failed)
         };
         let (page, pages) = (pragma("page_size")?, pragma("page_count")?);
         let (free, most) = (pragma("freelist_count")?, pragma("max_page_count")?);
-        self.shared.keep(connection);
+        self.shared.keep(pooled);
         let file = std::fs::metadata(self.path());
         Ok(Statistics {
             used_bytes: Some(pages.saturating_sub(free) * page),
@@ -347,10 +354,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open_or_create(dir.path().join("db")).unwrap();
         let waits = || {
-            let connection = store.shared.take().unwrap();
-            let waits =
-                connection.pragma_query_value(None, "busy_timeout", |row| row.get::<_, u32>(0));
-            store.shared.keep(connection);
+            let pooled = store.shared.take().unwrap();
+            let waits = pooled
+                .connection
+                .pragma_query_value(None, "busy_timeout", |row| row.get::<_, u32>(0));
+            store.shared.keep(pooled);
             Duration::from_millis(u64::from(waits.unwrap()))
         };
         assert_eq!(waits(), BUSY);

@@ -4,11 +4,10 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-
 use super::connection::{Pages, Session};
 use super::error::failed;
 use super::store::Shared;
+use super::versions::{Pooled, Seen};
 use crate::deadline::Deadline;
 use crate::write_lock::WritePermit;
 use crate::{
@@ -25,39 +24,41 @@ const MAX_KEY: usize = 1_000_000_000;
 
 /// One state of the database, held by a transaction of SQLite that only reads.
 pub(super) struct View {
-    connection: Mutex<Option<Connection>>,
+    pooled: Mutex<Option<Pooled>>,
+    version: u64,
     shared: Arc<Shared>,
 }
 
 impl View {
     /// Opens the current state.
     pub(super) fn open(shared: Arc<Shared>) -> Result<Self> {
-        let connection = shared.take()?;
-        let session = shared.session(&connection);
-        session.execute("cannot begin", "BEGIN", [])?;
-        // SQLite fixes the state with the first read.
-        session.touch()?;
-        Ok(View { connection: Mutex::new(Some(connection)), shared })
+        let mut pooled = shared.take()?;
+        let version = shared.versions.begin(&shared, &mut pooled, "BEGIN")?.number;
+        Ok(View { pooled: Mutex::new(Some(pooled)), version, shared })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pooled(&self) -> MutexGuard<'_, Option<Pooled>> {
+        self.pooled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
-        match self.connection().as_ref() {
-            Some(connection) => read(self.shared.session(connection)),
+        match self.pooled().as_ref() {
+            Some(pooled) => read(self.shared.session(&pooled.connection)),
             None => Err(KvError::Stale("it has ended".to_owned())),
         }
     }
 }
 
-impl read_transaction::View for View {}
+impl read_transaction::View for View {
+    fn version(&self) -> Option<u64> {
+        Some(self.version)
+    }
+}
 
 impl Drop for View {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection().take() {
-            end(&self.shared, connection);
+        if let Some(pooled) = self.pooled().take() {
+            end(&self.shared, pooled);
         }
     }
 }
@@ -87,18 +88,20 @@ impl KvRead for View {
 }
 
 /// Rolls back what the connection has open and gives it back.
-fn end(shared: &Shared, connection: Connection) {
-    if !connection.is_autocommit() {
+fn end(shared: &Shared, pooled: Pooled) {
+    if !pooled.connection.is_autocommit() {
         // Should that fail the connection is not kept, and closing it rolls back.
-        let _ = shared.session(&connection).execute("cannot roll back", "ROLLBACK", []);
+        let _ = shared.session(&pooled.connection).execute("cannot roll back", "ROLLBACK", []);
     }
-    shared.keep(connection);
+    shared.keep(pooled);
 }
 
 /// A transaction that writes.
 pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
-    connection: Option<Connection>,
+    pooled: Option<Pooled>,
+    /// The state it was begun on.
+    base: Seen,
     shared: Arc<Shared>,
     /// Whether an operation has failed for good.
     dead: Cell<bool>,
@@ -113,24 +116,28 @@ impl WriteTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
         let start = Instant::now();
         let late = shared.options.late_lock;
-        let (turn, wait, sql) = if late {
-            (None, options.wait.unwrap_or(LATE_WAIT), "BEGIN DEFERRED")
+        let (turn, wait) = if late {
+            (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
             let wait = options.writer_wait();
             let turn = shared.turn.acquire(wait)?;
-            (Some(turn), wait.saturating_sub(start.elapsed()), "BEGIN IMMEDIATE")
+            (Some(turn), wait.saturating_sub(start.elapsed()))
         };
-        let connection = shared.take()?;
-        connection
+        let mut pooled = shared.take()?;
+        pooled
+            .connection
             .busy_timeout(wait)
             .map_err(|error| failed(&shared.path, "cannot begin", error))?;
-        let session = shared.session(&connection);
-        session.execute("cannot begin", sql, [])?;
-        if late {
-            session.touch()?;
-        }
+        let base = if late {
+            shared.versions.begin(shared, &mut pooled, "BEGIN DEFERRED")?
+        } else {
+            let session = shared.session(&pooled.connection);
+            session.execute("cannot begin", "BEGIN IMMEDIATE", [])?;
+            shared.versions.of_writer(shared, &mut pooled)?
+        };
         Ok(WriteTransaction {
-            connection: Some(connection),
+            pooled: Some(pooled),
+            base,
             shared: Arc::clone(shared),
             dead: Cell::new(false),
             discard: false,
@@ -142,10 +149,10 @@ impl WriteTransaction {
     /// Runs an operation; one that fails by no fault of the caller is the last.
     fn with<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.deadline.check()?;
-        let Some(connection) = self.connection.as_ref().filter(|_| !self.dead.get()) else {
+        let Some(pooled) = self.pooled.as_ref().filter(|_| !self.dead.get()) else {
             return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
         };
-        operation(self.shared.session(connection)).inspect_err(|error| {
+        operation(self.shared.session(&pooled.connection)).inspect_err(|error| {
             self.dead.set(!error.is_caller_error());
         })
     }
@@ -153,8 +160,8 @@ impl WriteTransaction {
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            end(&self.shared, connection);
+        if let Some(pooled) = self.pooled.take() {
+            end(&self.shared, pooled);
         }
     }
 }
@@ -223,11 +230,25 @@ impl KvTransaction for WriteTransaction {
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
+    fn version(&self) -> Option<u64> {
+        Some(self.base.number)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
         if self.discard {
             return self.with(|_| Ok(()));
         }
+        let shared = Arc::clone(&self.shared);
+        let commit = shared.versions.committing(&shared);
         let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
+        let base = self.base;
+        if let Some(pooled) = &mut self.pooled {
+            // What it leads to is known only once it is counted.
+            pooled.last = None;
+            if committed.is_ok() {
+                commit.made(pooled, base);
+            }
+        }
         match committed {
             // The log may hold a commit that the failed flush did not confirm.
             Err(error @ KvError::Store { .. }) => Err(KvError::OutcomeUnknown(error.to_string())),
