@@ -8,9 +8,10 @@ use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, KvRead, KvTransaction, TxOptions};
 use permazen::schema::{
-    DatabaseState, DeleteAction, Field, FieldEffect, IndexEffect, InflateError, ObjectType,
-    SchemaComparison, SchemaConfig, SchemaError, SchemaModel, SchemaRemoval, SchemaTables, Simple,
-    TypeEffect, UnknownEncodings, add_schema, deflate, inflate, open_schema, remove_schema,
+    CompositeIndex, DatabaseState, DeleteAction, Field, FieldEffect, IndexEffect, InflateError,
+    ObjectType, SchemaComparison, SchemaConfig, SchemaError, SchemaModel, SchemaRemoval,
+    SchemaTables, Simple, TypeEffect, UnknownEncodings, add_schema, deflate, inflate, open_schema,
+    remove_schema,
 };
 use permazen::{StorageId, layout};
 
@@ -393,6 +394,89 @@ fn t6_3_explicit_ids_first_then_holes() {
         ("B#az", 8),
     ];
     assert_eq!(ids, expected.map(|(path, id)| (path.to_owned(), id)));
+}
+
+#[test]
+fn a_refused_storage_id_is_told_with_what_to_ask_for() {
+    let with = |name: &str, id| one_type(ObjectType::new(name).with_storage_id(storage_id(id)));
+    let store = MemoryStore::new();
+    let mut tx = begin(&store);
+    let field = Field::set("f", int()).with_storage_id(storage_id(7));
+    let first = one_type(ObjectType::new("A").with_storage_id(storage_id(5)).field(field));
+    open_schema(&mut *tx, &new_state(), &SchemaConfig::new(first).unwrap()).unwrap();
+    let mut refusal = |model| {
+        let config = SchemaConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never);
+        open_schema(&mut *tx, &new_state(), &config).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refusal(with("A", 6)),
+        "A asks for storage ID 6, but the database has 5 for it: ask for 5, or for none"
+    );
+    assert_eq!(
+        refusal(with("B", 7)),
+        "B asks for storage ID 7, but the database has it for A.f: ask for another, or for none"
+    );
+    assert_eq!(
+        refusal(with("B", StorageId::MAX)),
+        "B asks for storage ID 2147483647, but Java cannot list the objects of a type with it: ask \
+         for at most 2147483646, or for none"
+    );
+}
+
+#[test]
+fn the_largest_storage_id_is_one_of_fields_and_indexes_and_not_of_types() {
+    let (largest, before) = (storage_id(StorageId::MAX), storage_id(StorageId::MAX - 1));
+    let field = |name: &str| Field::new(name, int());
+    let plain = || ObjectType::new("T").field(field("g")).with_storage_id(before);
+    let models = [
+        one_type(plain().field(field("f").with_storage_id(largest))),
+        one_type(plain().field(Field::counter("f").with_storage_id(largest))),
+        one_type(plain().field(field("f")).composite_index(
+            CompositeIndex::new("i", vec!["f".to_owned(), "g".to_owned()]).with_storage_id(largest),
+        )),
+    ];
+    for model in models {
+        let config = SchemaConfig::new(model).unwrap();
+        open_schema(&mut *begin(&MemoryStore::new()), &new_state(), &config).unwrap();
+    }
+    // A type that Java recorded with it is read, and opened with.
+    let store = MemoryStore::new();
+    let mut tx = begin(&store);
+    let model = one_type(ObjectType::new("T"));
+    let config = SchemaConfig::new(model).unwrap();
+    open_schema(&mut *tx, &new_state(), &config).unwrap();
+    let automatic = layout::storage_id_table_key(storage_id(1));
+    let value = tx.get(&automatic).unwrap().unwrap().into_owned();
+    tx.remove(&automatic).unwrap();
+    tx.put(&layout::storage_id_table_key(largest), &value).unwrap();
+    let explicit = one_type(ObjectType::new("T").with_storage_id(largest));
+    for config in [config, SchemaConfig::new(explicit.clone()).unwrap()] {
+        let config = config.schema_removal(SchemaRemoval::Never);
+        let opened = open_schema(&mut *tx, &new_state(), &config).unwrap();
+        assert_eq!(opened.bundle.type_ids().collect::<Vec<_>>(), [largest]);
+    }
+    let comparison = SchemaComparison::new(&SchemaModel::new(), &explicit);
+    assert_eq!(comparison.refusals, ["T asks for storage ID 2147483647, which no type can have"]);
+    assert_eq!(SchemaComparison::new(&explicit, &explicit).refusals, [""; 0]);
+}
+
+#[test]
+fn storage_ids_of_documents_are_those_java_reads() {
+    let asked = |id: &str| {
+        let xml = format!(r#"<Schema><ObjectType name="T" storageId="{id}"/></Schema>"#);
+        SchemaModel::from_xml(xml.as_bytes())
+            .map(|model| model.object_types()[0].storage_id().map(StorageId::get))
+            .map_err(|error| error.to_string())
+    };
+    for (text, id) in [("0", None), ("-0", None), ("1", Some(1)), ("+7", Some(7)), ("007", Some(7))]
+    {
+        assert_eq!(asked(text), Ok(id));
+    }
+    assert_eq!(asked("2147483647"), Ok(Some(StorageId::MAX)));
+    for text in ["-1", "-2147483648", "2147483648", " 7", "7 ", "", "0x7"] {
+        let error = asked(text).unwrap_err();
+        assert!(error.contains("\"storageId\"") && error.contains("line 1, column"), "{error}");
+    }
 }
 
 #[test]

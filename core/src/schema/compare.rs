@@ -339,6 +339,9 @@ fn refusals(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {
             Some(known) if *known != id => {
                 refusals.push(format!("{item} asks for storage ID {id} but has {known}"));
             }
+            None if item.asks_for_too_large_an_id() => {
+                refusals.push(format!("{item} asks for storage ID {id}, which no type can have"));
+            }
             _ => {}
         }
         match by_storage_id.get(&id) {

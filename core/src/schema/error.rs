@@ -35,14 +35,14 @@ pub enum SchemaError {
         /// The schema.
         schema_id: SchemaId,
     },
-    /// A schema asks for a storage ID that contradicts the database.
+    /// A schema asks for a storage ID that contradicts the database, or that is none for an object type.
     #[error("{item} asks for storage ID {wanted}, but {reason}")]
     StorageIdConflict {
         /// Path of the item.
         item: String,
         /// The storage ID asked for.
         wanted: u32,
-        /// What stands against it.
+        /// What stands against it, and what to ask for instead.
         reason: String,
     },
     /// The meta-data of the database contradicts itself or is damaged.

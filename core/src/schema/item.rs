@@ -57,6 +57,13 @@ impl<'m> Item<'m> {
         }
     }
 
+    /// Whether it is an object type that asks for the largest storage ID there is. Java cannot list the
+    /// objects of such a type: it ends the range of their ids with the storage ID that follows.
+    pub(super) fn asks_for_too_large_an_id(&self) -> bool {
+        let largest = |id: StorageId| id.get() == StorageId::MAX;
+        matches!(self.part, Part::ObjectType) && self.storage_id().is_some_and(largest)
+    }
+
     /// Where it is, for people: `ObjectType "Person" / field "friends" / element`.
     pub fn location(&self) -> String {
         let object_type = format!("ObjectType {}", shown(self.object_type.name()));

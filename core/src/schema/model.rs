@@ -114,7 +114,8 @@ impl ObjectType {
         ObjectType { name: name.into(), storage_id: None, fields: Vec::new(), indexes: Vec::new() }
     }
 
-    /// Asks for this storage ID instead of an automatically assigned one.
+    /// Asks for this storage ID instead of an automatically assigned one. The largest there is,
+    /// 2147483647, cannot be recorded for a type, whose objects Java could then not list.
     #[must_use]
     pub fn with_storage_id(mut self, id: impl Into<Option<StorageId>>) -> Self {
         self.storage_id = id.into();

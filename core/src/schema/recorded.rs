@@ -105,6 +105,7 @@ impl RecordedSchemas {
         reusable: &[Vec<u8>],
     ) -> Result<Option<SchemaTables>> {
         let mut adding = Adding {
+            recorded: &self.schemas,
             tables: SchemaTables::clone(&self.tables),
             schemas: self.schemas.iter().map(|schema| schema.id).collect(),
             storage_ids: self.storage_ids.clone(),
@@ -149,7 +150,9 @@ impl RecordedSchemas {
 }
 
 /// Tables to which schemas are being added.
-struct Adding {
+struct Adding<'r> {
+    /// What they hold already.
+    recorded: &'r [RecordedSchema],
     tables: SchemaTables,
     schemas: HashSet<SchemaId>,
     storage_ids: HashMap<SchemaId, StorageId>,
@@ -159,7 +162,7 @@ struct Adding {
     changed: bool,
 }
 
-impl Adding {
+impl Adding<'_> {
     fn add(&mut self, model: &SchemaModel, id: SchemaId, reusable: &[Vec<u8>]) -> Result<()> {
         if self.schemas.insert(id) {
             let index = self.free_schema_index().ok_or_else(table_full)?;
@@ -179,17 +182,34 @@ impl Adding {
             };
             let assigned = match (self.storage_ids.get(&schema_id), wanted) {
                 (Some(&known), Some(wanted)) if known != wanted => {
-                    return conflict(wanted, format!("the database has {known} for it"));
+                    return conflict(
+                        wanted,
+                        format!("the database has {known} for it: ask for {known}, or for none"),
+                    );
                 }
                 (Some(_), _) => continue,
-                (None, Some(wanted)) => match self.tables.storage_ids.get(&wanted) {
-                    Some(taken) => {
-                        let owner = parse_storage_id_value(taken)
-                            .map_or_else(|_| "another item".to_owned(), |id| id.to_string());
-                        return conflict(wanted, format!("the database has it for {owner}"));
+                (None, Some(wanted)) => {
+                    if let Some(taken) = self.tables.storage_ids.get(&wanted) {
+                        let owner = self.owner(taken);
+                        return conflict(
+                            wanted,
+                            format!(
+                                "the database has it for {owner}: ask for another, or for none"
+                            ),
+                        );
                     }
-                    None => wanted,
-                },
+                    if item.asks_for_too_large_an_id() {
+                        return conflict(
+                            wanted,
+                            format!(
+                                "Java cannot list the objects of a type with it: ask for at most \
+                                 {}, or for none",
+                                StorageId::MAX - 1
+                            ),
+                        );
+                    }
+                    wanted
+                }
                 (None, None) => self.free_storage_id().ok_or_else(table_full)?,
             };
             let mut value = Vec::with_capacity(48);
@@ -199,6 +219,15 @@ impl Adding {
             self.changed = true;
         }
         Ok(())
+    }
+
+    /// The path of a recorded item with this entry in the table of storage IDs, or else its id.
+    fn owner(&self, entry: &[u8]) -> String {
+        let Ok(id) = parse_storage_id_value(entry) else { return "another item".to_owned() };
+        let mut items = self.recorded.iter().flat_map(|schema| {
+            schema.model.items().zip(&schema.items).filter(|(_, (known, _))| *known == id)
+        });
+        items.next().map_or_else(|| id.to_string(), |(item, _)| item.to_string())
     }
 
     /// The lowest schema index without entry.
