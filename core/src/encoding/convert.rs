@@ -1,6 +1,7 @@
 //! Values of one encoding as values of another, when a field's encoding changes (encodings §21.2).
 
 use super::error::{Result, invalid};
+use super::text;
 use super::{
     Encodable, Encoding, EncodingKind, JavaChar, JavaString, Primitive, TypedEncoding, Value,
 };
@@ -57,7 +58,26 @@ fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Valu
     if value.is_null() {
         return Err(to.refuse(value));
     }
-    to.from_text(&from.to_text(value)?)
+    let text = from.to_text(value)?;
+    if has_unpadded_base64(to, &text) {
+        return invalid(format!("{text:?} is converted to no {}: it lacks padding", to.name()));
+    }
+    to.from_text(&text)
+}
+
+/// Whether an array of numbers is to be read from Base64 that only [`Encoding::from_text`] takes.
+///
+/// Java reads it nowhere, and a long number or a word could be taken for it.
+fn has_unpadded_base64(to: &dyn Encoding, text: &str) -> bool {
+    match unwrap(to) {
+        EncodingKind::PrimitiveArray(_) => {
+            !text.ends_with('=') && !text.trim_start().starts_with('[')
+        }
+        EncodingKind::Array(element) => text::split_items(text).is_ok_and(|items| {
+            items.iter().flatten().any(|item| has_unpadded_base64(element.as_ref(), item))
+        }),
+        _ => false,
+    }
 }
 
 /// The count of a counter that takes the place of a field with this value; `None` if the value is no number.

@@ -13,18 +13,24 @@ use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 fn parse(text: &str) -> Option<IpAddr> {
     let (address, scope) =
         text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
+    let Some((start, end)) = address.rsplit_once(':') else {
+        return parse_v4(address).filter(|_| scope.is_none()).map(IpAddr::V4);
+    };
     let to_ascii = |char: char| {
         java_digit(char, 16).and_then(|digit| char::from_digit(digit, 16)).unwrap_or(char)
     };
-    let address: String = address.chars().map(to_ascii).collect();
-    if let Ok(address) = address.parse::<Ipv4Addr>() {
-        return scope.is_none().then_some(IpAddr::V4(address));
+    let mut address: String = start.chars().map(to_ascii).collect();
+    address.push(':');
+    if end.contains('.') {
+        // Java does not read a scope after an address that ends like IPv4.
+        let quad = parse_v4(end).filter(|_| scope.is_none())?;
+        address.push_str(&quad.to_string());
+    } else {
+        address.extend(end.chars().map(to_ascii));
     }
     let address: Ipv6Addr = address.parse().ok()?;
-    let is_scope = |scope: &str| {
-        !scope.is_empty()
-            && scope.chars().all(|char| char.is_alphanumeric() || "._-".contains(char))
-    };
+    let is_scope =
+        |scope: &str| scope.chars().all(|char| char.is_alphanumeric() || "._-".contains(char));
     if !scope.is_none_or(is_scope) {
         return None;
     }
@@ -32,6 +38,20 @@ fn parse(text: &str) -> Option<IpAddr> {
         Some(mapped) => scope.is_none().then_some(IpAddr::V4(mapped)),
         None => Some(IpAddr::V6(address)),
     }
+}
+
+fn parse_v4(text: &str) -> Option<Ipv4Addr> {
+    let octets: Option<Vec<u8>> = text.split('.').map(parse_octet).collect();
+    <[u8; 4]>::try_from(octets?).ok().map(Ipv4Addr::from)
+}
+
+/// One to three decimal digits. The first of several is not `0`, though it may be the zero of another script.
+fn parse_octet(text: &str) -> Option<u8> {
+    if text.is_empty() || text.chars().count() > 3 || (text.len() > 1 && text.starts_with('0')) {
+        return None;
+    }
+    let number = text.chars().try_fold(0, |number, char| Some(number * 10 + java_digit(char, 10)?));
+    u8::try_from(number?).ok()
 }
 
 impl Encodable for Ipv4Addr {

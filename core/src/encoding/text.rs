@@ -153,6 +153,10 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
             Some('"') => break,
             Some('\\') => match chars.next() {
                 Some('"') => raw.push('"'),
+                // Digits of other scripts are for texts outside of lists.
+                Some('u') if !chars.as_str().bytes().take(4).all(|c| c.is_ascii_hexdigit()) => {
+                    return list_error(chars.as_str(), "four hex digits expected after \\u");
+                }
                 Some(other) => raw.extend(['\\', other]),
                 None => return list_error("", "closing quote expected"),
             },

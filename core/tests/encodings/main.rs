@@ -3,6 +3,7 @@
 
 mod composed;
 mod rules;
+mod texts;
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -225,7 +225,7 @@ fn unknown_properties_pass() {
         "\\p",
         "\\p{Lu",
         "(?<n>a)(?<n>b)",
-        "(?<=a*)b",
+        "(?<=(?:ab)*)b",
         "\\k<x>",
         "a{2,1}",
         "[b-a]",

@@ -26,6 +26,8 @@ mod author;
 mod defects;
 mod deletion;
 mod driver;
+mod encodings;
+mod exceptions;
 mod floor;
 mod history;
 mod play;
@@ -95,6 +97,11 @@ fn run() -> Outcome {
         Stop::Skip(reason) if required => Stop::Fail(reason),
         stop => stop,
     })?;
+    encodings::compare(
+        &mut java,
+        setting("PERMAZEN_SEED", 1)? as u64,
+        setting("PERMAZEN_TEXTS", 300)?,
+    )?;
     let started = Instant::now();
     let values = Values::read()?;
     let mut counts = Counts::default();

@@ -141,7 +141,7 @@ fn has_base64(text: &str) -> bool {
 }
 
 /// Whether there is a region and a year from 2010 on.
-fn depends_on_rules(text: &str) -> bool {
+pub fn depends_on_rules(text: &str) -> bool {
     let mut years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() < 6);
     text.contains('/') && years.any(|year| year.parse().is_ok_and(|year: u32| year >= 2010))
 }

@@ -204,6 +204,21 @@ impl Parser<'_> {
             }
             _ => false,
         };
-        only_ascii && address.parse::<Ipv6Addr>().is_ok() && scope.is_none_or(is_scope) && is_port
+        only_ascii && is_ipv6(address) && scope.is_none_or(is_scope) && is_port
+    }
+}
+
+/// An IPv6 address; if it ends like IPv4, the numbers there may have leading zeros.
+fn is_ipv6(address: &str) -> bool {
+    match address.rsplit_once(':') {
+        Some((start, end)) if end.contains('.') => {
+            let without_zeros = |number: &str| match number.trim_start_matches('0') {
+                "" if !number.is_empty() => "0".to_owned(),
+                rest => rest.to_owned(),
+            };
+            let end: Vec<String> = end.split('.').map(without_zeros).collect();
+            format!("{start}:{}", end.join(".")).parse::<Ipv6Addr>().is_ok()
+        }
+        _ => address.parse::<Ipv6Addr>().is_ok(),
     }
 }

@@ -186,12 +186,14 @@ impl Duration {
         scanner.eat(b'P')?;
         let mut parts = Parts::default();
         parts.next(scanner, b'D', DAY_SECONDS)?;
+        let marker = scanner.peek();
         if scanner.eat(b'T').is_some() {
             let before = parts.count;
             parts.next(scanner, b'H', 3600)?;
             parts.next(scanner, b'M', 60)?;
             parts.next(scanner, b'S', 1)?;
-            if parts.count == before {
+            // Java lets a `t` stand with nothing behind it, but no `T`.
+            if parts.count == before && marker == Some(b'T') {
                 return None;
             }
         }

@@ -1,6 +1,7 @@
 //! Escape sequences: what follows a backslash.
 
-use super::{Length, Parser, Reason, code, is_ascii};
+use super::extent::{Extent, Part};
+use super::{Parser, Reason, code, is_ascii};
 
 /// Names of general categories and of classes that need no prefix.
 const PLAIN_PROPERTIES: [&str; 57] = [
@@ -13,8 +14,8 @@ const PLAIN_PROPERTIES: [&str; 57] = [
 /// What an escape sequence stands for.
 pub(super) enum Escape {
     Char(u32),
-    /// A class of characters, or a position.
-    Other(Length),
+    /// A class of characters, a position, a reference to a group.
+    Other(Part),
 }
 
 impl Parser {
@@ -22,24 +23,25 @@ impl Parser {
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, Reason> {
         const UNKNOWN: Reason = "illegal or unsupported escape sequence";
         let Some(point) = self.next_raw() else { return Err("backslash at the end") };
-        let class = Ok(Escape::Other(Some(1)));
-        let outside =
-            |length: Length| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(length)) };
+        let class = Ok(Escape::Other(Part::Char));
+        let outside = |part: Part| if in_class { Err(UNKNOWN) } else { Ok(Escape::Other(part)) };
+        let reference = Part::Whole(Extent::WITHOUT_LIMIT);
         match char::from_u32(point) {
             Some('0') => self.octal().map(Escape::Char),
-            Some('1'..='9') => outside(None),
-            Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Some(0)),
+            Some('1'..='9') => outside(reference),
+            Some('A' | 'B' | 'G' | 'Z' | 'z') => outside(Part::POSITION),
             Some('b') => {
-                if !in_class && self.peek_is('{') {
-                    self.at += 1;
-                    if !self.eat_raw('g') || !self.eat_raw('}') {
+                let braces = !in_class && self.peek_is('{');
+                if braces && self.text.get(self.at + 1) == Some(&code('g')) {
+                    self.at += 2;
+                    if !self.eat_raw('}') {
                         return Err(UNKNOWN);
                     }
                 }
-                outside(Some(0))
+                outside(Part::POSITION)
             }
-            Some('R') => outside(Some(2)),
-            Some('X') => outside(None),
+            Some('R') => outside(Part::LINE_BREAK),
+            Some('X') => outside(Part::CLUSTER),
             Some('D' | 'H' | 'S' | 'V' | 'W' | 'd' | 'h' | 's' | 'w' | 'v') => class,
             Some('p' | 'P') => {
                 self.property()?;
@@ -65,7 +67,7 @@ impl Parser {
                 }
                 let name = self.group_name()?;
                 if self.names.contains(&name) {
-                    Ok(Escape::Other(None))
+                    Ok(Escape::Other(reference))
                 } else {
                     Err("named capturing group does not exist")
                 }

@@ -2,16 +2,15 @@
 
 mod classes;
 mod escapes;
+mod extent;
 
 use std::collections::HashSet;
 
 use escapes::Escape;
+use extent::{Extent, Mode, Part, Repetition};
 
 /// Why a text is no regular expression.
 pub(super) type Reason = &'static str;
-
-/// How many characters a part matches at most; `None`: any number.
-type Length = Option<u64>;
 
 /// Deeper nesting than any expression a person writes.
 const MAX_DEPTH: usize = 200;
@@ -61,6 +60,7 @@ fn without_quotes(text: Vec<u32>) -> Vec<u32> {
     const BACKSLASH: u32 = code('\\');
     let mut out = Vec::with_capacity(text.len());
     let mut quoted = false;
+    let mut begins = false;
     let mut at = 0;
     while let Some(&point) = text.get(at) {
         let next = text.get(at + 1).copied();
@@ -70,13 +70,18 @@ fn without_quotes(text: Vec<u32>) -> Vec<u32> {
                 quoted = false;
                 at += 1;
             } else {
-                if is_ascii(point, |byte| !byte.is_ascii_alphanumeric()) {
+                if begins && is_ascii(point, u8::is_ascii_digit) {
+                    // A digit must not become part of an escape before the quote.
+                    out.extend("\\x3".chars().map(code));
+                } else if is_ascii(point, |byte| !byte.is_ascii_alphanumeric()) {
                     out.push(BACKSLASH);
                 }
                 out.push(point);
             }
+            begins = false;
         } else if point == BACKSLASH && next == Some(code('Q')) {
             quoted = true;
+            begins = true;
             at += 1;
         } else {
             out.push(point);
@@ -150,85 +155,97 @@ impl Parser {
         Some(next)
     }
 
-    fn alternatives(&mut self) -> Result<Length, Reason> {
+    fn alternatives(&mut self) -> Result<Extent, Reason> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(TOO_DEEP);
         }
-        let mut longest = self.sequence()?;
+        let mut extent = self.sequence()?;
         while self.eat('|') {
-            let length = self.sequence()?;
-            longest = longest.zip(length).map(|(a, b)| a.max(b));
+            extent = extent.or(self.sequence()?);
         }
         self.depth -= 1;
-        Ok(longest)
+        Ok(extent)
     }
 
-    fn sequence(&mut self) -> Result<Length, Reason> {
-        let mut total = Some(0u64);
+    fn sequence(&mut self) -> Result<Extent, Reason> {
+        let mut extent = Extent::EMPTY;
         loop {
-            let length = match self.peek().and_then(char::from_u32) {
-                None if self.raw().is_none() => return Ok(total),
-                Some('|' | ')') => return Ok(total),
+            let part = match self.peek().and_then(char::from_u32) {
+                None if self.raw().is_none() => return Ok(extent),
+                Some('|' | ')') => return Ok(extent),
                 Some('*' | '+' | '?') => return Err("dangling meta character"),
                 Some('(') => match self.group()? {
-                    Some(length) => length,
+                    Some(group) => group,
                     // Only flags: nothing to repeat.
                     None => continue,
                 },
                 Some('[') => {
                     self.at += 1;
                     self.class(0)?;
-                    Some(1)
+                    Part::Char
                 }
                 Some('\\') => {
                     self.at += 1;
                     match self.escape(false)? {
-                        Escape::Char(_) => Some(1),
-                        Escape::Other(length) => length,
+                        Escape::Char(_) => Part::Char,
+                        Escape::Other(part) => part,
                     }
                 }
                 Some('^' | '$') => {
                     self.at += 1;
-                    Some(0)
+                    Part::POSITION
                 }
                 // An empty part, which the braces then repeat.
-                Some('{') => Some(0),
+                Some('{') => Part::POSITION,
                 _ => {
                     self.at += 1;
-                    Some(1)
+                    Part::Char
                 }
             };
-            let length = self.repetition(length)?;
-            total = total.zip(length).map(|(a, b)| a.saturating_add(b));
+            extent = match self.repetition()? {
+                Some(repetition) => extent.then_repeated(part, repetition),
+                None => extent.then(part.extent()),
+            };
         }
     }
 
-    /// A quantifier, if there is one, of a part of this length.
-    fn repetition(&mut self, length: Length) -> Result<Length, Reason> {
-        let most = match self.peek().and_then(char::from_u32) {
+    /// A quantifier, if there is one.
+    fn repetition(&mut self) -> Result<Option<Repetition>, Reason> {
+        let (least, most) = match self.peek().and_then(char::from_u32) {
             Some('?') => {
                 self.at += 1;
-                Some(1)
+                (0, Some(1))
             }
-            Some('*' | '+') => {
+            Some('*') => {
                 self.at += 1;
-                None
+                (0, None)
+            }
+            Some('+') => {
+                self.at += 1;
+                (1, None)
             }
             Some('{') => {
                 self.at += 1;
                 self.counts()?
             }
-            _ => return Ok(length),
+            _ => return Ok(None),
         };
-        if !self.eat('?') {
-            self.eat('+');
-        }
-        Ok(length.zip(most).map(|(length, most)| length.saturating_mul(most)))
+        let mode = if self.eat('?') {
+            Mode::Lazy
+        } else if self.eat('+') {
+            Mode::Possessive
+        } else {
+            Mode::Greedy
+        };
+        Ok(Some(match (least, most) {
+            (0, Some(1)) => Repetition::Optional,
+            _ => Repetition::Times { least, most, mode },
+        }))
     }
 
-    /// The rest of `{n}`, `{n,}` or `{n,m}`: the most repetitions.
-    fn counts(&mut self) -> Result<Length, Reason> {
+    /// The rest of `{n}`, `{n,}` or `{n,m}`: the least and the most repetitions.
+    fn counts(&mut self) -> Result<(i32, Option<i32>), Reason> {
         if !self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_digit)) {
             return Err("illegal repetition");
         }
@@ -242,31 +259,34 @@ impl Parser {
         }
         match most {
             Some(most) if most < least => Err("illegal repetition range"),
-            most => Ok(most),
+            most => Ok((least, most)),
         }
     }
 
-    fn count(&mut self) -> Result<u64, Reason> {
-        let mut number = 0u64;
+    fn count(&mut self) -> Result<i32, Reason> {
+        let mut number = 0i32;
         while let Some(digit) = self.raw().filter(|&point| is_ascii(point, u8::is_ascii_digit)) {
-            number = number * 10 + u64::from(digit - code('0'));
-            if number > i32::MAX as u64 {
-                return Err("illegal repetition range");
-            }
+            let digit = (digit - code('0')) as i32;
+            number = number
+                .checked_mul(10)
+                .and_then(|number| number.checked_add(digit))
+                .ok_or("illegal repetition range")?;
             self.at += 1;
         }
         Ok(number)
     }
 
     /// A group; `None` if it only sets flags.
-    fn group(&mut self) -> Result<Option<Length>, Reason> {
+    fn group(&mut self) -> Result<Option<Part>, Reason> {
         self.at += 1;
         let outer_comments = self.comments;
         let mut look_behind = false;
         let mut look = false;
+        let mut atomic = false;
         if self.eat('?') {
             match self.next_raw().and_then(char::from_u32) {
-                Some(':' | '>') => {}
+                Some(':') => {}
+                Some('>') => atomic = true,
                 Some('=' | '!') => look = true,
                 Some('<') => match self.raw().and_then(char::from_u32) {
                     Some('=' | '!') => {
@@ -293,15 +313,19 @@ impl Parser {
                 }
             }
         }
-        let length = self.alternatives()?;
+        let extent = self.alternatives()?;
         if !self.eat(')') {
             return Err("unclosed group");
         }
         self.comments = outer_comments;
-        if look_behind && length.is_none() {
+        if look_behind && !extent.has_limit() {
             return Err("look-behind group does not have an obvious maximum length");
         }
-        Ok(Some(if look { Some(0) } else { length }))
+        Ok(Some(match (look, atomic) {
+            (true, _) => Part::POSITION,
+            (_, true) => Part::Whole(extent),
+            _ => Part::Group(extent),
+        }))
     }
 
     fn flags(&mut self) -> Result<(), Reason> {

@@ -32,13 +32,14 @@ import java.util.NavigableSet;
 
 /**
  * Performs steps on one in-memory store. The steps and answers are those of the recorded operation traces, plus
- * {@code reset}, {@code schema}, {@code load}, {@code save}, {@code pairs} and {@code check}.
+ * {@code reset}, {@code schema}, {@code load}, {@code save}, {@code pairs}, {@code check} and {@code encoding}.
  */
 final class Steps {
 
     private static final long UNLIMITED_WAIT = 600_000;
 
     private final Map<String, SchemaModel> schemas = new HashMap<>();
+    private final Encodings encodings = new Encodings();
     private MemoryKVDatabase kv;
     private Database db;
     private Transaction tx;
@@ -137,6 +138,8 @@ final class Steps {
             return Text.ids(this.tx.invertReferencePath(path(step), this.types(step), list(step, "targets").stream()));
         case "index":
             return this.indexes.query(step);
+        case "encoding":
+            return this.encodings.perform(step);
         default:
             return this.fields.perform(op, step);
         }

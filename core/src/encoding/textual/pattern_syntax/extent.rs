@@ -1,0 +1,110 @@
+//! Whether what a part matches has a longest length, as Java finds it: look-behind requires one.
+//!
+//! Java counts in 32 bits without noticing when they overflow, takes a greedily repeated character to have a longest
+//! length, and a repeated group to have none if it can match in several ways. What passes there must pass here.
+
+/// How long the matches of an expression are, and how they come about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// The longest length as Java counts it.
+    longest: i32,
+    has_limit: bool,
+    /// Whether there is only one way to match.
+    one_way: bool,
+}
+
+/// What stands before a quantifier.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    /// A character, or a class of them.
+    Char,
+    /// A group, capturing or not.
+    Group(Extent),
+    /// Anything else.
+    Whole(Extent),
+}
+
+/// A quantifier.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Repetition {
+    /// `?` or `{0,1}`.
+    Optional,
+    /// At least and at most so many times, or without end.
+    Times { least: i32, most: Option<i32>, mode: Mode },
+}
+
+/// What follows a quantifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing.
+    Greedy,
+    /// `?`
+    Lazy,
+    /// `+`
+    Possessive,
+}
+
+impl Part {
+    /// Matches between characters.
+    pub(super) const POSITION: Part = Part::Whole(Extent::EMPTY);
+    /// `\R`
+    pub(super) const LINE_BREAK: Part = Part::Whole(Extent { longest: 2, ..Extent::EMPTY });
+    /// `\X`, which has no length for Java.
+    pub(super) const CLUSTER: Part = Part::Whole(Extent { one_way: false, ..Extent::EMPTY });
+
+    pub(super) fn extent(self) -> Extent {
+        match self {
+            Part::Char => Extent { longest: 1, ..Extent::EMPTY },
+            Part::Group(extent) | Part::Whole(extent) => extent,
+        }
+    }
+}
+
+impl Extent {
+    pub(super) const EMPTY: Extent = Extent { longest: 0, has_limit: true, one_way: true };
+    pub(super) const WITHOUT_LIMIT: Extent = Extent { has_limit: false, ..Extent::EMPTY };
+
+    pub(super) fn has_limit(self) -> bool {
+        self.has_limit
+    }
+
+    /// One after the other.
+    pub(super) fn then(self, next: Extent) -> Extent {
+        Extent {
+            longest: self.longest.wrapping_add(next.longest),
+            has_limit: self.has_limit && next.has_limit,
+            one_way: self.one_way && next.one_way,
+        }
+    }
+
+    /// One or the other.
+    pub(super) fn or(self, other: Extent) -> Extent {
+        Extent {
+            longest: self.longest.max(other.longest),
+            has_limit: self.has_limit && other.has_limit,
+            one_way: false,
+        }
+    }
+
+    /// This, and then a part so many times.
+    pub(super) fn then_repeated(self, part: Part, repetition: Repetition) -> Extent {
+        let extent = part.extent();
+        let Repetition::Times { least, most, mode } = repetition else {
+            return self.then(Extent { one_way: false, ..extent });
+        };
+        if matches!((part, most, mode), (Part::Char, None, Mode::Greedy)) {
+            return self.then(Extent { longest: i32::MAX, one_way: false, ..extent });
+        }
+        let in_several_ways = matches!(part, Part::Group(group) if !group.one_way);
+        let longest =
+            extent.longest.wrapping_mul(most.unwrap_or(i32::MAX)).wrapping_add(self.longest);
+        Extent {
+            longest,
+            has_limit: self.has_limit
+                && extent.has_limit
+                && longest >= self.longest
+                && (mode == Mode::Possessive || !in_several_ways),
+            one_way: self.one_way && extent.one_way && Some(least) == most,
+        }
+    }
+}
