@@ -15,7 +15,10 @@ pub fn left_out(
     theirs: &Answer,
 ) -> Option<&'static str> {
     match (ours, theirs) {
-        (Ok(_), Ok(_)) if has_floats(encoding) || has_floats(from) => {
+        (Ok(ours), Ok(theirs))
+            if (ours.0 == theirs.0 && has_floats(encoding))
+                || (matches!(input, Input::From(..)) && has_floats(from)) =>
+        {
             Some("digits of floating-point numbers before Java 19")
         }
         (Ok((_, Some(text))), Ok(_)) if depends_on_rules(text) => {
@@ -23,6 +26,9 @@ pub fn left_out(
         }
         (Ok((_, Some(_))), Err(error)) if error.contains("No such interface") => {
             Some("names of network interfaces that Java's machine does not have")
+        }
+        (Ok(_), Err(error)) if error.contains("PatternSyntaxException: Unknown character") => {
+            Some("names of characters and properties in regular expressions, which Java looks up")
         }
         (Ok(_), Err(_)) if matches!(input, Input::Text(text) if has_unpadded_base64(encoding, text)) => {
             Some("Base64 without padding, which Java prints and does not read (encodings D4)")

@@ -10,110 +10,19 @@ use permazen_tests::{files, hex};
 use serde_json::{Value as Json, json};
 
 use crate::driver::Driver;
-use crate::exceptions::left_out;
+use crate::encoding_exceptions::left_out;
+use crate::encoding_inputs::{MAX_LENGTH, ODD_TEXTS, changed_bytes, changed_text};
 use crate::random::{Random, mixed};
 
 /// Differences shown of one sort.
 const SHOWN: usize = 8;
 
-/// Questions asked at a time.
-const BATCH: usize = 200;
+/// Texts, byte strings and conversions asked for at a time, of each so many.
+const BATCH: usize = 60;
 
-/// Longer inputs are not made up.
-const MAX_LENGTH: usize = 2000;
-
-/// Characters that mean something in some encoding, or nearly do.
-const ODD_CHARS: &str = " \t\n\r\u{b}\u{c}\0\u{1}\u{7f}\u{85}\u{a0}+-.,:;/%#?@&=_~()[]{}<>\"'\\|^$*!`0189aAbBdDeEfFhHiInNpPsStTuUwWxXyYzZ\
-    \u{131}\u{130}\u{17f}\u{212a}\u{e9}\u{ff10}\u{ff19}\u{661}\u{966}\u{1d7ce}\u{1f600}\u{2028}\u{3000}\u{feff}\u{fffe}\u{ffff}\u{d7ff}";
-
-/// Pieces that are at a limit, or begin another form.
-const ODD_PIECES: [&str; 32] = [
-    "null",
-    "NaN",
-    "Infinity",
-    "0x",
-    "#",
-    "00",
-    "07",
-    "-0",
-    "127",
-    "128",
-    "-128",
-    "-129",
-    "32767",
-    "32768",
-    "2147483647",
-    "2147483648",
-    "-2147483648",
-    "-2147483649",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775808",
-    "999999999",
-    "1000000000",
-    "23:59:59",
-    "24:00",
-    "02-29",
-    "02-30",
-    "+18:00",
-    "::",
-    "[UTC]",
-    "\\u0041",
-    "\"",
-];
-
-/// Texts where the sides once differed, and other odd forms, besides the recorded ones.
-const ODD_TEXTS: [(&str, &[&str]); 6] = [
-    (
-        "Inet6Address",
-        &[
-            "::1%",
-            "fe80::%0",
-            "::1.2.3.4%1",
-            "::1.2.3.4",
-            "::0.0.0.0",
-            "1:2:3:4:5:6:7::",
-            "::ffff:1.2.3.4",
-        ],
-    ),
-    ("Inet4Address", &["１.２.３.４", "1.2.3.０4"]),
-    (
-        "URI",
-        &[
-            "//[::01.2.3.4]",
-            "//u@[fe80::1%eth0]:80/p?q#f",
-            "mailto:a@b",
-            "//a:b@c:1/",
-            "///x",
-            "//?",
-            "a:#",
-            "//[::1]:",
-            "%41",
-            "//h%41:x",
-        ],
-    ),
-    ("Duration", &["P1Dt", "p-1dt-1h+1m-1,5s", "-PT1.S", "P106751991167300DT15H30M7.999999999S"]),
-    ("byte[]", &["MTExMTExMTExMTExMTExMTExMTEx", "[ \"1\" ]", "AA=="]),
-    (
-        "Pattern",
-        &[
-            "(?<a1>x)\\k<a1>",
-            "(?<=a{1,3}|b)c",
-            "[a-c&&[^b]]",
-            "\\Q[\\E",
-            "(?x) a # b",
-            "(?i-s:a)",
-            "\\p{IsLatin}",
-            "\\x{1F600}",
-            "\\N{DIGIT ONE}",
-            "[]a]",
-            "a{2,3}+",
-            "\\0377",
-            "\\cA",
-            "\\b{g}",
-        ],
-    ),
-];
+/// From so many inputs on, one in so many must have been taken by both sides.
+const INPUTS: usize = 10_000;
+const TAKEN: usize = 10;
 
 /// What one side makes of an input: bytes and text, or an error.
 pub type Answer = Result<(String, Option<String>), String>;
@@ -138,18 +47,21 @@ struct Subject {
     values: Vec<Vec<u8>>,
 }
 
-/// Compares so many texts, as many byte strings, and as many conversions to each encoding.
-pub fn compare(java: &mut Driver, seed: u64, count: usize) -> Outcome {
+/// Compares so many texts, as many byte strings, and as many conversions to each encoding, or only to that with
+/// this alias.
+pub fn compare(java: &mut Driver, seed: u64, count: usize, alias: Option<&str>) -> Outcome {
     let subjects = subjects()?;
     let mut tally = Tally::default();
     for (nth, subject) in subjects.iter().enumerate() {
+        if alias.is_some_and(|alias| alias != subject.alias) {
+            continue;
+        }
         let mut random = Random::new(mixed(seed ^ mixed(nth as u64)));
-        let mut rest = 3 * count;
+        let mut rest = count;
         while rest > 0 {
-            let inputs: Vec<Input> = (0..rest.min(BATCH))
-                .map(|nth| made_up(&subjects, subject, nth % 3, &mut random))
-                .collect();
-            rest -= inputs.len();
+            let size = rest.min(BATCH);
+            rest -= size;
+            let inputs = made_up(&subjects, subject, size, &mut random);
             ask(java, &subjects, subject, &inputs, &mut tally)?;
         }
     }
@@ -195,89 +107,26 @@ fn subjects() -> Outcome<Vec<Subject>> {
     Ok(subjects)
 }
 
-fn made_up(subjects: &[Subject], subject: &Subject, sort: usize, random: &mut Random) -> Input {
-    match sort {
-        0 => Input::Text(changed_text(subject, random)),
-        1 => Input::Bytes(changed_bytes(subject, random)),
-        _ => {
-            let from = random.below(subjects.len());
-            let bytes = random.of(&subjects[from].values).cloned().unwrap_or_default();
-            Input::From(from, bytes)
-        }
+/// So many texts, then as many byte strings, then as many conversions.
+fn made_up(
+    subjects: &[Subject],
+    subject: &Subject,
+    size: usize,
+    random: &mut Random,
+) -> Vec<Input> {
+    let mut inputs = Vec::with_capacity(3 * size);
+    for _ in 0..size {
+        inputs.push(Input::Text(changed_text(&subject.alias, &subject.texts, random)));
     }
-}
-
-fn changed_text(subject: &Subject, random: &mut Random) -> String {
-    let mut chars: Vec<char> =
-        random.of(&subject.texts).map_or(vec![], |text| text.chars().collect());
-    let odd: Vec<char> = ODD_CHARS.chars().collect();
-    for _ in 0..1 + random.below(6) / 3 {
-        let at = random.below(chars.len() + 1);
-        let end = (at + 1 + random.below(3)).min(chars.len());
-        let end = if random.chance(80) { end.min(at + 1) } else { end };
-        let here = chars.get(at).copied();
-        match random.below(8) {
-            0 => drop(chars.drain(at..end)),
-            1 => chars.splice(at..at, random.of(&odd).copied()).for_each(drop),
-            2 => chars.splice(at..end, random.of(&odd).copied()).for_each(drop),
-            3 => {
-                let again = chars[at..end].to_vec();
-                chars.splice(at..at, again).for_each(drop);
-            }
-            4 => {
-                let swapped = here.map(|c| {
-                    if c.is_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() }
-                });
-                chars.splice(at..(at + 1).min(chars.len()), swapped).for_each(drop);
-            }
-            5 => {
-                let other: Vec<char> =
-                    random.of(&subject.texts).map_or(vec![], |text| text.chars().collect());
-                let from = random.below(other.len() + 1);
-                chars.truncate(at);
-                chars.extend_from_slice(&other[from..]);
-            }
-            6 => {
-                let piece = random.of(&ODD_PIECES).copied().unwrap_or_default();
-                chars.splice(at..end, piece.chars()).for_each(drop);
-            }
-            _ => {
-                let from = random.below(chars.len() + 1);
-                let one = chars.get(from).copied();
-                chars.splice(at..end, one).for_each(drop);
-            }
-        }
+    for _ in 0..size {
+        inputs.push(Input::Bytes(changed_bytes(&subject.bytes, random)));
     }
-    chars.truncate(MAX_LENGTH);
-    chars.into_iter().collect()
-}
-
-fn changed_bytes(subject: &Subject, random: &mut Random) -> Vec<u8> {
-    let mut bytes = random.of(&subject.bytes).cloned().unwrap_or_default();
-    for _ in 0..1 + random.below(6) / 3 {
-        let at = random.below(bytes.len() + 1);
-        let end = (at + 1).min(bytes.len());
-        let odd =
-            [0, 1, 2, 0x7e, 0x7f, 0x80, 0xf6, 0xf7, 0xfa, 0xfb, 0xfe, 0xff, random.next() as u8];
-        match random.below(5) {
-            0 => drop(bytes.drain(at..end)),
-            1 => bytes.splice(at..at, random.of(&odd).copied()).for_each(drop),
-            2 => bytes.splice(at..end, random.of(&odd).copied()).for_each(drop),
-            3 => {
-                if let Some(byte) = bytes.get_mut(at) {
-                    *byte = byte.wrapping_add([1, 0xff][random.below(2)]);
-                }
-            }
-            _ => {
-                let other = random.of(&subject.bytes).cloned().unwrap_or_default();
-                let from = random.below(other.len() + 1);
-                bytes.truncate(at);
-                bytes.extend_from_slice(&other[from..]);
-            }
-        }
+    for _ in 0..size {
+        let from = random.below(subjects.len());
+        let bytes = random.of(&subjects[from].values).cloned().unwrap_or_default();
+        inputs.push(Input::From(from, bytes));
     }
-    bytes.truncate(MAX_LENGTH);
-    bytes
+    inputs
 }
 
 fn ask(
@@ -293,23 +142,22 @@ fn ask(
             Input::Text(text) => texts.push(json!(text)),
             Input::Bytes(data) => bytes.push(json!(hex::encode(data))),
             Input::From(from, data) => {
-                conversions.push(json!([subjects[*from].id, hex::encode(data)]))
+                conversions.push(json!([subjects[*from].id, hex::encode(data)]));
             }
         }
     }
-    let answers = java.must(json!({"op": "encoding", "encoding": subject.id, "texts": texts, "bytes": bytes, "conversions": conversions}))?;
-    let order = |input: &&Input| match input {
-        Input::Text(_) => 0,
-        Input::Bytes(_) => 1,
-        Input::From(..) => 2,
-    };
-    let mut inputs: Vec<&Input> = inputs.iter().collect();
-    inputs.sort_by_key(order);
+    let answers = java.must(json!({
+        "op": "encoding",
+        "encoding": subject.id,
+        "texts": texts,
+        "bytes": bytes,
+        "conversions": conversions,
+    }))?;
     let answers = answers.as_array().cloned().unwrap_or_default();
     if answers.len() != inputs.len() {
         return Err(fail(format!("{} answers for {} inputs", answers.len(), inputs.len())));
     }
-    for (input, answer) in inputs.into_iter().zip(answers) {
+    for (input, answer) in inputs.iter().zip(answers) {
         let theirs = match answer.as_str() {
             Some(error) => Err(error.to_owned()),
             None => Ok((
@@ -351,6 +199,7 @@ fn ours(encoding: &dyn Encoding, from: &dyn Encoding, input: &Input) -> Answer {
 #[derive(Default)]
 struct Tally {
     compared: usize,
+    taken: usize,
     refused: usize,
     left_out: BTreeMap<&'static str, usize>,
     differences: BTreeMap<String, (usize, Vec<String>)>,
@@ -371,7 +220,10 @@ impl Tally {
                 self.refused += 1;
                 return;
             }
-            (Ok(ours), Ok(theirs)) if ours == theirs => return,
+            (Ok(ours), Ok(theirs)) if ours == theirs => {
+                self.taken += 1;
+                return;
+            }
             (Ok(_), Err(_)) => "we take, Java refuses",
             (Err(_), Ok(_)) => "we refuse, Java takes",
             (Ok(ours), Ok(theirs)) if ours.0 != theirs.0 => "other bytes",
@@ -403,7 +255,11 @@ impl Tally {
         for (reason, count) in &self.left_out {
             println!("left out: {count}, {reason}");
         }
-        println!("encodings: {} inputs ({} refused by both)", self.compared, self.refused);
+        let Tally { compared, refused, taken, .. } = self;
+        println!("encodings: {compared} inputs, {taken} taken and {refused} refused by both");
+        if compared >= INPUTS && taken < compared / TAKEN {
+            return Err(fail("too few inputs of encodings are values"));
+        }
         if self.differences.is_empty() {
             return Ok(());
         }
