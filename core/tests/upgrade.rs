@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use permazen::kv::KvDatabase;
+use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::{Counter, Error, Permazen, PermazenEnum, PermazenObject, Ref};
 
@@ -166,4 +167,96 @@ fn listeners_can_be_added_to_those_that_convert() {
     let item = tx.all::<new::Item>().unwrap().into_iter().next().unwrap().unwrap();
     assert_eq!(item.number().unwrap(), 42);
     assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+mod links {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    pub(super) struct Place {}
+
+    pub(super) mod old {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Holder {
+            pub(in super::super) kept: Option<Ref<Place>>,
+            pub(in super::super) lost: Option<Ref<Place>>,
+        }
+    }
+
+    pub(super) mod new {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Holder {
+            pub(in super::super) kept: Option<Ref<Place>>,
+            pub(in super::super) lost: Option<Ref<Holder>>,
+        }
+    }
+
+    pub(super) mod strict {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Holder {
+            #[permazen(upgrade = "require")]
+            pub(in super::super) kept: Option<Ref<Place>>,
+            #[permazen(upgrade = "require")]
+            pub(in super::super) lost: Option<Ref<Holder>>,
+        }
+    }
+}
+
+/// References need no conversion; those to objects of a type that is not allowed any more are lost.
+#[test]
+fn references_are_kept_where_their_type_is_allowed() {
+    use links::{Place, new, old, strict};
+    let counting = CountingStore::new(MemoryStore::new());
+    let counter = counting.counter();
+    let store: Arc<dyn KvDatabase> = Arc::new(counting);
+    let of = |lost: bool| {
+        let db = Permazen::builder_shared(store.clone())
+            .model::<old::Holder>()
+            .model::<Place>()
+            .build()
+            .unwrap();
+        let created: Result<(), Error> = db.write(|tx| {
+            for holder in tx.all::<old::Holder>()? {
+                holder?.delete()?;
+            }
+            let place = Some(tx.create(Place {})?.into());
+            let lost = if lost { place } else { None };
+            tx.create(old::Holder { kept: place, lost }).map(drop)
+        });
+        created.unwrap();
+    };
+    of(true);
+    let db = Permazen::builder_shared(store.clone())
+        .model::<new::Holder>()
+        .model::<Place>()
+        .build()
+        .unwrap();
+    let tx = db.begin().unwrap();
+    let holder = tx.all::<new::Holder>().unwrap().into_iter().next().unwrap().unwrap();
+    counter.take();
+    let loaded = holder.load().unwrap();
+    assert_eq!(counter.take().gets, 0);
+    assert!(loaded.kept.is_some());
+    assert_eq!(loaded.lost, None);
+    drop(tx);
+    let db = Permazen::builder_shared(store.clone())
+        .model::<strict::Holder>()
+        .model::<Place>()
+        .build()
+        .unwrap();
+    let load = || {
+        let tx = db.begin().unwrap();
+        let holder = tx.all::<strict::Holder>().unwrap().into_iter().next().unwrap().unwrap();
+        holder.load()
+    };
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("Holder.lost") && error.contains("references to objects"), "{error}");
+    of(false);
+    assert!(load().unwrap().kept.is_some());
 }

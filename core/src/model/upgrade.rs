@@ -7,7 +7,7 @@ use super::error::{Error, Result};
 use super::target::ModelInfo;
 use crate::encoding::{Encoding, EncodingError, EncodingRegistry, Value, ids};
 use crate::id::ObjId;
-use crate::object::{self, ListenerSet, Migrate, SchemaChange, Transaction};
+use crate::object::{self, ListenerSet, Migrate, Narrowing, SchemaChange, Transaction};
 use crate::schema::{ResolvedKind, Schema, SchemaBundle};
 
 /// Listeners that carry the values of objects over when these move to the schema of the models.
@@ -86,14 +86,14 @@ fn carry(
     let (id, current) = (change.id, Migrate::No);
     match (&old.kind, &new.kind) {
         (ResolvedKind::Simple(from), ResolvedKind::Simple(to)) => {
-            let same = from.encoding.is_same(&*to.encoding);
-            if same && to.reference.is_none() {
-                return Ok(());
+            if from.encoding.is_same(&*to.encoding) {
+                if to.reference.is_none() {
+                    return Ok(());
+                }
+                let lost = Narrowing::new(&tx.bundle(), old, new).refused(change.old.simple(old)?);
+                return lost.map_or(Ok(()), |target| Err(lost_reference(target)));
             }
             let value = decoded(&*from.encoding, change.old.simple(old)?)?;
-            if same {
-                return kept_reference(tx, id, name, &value);
-            }
             let value = to.encoding.convert(&*from.encoding, &value).map_err(Refused::Value)?;
             Ok(tx.set(id, name, &value, current)?)
         }
@@ -121,17 +121,8 @@ fn decoded(encoding: &dyn Encoding, bytes: &[u8]) -> std::result::Result<Value, 
     encoding.decode_all(bytes).map_err(Refused::Value)
 }
 
-/// A reference is lost if the field does not allow the type of its object any more.
-fn kept_reference(
-    tx: &Transaction<'_>,
-    id: ObjId,
-    name: &str,
-    old: &Value,
-) -> std::result::Result<(), Refused> {
-    match (old, tx.get(id, name, Migrate::No)?) {
-        (Value::Ref(target), Value::Null) => Err(Refused::Value(EncodingError::Invalid(format!(
-            "the field does not allow references to objects of the type of {target}"
-        )))),
-        _ => Ok(()),
-    }
+fn lost_reference(target: ObjId) -> Refused {
+    Refused::Value(EncodingError::Invalid(format!(
+        "the field does not allow references to objects of the type of {target}"
+    )))
 }

@@ -101,15 +101,20 @@ impl Transaction<'_> {
     }
 }
 
-/// References to which types a field loses.
-struct Narrowing<'a> {
+/// References to which types a field loses when its object moves to another schema.
+pub(crate) struct Narrowing<'a> {
     bundle: &'a SchemaBundle,
     old: Option<&'a ReferenceInfo>,
     new: Option<&'a ReferenceInfo>,
 }
 
 impl<'a> Narrowing<'a> {
-    fn new(bundle: &'a SchemaBundle, old: &'a ResolvedField, new: &'a ResolvedField) -> Self {
+    /// Of the same field in two schemas.
+    pub(crate) fn new(
+        bundle: &'a SchemaBundle,
+        old: &'a ResolvedField,
+        new: &'a ResolvedField,
+    ) -> Self {
         let reference =
             |field: &'a ResolvedField| field.simple().and_then(|simple| simple.reference.as_ref());
         Narrowing { bundle, old: reference(old), new: reference(new) }
@@ -117,15 +122,20 @@ impl<'a> Narrowing<'a> {
 
     /// Whether this encoded reference was allowed and is no longer.
     fn refuses(&self, bytes: &[u8]) -> bool {
-        let (Some(old), Some(new)) = (self.old, self.new) else { return false };
+        self.refused(bytes).is_some()
+    }
+
+    /// What this encoded reference refers to, if it was allowed and is no longer.
+    pub(crate) fn refused(&self, bytes: &[u8]) -> Option<ObjId> {
+        let (old, new) = (self.old?, self.new?);
         // Damaged references are kept as they are.
-        let Ok(Some(target)) = target_of(bytes) else { return false };
-        let target = target.storage_id();
-        !new.allows(target)
-            && match &old.allowed {
-                Some(_) => old.allows(target),
-                None => self.bundle.type_name(target).is_some(),
-            }
+        let target = target_of(bytes).ok()??;
+        let of = target.storage_id();
+        let was_allowed = match &old.allowed {
+            Some(_) => old.allows(of),
+            None => self.bundle.type_name(of).is_some(),
+        };
+        (was_allowed && !new.allows(of)).then_some(target)
     }
 }
 

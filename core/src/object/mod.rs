@@ -65,6 +65,7 @@ pub use listeners::{
     SchemaChangeListener, Watch,
 };
 pub use map_view::MapView;
+pub(crate) use migrate::Narrowing;
 pub use missing::MissingTargets;
 pub use object_data::{FieldValue, ObjectBuilder, ObjectData};
 pub use path::{IdFilter, PathStep};
