@@ -1,4 +1,4 @@
-//! How much memory `jsck` takes for a large database, healthy and with an index removed.
+//! How much memory `jsck` takes for a large database, healthy, with an index removed, and to repair it.
 //!
 //! `cargo bench -p permazen-jsck --bench memory` makes an LMDB environment of a million objects (ten
 //! million pairs; `PERMAZEN_BENCH_OBJECTS` sets the number of objects) in a temporary directory, runs
@@ -22,17 +22,21 @@ fn main() {
     let store = people::fill(dir.path(), objects);
     let entries = store.statistics().unwrap().entries.unwrap();
     println!("{objects} objects, {entries} pairs, LMDB");
-    measure("healthy", dir.path(), 0);
+    measure("healthy", dir.path(), &[], 0);
     let mut kv = store.begin(&TxOptions::writing()).unwrap();
     kv.remove_span(KeySpan::new(&[0, 0x80], Some(&[0, 0x81]))).unwrap();
     kv.commit().unwrap();
-    measure("object schema index removed", dir.path(), 1);
+    measure("object schema index removed", dir.path(), &[], 1);
+    let undo = tempfile::tempdir().unwrap();
+    let undo = format!("--undo-file={}", undo.path().join("undo").display());
+    measure("the same, repaired", dir.path(), &["--repair", "--yes", &undo], 1);
+    measure("healthy again", dir.path(), &[], 0);
 }
 
-fn measure(what: &str, path: &Path, code: i32) {
+fn measure(what: &str, path: &Path, options: &[&str], code: i32) {
     let start = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_jsck"));
-    command.args(["--json", "--no-store-check"]).arg(path).stdout(Stdio::null());
+    command.args(["--json", "--no-store-check"]).args(options).arg(path).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let (mut own, mut all) = (0, 0);

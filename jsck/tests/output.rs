@@ -215,6 +215,33 @@ fn a_sqlite_file_is_checked_and_mended_too() {
     );
 }
 
+/// The store fails in the middle of a check: what was found before is summed up.
+#[test]
+fn a_check_that_fails_ends_in_a_summary() {
+    let dir = TempDir::new().expect("a directory");
+    let file = dir.path().join("db.sqlite");
+    let store = SqliteStore::builder().create(true).open(&file).expect("open");
+    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
+    xml::load(&mut *kv, fs::File::open(data("reference/R.kv.xml")).expect("data")).expect("load");
+    for number in 0..2000_u32 {
+        let key = [&bytes("22")[..], &number.to_be_bytes()].concat();
+        kv.put(&key, &[7; 100]).expect("put");
+    }
+    kv.commit().expect("commit");
+    drop(store);
+    spoil(&file);
+    let path = file.to_str().expect("UTF-8");
+    let lines = lines(&mut jsck(&["--json", "--no-store-check", path]), 2);
+    let (summary, findings) = lines.split_last().expect("lines");
+    assert!(findings.iter().all(|line| line["class"] == "foreign-key"), "{findings:?}");
+    assert!(!findings.is_empty() && findings.len() < 2000, "{summary}");
+    assert_eq!((&summary["type"], &summary["complete"]), (&"summary".into(), &false.into()));
+    assert_eq!(summary["findings"], findings.len());
+    assert_eq!((&summary["objects"], &summary["seconds"]), (&Value::Null, &Value::Null));
+    let schema = stdout(&mut jsck(&["--generate", "json-schema"]), 0);
+    assert!(is_valid(&serde_json::from_str(&schema).expect("JSON"), summary), "{summary}");
+}
+
 /// Overwrites the header of the last page that has one.
 fn spoil(file: &Path) {
     let mut bytes = fs::read(file).expect("read");

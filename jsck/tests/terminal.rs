@@ -143,6 +143,28 @@ fn a_repair_that_asks_keeps_nobody_from_writing() {
     }
 }
 
+/// A dump is read whole at the beginning: what others write into it since would be lost.
+#[test]
+fn a_dump_that_changed_is_not_replaced() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let file = dir.path().join("db.xml");
+    let dump = std::fs::read_to_string(data("reference/R.kv.xml")).expect("data");
+    let stale = format!("<entry><key>{}</key></entry></entries>", STALE_ENTRY.0);
+    std::fs::write(&file, dump.replace("</entries>", &stale)).expect("write");
+    let Some(mut child) = on_terminal(&format!("--repair '{}'", file.display()), &[]) else {
+        return;
+    };
+    let text = shown(&mut child, "[y/N]");
+    assert!(text.contains("Make 1 changes? [y/N]"), "{text}");
+    std::fs::write(&file, "<entries/>").expect("write");
+    child.stdin.as_mut().expect("input").write_all(b"y\n").expect("write");
+    let (code, text) = code_and_rest(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("somebody has changed it"), "{text}");
+    assert_eq!(std::fs::read_to_string(&file).expect("read"), "<entries/>");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
+}
+
 /// A store that does not say which state it is in, and one that is read whole.
 #[test]
 fn a_repair_asks_whatever_the_store() {

@@ -16,7 +16,7 @@ use crate::Failure;
 /// Check a Permazen database for consistency, and repair it.
 ///
 /// Exit code 0: nothing is wrong. 1: something is, whether it was repaired or not. 2: the
-/// database could not be checked.
+/// database could not be checked. 130: Ctrl-C came when there was nothing to sum up.
 #[derive(Debug, Parser)]
 #[command(name = "jsck", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -162,6 +162,11 @@ impl Generate {
 impl Args {
     pub(crate) fn database(&self) -> Result<&Path, Failure> {
         self.database.as_deref().ok_or_else(|| "no database given".into())
+    }
+
+    /// Whether to repair only if somebody says yes.
+    pub(crate) fn asks(&self) -> bool {
+        self.repair.is_some() && !self.yes && !self.dry_run
     }
 
     /// What a repair may change.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
@@ -16,6 +17,8 @@ pub(crate) struct Database {
     path: PathBuf,
     kind: Kind,
     store: Box<dyn KvDatabase>,
+    /// Of an XML dump, which is read whole: how long it was, and when it was changed last.
+    read: Option<(u64, SystemTime)>,
 }
 
 /// Opens a database; one that is only read is not changed in any way.
@@ -24,6 +27,7 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
         Some(kind) => kind,
         None => detect(path)?,
     };
+    let read = if kind == Kind::Xml { stamp(path).ok() } else { None };
     let store: Box<dyn KvDatabase> = match kind {
         Kind::Lmdb => Box::new(LmdbStore::builder().read_only(!write).open(path)?),
         #[cfg(feature = "sqlite")]
@@ -32,7 +36,7 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
         }
         Kind::Xml => Box::new(read_xml(path)?),
     };
-    Ok(Database { path: path.to_path_buf(), kind, store })
+    Ok(Database { path: path.to_path_buf(), kind, store, read })
 }
 
 fn detect(path: &Path) -> Result<Kind, Failure> {
@@ -62,6 +66,11 @@ fn detect(path: &Path) -> Result<Kind, Failure> {
         path.display()
     )
     .into())
+}
+
+fn stamp(path: &Path) -> std::io::Result<(u64, SystemTime)> {
+    let metadata = std::fs::metadata(path)?;
+    Ok((metadata.len(), metadata.modified()?))
 }
 
 fn read_xml(path: &Path) -> Result<MemoryStore, Failure> {
@@ -116,8 +125,18 @@ impl Database {
         Ok(self.store.begin(&options)?)
     }
 
+    /// Makes sure that a file which is about to be replaced is the one that was read.
+    pub(crate) fn is_as_opened(&self) -> Result<(), Failure> {
+        if self.read.is_some_and(|read| stamp(&self.path).ok() != Some(read)) {
+            let path = self.path.display();
+            return Err(format!("{path}: somebody has changed it; nothing is written").into());
+        }
+        Ok(())
+    }
+
     /// Commits; an XML dump is then written anew.
     pub(crate) fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
+        self.is_as_opened()?;
         kv.commit()?;
         if self.kind == Kind::Xml {
             let kv = self.begin(false)?;

@@ -17,6 +17,8 @@ pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
 pub(crate) struct Json {
     scope: RepairScope,
     store_problems: u64,
+    /// What was found so far.
+    found: Report,
 }
 
 #[derive(Serialize)]
@@ -49,9 +51,10 @@ enum Line<'l> {
         unrepairable: u64,
         store_problems: u64,
         complete: bool,
-        objects: u64,
-        entries: u64,
-        seconds: f64,
+        /// None of these three is known if the check failed.
+        objects: Option<u64>,
+        entries: Option<u64>,
+        seconds: Option<f64>,
         position: Option<String>,
         repair: Option<Repair>,
     },
@@ -69,7 +72,7 @@ struct Repair {
 
 impl Json {
     pub(crate) fn new(args: &Args) -> Json {
-        Json { scope: args.scope(), store_problems: 0 }
+        Json { scope: args.scope(), store_problems: 0, found: Report::default() }
     }
 
     pub(crate) fn store_damage(&mut self, problem: &str) {
@@ -77,7 +80,13 @@ impl Json {
         print(&Line::Store { problem });
     }
 
-    pub(crate) fn finding(&self, finding: &Finding) {
+    pub(crate) fn finding(&mut self, finding: &Finding) {
+        if finding.class.is_warning() {
+            self.found.warnings += 1;
+        } else {
+            self.found.findings += 1;
+            self.found.unrepairable += u64::from(finding.fix == Fix::None);
+        }
         let (fix, new_value) = match &finding.fix {
             Fix::Remove => ("remove", None),
             Fix::Put(value) => ("put", Some(hex(value))),
@@ -107,20 +116,30 @@ impl Json {
         });
     }
 
-    pub(crate) fn again(&self) {
+    pub(crate) fn again(&mut self) {
+        self.found = Report::default();
         print(&Line::Again);
     }
 
+    /// What was found before the check failed.
+    pub(crate) fn failed(&self) {
+        self.end(&self.found, &End::default(), None);
+    }
+
     pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
+        self.end(report, end, Some((report.objects, report.entries)));
+    }
+
+    fn end(&self, report: &Report, end: &End<'_>, read: Option<(u64, u64)>) {
         print(&Line::Summary {
             findings: report.findings,
             warnings: report.warnings,
             unrepairable: report.unrepairable,
             store_problems: self.store_problems,
             complete: report.complete,
-            objects: report.objects,
-            entries: report.entries,
-            seconds: end.seconds,
+            objects: read.map(|(objects, _)| objects),
+            entries: read.map(|(_, entries)| entries),
+            seconds: read.map(|_| end.seconds),
             position: hex_or_null(end.position),
             repair: end.mended.map(|mended| Repair {
                 changes: mended.changes,

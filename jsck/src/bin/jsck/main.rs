@@ -82,17 +82,18 @@ fn run(args: &Args) -> Result<u8, Failure> {
     output.start(&database);
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
     if damaged && !database.can_be_read_damaged() {
-        output.not_looked_at();
+        output.failed();
         return not_looked_at(path);
     }
     interrupt.is_awaited();
     let report = if args.online {
-        online::run(args, &options, &database, &mut output)?
+        online::run(args, &options, &database, &mut output)
     } else if args.repair.is_some() {
-        mend::run(args, &options, &database, &files, &mut output)?
+        mend::run(args, &options, &database, &files, &mut output)
     } else {
-        mend::check(&options, &database, &mut output)?
+        mend::check(&options, &database, &mut output)
     };
+    let report = report.inspect_err(|_| output.failed())?;
     Ok(match report {
         report if !report.complete && report.findings == 0 => FAILED,
         report if report.findings > 0 || damaged => FINDINGS,
@@ -190,10 +191,10 @@ impl Presenter {
         }
     }
 
-    /// The end, if only the store below was looked at.
-    fn not_looked_at(&mut self) {
+    /// The end, if the check cannot be ended. People are told why elsewhere.
+    fn failed(&mut self) {
         if let Presenter::Json(json) = self {
-            json.summary(&Report::default(), &End::default());
+            json.failed();
         }
     }
 

@@ -117,9 +117,14 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Where they are to be. Makes sure that they can be written if they will be, so that nobody
-    /// waits for a check in vain.
+    /// Where they are to be. Makes sure that they can be written, and that somebody can be asked, if
+    /// that will be: nobody is to wait for a check in vain.
     pub(crate) fn of(args: &Args) -> Result<Files, Failure> {
+        if args.asks() && !std::io::stdin().is_terminal() {
+            return Err(
+                "repair changes the database: confirm with --yes, or look with --dry-run".into()
+            );
+        }
         let default = || Ok::<_, Failure>(default_path(args.database()?));
         let undo = args.undo_file.clone().map_or_else(default, Ok)?;
         let files = Files { undo, backup: args.backup.clone() };
@@ -142,16 +147,10 @@ pub(crate) fn run(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let asks = !args.yes && !args.dry_run;
-    if asks && !std::io::stdin().is_terminal() {
-        return Err(
-            "repair changes the database: confirm with --yes, or look with --dry-run".into()
-        );
-    }
     let repair = Repair { options, database, files, left_alone: Cell::new(0) };
     let (found, mut mended) = if args.dry_run {
         repair.dry_run(output)?
-    } else if asks {
+    } else if args.asks() {
         repair.after_asking(output)?
     } else {
         repair.at_once(output)?
@@ -267,6 +266,7 @@ impl Repair<'_> {
         undo: UndoFile,
         backup: Option<NewFile>,
     ) -> Result<PathBuf, Failure> {
+        self.database.is_as_opened()?;
         if let Some(backup) = backup {
             let path = backup.path().to_path_buf();
             backup.keep().map_err(|e| format!("{}: {e}", path.display()))?;
