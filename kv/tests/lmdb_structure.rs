@@ -133,6 +133,17 @@ fn problem_of(file: &[u8]) -> String {
     }
 }
 
+/// All that is wrong with such a file, or what opening it says if that is not possible.
+fn problems_of(file: &[u8]) -> String {
+    let damaged = tempfile::tempdir().unwrap();
+    fs::write(damaged.path().join("data.mdb"), file).unwrap();
+    match LmdbStore::builder().read_only(true).open(damaged.path()) {
+        Ok(store) => store.verify().unwrap().join("; "),
+        Err(KvError::Damaged { reason, .. }) => reason.into(),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
 fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
 }
@@ -190,6 +201,75 @@ fn records_of_trees_must_bear_out_the_pages() {
     let last = number(&file, meta(&whole) + 136);
     set(&mut file, meta(&whole) + 136, last + (1 << 20));
     assert!(problem_of(&file).contains("is neither in the file nor free"));
+}
+
+fn put_u16(bytes: &mut [u8], at: usize, number: u16) {
+    bytes[at..at + 2].copy_from_slice(&number.to_ne_bytes());
+}
+
+#[test]
+fn pages_must_fit_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = sample(dir.path());
+    let list = find(&whole, |page| page[10] == 2 && has(page, b"permazen"));
+    let name = whole[list * PAGE..].windows(8).position(|window| window == b"permazen").unwrap();
+    let record = list * PAGE + name + 8;
+    let root = root(&whole);
+    let branch = entries(&whole, root);
+    let leaf = find(&whole, |page| page[10] == 2 && has(page, &[0, 0, 0, 0x20, 0]));
+    let [first, second] = [entries(&whole, leaf)[0], entries(&whole, leaf)[1]];
+    let place = u16::try_from(second - leaf * PAGE).unwrap();
+    let cases = [
+        (branch[0], 1, "the pairs lie on page 1, where pages 2 to".to_owned()),
+        (
+            branch[0] + 4,
+            1,
+            format!("where pages 2 to {} can be", number(&whole, meta(&whole) + 136)),
+        ),
+        (branch[0], root as u16, format!("page {root} is used twice, at last for the pairs")),
+        (branch[1] + 6, 0, format!("the pairs: page {root} has an impossible key")),
+        (root * PAGE + 12, 18, format!("branch page {root} has one entry only")),
+        (record + 6, 2, "is a branch at depth 2 of 2".to_owned()),
+        (record + 6, 4, "is a leaf at depth 3 of 4".to_owned()),
+        (leaf * PAGE + 16, place, format!("page {leaf} has entries that overlap")),
+        (first + 6, 0, format!("the pairs: page {leaf} has an impossible key")),
+        (first + 4, 2, format!("page {leaf} has a database where a value should be")),
+        (record - 16, 47, format!("page {list} has a database without a record")),
+    ];
+    for (at, value, expected) in cases {
+        let mut file = whole.clone();
+        put_u16(&mut file, at, value);
+        let problem = problems_of(&file);
+        assert!(problem.contains(&expected), "{expected}: {problem}");
+    }
+    let cut = problem_of(&whole[..whole.len() / PAGE / 2 * PAGE]);
+    assert!(cut.contains("seems to be cut off"), "{cut}");
+    assert!(cut.contains("and the file ends before it"), "{cut}");
+}
+
+#[test]
+fn meta_pages_must_fit_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = sample(dir.path());
+    let cases = [
+        (16, 7, "data.mdb is no LMDB data file"),
+        (PAGE + 16, 7, "the second meta page of data.mdb is not one"),
+        (20, 99, "has LMDB format version 99"),
+        (40, 4095, "page size of 4095 bytes"),
+        (PAGE + 40, 8192, "give different page sizes"),
+        (44, 0x44, "impossible flags 0x44 and 0x0 in meta page 0"),
+        (PAGE + 92, 4, "and 0x4 in meta page 1"),
+        (144, 77, "not of two commits in turn"),
+    ];
+    for (at, value, expected) in cases {
+        let damaged = tempfile::tempdir().unwrap();
+        let mut file = whole.clone();
+        put_u16(&mut file, at, value);
+        fs::write(damaged.path().join("data.mdb"), &file).unwrap();
+        let error = LmdbStore::open(damaged.path()).err().unwrap();
+        assert!(matches!(error, KvError::Damaged { .. } | KvError::Open { .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+    }
 }
 
 #[test]

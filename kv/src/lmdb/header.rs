@@ -229,11 +229,13 @@ impl Meta {
     /// looked at with all pages of it.
     fn problems(&self, file: &File, len: u64, name: &str, all: bool) -> io::Result<Vec<String>> {
         let mut structure = Structure::new(file, self.page_len, len, self.last_page);
-        let pairs = structure.databases(self.databases, name)?;
-        match pairs {
-            Some(pairs) if all => structure.pairs(pairs)?,
-            Some(pairs) => structure.root_of_pairs(pairs)?,
-            None => {}
+        for (found, tree) in structure.databases(self.databases)? {
+            match (found == name.as_bytes(), all) {
+                (true, true) => structure.pairs(tree)?,
+                (true, false) => structure.root_of_pairs(tree)?,
+                (false, true) => structure.other(&found, tree)?,
+                (false, false) => {}
+            }
         }
         if all {
             structure.free_pages(self.free, self.txn_id)?;

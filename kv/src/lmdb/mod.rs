@@ -28,6 +28,9 @@ mod structure;
 mod transaction;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -160,8 +163,9 @@ impl KvDatabase for LmdbStore {
 
     /// Follows all pages of the file without LMDB, to which a damaged page can be the end of the
     /// process: each must be what it is taken for and be in use once, keys must ascend, and the
-    /// counts and the lists of free pages must be right. Databases in the environment beside that of
-    /// the pairs are not followed. Reads the whole file.
+    /// counts and the lists of free pages must be right. So must be what other databases there are in
+    /// the environment, except for the order of their keys; those with several values for a key
+    /// (`MDB_DUPSORT`) are passed over. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
         // What this reader sees stays as it is meanwhile.
         let reader = View::open(Arc::clone(&self.shared))?;

@@ -5,8 +5,9 @@
 //! looked at before LMDB uses them. What passes can be read and written by LMDB; whether the
 //! keys and values are those once stored is not known, since LMDB keeps no checksums.
 //!
-//! Of the named databases only that of the pairs is followed; pages of others count neither as used
-//! nor as missing.
+//! Other named databases of the environment are followed as well, but for the order of their keys,
+//! which may be any. One whose keys can have several values (`MDB_DUPSORT`) has pages of other kinds
+//! and is passed over: its pages count neither as used nor as missing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ const MAX_DEPTH: u16 = 32;
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
 const INTEGER_KEY: u16 = 0x08;
+/// The flag of trees whose keys can have several values.
+const DUPSORT: u16 = 0x04;
 
 /// What is recorded of a tree: the start of each walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,20 +59,25 @@ impl Tree {
     }
 }
 
+/// The records of named databases, with their names.
+pub(super) type Databases = Vec<(Vec<u8>, Tree)>;
+
 /// What a tree holds, which decides what its nodes must be.
-enum Content<'w> {
+enum Content {
     /// The pairs.
     Pairs,
-    /// The records of named databases; the one of this name is wanted.
-    Databases { name: &'w str, found: Option<Tree> },
+    /// Pairs of somebody else, in an order of their own.
+    OtherPairs,
+    /// The records of named databases.
+    Databases(Databases),
     /// For each transaction the pages it has freed.
     Free { last_txn: u64 },
 }
 
 /// One walk through a tree.
 struct Walk<'w> {
-    what: &'static str,
-    content: Content<'w>,
+    what: &'w str,
+    content: Content,
     tree: Tree,
     branch: u64,
     leaf: u64,
@@ -110,12 +118,11 @@ impl<'f> Structure<'f> {
         self.problems
     }
 
-    /// Walks through the records of databases; gives that of the database `name`, if it is there.
-    pub(super) fn databases(&mut self, tree: Tree, name: &str) -> io::Result<Option<Tree>> {
-        let content = Content::Databases { name, found: None };
-        match self.walk("the list of databases", tree, content)? {
-            Content::Databases { found, .. } => Ok(found),
-            _ => Ok(None),
+    /// Walks through the records of databases.
+    pub(super) fn databases(&mut self, tree: Tree) -> io::Result<Databases> {
+        match self.walk("the list of databases", tree, Content::Databases(Vec::new()))? {
+            Content::Databases(found) => Ok(found),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -135,6 +142,18 @@ impl<'f> Structure<'f> {
     pub(super) fn pairs(&mut self, tree: Tree) -> io::Result<()> {
         self.check_flags("the pairs", tree, 0);
         self.walk("the pairs", tree, Content::Pairs).map(drop)
+    }
+
+    /// Walks through a database that is not that of the pairs.
+    pub(super) fn other(&mut self, name: &[u8], tree: Tree) -> io::Result<()> {
+        let what = format!("the database {:?}", String::from_utf8_lossy(name));
+        if tree.flags & DUPSORT != 0 {
+            tracing::debug!(
+                "{what} can have several values for a key; its pages are not looked at"
+            );
+            return Ok(());
+        }
+        self.walk(&what, tree, Content::OtherPairs).map(drop)
     }
 
     /// Walks through the lists of free pages; to be called after the other walks.
@@ -182,12 +201,7 @@ impl<'f> Structure<'f> {
         }
     }
 
-    fn walk<'w>(
-        &mut self,
-        what: &'static str,
-        tree: Tree,
-        content: Content<'w>,
-    ) -> io::Result<Content<'w>> {
+    fn walk(&mut self, what: &str, tree: Tree, content: Content) -> io::Result<Content> {
         let mut walk = Walk {
             what,
             content,
@@ -329,6 +343,9 @@ impl<'f> Structure<'f> {
             Content::Free { .. } => u64_at(one, 0) < u64_at(other, 0),
             _ => one < other,
         };
+        if matches!(walk.content, Content::OtherPairs) {
+            return;
+        }
         let follows = walk.last_key.as_deref().is_none_or(|last| less(last, key));
         let within = low.is_none_or(|low| !less(key, low)) && high.is_none_or(|h| less(key, h));
         if !follows || !within {
@@ -343,6 +360,8 @@ impl<'f> Structure<'f> {
     fn key_fits(&self, walk: &Walk<'_>, key: &[u8]) -> bool {
         match walk.content {
             Content::Free { .. } => key.len() == 8,
+            // Its owner may have an LMDB that takes longer ones.
+            Content::OtherPairs => !key.is_empty(),
             _ => (1..=511).contains(&key.len()),
         }
     }
@@ -372,15 +391,14 @@ impl<'f> Structure<'f> {
             }
         }
         match &mut walk.content {
-            Content::Pairs if node.is_database() => {
+            Content::Pairs | Content::OtherPairs if node.is_database() => {
                 self.wrong(format!("{what}: page {page} has a database where a value should be"));
             }
-            Content::Pairs => {}
-            Content::Databases { name, found } => {
-                let wanted = node.key == name.as_bytes();
-                if wanted && node.is_database() && stored.len() == TREE {
-                    *found = Some(Tree::read(&stored, 0));
-                } else if node.is_database() && stored.len() != TREE {
+            Content::Pairs | Content::OtherPairs => {}
+            Content::Databases(found) => {
+                if node.is_database() && stored.len() == TREE {
+                    found.push((node.key.to_vec(), Tree::read(&stored, 0)));
+                } else if node.is_database() {
                     self.wrong(format!("{what}: page {page} has a database without a record"));
                 }
             }

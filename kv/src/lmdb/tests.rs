@@ -1,0 +1,92 @@
+//! Environments with databases that only LMDB itself can make.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::fs;
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
+
+use super::header;
+
+const PAGE: usize = 4096;
+
+/// An environment with the pairs and other databases; each has a value of its name on pages that are
+/// in use.
+fn environment(directory: &Path) {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 26).max_dbs(8);
+    #[allow(unsafe_code)]
+    // SAFETY: nobody else knows the directory.
+    let env = unsafe { options.open(directory) }.unwrap();
+    let tx = env.write_txn().unwrap();
+    env.create_databases_and_commit(tx, |open, tx| {
+        for (name, flags) in [
+            ("permazen", DatabaseFlags::empty()),
+            ("other", DatabaseFlags::empty()),
+            ("reverse", DatabaseFlags::REVERSE_KEY),
+            ("several", DatabaseFlags::DUP_SORT),
+        ] {
+            let mut options = open.database_options().types::<Bytes, Bytes>();
+            let database = options.name(name).flags(flags).create(tx)?;
+            for number in 0..3000u32 {
+                let value = [name.repeat(10).as_bytes(), &number.to_be_bytes()].concat();
+                // A few keys with many values.
+                let key = if name == "several" { number / 1000 } else { number };
+                database.put(tx, &key.to_be_bytes(), &value)?;
+            }
+            if name == "other" {
+                database.put(tx, b"large", &[7; 20_000])?;
+            }
+        }
+        // A pair of the main database is no database.
+        let main = open.database_options().types::<Bytes, Bytes>().create(tx)?;
+        main.put(tx, b"pair", b"value")?;
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
+    })
+    .unwrap();
+    env.prepare_for_closing().wait();
+}
+
+/// The last page of a leaf with `part` in it.
+fn leaf_with(file: &[u8], part: &[u8]) -> usize {
+    let is_it = |page: &[u8]| {
+        page[10] == 2 && page.windows(part.len()).filter(|window| *window == part).count() > 9
+    };
+    file.chunks(PAGE).rposition(is_it).unwrap() * PAGE
+}
+
+#[test]
+fn other_databases_are_followed_as_well() {
+    let directory = tempfile::tempdir().unwrap();
+    environment(directory.path());
+    let data = directory.path().join("data.mdb");
+    let whole = fs::read(&data).unwrap();
+    let problems = |file: &[u8]| {
+        fs::write(&data, file).unwrap();
+        header::verify(directory.path(), "permazen").unwrap()
+    };
+    assert_eq!(problems(&whole), [""; 0]);
+    for name in ["other", "reverse"] {
+        let page = leaf_with(&whole, name.as_bytes());
+        let mut file = whole.clone();
+        file[page + 1] ^= 0x40;
+        let found = problems(&file);
+        let expected = format!("the database {name:?}: page {}", page / PAGE);
+        assert!(found.len() == 1 && found[0].starts_with(&expected), "{expected}: {found:?}");
+        assert!(found[0].ends_with("says that it is another page"), "{found:?}");
+    }
+    let overflow = whole.chunks(PAGE).rposition(|page| page[10] == 4).unwrap() * PAGE;
+    let mut file = whole.clone();
+    file[overflow + 12] = 1;
+    let found = problems(&file);
+    assert!(found[0].starts_with("the database \"other\": page"), "{found:?}");
+    assert!(found[0].contains("does not begin the 20000 bytes"), "{found:?}");
+    // Its pages are of other kinds, which are not looked at.
+    let mut file = whole.clone();
+    let several = whole.chunks(PAGE).rposition(|page| {
+        page[10] == 2 && page.windows(14).any(|window| window == b"severalseveral")
+    });
+    file[several.unwrap() * PAGE + 1] ^= 0x40;
+    assert_eq!(problems(&file), [""; 0]);
+}
