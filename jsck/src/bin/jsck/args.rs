@@ -184,6 +184,9 @@ impl Args {
         options.max_findings = self.limit.unwrap_or(u64::MAX);
         options.collect_schemas = self.collect_schemas;
         options.threads = self.threads.unwrap_or(options.threads);
+        if let Some(version) = self.format_version.filter(|&version| version != 1) {
+            return Err(format!("--format-version {version}: the only one there is is 1").into());
+        }
         options.format_version = self.format_version;
         options.types = self.types.clone();
         if let Some(percent) = self.sample.filter(|percent| !(*percent > 0.0 && *percent <= 100.0))
