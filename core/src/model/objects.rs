@@ -1,5 +1,6 @@
 //! Sets of objects.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -71,6 +72,20 @@ impl<'t, T: Target> Objs<'t, T> {
     #[must_use]
     pub fn difference(&self, other: &Objs<'t, T>) -> Self {
         Objs::new(self.tx, self.ids.difference(&other.ids))
+    }
+
+    /// The objects in this set or any of the others.
+    #[must_use]
+    pub fn union_all(&self, others: impl IntoIterator<Item = impl Borrow<Self>>) -> Self {
+        let others = others.into_iter().map(|other| other.borrow().ids.clone());
+        Objs::new(self.tx, self.ids.union_all(others))
+    }
+
+    /// The objects in this set and all of the others.
+    #[must_use]
+    pub fn intersection_all(&self, others: impl IntoIterator<Item = impl Borrow<Self>>) -> Self {
+        let others = others.into_iter().map(|other| other.borrow().ids.clone());
+        Objs::new(self.tx, self.ids.intersection_all(others))
     }
 
     /// The object with the smallest id.

@@ -1,14 +1,15 @@
 //! Sorted sets of object ids that stand in keys, and their union, intersection and difference.
 
+use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use permazen_kv::Direction;
-use permazen_kv::key::after_prefix;
 
 use super::column::{ColumnFilter, EncodedRange};
 use super::error::Result;
-use super::id_stream::Stream;
+use super::id_node::{Node, Op};
+use super::id_stream::{Stream, position};
 use super::scan::ScanSource;
 use crate::id::{ObjId, StorageId};
 
@@ -17,7 +18,8 @@ use crate::id::{ObjId, StorageId};
 ///
 /// A set is a description; nothing is read before it is asked. Combining sets is a merge of sorted
 /// streams: each operand is read at most once, and an intersection or difference seeks over what the
-/// other operand cannot contain.
+/// other operand cannot contain. Any number of sets can be combined, in any way; a step of a union of
+/// *k* sets takes time of the order of log *k* for each of them that has the id.
 #[derive(Clone)]
 pub struct IdSet<'t> {
     source: &'t dyn ScanSource,
@@ -26,23 +28,9 @@ pub struct IdSet<'t> {
 
 impl std::fmt::Debug for IdSet<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("IdSet").field(&self.node).finish()
+        let Node { op, operands } = &*self.node;
+        f.debug_struct("IdSet").field("op", op).field("operands", &operands.len()).finish()
     }
-}
-
-#[derive(Debug)]
-pub(super) enum Node {
-    /// The ids that follow `prefix` in any key.
-    Keys {
-        prefix: Vec<u8>,
-        filter: ColumnFilter,
-    },
-    /// These ids.
-    Sorted(Arc<[ObjId]>),
-    Union(Vec<Arc<Node>>),
-    Intersection(Vec<Arc<Node>>),
-    Difference(Arc<Node>, Arc<Node>),
-    Within(Arc<Node>, ColumnFilter),
 }
 
 /// The filter that lets every id pass.
@@ -104,14 +92,14 @@ impl<'t> IdSet<'t> {
         prefix: Vec<u8>,
         filter: ColumnFilter,
     ) -> Self {
-        Self::of(source, Node::Keys { prefix, filter })
+        Self::of(source, Node::plain(Op::Keys { prefix, filter }))
     }
 
     /// These ids.
     pub(crate) fn of_ids(source: &'t dyn ScanSource, mut ids: Vec<ObjId>) -> Self {
         ids.sort_unstable();
         ids.dedup();
-        Self::of(source, Node::Sorted(ids.into()))
+        Self::of(source, Node::plain(Op::Sorted(ids.into())))
     }
 
     /// The empty set.
@@ -126,19 +114,58 @@ impl<'t> IdSet<'t> {
     /// The ids in this set or the other one. Both must be of the same transaction.
     #[must_use]
     pub fn union(&self, other: &IdSet<'t>) -> IdSet<'t> {
-        self.with(Node::Union(vec![self.node.clone(), other.node.clone()]))
+        self.union_all([other])
     }
 
     /// The ids in both sets. Both must be of the same transaction.
     #[must_use]
     pub fn intersection(&self, other: &IdSet<'t>) -> IdSet<'t> {
-        self.with(Node::Intersection(vec![self.node.clone(), other.node.clone()]))
+        self.intersection_all([other])
     }
 
     /// The ids in this set and not in the other one. Both must be of the same transaction.
     #[must_use]
     pub fn difference(&self, other: &IdSet<'t>) -> IdSet<'t> {
-        self.with(Node::Difference(self.node.clone(), other.node.clone()))
+        self.combined(Op::Difference, [other])
+    }
+
+    /// The ids in this set or any of the others. All must be of the same transaction.
+    ///
+    /// ```
+    /// # use permazen::object::{IdSet, Result, Transaction};
+    /// /// The objects that refer to any of these through an indexed field.
+    /// fn referrers<'t>(
+    ///     tx: &'t Transaction<'_>,
+    ///     field: permazen::StorageId,
+    ///     targets: &IdSet<'_>,
+    /// ) -> Result<IdSet<'t>> {
+    ///     let index = tx.simple_index(field)?;
+    ///     let sets = targets.iter().map(|id| index.get(&[id?.into()]));
+    ///     Ok(tx.id_set([])?.union_all(sets.collect::<Result<Vec<_>>>()?))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn union_all(&self, others: impl IntoIterator<Item = impl Borrow<IdSet<'t>>>) -> IdSet<'t> {
+        self.combined(Op::Union, others)
+    }
+
+    /// The ids in this set and all of the others. All must be of the same transaction.
+    #[must_use]
+    pub fn intersection_all(
+        &self,
+        others: impl IntoIterator<Item = impl Borrow<IdSet<'t>>>,
+    ) -> IdSet<'t> {
+        self.combined(Op::Intersection, others)
+    }
+
+    fn combined(
+        &self,
+        op: Op,
+        others: impl IntoIterator<Item = impl Borrow<IdSet<'t>>>,
+    ) -> IdSet<'t> {
+        let others = others.into_iter().map(|other| other.borrow().node.clone());
+        let operands = std::iter::once(self.node.clone()).chain(others).collect();
+        self.with(Node { op, operands })
     }
 
     /// The ids of this set within a range.
@@ -154,15 +181,20 @@ impl<'t> IdSet<'t> {
     }
 
     pub(crate) fn within(&self, wanted: ColumnFilter) -> IdSet<'t> {
-        match &*self.node {
-            Node::Keys { prefix, filter } => {
-                self.with(Node::Keys { prefix: prefix.clone(), filter: filter.intersect(&wanted) })
+        match &self.node.op {
+            Op::Keys { prefix, filter } => {
+                let filter = filter.intersect(&wanted);
+                self.with(Node::plain(Op::Keys { prefix: prefix.clone(), filter }))
             }
-            _ => self.with(Node::Within(self.node.clone(), wanted)),
+            Op::Within(filter) => self.with(Node {
+                op: Op::Within(filter.intersect(&wanted)),
+                operands: self.node.operands.clone(),
+            }),
+            _ => self.combined(Op::Within(wanted), [] as [&IdSet<'t>; 0]),
         }
     }
 
-    /// Whether `id` is in the set. One seek for each plain set it is made of.
+    /// Whether `id` is in the set. At most one seek for each plain set it is made of.
     ///
     /// # Errors
     /// [`Error::Kv`](super::Error::Kv) if the store fails; [`Error::Ended`](super::Error::Ended) after the
@@ -174,7 +206,8 @@ impl<'t> IdSet<'t> {
     /// The ids, ascending; also readable from the back.
     ///
     /// The iterator is live: it may be held while the transaction is changed, ids removed ahead of it
-    /// are not returned and ids inserted ahead of it are. It ends after the first error.
+    /// are not returned and ids inserted ahead of it are; where sets are combined, each of them has been
+    /// read up to one id ahead, which stays as it was read. It ends after the first error.
     /// Cost: one step per key read, a seek per batch and per jump.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
@@ -238,50 +271,6 @@ impl<'t> IntoIterator for &IdSet<'t> {
     }
 }
 
-impl Node {
-    fn contains(&self, source: &dyn ScanSource, id: ObjId) -> Result<bool> {
-        match self {
-            Node::Keys { prefix, filter } => {
-                if !filter.contains(id.as_bytes()) {
-                    return Ok(false);
-                }
-                let mut min = prefix.clone();
-                min.extend_from_slice(id.as_bytes());
-                let max = after_prefix(&min);
-                let mut found = false;
-                source.with_read(&mut |kv| {
-                    found = kv.at_least(&min, max.as_deref())?.is_some();
-                    Ok(())
-                })?;
-                Ok(found)
-            }
-            Node::Sorted(ids) => Ok(ids.binary_search(&id).is_ok()),
-            Node::Union(nodes) => {
-                for node in nodes {
-                    if node.contains(source, id)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            Node::Intersection(nodes) => {
-                for node in nodes {
-                    if !node.contains(source, id)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Node::Difference(from, without) => {
-                Ok(from.contains(source, id)? && !without.contains(source, id)?)
-            }
-            Node::Within(node, filter) => {
-                Ok(filter.contains(id.as_bytes()) && node.contains(source, id)?)
-            }
-        }
-    }
-}
-
 /// The ids of an [`IdSet`], ascending from the front and descending from the back.
 pub struct Ids<'t> {
     source: &'t dyn ScanSource,
@@ -302,9 +291,8 @@ impl std::fmt::Debug for Ids<'_> {
 impl Ids<'_> {
     /// Leaves out the ids below `id`. Cheap if that is near.
     pub fn skip_to(&mut self, id: ObjId) {
-        let front =
-            self.front.get_or_insert_with(|| self.node.stream(self.source, Direction::Forward));
-        front.skip_to(id);
+        let new = || Stream::new(&self.node, self.source, Direction::Forward);
+        self.front.get_or_insert_with(new).skip_to(position(id, Direction::Forward));
     }
 
     fn step(&mut self, direction: Direction) -> Option<Result<ObjId>> {
@@ -315,7 +303,8 @@ impl Ids<'_> {
             Direction::Forward => &mut self.front,
             Direction::Reverse => &mut self.back,
         };
-        let found = stream.get_or_insert_with(|| self.node.stream(self.source, direction)).next();
+        let found =
+            stream.get_or_insert_with(|| Stream::new(&self.node, self.source, direction)).next();
         let met = |id: ObjId| match direction {
             Direction::Forward => self.last_back.is_some_and(|back| id >= back),
             Direction::Reverse => self.last_front.is_some_and(|front| id <= front),

@@ -1,109 +1,94 @@
-//! Merging sorted streams of object ids.
+//! Sorted streams of object ids.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use permazen_kv::Direction;
 
 use super::column::{ColumnFilter, Place, push_lower, push_upper, span_of};
 use super::error::{Error, Result, hex};
-use super::id_set::Node;
+use super::id_merge::Merge;
+use super::id_node::{Node, Op};
 use super::scan::{LiveScan, ScanSource, extend_to_after_prefix};
 use crate::id::ObjId;
 
-impl Node {
-    /// The ids of the set in one direction.
-    pub(super) fn stream<'t>(
-        &self,
-        source: &'t dyn ScanSource,
-        direction: Direction,
-    ) -> Stream<'t> {
-        match self {
-            Node::Keys { prefix, filter } => {
-                Stream::Keys(Box::new(KeyIds::new(source, prefix, filter, direction)))
-            }
-            Node::Sorted(ids) => {
-                Stream::Sorted { ids: ids.clone(), from: 0, to: ids.len(), direction }
-            }
-            Node::Union(nodes) => Stream::Union(
-                nodes.iter().map(|node| Peeked::new(node.stream(source, direction))).collect(),
-                direction,
-            ),
-            Node::Intersection(nodes) => Stream::Intersection(
-                nodes.iter().map(|node| Peeked::new(node.stream(source, direction))).collect(),
-                direction,
-            ),
-            Node::Difference(from, without) => Stream::Difference(
-                Box::new(from.stream(source, direction)),
-                Box::new(Peeked::new(without.stream(source, direction))),
-                direction,
-            ),
-            Node::Within(node, filter) => {
-                Stream::Within(Box::new(node.stream(source, direction)), filter.clone(), direction)
-            }
-        }
+/// Where an id stands in the order of a direction: the id as a number, complemented going backward, so
+/// that what comes later is always greater.
+pub(super) type Position = u64;
+
+/// The place of `id` when going in `direction`.
+pub(super) fn position(id: ObjId, direction: Direction) -> Position {
+    turned(u64::from_be_bytes(id.to_bytes()), direction)
+}
+
+/// The number of the id at a position, or the position of that number.
+pub(super) fn turned(number: u64, direction: Direction) -> u64 {
+    match direction {
+        Direction::Forward => number,
+        Direction::Reverse => !number,
     }
 }
 
 /// Ids in one direction, each once.
 pub(super) enum Stream<'t> {
-    Keys(Box<KeyIds<'t>>),
-    Sorted { ids: Arc<[ObjId]>, from: usize, to: usize, direction: Direction },
-    Union(Vec<Peeked<'t>>, Direction),
-    Intersection(Vec<Peeked<'t>>, Direction),
-    Difference(Box<Stream<'t>>, Box<Peeked<'t>>, Direction),
-    Within(Box<Stream<'t>>, ColumnFilter, Direction),
+    Plain(Plain<'t>),
+    Merge(Box<Merge<'t>>),
 }
 
-/// A stream with the id that comes next.
-pub(super) struct Peeked<'t> {
-    stream: Stream<'t>,
-    next: Option<Option<ObjId>>,
-}
-
-impl<'t> Peeked<'t> {
-    fn new(stream: Stream<'t>) -> Self {
-        Peeked { stream, next: None }
-    }
-
-    fn peek(&mut self) -> Result<Option<ObjId>> {
-        match self.next {
-            Some(next) => Ok(next),
-            None => {
-                let next = self.stream.next()?;
-                self.next = Some(next);
-                Ok(next)
-            }
+impl<'t> Stream<'t> {
+    /// The ids of a set in one direction.
+    pub(super) fn new(node: &Node, source: &'t dyn ScanSource, direction: Direction) -> Self {
+        match Plain::new(node, source, direction) {
+            Some(plain) => Stream::Plain(plain),
+            None => Stream::Merge(Box::new(Merge::new(node, source, direction))),
         }
     }
 
-    /// The first id at or behind `id`.
-    fn seek(&mut self, id: ObjId, direction: Direction) -> Result<Option<ObjId>> {
-        match self.peek()? {
-            Some(next) if before(next, id, direction) => {
-                self.stream.skip_to(id);
-                self.next = None;
-                self.peek()
-            }
-            next => Ok(next),
-        }
-    }
-}
-
-/// Whether `a` comes before `b` in `direction`.
-fn before(a: ObjId, b: ObjId, direction: Direction) -> bool {
-    match direction {
-        Direction::Forward => a < b,
-        Direction::Reverse => a > b,
-    }
-}
-
-impl Stream<'_> {
     /// The next id.
     pub(super) fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
-            Stream::Keys(keys) => keys.next(),
-            Stream::Sorted { ids, from, to, direction } => {
+            Stream::Plain(plain) => plain.next(),
+            Stream::Merge(merge) => merge.next(),
+        }
+    }
+
+    /// Leaves out what comes before `position`.
+    pub(super) fn skip_to(&mut self, position: Position) {
+        match self {
+            Stream::Plain(plain) => plain.skip_to(position),
+            Stream::Merge(merge) => merge.skip_to(position),
+        }
+    }
+}
+
+/// The ids of a set that is not made of others.
+pub(super) enum Plain<'t> {
+    Keys(Box<KeyIds<'t>>),
+    Sorted { ids: Arc<[ObjId]>, from: usize, to: usize, direction: Direction },
+}
+
+impl<'t> Plain<'t> {
+    /// None if the set is made of others.
+    pub(super) fn new(
+        node: &Node,
+        source: &'t dyn ScanSource,
+        direction: Direction,
+    ) -> Option<Self> {
+        match &node.op {
+            Op::Keys { prefix, filter } => {
+                Some(Plain::Keys(Box::new(KeyIds::new(source, prefix, filter, direction))))
+            }
+            Op::Sorted(ids) => {
+                Some(Plain::Sorted { ids: ids.clone(), from: 0, to: ids.len(), direction })
+            }
+            Op::Union | Op::Intersection | Op::Difference | Op::Within(_) => None,
+        }
+    }
+
+    /// The next id.
+    pub(super) fn next(&mut self) -> Result<Option<ObjId>> {
+        match self {
+            Plain::Keys(keys) => keys.next(),
+            Plain::Sorted { ids, from, to, direction } => {
                 if from >= to {
                     return Ok(None);
                 }
@@ -119,104 +104,25 @@ impl Stream<'_> {
                 };
                 Ok(ids.get(at).copied())
             }
-            Stream::Union(streams, direction) => {
-                let mut first = None;
-                for stream in streams.iter_mut() {
-                    if let Some(id) = stream.peek()?
-                        && first.is_none_or(|first| before(id, first, *direction))
-                    {
-                        first = Some(id);
-                    }
-                }
-                for stream in streams.iter_mut() {
-                    if first.is_some() && stream.next == Some(first) {
-                        stream.next = None;
-                    }
-                }
-                Ok(first)
-            }
-            Stream::Intersection(streams, direction) => {
-                let Some((first, others)) = streams.split_first_mut() else { return Ok(None) };
-                let Some(mut id) = first.peek()? else { return Ok(None) };
-                loop {
-                    let mut agreed = true;
-                    for other in others.iter_mut() {
-                        let Some(next) = other.seek(id, *direction)? else { return Ok(None) };
-                        if next != id {
-                            id = next;
-                            agreed = false;
-                            break;
-                        }
-                    }
-                    if agreed {
-                        first.next = None;
-                        return Ok(Some(id));
-                    }
-                    match first.seek(id, *direction)? {
-                        Some(next) => id = next,
-                        None => return Ok(None),
-                    }
-                }
-            }
-            Stream::Difference(from, without, direction) => {
-                while let Some(id) = from.next()? {
-                    if without.seek(id, *direction)? != Some(id) {
-                        return Ok(Some(id));
-                    }
-                }
-                Ok(None)
-            }
-            Stream::Within(stream, filter, direction) => {
-                while let Some(id) = stream.next()? {
-                    match filter.locate(id.as_bytes(), *direction) {
-                        Place::Inside => return Ok(Some(id)),
-                        Place::Past => return Ok(None),
-                        Place::Ahead(bound) => {
-                            if let Some(id) = id_at(bound, *direction) {
-                                stream.skip_to(id);
-                            }
-                        }
-                    }
-                }
-                Ok(None)
-            }
         }
     }
 
-    /// Leaves out what comes before `id`.
-    pub(super) fn skip_to(&mut self, id: ObjId) {
+    /// Leaves out what comes before `position`.
+    pub(super) fn skip_to(&mut self, target: Position) {
         match self {
-            Stream::Keys(keys) => keys.skip_to(id),
-            Stream::Sorted { ids, from, to, direction } => match direction {
-                Direction::Forward => *from = (*from).max(ids.partition_point(|other| *other < id)),
-                Direction::Reverse => *to = (*to).min(ids.partition_point(|other| *other <= id)),
-            },
-            Stream::Union(streams, direction) | Stream::Intersection(streams, direction) => {
-                for stream in streams {
-                    if stream.next.flatten().is_none_or(|next| before(next, id, *direction)) {
-                        stream.next = None;
-                        stream.stream.skip_to(id);
-                    }
+            Plain::Keys(keys) => keys.skip_to(target),
+            Plain::Sorted { ids, from, to, direction } => {
+                let before = ids.partition_point(|id| match direction {
+                    Direction::Forward => position(*id, *direction) < target,
+                    Direction::Reverse => position(*id, *direction) >= target,
+                });
+                match direction {
+                    Direction::Forward => *from = (*from).max(before),
+                    Direction::Reverse => *to = (*to).min(before),
                 }
             }
-            Stream::Difference(from, ..) => from.skip_to(id),
-            Stream::Within(stream, ..) => stream.skip_to(id),
         }
     }
-}
-
-/// The id at a bound of a filter, if the bytes there make one.
-fn id_at(bound: Bound<&[u8]>, direction: Direction) -> Option<ObjId> {
-    let (Bound::Included(bytes) | Bound::Excluded(bytes)) = bound else { return None };
-    let fill = match (direction, bound) {
-        (Direction::Reverse, Bound::Included(_)) => 0xff,
-        _ => 0,
-    };
-    let mut id = [fill; ObjId::LEN];
-    for (to, from) in id.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    ObjId::from_bytes(id).ok()
 }
 
 /// The distinct ids that follow a prefix in keys.
@@ -313,10 +219,11 @@ impl<'t> KeyIds<'t> {
         }
     }
 
-    fn skip_to(&mut self, id: ObjId) {
+    fn skip_to(&mut self, position: Position) {
+        let direction = self.scan.direction();
         self.target.truncate(self.prefix_len);
-        self.target.extend_from_slice(id.as_bytes());
-        if self.scan.direction() == Direction::Forward || extend_to_after_prefix(&mut self.target) {
+        self.target.extend_from_slice(&turned(position, direction).to_be_bytes());
+        if direction == Direction::Forward || extend_to_after_prefix(&mut self.target) {
             self.scan.skip_to(&self.target);
         }
     }

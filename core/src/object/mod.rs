@@ -15,6 +15,8 @@ mod enumeration;
 mod error;
 mod fields;
 mod follow;
+mod id_merge;
+mod id_node;
 mod id_set;
 mod id_stream;
 mod incoming;

@@ -113,6 +113,154 @@ proptest! {
     }
 }
 
+/// Random numbers, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// A set and what it must hold.
+type Modelled<'t> = (IdSet<'t>, BTreeSet<ObjId>);
+
+fn combine<'t>(
+    dice: &mut Dice,
+    (a, in_a): &Modelled<'t>,
+    (b, in_b): &Modelled<'t>,
+) -> Modelled<'t> {
+    match dice.below(8) {
+        0..4 => (a.union(b), in_a | in_b),
+        4 => (a.intersection(b), in_a & in_b),
+        5 => (a.difference(b), in_a - in_b),
+        6 => {
+            // what is not in b, but for a range
+            let (from, to) = (dice.below(300) as u16, dice.below(300) as u16);
+            let range = number(from.min(to))..=number(from.max(to));
+            let kept = in_a.range(range.clone()).copied().collect::<BTreeSet<_>>();
+            (b.union(&a.range(range)), in_b | &kept)
+        }
+        _ => (a.union(b).difference(&a.intersection(b)), in_a ^ in_b),
+    }
+}
+
+fn assert_same((set, model): &Modelled<'_>, what: &str) {
+    assert!(set.iter().map(Result::unwrap).eq(model.iter().copied()), "{what}, forward");
+    assert!(set.iter().rev().map(Result::unwrap).eq(model.iter().rev().copied()), "{what}, back");
+    for n in (0..300).step_by(23) {
+        assert_eq!(set.contains(number(n)).unwrap(), model.contains(&number(n)), "{what}, {n}");
+    }
+    for n in (0..300).step_by(50) {
+        let mut ids = set.iter();
+        ids.skip_to(number(n));
+        let next = ids.next().transpose().unwrap();
+        assert_eq!(next, model.range(number(n)..).next().copied(), "{what}, from {n}");
+    }
+    assert!(!format!("{set:?}").is_empty());
+}
+
+const OPERANDS: usize = 10_000;
+
+fn some_sets<'t>(tx: &'t Transaction<'_>, dice: &mut Dice) -> Vec<Modelled<'t>> {
+    let sets = (0..OPERANDS).map(|_| {
+        let ids: BTreeSet<_> = (0..dice.below(4)).map(|_| number(dice.below(300) as u16)).collect();
+        (tx.id_set(ids.iter().copied()).unwrap(), ids)
+    });
+    sets.collect()
+}
+
+/// Sets of ten thousand others, combined at random: evenly, and each with the next one only.
+#[test]
+fn trees_of_any_shape() {
+    let world = World::new();
+    let tx = world.foo();
+    for seed in 1..=2 {
+        let mut dice = Dice(seed);
+        let mut open = some_sets(&tx, &mut dice);
+        while open.len() > 1 {
+            let (a, b) = (dice.below(open.len()), dice.below(open.len() - 1));
+            let a = open.swap_remove(a);
+            let both = combine(&mut dice, &a, &open[b]);
+            open[b] = both;
+        }
+        assert_same(&open[0], &format!("tree {seed}"));
+        let (mut chain, mut deepest) = (some_sets(&tx, &mut dice).into_iter(), None);
+        while let Some(next) = chain.next() {
+            deepest = Some(match &deepest {
+                Some(before) if dice.below(2) == 0 => combine(&mut dice, &next, before),
+                Some(before) => combine(&mut dice, before, &next),
+                None => next,
+            });
+        }
+        assert_same(&deepest.unwrap(), &format!("chain {seed}"));
+    }
+}
+
+/// Chains of one kind, and the same given at once; sets of keys as well as of ids.
+#[test]
+fn many_operands_of_one_kind() {
+    let world = World::new();
+    let tx = world.foo();
+    for n in 0..300 {
+        create(&tx, number(n));
+        set(&tx, number(n), "i", int(i32::from(n) % 100));
+    }
+    let index = tx.simple_index(sid(11)).unwrap();
+    let all = tx.objects("Foo").unwrap();
+    let mut dice = Dice(7);
+    let mut sets: Vec<_> =
+        (0..2000).map(|_| index.get(&[int(dice.below(60) as i32)]).unwrap()).collect();
+    sets.extend(some_sets(&tx, &mut dice).into_iter().map(|(set, _)| set));
+    let members: Vec<BTreeSet<ObjId>> =
+        sets.iter().map(|set| set.iter().map(Result::unwrap).collect()).collect();
+    let any: BTreeSet<ObjId> = members.iter().flatten().copied().collect();
+    let whole: BTreeSet<ObjId> = (0..300).map(number).collect();
+
+    let none = tx.id_set([]).unwrap();
+    assert_same(&(sets.iter().fold(none.clone(), |a, b| a.union(b)), any.clone()), "left");
+    assert_same(&(sets.iter().fold(none.clone(), |a, b| b.union(&a)), any.clone()), "right");
+    assert_same(&(none.union_all(&sets), any), "at once");
+
+    let few = &sets[..25];
+    let left = &whole - &members[..25].iter().flatten().copied().collect();
+    assert!(!left.is_empty());
+    let complements: Vec<_> = few.iter().map(|set| all.difference(set)).collect();
+    let repeated = || complements.iter().cycle().take(OPERANDS);
+    assert_same(&(repeated().fold(all.clone(), |a, b| a.intersection(b)), left.clone()), "left");
+    assert_same(&(repeated().fold(all.clone(), |a, b| b.intersection(&a)), left.clone()), "right");
+    assert_same(&(all.intersection_all(repeated()), left.clone()), "at once");
+    let taken = few.iter().cycle().take(OPERANDS).fold(all.clone(), |a, b| a.difference(b));
+    assert_same(&(taken, left), "differences");
+
+    // a set that is made of itself over and over
+    let doubled = (0..100).fold(all.clone(), |set, _| set.union(&set));
+    assert_same(&(doubled, whole), "doubled");
+    let one = tx.id_set([number(1)]).unwrap();
+    let even = tx.id_set((0..300).step_by(2).map(number)).unwrap();
+    let toggled = (0..201).fold(even, |set, _| set.union(&one).difference(&set.intersection(&one)));
+    let expected = (0..300).filter(|n| n % 2 == 0 || *n == 1).map(number).collect();
+    assert_same(&(toggled, expected), "toggled");
+}
+
+/// Each operand of a union is read once: a seek for each, and a step for each of its ids.
+#[test]
+fn a_union_reads_each_operand_once() {
+    let world = World::new();
+    let tx = world.foo();
+    for n in 0..200 {
+        create(&tx, number(n));
+        set(&tx, number(n), "i", int(i32::from(n) / 2));
+    }
+    let index = tx.simple_index(sid(11)).unwrap();
+    let sets: Vec<_> = (0..100).map(|n| index.get(&[int(n)]).unwrap()).collect();
+    let (found, cost) = world.cost(|| tx.id_set([]).unwrap().union_all(&sets).count().unwrap());
+    assert_eq!(found, 200);
+    assert_eq!((cost.gets, cost.seeks, cost.steps), (0, 100, 200));
+}
+
 /// An intersection seeks over what only one operand has.
 #[test]
 fn intersections_jump() {
