@@ -301,6 +301,10 @@ fn indexes_are_queried_by_value_range_and_prefix() -> Result<()> {
         assert_eq!(backwards.first().zip(backwards.get(1)), Some((&5, &20)));
         let both = names.of_all_types()?.get("Ann")?;
         assert_eq!(both.count()?, 3);
+        // Whatever comes first, the range holds.
+        assert_eq!(names.range("B"..)?.of_all_types()?.count()?, 2);
+        assert_eq!(names.of_all_types()?.range(.."B")?.count()?, 3);
+        assert_eq!(names.range(.."B")?.of_all_types()?.count()?, 3);
 
         let composite = tx.index(Person::NAME_AGE)?;
         assert_eq!(composite.count()?, 4);

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use super::binding::Part;
 use super::error::{Error, Result};
@@ -202,13 +201,13 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     }
 
     /// The same index without the restriction to one type: types with an equally named field of equal type share one
-    /// index, which is what queries over several types read.
+    /// index, which is what queries over several types read. Ranges of values remain.
     ///
     /// # Errors
     /// Those of the store.
     pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
-        let view = self.tx.core.index_view(Arc::new(self.view.shape().clone()))?;
-        Ok(Index::new(self.tx, &view))
+        let view = self.view.of_any_object();
+        Ok(Index { tx: self.tx, view, types: PhantomData })
     }
 
     /// The underlying view, for queries by column and [`Value`](crate::encoding::Value).

@@ -30,8 +30,8 @@ pub(crate) struct IndexScan<'t> {
     distinct: bool,
     /// Whether the scan stands on an entry that was returned.
     on_entry: bool,
-    /// What the keys of the object schema index for the wanted schema start with.
-    schema: Option<Vec<u8>>,
+    /// What the keys of the object schema index for the wanted schemas start with.
+    schemas: Option<Vec<Vec<u8>>>,
     target: Vec<u8>,
 }
 
@@ -46,7 +46,9 @@ impl<'t> IndexScan<'t> {
         IndexScan {
             source,
             scan: LiveScan::new(source.as_scan_source(), min, max, direction, false),
-            schema: selection.schema.map(layout::object_schema_prefix),
+            schemas: selection.schemas.as_ref().map(|schemas| {
+                schemas.iter().map(|schema| layout::object_schema_prefix(*schema)).collect()
+            }),
             selection,
             checked,
             ends: Vec::new(),
@@ -95,7 +97,7 @@ impl<'t> IndexScan<'t> {
             ends,
             last,
             distinct,
-            schema,
+            schemas,
             target,
             ..
         } = self;
@@ -136,17 +138,22 @@ impl<'t> IndexScan<'t> {
                 }
                 continue 'keys;
             }
-            if let Some(schema) = &*schema {
+            if let Some(schemas) = &*schemas {
                 let id_column = selection.shape.id_column();
                 let id = id_column
                     .checked_sub(1)
                     .and_then(|c| Some(key.get(*ends.get(c)?..*ends.get(id_column)?)))
                     .flatten();
-                target.clone_from(schema);
-                target.extend_from_slice(id.unwrap_or_default());
                 let mut found = false;
                 source.with_read(&mut |kv| {
-                    found = kv.get(target)?.is_some();
+                    for schema in schemas {
+                        target.clone_from(schema);
+                        target.extend_from_slice(id.unwrap_or_default());
+                        found = kv.get(target)?.is_some();
+                        if found {
+                            break;
+                        }
+                    }
                     Ok(())
                 })?;
                 if !found {

@@ -153,7 +153,7 @@ impl<'t> Walk<'t> {
         let selection = &*view.selection;
         let (min, max, checked) = selection.span();
         let id_column = view.shape().id_column();
-        let plain = selection.schema.is_none()
+        let plain = selection.schemas.is_none()
             && selection.columns == view.shape().columns()
             && checked.iter().all(|column| *column == id_column);
         if !plain {

@@ -36,8 +36,8 @@ pub(crate) struct Selection {
     pub(crate) tuples: Option<OwnedSpan>,
     /// How many columns are returned; entries that agree in them are returned once.
     pub(crate) columns: usize,
-    /// Only objects of this schema.
-    pub(crate) schema: Option<SchemaIndex>,
+    /// Only objects of these schemas, ascending.
+    pub(crate) schemas: Option<Vec<SchemaIndex>>,
 }
 
 impl Selection {
@@ -59,7 +59,8 @@ impl Selection {
     fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let mut prefix = self.shape.prefix().to_vec();
         let nothing = |prefix: Vec<u8>| (prefix.clone(), Some(prefix), Vec::new());
-        if self.filters.iter().flatten().any(ColumnFilter::is_empty) {
+        let no_schema = self.schemas.as_ref().is_some_and(Vec::is_empty);
+        if no_schema || self.filters.iter().flatten().any(ColumnFilter::is_empty) {
             return nothing(prefix);
         }
         let mut filtered = self.filters.iter().enumerate();
@@ -92,7 +93,7 @@ impl Selection {
 ///
 /// The columns are the indexed values, then the object id, then, for list elements and map values, the
 /// position or the map key. Entries of **all** object types and schemas that share the index are
-/// there; [`of_types`](IndexView::of_types) and [`in_schema`](IndexView::in_schema) restrict that.
+/// there; [`of_types`](IndexView::of_types) and [`in_schemas`](IndexView::in_schemas) restrict that.
 /// Nothing is read before an iterator is asked. A view is cheap to clone.
 #[derive(Clone)]
 pub struct IndexView<'t> {
@@ -112,7 +113,7 @@ impl<'t> IndexView<'t> {
         let filters = vec![None; shape.columns()];
         IndexView {
             source,
-            selection: Arc::new(Selection { shape, filters, tuples: None, columns, schema: None }),
+            selection: Arc::new(Selection { shape, filters, tuples: None, columns, schemas: None }),
         }
     }
 
@@ -285,12 +286,16 @@ impl<'t> IndexView<'t> {
         Ok(view)
     }
 
-    /// Restricts the first columns to the encoded values of an entry.
+    /// Restricts the first columns to the encoded values of an entry. Restrictions add up.
     #[must_use]
     pub fn with_prefix_of(&self, entry: &IndexEntry<'_>) -> Self {
         self.changed(|selection| {
             for (column, filter) in selection.filters.iter_mut().enumerate().take(entry.columns()) {
-                *filter = Some(ColumnFilter::exactly(entry.encoded(column).to_vec()));
+                let exactly = ColumnFilter::exactly(entry.encoded(column).to_vec());
+                *filter = Some(match &*filter {
+                    Some(old) => old.intersect(&exactly),
+                    None => exactly,
+                });
             }
         })
     }
@@ -313,15 +318,44 @@ impl<'t> IndexView<'t> {
         self.with_id_filter(ids_between(range))
     }
 
+    /// The view without its restrictions to types and ranges of ids.
+    pub(crate) fn of_any_object(&self) -> Self {
+        self.changed(|selection| {
+            if let Some(filter) = selection.filters.get_mut(selection.shape.id_column()) {
+                *filter = None;
+            }
+        })
+    }
+
     fn with_id_filter(&self, filter: ColumnFilter) -> Self {
         self.filtered(self.shape().id_column(), filter).unwrap_or_else(|_| self.clone())
     }
 
-    /// Restricts the objects to those whose own schema has this index. Costs one get for each entry
-    /// that satisfies all other restrictions.
+    /// Restricts the objects to those of one schema, as [`in_schemas`](IndexView::in_schemas) does.
     #[must_use]
     pub fn in_schema(&self, schema_index: SchemaIndex) -> Self {
-        self.changed(|selection| selection.schema = Some(schema_index))
+        self.in_schemas([schema_index])
+    }
+
+    /// Restricts the objects to those of one of these schemas: those that were created in it and not
+    /// migrated since, or migrated to it, which are the objects of
+    /// [`objects_in_schema`](super::Transaction::objects_in_schema). Which schemas have this index, and
+    /// which one the transaction has, makes no difference. Restrictions add up: objects are in one
+    /// schema only, so nothing is left of two restrictions to different ones.
+    ///
+    /// For each entry that satisfies all other restrictions, it costs a get for each of these schemas
+    /// until that of the object is found.
+    #[must_use]
+    pub fn in_schemas(&self, schema_indexes: impl IntoIterator<Item = SchemaIndex>) -> Self {
+        let mut wanted: Vec<_> = schema_indexes.into_iter().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.changed(|selection| {
+            if let Some(schemas) = &selection.schemas {
+                wanted.retain(|schema| schemas.contains(schema));
+            }
+            selection.schemas = Some(wanted);
+        })
     }
 
     /// Restricts a column of references to those to objects of these types, and null if `or_null`.
@@ -461,7 +495,7 @@ impl<'t> IndexView<'t> {
     /// # Errors
     /// As [`IndexView::first`], when collecting.
     pub fn id_set(&self) -> Result<IdSet<'t>> {
-        let Selection { shape, filters, schema, .. } = &*self.selection;
+        let Selection { shape, filters, schemas, .. } = &*self.selection;
         let id_column = shape.id_column();
         let source = self.source.as_scan_source();
         let mut prefix = shape.prefix().to_vec();
@@ -478,14 +512,11 @@ impl<'t> IndexView<'t> {
         }
         let filter = filters.get(id_column).cloned().flatten().unwrap_or_else(any_id);
         let ids = IdSet::of_keys(source, prefix, filter);
-        Ok(match schema {
-            Some(schema) => ids.intersection(&IdSet::of_keys(
-                source,
-                layout::object_schema_prefix(*schema),
-                any_id(),
-            )),
-            None => ids,
-        })
+        let Some(schemas) = schemas else { return Ok(ids) };
+        let of_schemas = schemas
+            .iter()
+            .map(|schema| IdSet::of_keys(source, layout::object_schema_prefix(*schema), any_id()));
+        Ok(ids.intersection(&IdSet::empty(source).union_all(of_schemas)))
     }
 
     /// The key span for a caller that removes or rebuilds the whole selection.

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use permazen::ObjId;
 use permazen::encoding::Value;
+use permazen::layout::SchemaIndex;
 use permazen::object::{IndexEntry, IndexView, Migrate, Transaction};
 use permazen::schema::SchemaModel;
 use proptest::prelude::*;
@@ -84,7 +85,8 @@ struct Plan {
     index: usize,
     bounds: Vec<Option<PlannedBounds>>,
     types: Option<(bool, bool)>,
-    schema: bool,
+    /// Whether objects of the first schema, of the second and of one without objects are wanted.
+    schemas: Option<(bool, bool, bool)>,
     columns: Option<usize>,
     /// Bounds of tuples and how many columns they have.
     tuples: Option<(PlannedBounds, usize, usize)>,
@@ -98,15 +100,15 @@ fn plans() -> impl Strategy<Value = Plan> {
         0usize..7,
         bounds,
         prop::option::of(any::<(bool, bool)>()),
-        any::<bool>(),
+        prop::option::of(any::<(bool, bool, bool)>()),
         prop::option::of(1usize..4),
         prop::option::of(tuples),
     )
-        .prop_map(|(index, bounds, types, schema, columns, tuples)| Plan {
+        .prop_map(|(index, bounds, types, schemas, columns, tuples)| Plan {
             index,
             bounds,
             types,
-            schema,
+            schemas,
             columns,
             tuples,
         })
@@ -238,6 +240,10 @@ proptest! {
         let tx = world.begin(&schema());
         assert_eq!(Some(tx.schema().id), old);
         prop_assert!(SchemaModel::from_xml(schema().as_bytes()).unwrap().validate().is_ok());
+        // without objects of the second schema there may be no such schema
+        let first_index = Some(tx.schema().index);
+        let second_index = tx.bundle().schemas().iter().map(|schema| schema.index)
+            .find(|index| Some(*index) != first_index && !index.is_empty_schema());
         for plan in &plans {
             let mut rows = all_rows(&objects, plan.index);
             let mut view = tx.index(sid(INDEXES[plan.index])).unwrap();
@@ -303,9 +309,13 @@ proptest! {
                 rows.retain(|row| matches!(row[id_column], Value::Ref(id)
                     if types.contains(&(true, id.storage_id()))));
             }
-            if plan.schema {
-                view = view.in_schema(tx.schema().index);
-                rows.retain(|row| matches!(&row[id_column], Value::Ref(id) if of_first.contains(id)));
+            if let Some((first, second, none)) = plan.schemas {
+                let wanted =
+                    [(first, first_index), (second, second_index), (none, SchemaIndex::new(77))];
+                let wanted = wanted.into_iter().filter(|(on, _)| *on);
+                view = view.in_schemas(wanted.filter_map(|(_, index)| index));
+                rows.retain(|row| matches!(&row[id_column],
+                    Value::Ref(id) if if of_first.contains(id) { first } else { second }));
             }
             if let Some(columns) = plan.columns {
                 view = view.distinct(columns);

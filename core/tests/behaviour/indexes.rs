@@ -338,6 +338,67 @@ fn only_objects_of_a_schema() {
     assert!(index.in_schema(new).get(&[int(1)]).unwrap().is_empty().unwrap());
 }
 
+/// Views limited to schemas, of every kind of index: both ways, alone and together.
+#[test]
+fn objects_of_several_schemas_in_every_kind_of_index() {
+    let world = World::new();
+    let third = foo_with_more().replace("more", "most");
+    let mut schemas = Vec::new();
+    for (n, xml) in (1..).zip([FOO, &foo_with_more(), &third]) {
+        let tx = world.begin(xml);
+        let id = create(&tx, foo_id(n));
+        set(&tx, id, "i", int(7));
+        set(&tx, id, "s", text("s"));
+        tx.set_view(id, "set", Migrate::No).unwrap().add(&int(7)).unwrap();
+        tx.list_view(id, "list", Migrate::No).unwrap().extend(&texts(&["v", "v"])).unwrap();
+        tx.map_view(id, "map", Migrate::No).unwrap().put(&int(7), &text("v")).unwrap();
+        schemas.push(tx.schema().index);
+        tx.commit().unwrap();
+    }
+    let tx = world.foo();
+    let all = [foo_id(1), foo_id(2), foo_id(3)];
+    for number in [11, 15, 21, 23, 25, 26, 30, 31] {
+        let view = tx.index(sid(number)).unwrap();
+        for wanted in 0..8 {
+            let chosen = |n: &usize| wanted >> n & 1 == 1;
+            let expected: Vec<_> = (0..3).filter(chosen).map(|n| all[n]).collect();
+            let view = view.in_schemas((0..3).filter(chosen).map(|n| schemas[n]));
+            let each = if number == 23 { 2 } else { 1 };
+            let rows: Vec<_> = view.entries().map(|row| row.unwrap().id().unwrap()).collect();
+            assert_eq!(rows.len(), expected.len() * each, "index {number}, schemas {wanted:b}");
+            let mut backward: Vec<_> =
+                view.entries().rev().map(|row| row.unwrap().id().unwrap()).collect();
+            backward.reverse();
+            assert_eq!(backward, rows);
+            let ids: Vec<_> = view.ids().map(Result::unwrap).collect();
+            assert_eq!(ids, expected, "index {number}, schemas {wanted:b}");
+            let mut ids: Vec<_> = view.ids().rev().map(Result::unwrap).collect();
+            ids.reverse();
+            assert_eq!(ids, expected);
+            assert_eq!(view.id_set().unwrap().to_vec().unwrap(), expected);
+            assert_eq!(view.is_empty().unwrap(), expected.is_empty());
+            assert_eq!(view.values().count().unwrap(), usize::from(!expected.is_empty()));
+            let entry = tx.index(sid(number)).unwrap().values().first().unwrap().unwrap();
+            let of_value = view.get(&entry.to_values().unwrap()).unwrap();
+            assert_eq!(of_value.to_vec().unwrap(), expected);
+            assert_eq!(of_value.iter().rev().count(), expected.len());
+            // Restrictions add up.
+            let narrowed = view.in_schemas([schemas[0], schemas[1]]).in_schema(schemas[1]);
+            let left: Vec<_> = narrowed.ids().map(Result::unwrap).collect();
+            assert_eq!(left, Vec::from_iter(chosen(&1).then_some(all[1])));
+        }
+        assert!(view.in_schema(schemas[0]).in_schema(schemas[1]).is_empty().unwrap());
+    }
+    // A migrated object is one of its new schema. Nothing is read for no schema; a get for each of several.
+    let index = tx.simple_index(sid(11)).unwrap();
+    assert!(tx.migrate(foo_id(3)).unwrap());
+    assert_eq!(rows(&index.in_schema(schemas[0])), ["7,id1", "7,id3"]);
+    let (_, cost) = world.cost(|| index.in_schemas([]).count().unwrap());
+    assert_eq!((cost.gets, cost.seeks), (0, 0));
+    let (_, cost) = world.cost(|| index.in_schemas(schemas.clone()).count().unwrap());
+    assert_eq!((cost.gets, cost.steps), (1 + 2 + 1, 3));
+}
+
 /// Objects are changed in the loop that an index query drives: those moved ahead come up again, those
 /// moved behind do not.
 #[test]
