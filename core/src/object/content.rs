@@ -8,6 +8,7 @@ use permazen_kv::Direction;
 use super::change::ChangeKind;
 use super::column::{ColumnFilter, EncodedRange, OwnedSpan, is_inverted, span_of};
 use super::error::{Error, Result, hex};
+use super::references::describe;
 use super::scan::{LiveScan, ScanSource};
 use super::store::Undo;
 use super::transaction::Transaction;
@@ -66,7 +67,7 @@ impl<'t, 'db> Content<'t, 'db> {
 
     /// Object and field, for messages.
     pub(crate) fn describe(&self) -> String {
-        format!("field {} of object {}", self.field.full_name, self.id)
+        describe(self.id, &self.field)
     }
 
     /// An error saying that the stored pair at `key` is damaged.
@@ -125,9 +126,7 @@ impl<'t, 'db> Content<'t, 'db> {
     /// exists, finds the field as the object's present schema defines it, undoes everything if `body`
     /// fails, and delivers notifications afterwards unless this is part of a larger change.
     pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
-        self.tx
-            .mutate(|| body(&self.target()?))
-            .map_err(|error| error.with_key_of(|| self.describe()))
+        self.tx.mutate(|| body(&self.target()?)).map_err(|error| error.about(|| self.describe()))
     }
 
     /// The field as the object's present schema defines it.
@@ -221,7 +220,23 @@ impl<'t, 'db> Content<'t, 'db> {
 
     /// A copy of the value at `key`. One get.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.tx.store().get(key, |value| value.map(<[u8]>::to_vec))
+        self.lend(key, |value| value.map(<[u8]>::to_vec))
+    }
+
+    /// Lends the value at `key`. One get.
+    pub(crate) fn lend<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.tx.store().get(key, read).map_err(|error| error.about(|| self.describe()))
+    }
+
+    /// Lends the first pair of `span` in the given direction. One seek.
+    pub(crate) fn first<R>(
+        &self,
+        span: permazen_kv::KeySpan<'_>,
+        direction: Direction,
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let result = self.tx.store().first(span, direction, read);
+        result.map_err(|error| error.about(|| self.describe()))
     }
 }
 
@@ -269,6 +284,8 @@ pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Res
 /// borrowed; from both ends. Live: see [`IdSet::iter`](super::IdSet::iter).
 pub struct ContentIter<'t, F> {
     source: &'t dyn ScanSource,
+    id: ObjId,
+    field: Arc<ResolvedField>,
     min: Vec<u8>,
     max: Option<Vec<u8>>,
     prefix_len: usize,
@@ -286,21 +303,23 @@ impl<F> std::fmt::Debug for ContentIter<'_, F> {
 }
 
 impl<'t, F> ContentIter<'t, F> {
-    /// The pairs within `span`; `read` gets what follows the prefix in each key, and the value.
+    /// The pairs within `range`; `read` gets what follows the prefix in each key, and the value.
     pub(crate) fn new(
-        source: &'t dyn ScanSource,
-        span: Option<OwnedSpan>,
-        prefix_len: usize,
+        content: &Content<'t, '_>,
+        range: &EncodedRange,
         with_values: bool,
         read: F,
     ) -> Self {
+        let span = content.span(range);
         let done = span.is_none();
         let (min, max) = span.unwrap_or_default();
         ContentIter {
-            source,
+            source: content.source(),
+            id: content.id,
+            field: Arc::clone(&content.field),
             min,
             max,
-            prefix_len,
+            prefix_len: content.prefix().len(),
             with_values,
             front: None,
             back: None,
@@ -336,7 +355,7 @@ impl<'t, F> ContentIter<'t, F> {
                 if met { None } else { Some((self.read)(suffix, value)) }
             }
             Ok(None) => None,
-            Err(error) => Some(Err(error)),
+            Err(error) => Some(Err(error.about(|| describe(self.id, &self.field)))),
         };
         self.done = !matches!(result, Some(Ok(_)));
         result

@@ -55,6 +55,7 @@ impl Transaction<'_> {
             self.check_references(id, data)?;
             self.change_content(id, &old, data, Told::Differences)
         })
+        .map_err(|error| error.about(|| format!("object {id}")))
     }
 
     /// Refuses content with references that are not allowed.
@@ -101,7 +102,7 @@ impl Transaction<'_> {
         for key in new_entries.iter() {
             self.store
                 .check_key(key)
-                .map_err(|error| error.with_key_of(|| format!("an index entry of object {id}")))?;
+                .map_err(|error| error.about(|| format!("an index entry of object {id}")))?;
         }
         let mut key = self.buffer();
         key.extend_from_slice(id.as_bytes());
@@ -136,7 +137,7 @@ impl Transaction<'_> {
                     });
                     let undo = before.map_or(Undo::Absent, Undo::Old);
                     self.store.put(&at(field, rest), value, undo).map_err(|error| {
-                        error.with_key_of(|| match new.object_type().field_by_storage_id(field) {
+                        error.about(|| match new.object_type().field_by_storage_id(field) {
                             Some(field) => describe(id, field),
                             None => format!("field #{field} of object {id}"),
                         })

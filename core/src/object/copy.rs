@@ -172,6 +172,7 @@ impl Transaction<'_> {
                 Ok(())
             },
         )
+        .map_err(|error| error.about(|| format!("object {id}")))
     }
 
     /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the

@@ -50,7 +50,9 @@ impl Transaction<'_> {
             let mut todo = VecDeque::from([id]);
             let mut found = false;
             while let Some(id) = todo.pop_front() {
-                found |= self.delete_one(id, &mut todo)?;
+                found |= self
+                    .delete_one(id, &mut todo)
+                    .map_err(|error| error.about(|| format!("deletion of object {id}")))?;
             }
             Ok(found)
         })

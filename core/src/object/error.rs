@@ -17,8 +17,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The key/value store failed.
-    #[error(transparent)]
-    Kv(#[from] KvError),
+    #[error("{}{source}", Prefix(.of))]
+    Kv {
+        /// The object, and the field if it was one; empty if that is not known.
+        of: String,
+        /// What the store says.
+        source: KvError,
+    },
     /// A schema is invalid, not allowed, unknown or in use, or the recorded schemas are damaged.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -218,7 +223,7 @@ impl Error {
     /// Whether running the whole transaction again may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::Kv(error) => error.is_retryable(),
+            Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
             Error::Listener(error) => crate::model::is_retryable(&**error),
             _ => false,
@@ -254,14 +259,21 @@ impl Error {
         Error::InvalidArgument { what: what.into() }
     }
 
-    /// Says of what a key that is too long is.
-    pub(crate) fn with_key_of(self, describe: impl FnOnce() -> String) -> Self {
-        match self {
-            Error::KeyTooLong { of, key, len, limit } if of.is_empty() => {
-                Error::KeyTooLong { of: describe(), key, len, limit }
-            }
-            other => other,
+    /// Says of what a key is that is too long, or with what the store failed, if that was not said.
+    #[cold]
+    pub(crate) fn about(mut self, describe: impl FnOnce() -> String) -> Self {
+        if let Error::KeyTooLong { of, .. } | Error::Kv { of, .. } = &mut self
+            && of.is_empty()
+        {
+            *of = describe();
         }
+        self
+    }
+}
+
+impl From<KvError> for Error {
+    fn from(source: KvError) -> Self {
+        Error::Kv { of: String::new(), source }
     }
 }
 

@@ -153,9 +153,10 @@ impl Transaction<'_> {
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
         let key = FieldKey::new(id, field);
-        self.store.get(&key, |value| {
+        let value = self.store.get(&key, |value| {
             value.or(simple.default.as_deref()).map(read).ok_or_else(|| unknown(id, field, simple))
-        })?
+        });
+        value.map_err(|error| error.about(|| describe(id, field)))?
     }
 
     /// Sets a simple field.
@@ -186,6 +187,7 @@ impl Transaction<'_> {
             self.check_reference_type(id, field, &bytes)?;
             self.write_simple(id, &object_type, field, simple, &bytes)
         })
+        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
     /// Sets a simple field to an encoded value. Cost and errors as [`Transaction::set`].
@@ -213,6 +215,7 @@ impl Transaction<'_> {
                 .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
             self.write_simple(id, &object_type, field, simple, value)
         })
+        .map_err(|error| error.about(|| describe(id, field)))
     }
 
     /// Sets a simple field to a checked encoded value, inside of [`Transaction::mutate`].
@@ -267,7 +270,7 @@ impl Transaction<'_> {
             }
             self.store
                 .check_key(&new_entry)
-                .map_err(|error| error.with_key_of(|| describe(id, field)))?;
+                .map_err(|error| error.about(|| describe(id, field)))?;
         }
         self.store_simple(&key, simple, new, if stored { Undo::Old(&old) } else { Undo::Absent })?;
         if simple.indexed {
@@ -337,7 +340,7 @@ impl Transaction<'_> {
             entries.extend_from_slice(new);
             entries.extend_from_within(own.end..end);
             self.store.check_key(entries.get(end..).unwrap_or_default()).map_err(|error| {
-                error.with_key_of(|| format!("{} in index {:?}", describe(id, field), &*index.name))
+                error.about(|| format!("{} in index {:?}", describe(id, field), &*index.name))
             })?;
             ends.push(entries.len());
         }
@@ -361,16 +364,18 @@ impl Transaction<'_> {
         let object_type = self.type_for_reading(id, Migrate::No)?;
         let field = object_type.field(field).ok_or_else(|| unknown_field(&object_type, field))?;
         let key = FieldKey::new(id, field);
-        match &field.kind {
+        let result = match &field.kind {
             ResolvedKind::Simple(simple) => {
                 self.store.get(&key, |value| value.is_none_or(|value| simple.is_default(value)))
             }
-            ResolvedKind::Counter => Ok(self.read_counter(id, field)? == 0),
+            ResolvedKind::Counter => self.read_counter(id, field).map(|count| count == 0),
             _ => {
                 let end = layout::prefix_end(&key);
-                Ok(!self.store.any(permazen_kv::KeySpan::new(&key, end.as_deref()))?)
+                let any = self.store.any(permazen_kv::KeySpan::new(&key, end.as_deref()));
+                any.map(|any| !any)
             }
-        }
+        };
+        result.map_err(|error| error.about(|| describe(id, field)))
     }
 
     // ------------------------------------------------------------------ counters
@@ -386,13 +391,14 @@ impl Transaction<'_> {
 
     fn read_counter(&self, id: ObjId, field: &ResolvedField) -> Result<i64> {
         let key = FieldKey::new(id, field);
-        self.store.get(&key, |value| match value {
+        let count = self.store.get(&key, |value| match value {
             None => Ok(0),
             Some(value) => self
                 .store
                 .decode_counter(value)?
                 .ok_or_else(|| damaged(id, field, &key, value, &"a counter has 8 bytes")),
-        })?
+        });
+        count.map_err(|error| error.about(|| describe(id, field)))?
     }
 
     fn write_counter(&self, id: ObjId, field: &ResolvedField, count: i64) -> Result<()> {
@@ -409,6 +415,7 @@ impl Transaction<'_> {
             let object_type = self.type_for_reading(id, migrate)?;
             self.write_counter(id, counter_field(&object_type, field)?, value)
         })
+        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
     /// Adds to a counter, wrapping in 64 bits. One counter adjustment of the store. Nothing is told to
@@ -425,6 +432,7 @@ impl Transaction<'_> {
             let field = counter_field(&object_type, field)?;
             self.store.adjust_counter(&FieldKey::new(id, field), by)
         })
+        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
     /// As [`Transaction::counter`], by the resolved field.
@@ -456,6 +464,7 @@ impl Transaction<'_> {
             let object_type = self.type_for_reading(id, migrate)?;
             self.write_counter(id, own_counter_field(&object_type, field)?, value)
         })
+        .map_err(|error| error.about(|| describe(id, field)))
     }
 
     /// As [`Transaction::adjust_counter`], by the resolved field.
@@ -477,6 +486,7 @@ impl Transaction<'_> {
             let field = own_counter_field(&object_type, field)?;
             self.store.adjust_counter(&FieldKey::new(id, field), by)
         })
+        .map_err(|error| error.about(|| describe(id, field)))
     }
 }
 

@@ -138,7 +138,8 @@ impl Transaction<'_> {
             return Err(Error::UnknownType { name: format!("#{storage_id}"), schema: None });
         }
         self.store
-            .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))?
+            .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))
+            .map_err(|error| error.about(|| format!("object {id}")))?
             .transpose()
     }
 

@@ -75,7 +75,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         let prefix = self.content.prefix();
         let max = layout::prefix_end(&prefix);
         let span = KeySpan::new(&prefix, max.as_deref());
-        self.content.tx.store().first(span, Direction::Reverse, |pair| {
+        self.content.first(span, Direction::Reverse, |pair| {
             pair.map(|(key, value)| Ok(read(self.position_of(key, prefix.len())?, value)))
                 .transpose()
         })?
@@ -103,7 +103,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
     pub fn get(&self, position: u32) -> Result<Option<Value>> {
         let key = self.element_key(position);
-        self.content.tx.store().get(&key, |value| {
+        self.content.lend(&key, |value| {
             value
                 .map(|value| {
                     self.content.decode(&self.element, value, || position_suffix(position))
@@ -121,7 +121,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         position: u32,
         read: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R> {
-        self.content.tx.store().get(&self.element_key(position), read)
+        self.content.lend(&self.element_key(position), read)
     }
 
     pub(super) fn element_key(&self, position: u32) -> Vec<u8> {
@@ -151,9 +151,8 @@ impl<'t, 'db> ListView<'t, 'db> {
     {
         let content = self.content.clone();
         ContentIter::new(
-            self.content.source(),
-            self.content.span(&(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded)),
-            self.content.prefix().len(),
+            &self.content,
+            &(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded),
             true,
             move |suffix: &[u8], value: &[u8]| {
                 let position = uint::decode(suffix)

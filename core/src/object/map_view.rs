@@ -119,7 +119,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         if key.is_empty() || !self.is_in_range(key) {
             return Ok(read(None));
         }
-        self.content.tx.store().get(&self.content.key(key), read)
+        self.content.lend(&self.content.key(key), read)
     }
 
     /// Whether there is an entry with this key. One get.
@@ -149,26 +149,16 @@ impl<'t, 'db> MapView<'t, 'db> {
     where
         F: FnMut(&[u8], &[u8]) -> Result<T>,
     {
-        ContentIter::new(
-            self.content.source(),
-            self.content.span(&self.range),
-            self.content.prefix().len(),
-            true,
-            read,
-        )
+        ContentIter::new(&self.content, &self.range, true, read)
     }
 
     /// The keys in order, not copying the values; also readable from the back. Costs as
     /// [`iter`](MapView::iter).
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, part) = (self.content.clone(), self.key.clone());
-        ContentIter::new(
-            self.content.source(),
-            self.content.span(&self.range),
-            self.content.prefix().len(),
-            false,
-            move |key: &[u8], _: &[u8]| content.decode(&part, key, || key),
-        )
+        ContentIter::new(&self.content, &self.range, false, move |key: &[u8], _: &[u8]| {
+            content.decode(&part, key, || key)
+        })
     }
 
     fn decode_pair(&self, key: &[u8], value: &[u8]) -> Result<(Value, Value)> {
@@ -220,7 +210,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
         let prefix_len = self.content.prefix().len();
         let span = KeySpan::new(&min, max.as_deref());
-        self.content.tx.store().first(span, direction, |pair| {
+        self.content.first(span, direction, |pair| {
             read(pair.map(|(key, value)| (key.get(prefix_len..).unwrap_or_default(), value)))
         })
     }
@@ -242,13 +232,9 @@ impl<'t, 'db> MapView<'t, 'db> {
     }
 
     fn keys_encoded(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
-        Ok(ContentIter::new(
-            self.content.source(),
-            self.content.span(&self.range),
-            self.content.prefix().len(),
-            false,
-            |key: &[u8], _: &[u8]| Ok(key.to_vec()),
-        ))
+        Ok(ContentIter::new(&self.content, &self.range, false, |key: &[u8], _: &[u8]| {
+            Ok(key.to_vec())
+        }))
     }
 
     // ------------------------------------------------------------------ changing

@@ -70,6 +70,7 @@ impl Transaction<'_> {
             },
             |change| self.tell_schema_changed(change),
         )
+        .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
         .map(|_| ())
     }
 

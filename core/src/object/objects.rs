@@ -69,7 +69,8 @@ impl Transaction<'_> {
     pub(super) fn free_id(&self, storage_id: StorageId, type_name: &str) -> Result<ObjId> {
         for _ in 0..ATTEMPTS {
             let id = self.shared.random_id(storage_id)?;
-            if !self.store.contains(id.as_bytes())? {
+            let taken = self.store.contains(id.as_bytes());
+            if !taken.map_err(|error| error.about(|| format!("new object {id}")))? {
                 return Ok(id);
             }
         }
@@ -226,6 +227,7 @@ impl Transaction<'_> {
             self.check_references(id, data)?;
             self.put_object(id, data)
         })
+        .map_err(|error: Error| error.about(|| format!("new object {id}")))
     }
 
     /// Whether changes of any field of objects of this type have to be told.
@@ -244,7 +246,7 @@ impl Transaction<'_> {
             )
         };
         data.each_entry(id, |key| {
-            self.store.check_key(key).map_err(|error| error.with_key_of(|| describe_index(key)))
+            self.store.check_key(key).map_err(|error| error.about(|| describe_index(key)))
         })?;
         let mut key = self.buffer();
         uint::write(object_type.schema.get(), &mut key);
@@ -258,7 +260,7 @@ impl Transaction<'_> {
             let count = self.counter_in(object_type, field, value)?;
             let value = count.as_ref().map_or(value, |count| &count[..]);
             self.store.put(&key, value, Undo::Absent).map_err(|error| {
-                error.with_key_of(|| match object_type.field_by_storage_id(field) {
+                error.about(|| match object_type.field_by_storage_id(field) {
                     Some(field) => describe(id, field),
                     None => format!("field #{field} of object {id}"),
                 })
@@ -380,49 +382,51 @@ impl Transaction<'_> {
         let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
         let span = KeySpan::new(id.as_bytes(), Some(&end));
         let mut known = self.known_info(id, ObjectInfo::clone);
-        self.store.read(|kv| {
-            let mut object: Option<Arc<ResolvedType>> = None;
-            let mut outdated = false;
-            let mut position = 0;
-            visit_pairs(kv, span, |key, value| {
-                let Some(object_type) = &object else {
-                    if *key != *id.as_bytes() {
-                        return Ok(ControlFlow::Break(()));
+        self.store
+            .read(|kv| {
+                let mut object: Option<Arc<ResolvedType>> = None;
+                let mut outdated = false;
+                let mut position = 0;
+                visit_pairs(kv, span, |key, value| {
+                    let Some(object_type) = &object else {
+                        if *key != *id.as_bytes() {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        let info = known.take().map_or_else(|| self.info_from(id, value), Ok)?;
+                        if migrate == Migrate::Yes && info.schema != self.schema_index() {
+                            outdated = true;
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        let object_type = object.insert(self.type_of_info(id, info)?);
+                        visit(object_type, None)?;
+                        return Ok(ControlFlow::Continue(()));
+                    };
+                    let content = key.get(ObjId::LEN..).unwrap_or_default();
+                    while let Some(field) = object_type.field_by_order(position) {
+                        if let Some(rest) = content.strip_prefix(&field.key[..]) {
+                            let count = self.counter_out(field, value)?;
+                            let value = count.as_ref().map_or(value, |count| &count[..]);
+                            visit(object_type, Some((field, rest, value)))?;
+                            break;
+                        }
+                        if content < &field.key[..] {
+                            // a key of no field: not part of the object
+                            break;
+                        }
+                        position += 1;
                     }
-                    let info = known.take().map_or_else(|| self.info_from(id, value), Ok)?;
-                    if migrate == Migrate::Yes && info.schema != self.schema_index() {
-                        outdated = true;
-                        return Ok(ControlFlow::Break(()));
-                    }
-                    let object_type = object.insert(self.type_of_info(id, info)?);
-                    visit(object_type, None)?;
-                    return Ok(ControlFlow::Continue(()));
-                };
-                let content = key.get(ObjId::LEN..).unwrap_or_default();
-                while let Some(field) = object_type.field_by_order(position) {
-                    if let Some(rest) = content.strip_prefix(&field.key[..]) {
-                        let count = self.counter_out(field, value)?;
-                        let value = count.as_ref().map_or(value, |count| &count[..]);
-                        visit(object_type, Some((field, rest, value)))?;
-                        break;
-                    }
-                    if content < &field.key[..] {
-                        // a key of no field: not part of the object
-                        break;
-                    }
-                    position += 1;
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                if outdated {
+                    return Ok(false);
                 }
-                Ok(ControlFlow::Continue(()))
-            })?;
-            if outdated {
-                return Ok(false);
-            }
-            if object.is_none() {
-                self.type_name(id.storage_id())?;
-                return Err(Error::deleted(id));
-            }
-            Ok(true)
-        })
+                if object.is_none() {
+                    self.type_name(id.storage_id())?;
+                    return Err(Error::deleted(id));
+                }
+                Ok(true)
+            })
+            .map_err(|error| error.about(|| format!("object {id}")))
     }
 
     // ------------------------------------------------------------------ counters

@@ -108,7 +108,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         if element.is_empty() || !self.is_in_range(element) {
             return Ok(false);
         }
-        self.content.tx.store().contains(&self.content.key(element))
+        self.content.lend(&self.content.key(element), |value| value.is_some())
     }
 
     /// The elements in order; also readable from the back. Live: the set may be changed meanwhile.
@@ -127,13 +127,9 @@ impl<'t, 'db> SetView<'t, 'db> {
     where
         F: FnMut(&[u8]) -> Result<T>,
     {
-        ContentIter::new(
-            self.content.source(),
-            self.content.span(&self.range),
-            self.content.prefix().len(),
-            false,
-            move |element: &[u8], _: &[u8]| read(element),
-        )
+        ContentIter::new(&self.content, &self.range, false, move |element: &[u8], _: &[u8]| {
+            read(element)
+        })
     }
 
     /// All elements in order. Costs as [`iter`](SetView::iter).
@@ -182,7 +178,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         let Some((min, max)) = self.content.span(&self.range) else { return Ok(None) };
         let prefix_len = self.content.prefix().len();
         let span = KeySpan::new(&min, max.as_deref());
-        self.content.tx.store().first(span, direction, |pair| {
+        self.content.first(span, direction, |pair| {
             pair.map(|(key, value)| read(key.get(prefix_len..).unwrap_or_default(), value))
         })
     }

@@ -31,7 +31,7 @@ pub(crate) fn fill_mounted(path: &Path, store: Store) {
     match &removed {
         Ok(()) => {}
         // SQLite's log has to grow for that, too.
-        Err(Error::Kv(KvError::Full { .. })) if store == Store::Sqlite => {}
+        Err(Error::Kv { source: KvError::Full { .. }, .. }) if store == Store::Sqlite => {}
         Err(error) => panic!("{error:?}"),
     }
     let expected =
@@ -68,7 +68,7 @@ fn fill_up(path: &Path, store: Store) -> (u64, permazen::object::Result<()>) {
         }
         number += 1;
     };
-    assert!(matches!(error, Error::Kv(KvError::Full { .. })), "{error:?}");
+    assert!(matches!(error, Error::Kv { source: KvError::Full { .. }, .. }), "{error:?}");
     assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
     assert_eq!(inspect(kv, WORKLOAD, "full"), Model::after(WORKLOAD, number));
     (number, remove_photos(&db, number))

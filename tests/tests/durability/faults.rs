@@ -112,7 +112,7 @@ fn countdown(inner: impl KvDatabase + 'static) {
                 break;
             };
             assert!(hit && error.to_string().contains("planned"), "{when}: {error}");
-            assert!(matches!(error, Error::Kv(_) | Error::Schema(_)), "{when}: {error:?}");
+            assert!(matches!(error, Error::Kv { .. } | Error::Schema(_)), "{when}: {error:?}");
             assert!(all(store.inner()) == state[0], "{when}: something is left");
             failures += 1;
         }
@@ -146,7 +146,10 @@ fn a_commit_whose_word_was_lost_is_there() {
         faults.fail_nth(count, || KvError::OutcomeUnknown("planned".to_owned()));
         let error = stage(&db, number as u64 + 1).unwrap_err();
         faults.stop();
-        assert!(matches!(&error, Error::Kv(error) if error.is_outcome_unknown()), "{error:?}");
+        assert!(
+            matches!(&error, Error::Kv { source, .. } if source.is_outcome_unknown()),
+            "{error:?}"
+        );
         assert!(!error.is_retryable());
         assert!(all(store.inner()) == states[number + 1], "stage {}", number + 1);
     }
