@@ -44,7 +44,11 @@ impl<'t> Reader<'t> {
         } else if let Some(min) = StoredKey::fitting(min) {
             self.pairs.get_greater_than_or_equal_to(self.txn, min.bytes())
         } else {
-            let found = self.steps(KeySpan::new(min, max), Direction::Forward)?.next();
+            let span = KeySpan::new(min, max);
+            if span.is_empty() {
+                return Ok(None);
+            }
+            let found = self.steps(span, Direction::Forward)?.next();
             return found.transpose();
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
@@ -57,7 +61,11 @@ impl<'t> Reader<'t> {
             None => self.pairs.last(self.txn),
             Some(Some(max)) => self.pairs.get_lower_than(self.txn, max.bytes()),
             Some(None) => {
-                let found = self.steps(KeySpan::new(min, max), Direction::Reverse)?.next();
+                let span = KeySpan::new(min, max);
+                if span.is_empty() {
+                    return Ok(None);
+                }
+                let found = self.steps(span, Direction::Reverse)?.next();
                 return found.transpose();
             }
         };

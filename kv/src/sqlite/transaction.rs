@@ -19,6 +19,9 @@ use crate::{
 /// otherwise; the other one may well be waiting for the same thread.
 const LATE_WAIT: Duration = Duration::from_secs(3);
 
+/// The longest time SQLite can wait: some 24 days.
+const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// The longest key, and the longest pair: what SQLite takes for a row as it is built.
 const MAX_KEY: usize = 1_000_000_000;
 
@@ -126,7 +129,7 @@ impl WriteTransaction {
         let mut pooled = shared.take()?;
         pooled
             .connection
-            .busy_timeout(wait)
+            .busy_timeout(wait.min(LONGEST_WAIT))
             .map_err(|error| failed(&shared.path, "cannot begin", error))?;
         let base = if late {
             shared.versions.begin(shared, &mut pooled, "BEGIN DEFERRED")?
