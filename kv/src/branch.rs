@@ -70,6 +70,9 @@ impl Branch {
 
     /// The first difference between what was read in this branch and what `current` holds in its
     /// place. Costs a scan of both over everything that was read.
+    ///
+    /// # Errors
+    /// Those of reading either.
     pub fn conflict_with(&self, current: &dyn KvRead) -> Result<Option<Conflict>> {
         find_difference(&self.view.reads(), self.view.base(), current)
     }
@@ -161,6 +164,22 @@ impl KvWrite for Branch {
 
 /// A merge that failed, with the branch, which is still good: it can be looked at, merged again,
 /// or its changes made anew on another one.
+///
+/// ```
+/// use permazen_kv::{Branch, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let db = MemoryStore::new();
+/// let mut branch = Branch::open(&db)?;
+/// branch.get(b"key")?;
+/// branch.put(b"mine", b"")?;
+/// let mut tx = db.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"")?;
+/// tx.commit()?;
+/// let failed = branch.merge(&db).unwrap_err();
+/// assert!(failed.error.is_retryable());
+/// assert_eq!(failed.branch.writes().puts.len(), 1);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Debug)]
 pub struct MergeError {
     /// The branch as it was.

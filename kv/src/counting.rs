@@ -71,6 +71,18 @@ impl Sub for Operations {
 
 /// The running counts of a [`CountingStore`]. Clones share them, so they can be read while a
 /// transaction is open.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, TxOptions};
+/// use permazen_kv::{counting::CountingStore, memory::MemoryStore};
+///
+/// let db = CountingStore::new(MemoryStore::new());
+/// let counter = db.counter();
+/// db.begin(&TxOptions::reading())?.get(b"key")?;
+/// let operations = counter.take();
+/// assert_eq!((operations.begins, operations.gets, operations.puts), (1, 1, 0));
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     counts: Arc<Counts>,

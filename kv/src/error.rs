@@ -14,6 +14,23 @@ pub type Result<T> = std::result::Result<T, KvError>;
 /// ([`is_retryable`](KvError::is_retryable)), has it ended ([`is_stale`](KvError::is_stale)), and
 /// may it have been committed all the same
 /// ([`is_outcome_unknown`](KvError::is_outcome_unknown))? (kv §5)
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+/// use permazen_kv::{memory::MemoryStore, optimistic::OptimisticDatabase};
+///
+/// let db = OptimisticDatabase::new(MemoryStore::new());
+/// let mut late = db.begin(&TxOptions::writing())?;
+/// late.get(b"key")?;
+/// late.put(b"other", b"")?;
+/// let mut first = db.begin(&TxOptions::writing())?;
+/// first.put(b"key", b"")?;
+/// first.commit()?;
+/// let error = late.commit().unwrap_err();
+/// assert!(error.is_retryable() && !error.is_stale() && !error.is_outcome_unknown());
+/// assert_eq!(error.to_string(), "transaction must be retried: read/write conflict at 6b6579");
+/// # Ok::<(), KvError>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {

@@ -101,6 +101,20 @@ impl fmt::Debug for Faults {
 /// fault ([`KvError::is_caller_error`]). A commit that fails with [`KvError::OutcomeUnknown`]
 /// takes effect unless [`Faults::lose_commits`] says otherwise; one that fails otherwise does not.
 /// A read of a snapshot fails alone.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvError, KvRead, TxOptions};
+/// use permazen_kv::{fault::FaultStore, memory::MemoryStore};
+///
+/// let db = FaultStore::new(MemoryStore::new());
+/// // The second operation from now on.
+/// db.faults().fail_nth(2, || KvError::Retry("the test wants it".to_owned()));
+/// let tx = db.begin(&TxOptions::reading())?;
+/// assert!(tx.get(b"key").is_err_and(|error| error.is_retryable()));
+/// assert!(tx.get(b"key").is_err_and(|error| error.is_stale()));
+/// assert_eq!(db.faults().hits(), 1);
+/// # Ok::<(), KvError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct FaultStore<D> {
     inner: D,

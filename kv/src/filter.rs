@@ -3,6 +3,47 @@
 use std::borrow::Cow;
 
 /// A set of keys that also tells where to look next.
+///
+/// [`Walker::step_in`](crate::Walker::step_in) skips with it what is not in the set.
+///
+/// ```
+/// use std::borrow::Cow;
+///
+/// use permazen_kv::filter::KeyFilter;
+/// use permazen_kv::{Direction, KeySpan, KvDatabase, KvWrite, TxOptions, Walker, memory::MemoryStore};
+///
+/// /// Keys of one byte below 0x80.
+/// struct Ascii;
+///
+/// impl KeyFilter for Ascii {
+///     fn contains(&self, key: &[u8]) -> bool {
+///         matches!(key, [..0x80])
+///     }
+///     fn seek_higher<'a>(&'a self, key: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+///         match key {
+///             [..0x80] => Some(key.into()),
+///             [] => Some(vec![0].into()),
+///             [first, ..] => Some(vec![first + 1].into()).filter(|_| *first < 0x7f),
+///         }
+///     }
+///     fn seek_lower<'a>(&'a self, key: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+///         Some(key.into()) // Need not be tight.
+///     }
+/// }
+///
+/// let store = MemoryStore::new();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// for key in [&b"a"[..], b"aa", b"b", &[0x80]] {
+///     tx.put(key, b"")?;
+/// }
+/// let mut walker = Walker::new(KeySpan::FULL, Direction::Forward)?;
+/// let mut found = Vec::new();
+/// while let Some((key, _)) = walker.step_in(&tx, &Ascii)? {
+///     found.push(key.into_owned());
+/// }
+/// assert_eq!(found, [b"a", b"b"]);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 pub trait KeyFilter {
     /// Whether `key` is in the set.
     fn contains(&self, key: &[u8]) -> bool;
@@ -20,10 +61,33 @@ pub trait KeyFilter {
 }
 
 /// The keys in any of some sets; without sets, none.
+///
+/// ```
+/// use permazen_kv::filter::{KeyFilter, Union};
+/// use permazen_kv::{KeyRange, KeyRanges};
+///
+/// let one = KeyRanges::from(KeyRange::with_prefix(b"a"));
+/// let two = KeyRanges::from(KeyRange::with_prefix(b"x"));
+/// let union = Union(vec![&one, &two]);
+/// assert!(union.contains(b"ab") && !union.contains(b"b"));
+/// assert_eq!(union.seek_higher(b"b").as_deref(), Some(&b"x"[..]));
+/// ```
 #[allow(missing_debug_implementations)]
 pub struct Union<'f>(pub Vec<&'f dyn KeyFilter>);
 
 /// The keys in all of some sets; without sets, none.
+///
+/// ```
+/// use permazen_kv::filter::{Intersection, KeyFilter};
+/// use permazen_kv::{KeyRange, KeyRanges};
+///
+/// let one = KeyRanges::from(KeyRange::with_prefix(b"a"));
+/// let two = KeyRanges::from(KeyRange::new(b"ab", None)?);
+/// let both = Intersection(vec![&one, &two]);
+/// assert!(both.contains(b"abc") && !both.contains(b"aa") && !both.contains(b"b"));
+/// assert_eq!(both.seek_higher(b"a").as_deref(), Some(&b"ab"[..]));
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[allow(missing_debug_implementations)]
 pub struct Intersection<'f>(pub Vec<&'f dyn KeyFilter>);
 

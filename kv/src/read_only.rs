@@ -11,6 +11,17 @@ use crate::{
 /// [`KvError::Unsupported`], an empty one included.
 ///
 /// This is stricter than a read-only transaction, which takes changes and forgets them.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+/// use permazen_kv::{memory::MemoryStore, read_only::ReadOnly};
+///
+/// let db = ReadOnly(MemoryStore::new());
+/// let mut tx = db.begin(&TxOptions::reading())?;
+/// assert!(tx.get(b"key")?.is_none());
+/// assert!(matches!(tx.put(b"key", b"value"), Err(KvError::Unsupported(_))));
+/// # Ok::<(), KvError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ReadOnly<T>(pub T);
 

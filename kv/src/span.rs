@@ -7,6 +7,16 @@ use crate::{KvError, Result};
 /// The keys from `min` (inclusive) to `max` (exclusive); no `max` means "to the end".
 ///
 /// A borrowed, unchecked pair of bounds as scans and range removals take them.
+///
+/// ```
+/// use permazen_kv::KeySpan;
+///
+/// let span = KeySpan::new(b"a", Some(b"c"));
+/// assert!(span.contains(b"bcd") && !span.contains(b"c"));
+/// assert_eq!(span.to_string(), "[61,63)");
+/// // Unchecked: what is done with reversed bounds is up to whoever takes them.
+/// assert!(KeySpan::new(b"c", Some(b"a")).check().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeySpan<'k> {
     /// Smallest key of the span; the empty key is the smallest of all keys.
@@ -90,6 +100,10 @@ impl fmt::Display for KeySpan<'_> {
 }
 
 /// Bytes shown as lower-case hexadecimal digits.
+///
+/// ```
+/// assert_eq!(permazen_kv::Hex(&[0x01, 0xab]).to_string(), "01ab");
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Hex<'b>(pub &'b [u8]);
 

@@ -34,6 +34,22 @@ pub enum Direction {
 /// empty. Every method can fail with [`KvError::Stale`] or [`KvError::Timeout`] once the
 /// transaction has failed, with a retryable error where the store finds conflicts while reading, and
 /// with [`KvError::Store`] if the store itself fails. (kv §2)
+///
+/// ```
+/// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// for key in [b"a", b"b", b"c"] {
+///     tx.put(key, b"")?;
+/// }
+/// assert!(tx.get(b"a")?.is_some());
+/// assert_eq!(tx.at_most(b"", Some(b"c"))?.unwrap().0, &b"b"[..]);
+/// let scan = tx.scan(KeySpan::new(b"b", None), Direction::Reverse)?;
+/// let keys = scan.map(|pair| pair.map(|(key, _)| key.into_owned()));
+/// assert_eq!(keys.collect::<Result<Vec<_>, _>>()?, [b"c", b"b"]);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 pub trait KvRead {
     /// The value of `key`; an empty value differs from an absent one. Costs one descent.
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>>;
@@ -109,12 +125,12 @@ pub trait KvRead {
         usize::MAX
     }
 
-    /// The value that stands for the counter `count` in this store. (kv §3)
+    /// The value that stands for the counter `count` in this store. Free. (kv §3)
     fn encode_counter(&self, count: i64) -> [u8; 8] {
         count.to_be_bytes()
     }
 
-    /// The counter that `value` stands for in this store.
+    /// The counter that `value` stands for in this store. Free.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`] unless `value` has eight bytes.
@@ -134,6 +150,20 @@ pub trait KvRead {
 /// Changes are visible at once to reads through the same object. Beside the errors of [`KvRead`]
 /// a store can be full ([`KvError::Full`]) or refuse to put a key that is too long
 /// ([`KvError::KeyTooLong`]); for reading, removing and adjusting such a key is merely absent.
+///
+/// ```
+/// use permazen_kv::{KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// let zero = tx.encode_counter(0);
+/// tx.put(b"count", &zero)?;
+/// tx.adjust_counter(b"count", 5)?;
+/// assert_eq!(tx.decode_counter(&tx.get(b"count")?.unwrap())?, 5);
+/// tx.remove_span(KeySpan::new(b"a", Some(b"d")))?;
+/// assert!(tx.get(b"count")?.is_none());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 pub trait KvWrite: KvRead {
     /// Sets the value of `key`. Costs one descent.
     ///
@@ -184,6 +214,20 @@ pub trait KvWrite: KvRead {
 }
 
 /// Options of a new transaction.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use permazen_kv::{KvDatabase, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let _writer = store.begin(&TxOptions::writing())?;
+/// // Only a try, since one may write at a time.
+/// let second = store.begin(&TxOptions::writing().with_wait(Duration::ZERO));
+/// assert!(second.is_err_and(|error| error.is_retryable()));
+/// assert!(store.begin(&TxOptions::reading())?.is_read_only());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TxOptions {
@@ -233,6 +277,19 @@ impl TxOptions {
 ///
 /// Transactions are strictly serializable unless the store says otherwise in its
 /// [`Capabilities`]. What was read may be relied on only after `commit` has succeeded. (kv §6.2)
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// let snapshot = tx.snapshot()?;
+/// tx.rollback();
+/// assert!(snapshot.get(b"key")?.is_some());
+/// assert!(store.begin(&TxOptions::reading())?.get(b"key")?.is_none());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 pub trait KvTransaction: KvWrite {
     /// Whether writes are discarded by `commit`. Free.
     fn is_read_only(&self) -> bool;
@@ -315,6 +372,23 @@ pub trait KvTransaction: KvWrite {
 }
 
 /// A database: something transactions can be begun on.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, Result, TxOptions, memory::MemoryStore};
+///
+/// /// Works on any store.
+/// fn greet(db: &dyn KvDatabase) -> Result<()> {
+///     let mut tx = db.begin(&TxOptions::writing())?;
+///     tx.put(b"greeting", b"hello")?;
+///     tx.commit()
+/// }
+///
+/// let store = MemoryStore::new();
+/// greet(&store)?;
+/// assert_eq!(store.statistics()?.entries, Some(1));
+/// assert!(store.capabilities().snapshots);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 pub trait KvDatabase: Send + Sync {
     /// Begins a transaction. Costs no search; one that writes waits for its turn, see
     /// [`TxOptions::wait`], unless the store lets several write at a time.

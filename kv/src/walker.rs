@@ -72,7 +72,10 @@ impl Walker {
         self.next = Some(target.to_vec());
     }
 
-    /// The next pair, or none at the end of the span.
+    /// The next pair, or none at the end of the span. Costs one descent.
+    ///
+    /// # Errors
+    /// Those of the store; the walk can go on from where it was.
     pub fn step<'k, K: KvRead + ?Sized>(&mut self, store: &'k K) -> Result<Option<Pair<'k>>> {
         if self.finished {
             return Ok(None);
@@ -97,7 +100,11 @@ impl Walker {
         Ok(pair)
     }
 
-    /// The next pair whose key is in `filter`, skipping as far as the filter tells.
+    /// The next pair whose key is in `filter`, skipping as far as the filter tells. Costs a descent for
+    /// each skip.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
     pub fn step_in<'k, K: KvRead + ?Sized>(
         &mut self,
         store: &'k K,

@@ -19,6 +19,19 @@ const CAPACITY: usize = 10_000;
 /// Any commit that touches the key counts: a put even of the same value, an adjust, a remove even
 /// if the key was not there. A watch outlives the transaction it was made in, whether that commits
 /// or not. Dropping it gives it up.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let watch = store.begin(&TxOptions::reading())?.watch(b"key")?;
+/// assert!(!watch.is_changed()?);
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// watch.wait()?;
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[must_use = "a watch that is dropped is given up"]
 pub struct Watch {
     key: Vec<u8>,
@@ -113,6 +126,18 @@ impl fmt::Debug for Watch {
 /// Holds 10,000 watches at most: then the oldest is told, wrongly, that its key was written, so
 /// that its owner looks, and watches anew if need be. A watch that is dropped or was told takes no
 /// room, so there is no other limit to how long one lasts.
+///
+/// ```
+/// use permazen_kv::{WatchTracker, Writes};
+///
+/// let tracker = WatchTracker::new();
+/// let watch = tracker.watch(b"key");
+/// let mut writes = Writes::default();
+/// writes.puts.insert(b"key".to_vec(), b"value".to_vec());
+/// tracker.notify(&writes);
+/// assert!(watch.is_changed()?);
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Default)]
 pub struct WatchTracker {
     table: Arc<Mutex<Table>>,

@@ -98,7 +98,10 @@ impl LmdbStore {
     }
 
     /// Makes sure that everything committed so far is on disk; needed only with a
-    /// [`Durability`] less than full.
+    /// [`Durability`] less than full. Costs a flush of what was committed since the last.
+    ///
+    /// # Errors
+    /// [`KvError::Store`](crate::KvError::Store) if the disk fails.
     pub fn sync(&self) -> Result<()> {
         let synced = self.shared.env.heed().force_sync();
         synced.map_err(|error| failed(self.path(), "cannot sync", error))

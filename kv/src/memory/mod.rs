@@ -124,6 +124,18 @@ impl KvDatabase for MemoryStore {
 }
 
 /// A fixed state of a [`MemoryStore`].
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
+///
+/// let store = MemoryStore::new();
+/// let before = store.snapshot();
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// assert!(before.get(b"key")?.is_none() && store.snapshot().get(b"key")?.is_some());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Clone)]
 pub struct MemorySnapshot {
     tree: Tree,

@@ -418,6 +418,15 @@ impl<B> fmt::Debug for MutableView<B> {
 }
 
 /// A [`MutableView`] read without a record.
+///
+/// ```
+/// use permazen_kv::{KvRead, memory::MemoryStore, overlay::MutableView};
+///
+/// let view = MutableView::new(MemoryStore::new().snapshot());
+/// view.weak().get(b"key")?;
+/// assert!(view.reads().is_empty());
+/// # Ok::<(), permazen_kv::KvError>(())
+/// ```
 #[derive(Debug)]
 pub struct WeakReads<'v, B>(&'v MutableView<B>);
 

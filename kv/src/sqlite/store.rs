@@ -28,6 +28,17 @@ const CREATING_ATTEMPTS: u32 = 100;
 const IDLE: usize = 16;
 
 /// Options for opening an SQLite database.
+///
+/// ```
+/// use permazen_kv::{Durability, sqlite::SqliteStore};
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data.db");
+///
+/// let builder = SqliteStore::builder().create(true).table_name("pairs");
+/// let store = builder.durability(Durability::MayLoseLastCommits).open(&path)?;
+/// assert_eq!(store.path(), path);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SqliteBuilder {
     create: bool,
@@ -243,6 +254,19 @@ impl Shared {
 }
 
 /// An SQLite database. Clones share it.
+///
+/// ```
+/// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, sqlite::SqliteStore};
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data.db");
+///
+/// let store = SqliteStore::open_or_create(path)?;
+/// let mut tx = store.begin(&TxOptions::writing())?;
+/// tx.put(b"key", b"value")?;
+/// tx.commit()?;
+/// assert_eq!(store.begin(&TxOptions::reading())?.get(b"key")?.as_deref(), Some(&b"value"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
