@@ -172,6 +172,31 @@ fn one_with_a_changed_byte_is_refused() {
     assert!(error.contains("form 2"), "{error}");
 }
 
+/// A limit on the size of files stands for a disk without room.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_room_for_it_nothing_is_changed() {
+    let stale: Vec<String> = (0..1000).map(|n| format!("11416e6f001000000000{n:06x}")).collect();
+    let damage: Vec<_> = stale.iter().map(|key| (&**key, Some(""))).collect();
+    let (dir, path) = damaged(&damage);
+    let undo = dir.path().join("undo");
+    let before = pairs(&path);
+    // In blocks of 512 bytes: less than the undo file takes, but enough for the lock file.
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_jsck"), "--repair", "--yes", "--undo-file"])
+        .arg(&undo)
+        .arg(&path)
+        .output()
+        .expect("run");
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains(undo.to_str().expect("UTF-8")), "{error}");
+    assert!(error.contains("nothing was changed") && error.lines().count() == 1, "{error}");
+    assert_eq!(pairs(&path), before);
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+}
+
 /// They are looked at before the database is, which need not even exist.
 #[test]
 fn files_that_cannot_be_written_are_refused_at_once() {

@@ -232,7 +232,8 @@ impl Repair<'_> {
                 // concerned are not all that counts.
                 let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
                 let again = self.look_with(&mut ignore, &mut quiet);
-                if again.map_err(|e| self.failure(&e))?.plan != plan {
+                let again = again.map_err(|e| self.failure(&e))?;
+                if again.plan != plan && !self.stopped() {
                     kv.rollback();
                     output.again();
                     self.left_alone.set(0);
@@ -241,7 +242,8 @@ impl Repair<'_> {
             }
             let mut undo = UndoFile::create(&self.files.undo, self.database)?;
             for Change { key, old, new } in plan.changes() {
-                undo.change(&key, old.as_deref(), new.as_deref())?;
+                let (old, new) = (old.as_deref(), new.as_deref());
+                undo.add(&Intent::Change { key: &key, old, new })?;
             }
             let backup = self.back_up()?;
             if self.stopped() {

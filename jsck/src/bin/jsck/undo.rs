@@ -109,24 +109,16 @@ impl UndoFile {
     /// Adds what repair is about to do; after a pass it is on disk.
     pub(crate) fn add(&mut self, intent: &Intent<'_>) -> io::Result<()> {
         let added = match *intent {
-            Intent::Change { key, old, new } => self.change(key, old, new),
+            Intent::Change { key, old, new } => {
+                self.changes += 1;
+                let (old_value, new_value) = (hex_or_null(old), hex_or_null(new));
+                self.line(&Line::Change { key: hex(key), old_value, new_value })
+            }
             Intent::Pass => self.out.flush().and_then(|()| self.out.get_mut().file().sync_all()),
         };
-        added.map_err(|e| self.named(&e))
-    }
-
-    /// Adds a change.
-    pub(crate) fn change(
-        &mut self,
-        key: &[u8],
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> io::Result<()> {
-        self.changes += 1;
-        self.line(&Line::Change {
-            key: hex(key),
-            old_value: hex_or_null(old),
-            new_value: hex_or_null(new),
+        added.map_err(|e| {
+            let path = self.out.get_ref().path().display();
+            io::Error::new(e.kind(), format!("{path}: {e}"))
         })
     }
 
@@ -146,11 +138,6 @@ impl UndoFile {
         let file = self.out.into_inner().map_err(|e| wrap(e.into_error()))?;
         file.keep().map_err(wrap)?;
         Ok(path)
-    }
-
-    fn named(&self, error: &io::Error) -> io::Error {
-        let path = self.out.get_ref().path().display();
-        io::Error::new(error.kind(), format!("{path}: {error}"))
     }
 }
 
