@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::content_change::Told;
+use super::error::hex;
 use super::missing::MissingTargets;
 use super::object_data::{ObjectBuilder, ObjectData};
 use super::references::{describe, target_of};
@@ -37,7 +38,8 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Tells nobody of creation and changes at the destination.
+    /// Tells nobody of creation and changes at the destination. Of an object that is moved to another
+    /// schema for it listeners to schema changes are told all the same, and what these change.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.silent = true;
@@ -66,6 +68,9 @@ impl Transaction<'_> {
     /// another transaction or this one. True if that object was created by this. An existing one in
     /// another schema is first moved to the schema of the source, an existing one's content is
     /// replaced. Only this one object is copied.
+    ///
+    /// Listeners to creation are told of a new object while it has default values. What they make of
+    /// it is replaced by the content of the source; all changes are told afterwards.
     ///
     /// Cost: as [`Transaction::load`] here and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] there.
@@ -119,10 +124,12 @@ impl Transaction<'_> {
             ids.insert(source, Some(id));
         }
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
-        let result = translate(&data, dest_type, id, options.ids.as_deref())
+        let result = translate(&data, dest_type, source, options.ids.as_deref())
             .and_then(|new| dest.receive_telling(id, &new, remapped, options));
+        // After an error of a listener the copy is there, and keeps its id.
         if fresh
             && result.is_err()
+            && !matches!(dest.exists(id), Ok(true))
             && let Some(ids) = &mut options.ids
         {
             ids.insert(source, None);
@@ -161,18 +168,19 @@ impl Transaction<'_> {
         remapped: bool,
         options: &mut CopyOptions<'_>,
     ) -> Result<bool> {
-        let silent = options.silent;
-        self.mutate_then(
-            || self.with_copy_state(options, || self.receive(id, data, remapped)),
-            |created| {
-                if *created && !silent {
-                    self.tell_created(id)?;
-                    self.queue_content(id, data)?;
+        let (created, heard) = self.mutate(|| {
+            self.with_copy_state(options, || {
+                let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
+                if self.exists(id)? {
+                    self.check_references(id, data)?;
+                    self.replace_content(id, data, told)?;
+                    return Ok((false, Ok(())));
                 }
-                Ok(())
-            },
-        )
-        .map_err(|error| error.about(|| format!("object {id}")))
+                Ok((true, self.put_new_telling(id, data, told)?))
+            })
+            .map_err(|error| error.about(|| format!("object {id}")))
+        })?;
+        heard.map(|()| created)
     }
 
     /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the
@@ -196,14 +204,9 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data` the content of an object, existing or not.
-    fn receive(&self, id: ObjId, data: &ObjectData, remapped: bool) -> Result<bool> {
-        if !self.exists(id)? {
-            self.put_new(id, data)?;
-            return Ok(true);
-        }
+    /// Makes `data` the content of an existing object, which is first moved to the schema of `data`.
+    pub(super) fn replace_content(&self, id: ObjId, data: &ObjectData, told: Told) -> Result<()> {
         let wanted = data.object_type();
-        self.check_references(id, data)?;
         if self.object_type(id)?.schema != wanted.schema {
             let bundle = self.bundle();
             let schema = bundle.schema(wanted.schema).ok_or_else(|| {
@@ -212,9 +215,13 @@ impl Transaction<'_> {
             self.migrate_to(id, schema)?;
         }
         let old = self.load(id, Migrate::No)?;
-        let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
-        self.change_content(id, &old, data, told)?;
-        Ok(false)
+        self.change_content(id, &old, data, told)
+    }
+
+    /// While listeners are called in the middle of a copy: their own changes are told, and may not leave
+    /// references to missing objects.
+    pub(super) fn outside_of_copies(&self) -> impl Drop {
+        CopyState { tx: self, noted: Some(self.missing.take()), silent: self.silent.replace(false) }
     }
 }
 
@@ -232,18 +239,18 @@ impl Drop for CopyState<'_, '_> {
     }
 }
 
-/// The content as the type of another database has it, with references exchanged.
+/// The content of `source` as the type of another database has it, with references exchanged.
 fn translate(
     data: &ObjectData,
     to: &Arc<ResolvedType>,
-    id: ObjId,
+    source: ObjId,
     ids: Option<&IdMap>,
 ) -> Result<ObjectData> {
     let mut new = ObjectBuilder::new(Arc::clone(to));
     let ids = ids.filter(|ids| !ids.is_empty());
     for field in &to.fields {
         let from = data.field(&field.name)?;
-        let map = |part: &ResolvedField, bytes: &[u8]| exchange(id, part, bytes, ids);
+        let map = |part: &ResolvedField, bytes: &[u8]| exchange(source, part, bytes, ids);
         match &field.kind {
             ResolvedKind::Simple(_) => {
                 for (key, value) in data.pairs(from) {
@@ -296,23 +303,27 @@ impl Exchanged {
 }
 
 fn exchange(
-    id: ObjId,
+    source: ObjId,
     part: &ResolvedField,
     bytes: &[u8],
     ids: Option<&IdMap>,
 ) -> Result<Exchanged> {
-    let Some(ids) = ids else { return Ok(Exchanged::Same) };
     if part.simple().is_none_or(|simple| simple.reference.is_none()) {
         return Ok(Exchanged::Same);
     }
-    let target = target_of(bytes)
-        .map_err(|reason| Error::inconsistent(format!("{}: {reason}", describe(id, part))))?;
-    match target.and_then(|target| ids.get(&target).map(|mapped| (target, mapped))) {
+    let target = target_of(bytes).map_err(|reason| {
+        Error::inconsistent(format!(
+            "{}: stored reference {}: {reason}",
+            describe(source, part),
+            hex(bytes, 64)
+        ))
+    })?;
+    match target.and_then(|target| ids?.get(&target).map(|mapped| (target, mapped))) {
         None => Ok(Exchanged::Same),
         Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
         Some((target, None)) => Err(Error::invalid_argument(format!(
             "{} refers to {target}, for which the id map has no id",
-            describe(id, part)
+            describe(source, part)
         ))),
     }
 }

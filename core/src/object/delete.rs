@@ -24,29 +24,38 @@ impl Transaction<'_> {
     /// What the object itself refers to through a field with forward deletion is deleted as well. False
     /// if there is no such object, or it is being deleted already.
     ///
-    /// If any of these deletions is refused, or a listener fails, nothing has changed. Objects go one
-    /// after the other, without recursion; their order is not defined. Until the end of the operation
-    /// everything removed is kept in memory, to be able to undo it.
+    /// If any of these deletions is refused, or a listener to deletions fails, nothing has changed.
+    /// Objects go one after the other, without recursion; their order is not defined. Until the end of
+    /// the operation everything removed is kept in memory, to be able to undo it.
+    ///
+    /// Listeners to deletions are told before each object goes. Listeners to fields are told of the
+    /// changes in referring objects, and of those that listeners to deletions make, when the whole
+    /// deletion stands, in the order in which the changes were made.
+    ///
+    /// An object counts as referring if its content says so. An index entry that no content stands
+    /// behind is damage: it is passed over and left for a check to find.
     ///
     /// Cost per object: one scan of its pairs and one range removal; one delete for each index entry;
     /// one seek for each reference field of any type that may refer to it (unless dangling references
-    /// are left), one more for each action that different schemas ask for; and what the changes in
-    /// referring objects cost: as those of [`Transaction::set`] and of the views of collections.
+    /// are left), one more for each action that different schemas ask for, and again for refusals after
+    /// listeners were told; one get for each referring object that is deleted too; and what the changes
+    /// in other referring objects cost: as those of [`Transaction::set`] and of the views of collections.
     ///
     /// # Errors
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if an
     /// indexed field has its default value, which is not known; damaged meta-data; those of listeners.
+    /// After an error of a listener to a field the deletion stands.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
         let outermost = match &*self.deleting.borrow() {
             Some(deleting) if deleting.contains(&id) => return Ok(false),
             deleting => deleting.is_none(),
         };
-        let _end = outermost.then(|| {
-            self.deleting.replace(Some(HashSet::new()));
-            EndDeleting(self)
-        });
-        self.operation(|| {
+        self.operation_then_tell(|| {
+            let _end = outermost.then(|| {
+                self.deleting.replace(Some(HashSet::new()));
+                EndDeleting(self)
+            });
             let mut todo = VecDeque::from([id]);
             let mut found = false;
             while let Some(id) = todo.pop_front() {
@@ -60,6 +69,7 @@ impl Transaction<'_> {
 
     fn delete_one(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
         let incoming = self.incoming();
+        let mut entered = None;
         let object_type = loop {
             let info = match self.find_info(id) {
                 Ok(Some(info)) => info,
@@ -68,8 +78,7 @@ impl Transaction<'_> {
             };
             let object_type = self.type_of_info(id, info)?;
             for field in &*incoming {
-                let holders = self.asking_holders(field, id, DeleteAction::Exception)?;
-                if let Some(&referrer) = holders.iter().find(|holder| **holder != id) {
+                if let Some(referrer) = self.refusing_holder(field, id)? {
                     return Err(self.referenced(id, referrer, field.field));
                 }
             }
@@ -77,19 +86,19 @@ impl Transaction<'_> {
                 Some(deleting) => deleting.insert(id),
                 None => false,
             };
+            if first_time {
+                entered = Some(EndDeletingOne(self, id));
+            }
             if !first_time
                 || self.silent.get()
                 || !self.listeners.borrow().watches_deletion(id.storage_id())
             {
                 break object_type;
             }
-            let told = self.tell_deleting(id);
-            if told.is_err() {
-                self.end_deleting(id);
-                told?;
-            }
+            self.tell_deleting(id)?;
         };
         let data = self.remove_object(id, &object_type)?;
+        drop(entered);
         self.end_deleting(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
@@ -111,7 +120,11 @@ impl Transaction<'_> {
             }
         }
         for field in &*incoming {
-            todo.extend(self.asking_holders(field, id, DeleteAction::Delete)?);
+            for holder in self.asking_holders(field, id, DeleteAction::Delete)? {
+                if self.refers(holder, field.field, id)? {
+                    todo.push_back(holder);
+                }
+            }
         }
         Ok(true)
     }
@@ -172,6 +185,15 @@ impl Transaction<'_> {
         self.store.remove_entry(&layout::object_schema_key(object_type.schema, id))?;
         self.forget(id);
         Ok(data)
+    }
+}
+
+/// Ends the deletion of one object, whether it was deleted or not.
+struct EndDeletingOne<'a, 'db>(&'a Transaction<'db>, ObjId);
+
+impl Drop for EndDeletingOne<'_, '_> {
+    fn drop(&mut self) {
+        self.0.end_deleting(self.1);
     }
 }
 

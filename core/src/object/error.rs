@@ -165,8 +165,8 @@ pub enum Error {
         /// How many were tried.
         attempts: u32,
     },
-    /// A listener or callback failed. What was changed before a listener was told stays changed, except
-    /// by a deletion.
+    /// A listener or callback failed. The change that a listener was told of stays; one to deletions is
+    /// told before, and its failure prevents the deletion.
     #[error("a listener failed: {0}")]
     Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system gave no random bytes.

@@ -3,11 +3,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use permazen_kv::Direction;
+
 use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
 use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
 
-use super::references::field_or_part;
+use super::references::{field_or_part, holder_in};
+use super::scan::LiveScan;
 
 /// A reference field or sub-field, in all the types and schemas that have it.
 #[derive(Debug)]
@@ -96,21 +99,64 @@ impl Transaction<'_> {
         if !holders.is_empty() && !incoming.always_asks(action, target_type) {
             let mut asking = Vec::with_capacity(holders.len());
             for holder in holders {
-                let object_type = match self.find_info(holder) {
-                    Ok(info) => info.and_then(|info| info.object_type),
-                    Err(Error::UnknownType { .. }) => None,
-                    Err(error) => return Err(error),
-                };
-                let place = object_type.as_deref().and_then(|object_type| {
-                    let (_, part) = field_or_part(object_type, incoming.field)?;
-                    part.simple()?.reference.as_ref()
-                });
-                if place.is_some_and(|place| asks(place, action, target_type)) {
+                if self.holder_asks(holder, incoming.field, action, target_type)? {
                     asking.push(holder);
                 }
             }
             holders = asking;
         }
         Ok(holders)
+    }
+
+    /// The first object other than `target` itself that refers to it through this field and forbids
+    /// its deletion. One seek; where there are referring objects, one step and up to two gets for each
+    /// up to the first that forbids it.
+    pub(super) fn refusing_holder(
+        &self,
+        incoming: &Incoming,
+        target: ObjId,
+    ) -> Result<Option<ObjId>> {
+        let (action, target_type) = (DeleteAction::Exception, target.storage_id());
+        if !incoming.may_ask(action, target_type) {
+            return Ok(None);
+        }
+        let mut prefix = incoming.field.prefix();
+        prefix.extend_from_slice(target.as_bytes());
+        let always = incoming.always_asks(action, target_type);
+        let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+        let mut last = Some(target);
+        while let Some((entry, _)) = entries.next()? {
+            let holder = holder_in(entry, prefix.len())?;
+            if last == Some(holder) || holder == target {
+                continue;
+            }
+            last = Some(holder);
+            if (always || self.holder_asks(holder, incoming.field, action, target_type)?)
+                && self.refers(holder, incoming.field, target)?
+            {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an object, by its own schema and type, asks for this action.
+    fn holder_asks(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        action: DeleteAction,
+        target: StorageId,
+    ) -> Result<bool> {
+        let object_type = match self.find_info(holder) {
+            Ok(info) => info.and_then(|info| info.object_type),
+            Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let place = object_type.as_deref().and_then(|object_type| {
+            let (_, part) = field_or_part(object_type, field)?;
+            part.simple()?.reference.as_ref()
+        });
+        Ok(place.is_some_and(|place| asks(place, action, target)))
     }
 }

@@ -602,6 +602,29 @@ impl<'t, 'db> ListView<'t, 'db> {
         self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
     }
 
+    /// The positions from `first` to `last` of the elements equal to `element`, ascending. One seek and
+    /// a step per element between.
+    pub(super) fn positions_between(
+        &self,
+        first: u32,
+        last: u32,
+        element: &[u8],
+    ) -> Result<Vec<u32>> {
+        let prefix_len = self.content.prefix().len();
+        let (min, max) = (self.element_key(first), layout::prefix_end(&self.element_key(last)));
+        let mut positions = Vec::new();
+        let span = KeySpan::new(&min, max.as_deref());
+        self.content.tx.store().each(span, |key, value| {
+            if value == element
+                && let Ok(position) = self.position_of(key, prefix_len)
+            {
+                positions.push(position);
+            }
+            Ok(())
+        })?;
+        Ok(positions)
+    }
+
     /// A cursor before the first element. Nothing is read.
     pub fn cursor(&self) -> ListCursor<'t, 'db> {
         ListCursor::new(self.clone())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::change::FieldChange;
 use super::object_data::ObjectData;
@@ -148,7 +149,6 @@ pub struct ListenerSet {
     schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
     deleted: Vec<Monitor<Delete>>,
     fields: BTreeMap<StorageId, Vec<Monitor<Field>>>,
-    next: u64,
 }
 
 impl fmt::Debug for ListenerSet {
@@ -162,20 +162,17 @@ impl fmt::Debug for ListenerSet {
     }
 }
 
-fn next_id(next: &mut u64) -> ListenerId {
-    *next += 1;
-    ListenerId(*next)
+/// An id no listener of any set has, so that an id of one set says nothing to another one.
+fn next_id() -> ListenerId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    ListenerId(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn add_plain<L: ?Sized>(
-    list: &mut Vec<(ListenerId, Arc<L>)>,
-    listener: Arc<L>,
-    next: &mut u64,
-) -> ListenerId {
+fn add_plain<L: ?Sized>(list: &mut Vec<(ListenerId, Arc<L>)>, listener: Arc<L>) -> ListenerId {
     match list.iter().find(|(_, other)| Arc::ptr_eq(other, &listener)) {
         Some((id, _)) => *id,
         None => {
-            let id = next_id(next);
+            let id = next_id();
             list.push((id, listener));
             id
         }
@@ -186,14 +183,13 @@ fn add_monitor<L: ?Sized>(
     list: &mut Vec<Monitor<L>>,
     watch: Watch,
     listener: Arc<L>,
-    next: &mut u64,
 ) -> ListenerId {
     let known =
         |other: &&Monitor<L>| other.watch == watch && Arc::ptr_eq(&other.listener, &listener);
     match list.iter().find(known) {
         Some(other) => other.id,
         None => {
-            let id = next_id(next);
+            let id = next_id();
             list.push(Monitor { id, watch, listener });
             id
         }
@@ -209,7 +205,6 @@ impl ListenerSet {
             schema_changed: BTreeMap::new(),
             deleted: Vec::new(),
             fields: BTreeMap::new(),
-            next: 0,
         }
     }
 
@@ -224,7 +219,7 @@ impl ListenerSet {
     ) -> Result<ListenerId> {
         self.check_type(object_type)?;
         let list = self.created.entry(object_type).or_default();
-        Ok(add_plain(list, listener, &mut self.next))
+        Ok(add_plain(list, listener))
     }
 
     /// Watches objects of a type being moved to another schema. The same `Arc` again has no effect.
@@ -238,7 +233,7 @@ impl ListenerSet {
     ) -> Result<ListenerId> {
         self.check_type(object_type)?;
         let list = self.schema_changed.entry(object_type).or_default();
-        Ok(add_plain(list, listener, &mut self.next))
+        Ok(add_plain(list, listener))
     }
 
     /// Watches deletions. The same `Arc` with an equal watch again has no effect.
@@ -247,7 +242,7 @@ impl ListenerSet {
     /// [`Error::UnknownField`] if a step of the path is no reference field of a recorded schema.
     pub fn on_delete(&mut self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
-        Ok(add_monitor(&mut self.deleted, watch, listener, &mut self.next))
+        Ok(add_monitor(&mut self.deleted, watch, listener))
     }
 
     /// Watches changes of the field with this storage id: simple fields, sets, lists and maps. (Counters
@@ -264,7 +259,7 @@ impl ListenerSet {
     ) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
         let list = self.fields.entry(field).or_default();
-        Ok(add_monitor(list, watch, listener, &mut self.next))
+        Ok(add_monitor(list, watch, listener))
     }
 
     /// Takes a registration back. Unknown ones are ignored.
@@ -326,6 +321,10 @@ impl ListenerSet {
     /// Whether deletions of objects of this type are watched.
     pub(crate) fn watches_deletion(&self, object_type: StorageId) -> bool {
         self.deleted.iter().any(|monitor| monitor.watch.watches_type(object_type))
+    }
+
+    pub(crate) fn watches_creation(&self, object_type: StorageId) -> bool {
+        !self.of_creation(object_type).is_empty()
     }
 
     pub(crate) fn of_creation(&self, object_type: StorageId) -> &[(ListenerId, Arc<Create>)] {

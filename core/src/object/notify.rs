@@ -152,8 +152,33 @@ impl Transaction<'_> {
         let _quiet = EndPending(self);
         let result = self.operation(body)?;
         let told = tell(&result);
+        if let Some(held) = &mut *self.held.borrow_mut() {
+            held.extend(self.pending.take().filter(|pending| !pending.changes.is_empty()));
+            return told.map(|()| result);
+        }
         self.deliver()?;
         told.map(|()| result)
+    }
+
+    /// Runs `body`, which consists of several changes, as one operation. What it and the listeners it
+    /// calls change is told once all of it stands, change by change in the order in which they were
+    /// made. If a listener fails then, what `body` did stays, and nothing more is told.
+    pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let told_later = self.pending.borrow().is_some() || self.held.borrow().is_some();
+        if told_later || self.listeners.borrow().is_empty() {
+            return self.operation(body);
+        }
+        self.held.replace(Some(Vec::new()));
+        let holding = EndHolding(self);
+        let result = self.operation(body)?;
+        let held = self.held.take().unwrap_or_default();
+        drop(holding);
+        for pending in held {
+            self.pending.replace(Some(pending));
+            let _quiet = EndPending(self);
+            self.deliver()?;
+        }
+        Ok(result)
     }
 
     /// Runs `body` as one operation: if it fails, everything is as before, and the changes it queued
@@ -163,8 +188,12 @@ impl Transaction<'_> {
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
+        let held = self.held.borrow().as_ref().map(Vec::len);
         let result = self.store.operation(body);
         if result.is_err() {
+            if let (Some(mark), Some(held)) = (held, &mut *self.held.borrow_mut()) {
+                held.truncate(mark);
+            }
             if let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut()) {
                 pending.truncate(mark);
             }
@@ -234,6 +263,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let listeners = self.listeners();
+        let _plain = self.outside_of_copies();
         for (_, listener) in listeners.of_creation(id.storage_id()) {
             listener(self, id)?;
         }
@@ -242,6 +272,7 @@ impl Transaction<'_> {
 
     pub(crate) fn tell_schema_changed(&self, change: &SchemaChange) -> Result<()> {
         let listeners = self.listeners();
+        let _plain = self.outside_of_copies();
         for (_, listener) in listeners.of_schema_change(change.id.storage_id()) {
             listener(self, change)?;
         }
@@ -255,6 +286,10 @@ impl Transaction<'_> {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {
                     (monitor.listener)(self, id, &referrers)?;
+                    // A listener may have deleted what leads to this one.
+                    if !self.exists(id)? {
+                        break;
+                    }
                 }
             }
         }
@@ -287,6 +322,15 @@ impl Transaction<'_> {
                 .collect();
         }
         Ok(current)
+    }
+}
+
+/// Ends the holding back of changes.
+struct EndHolding<'a, 'db>(&'a Transaction<'db>);
+
+impl Drop for EndHolding<'_, '_> {
+    fn drop(&mut self) {
+        self.0.held.replace(None);
     }
 }
 

@@ -83,7 +83,8 @@ impl ObjectData {
     /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
     /// default.
     pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
-        self.of(field.storage_id).first().map(|pair| self.value(pair))
+        let pair = self.of(field.storage_id).first().filter(|pair| pair.start == pair.value)?;
+        Some(self.value(pair))
     }
 
     /// The encoded value of a simple field, default or not.

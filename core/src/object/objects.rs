@@ -6,6 +6,7 @@ use std::sync::Arc;
 use permazen_kv::KeySpan;
 
 use super::change::ChangeKind;
+use super::content_change::Told;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
 use super::object_data::{ObjectBuilder, ObjectData};
@@ -104,7 +105,7 @@ impl Transaction<'_> {
             schema: Some(schema.id),
         })?;
         let id = self.free_id(object_type.storage_id, type_name)?;
-        self.create_new(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
+        self.create_default(id, object_type)?;
         Ok(id)
     }
 
@@ -129,7 +130,7 @@ impl Transaction<'_> {
         let object_type = schema.type_by_storage_id(id.storage_id()).ok_or_else(|| {
             Error::UnknownType { name: format!("#{}", id.storage_id()), schema: Some(schema.id) }
         })?;
-        self.create_new(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
+        self.create_default(id, object_type)?;
         Ok(true)
     }
 
@@ -137,8 +138,8 @@ impl Transaction<'_> {
     /// an object with that id already; nothing happens then.
     ///
     /// The object gets the schema of the type in `data`, which must be recorded in this database.
-    /// Listeners are told as if the
-    /// object had been created with default values and then all others been set.
+    /// Listeners are told as if the object had been created with default values and then all others
+    /// been set: listeners to creation see default values, and what they write is replaced.
     ///
     /// Cost: one get for the id, one get for each reference that may not dangle, one put for each pair
     /// that is stored, index entries included.
@@ -161,7 +162,10 @@ impl Transaction<'_> {
                 id
             }
         };
-        self.create_new(id, data)?;
+        self.mutate(|| {
+            self.put_new_telling(id, data, Told::Differences)
+                .map_err(|error| error.about(|| format!("new object {id}")))
+        })??;
         Ok(Some(id))
     }
 
@@ -211,23 +215,42 @@ impl Transaction<'_> {
         }
     }
 
-    /// Writes an object that is known not to exist, and tells about it.
-    fn create_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
-        self.put_new(id, data)?;
-        self.tell_created(id)?;
-        if self.watches_content(data.object_type()) {
-            self.mutate(|| self.queue_content(id, data))?;
-        }
-        Ok(())
+    /// Writes an object that is known not to exist, with default values, and tells about it.
+    fn create_default(&self, id: ObjId, object_type: &Arc<ResolvedType>) -> Result<()> {
+        let data = ObjectBuilder::new(Arc::clone(object_type)).finish();
+        self.operation(|| self.put_object(id, &data))
+            .map_err(|error| error.about(|| format!("new object {id}")))?;
+        self.tell_created(id)
     }
 
-    /// Writes an object that is known not to exist, after checking its references.
-    pub(super) fn put_new(&self, id: ObjId, data: &ObjectData) -> Result<()> {
-        self.operation(|| {
-            self.check_references(id, data)?;
-            self.put_object(id, data)
-        })
-        .map_err(|error: Error| error.about(|| format!("new object {id}")))
+    /// Writes an object that is known not to exist, and queues what is told. Within
+    /// [`Transaction::mutate`].
+    ///
+    /// If anybody watches the creation, the object is created with default values, they are told, and
+    /// then it gets its content, whatever they made of it. What they failed with is returned; the object
+    /// is there then.
+    pub(super) fn put_new_telling(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        told: Told,
+    ) -> Result<Result<()>> {
+        self.check_references(id, data)?;
+        let object_type = data.object_type();
+        if self.silent.get() || !self.listeners.borrow().watches_creation(id.storage_id()) {
+            self.put_object(id, data)?;
+            if self.watches_content(object_type) {
+                self.queue_content(id, data)?;
+            }
+            return Ok(Ok(()));
+        }
+        self.check_keys(id, data)?;
+        self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
+        let heard = self.tell_created(id);
+        // They may have deleted what is referred to.
+        self.check_references(id, data)?;
+        self.replace_content(id, data, told)?;
+        Ok(heard)
     }
 
     /// Whether changes of any field of objects of this type have to be told.
@@ -235,8 +258,8 @@ impl Transaction<'_> {
         !self.silent.get() && self.listeners.borrow().watches_any_field(object_type)
     }
 
-    /// Puts all pairs of an object that is known not to exist.
-    fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    /// Refuses content with keys or index entries the store cannot hold.
+    fn check_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         let describe_index = |key: &[u8]| {
             format!(
@@ -249,6 +272,23 @@ impl Transaction<'_> {
             self.store.check_key(key).map_err(|error| error.about(|| describe_index(key)))
         })?;
         let mut key = self.buffer();
+        key.extend_from_slice(id.as_bytes());
+        for (field, rest, _) in data.all_pairs().filter(|(_, rest, _)| !rest.is_empty()) {
+            key.truncate(ObjId::LEN);
+            field.write_to(&mut key);
+            key.extend_from_slice(rest);
+            self.store
+                .check_key(&key)
+                .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
+        }
+        Ok(())
+    }
+
+    /// Puts all pairs of an object that is known not to exist.
+    fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        self.check_keys(id, data)?;
+        let object_type = data.object_type();
+        let mut key = self.buffer();
         uint::write(object_type.schema.get(), &mut key);
         self.store.put(id.as_bytes(), &key, Undo::Absent)?;
         key.clear();
@@ -259,12 +299,9 @@ impl Transaction<'_> {
             key.extend_from_slice(rest);
             let count = self.counter_in(object_type, field, value)?;
             let value = count.as_ref().map_or(value, |count| &count[..]);
-            self.store.put(&key, value, Undo::Absent).map_err(|error| {
-                error.about(|| match object_type.field_by_storage_id(field) {
-                    Some(field) => describe(id, field),
-                    None => format!("field #{field} of object {id}"),
-                })
-            })?;
+            self.store
+                .put(&key, value, Undo::Absent)
+                .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
         }
         self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
         data.each_entry(id, |key| self.store.put_entry(key))?;
@@ -404,6 +441,13 @@ impl Transaction<'_> {
                     let content = key.get(ObjId::LEN..).unwrap_or_default();
                     while let Some(field) = object_type.field_by_order(position) {
                         if let Some(rest) = content.strip_prefix(&field.key[..]) {
+                            let kind = &field.kind;
+                            let single =
+                                matches!(kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
+                            if single && !rest.is_empty() {
+                                // a key behind the field's own: not part of the object
+                                break;
+                            }
                             let count = self.counter_out(field, value)?;
                             let value = count.as_ref().map_or(value, |count| &count[..]);
                             visit(object_type, Some((field, rest, value)))?;
@@ -454,5 +498,13 @@ impl Transaction<'_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// The object and the field with this storage id, for messages.
+fn describe_stored(id: ObjId, object_type: &ResolvedType, field: StorageId) -> String {
+    match object_type.field_by_storage_id(field) {
+        Some(field) => describe(id, field),
+        None => format!("field #{field} of object {id}"),
     }
 }

@@ -40,6 +40,13 @@ pub(crate) fn field_or_part(
     })
 }
 
+/// The object in the key of an index entry, behind the value.
+pub(super) fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
+    key.get(prefix_len..prefix_len + ObjId::LEN)
+        .and_then(|bytes| ObjId::from_slice(bytes).ok())
+        .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
+}
+
 impl Transaction<'_> {
     /// Refuses a reference (an encoded value of the reference field or sub-field `field`) to an object
     /// that does not exist, unless the field allows it, the object refers to itself or this
@@ -104,12 +111,7 @@ impl Transaction<'_> {
         let end = layout::prefix_end(&prefix);
         let mut last = None;
         self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
-            let holder = key
-                .get(prefix.len()..prefix.len() + ObjId::LEN)
-                .and_then(|bytes| ObjId::from_slice(bytes).ok())
-                .ok_or_else(|| {
-                    Error::inconsistent(format!("key {} is no index entry", hex(key, 64)))
-                })?;
+            let holder = holder_in(key, prefix.len())?;
             if last != Some(holder) {
                 last = Some(holder);
                 visit(holder);

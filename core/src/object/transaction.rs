@@ -63,6 +63,8 @@ pub struct Transaction<'db> {
     pub(super) listeners: RefCell<Arc<ListenerSet>>,
     pub(super) listeners_installed: Cell<bool>,
     pub(super) pending: RefCell<Option<Pending>>,
+    /// Changes made in the course of a larger operation that is under way, to be told after it.
+    pub(super) held: RefCell<Option<Vec<Pending>>>,
     pub(super) silent: Cell<bool>,
     pub(super) deleting: RefCell<Option<HashSet<ObjId>>>,
     pub(super) missing: RefCell<Option<MissingTargets>>,
@@ -107,6 +109,7 @@ impl<'db> Transaction<'db> {
             callbacks: RefCell::default(),
             listeners_installed: Cell::new(false),
             pending: RefCell::default(),
+            held: RefCell::default(),
             silent: Cell::new(false),
             deleting: RefCell::default(),
             missing: RefCell::default(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::error::{Error, Result, hex};
+use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id};
 use super::list_view::ListView;
 use super::map_view::MapView;
@@ -91,7 +91,10 @@ impl Transaction<'_> {
         while let Some((entry, _)) = entries.next()? {
             key.clear();
             key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
-            map.unreference_value(&key, null)?;
+            let refers = map.get_encoded(&key, |value| value == Some(&target.as_bytes()[..]))?;
+            if refers {
+                map.unreference_value(&key, null)?;
+            }
         }
         Ok(())
     }
@@ -105,26 +108,57 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let prefix = entry_prefix(part, target, list.id());
         let end = layout::prefix_end(&prefix);
-        let Some(null) = null else {
-            let mut positions = Vec::new();
-            self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
-                positions.push(position_of(key, prefix.len())?);
-                Ok(())
-            })?;
-            return list.remove_positions(&positions);
+        let (mut first, mut last) = (None, None);
+        self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
+            if let Ok(position) = uint::decode(key.get(prefix.len()..).unwrap_or_default()) {
+                first = first.or(Some(position));
+                last = Some(position);
+            }
+            Ok(())
+        })?;
+        let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+        let positions = list.positions_between(first, last, target.as_bytes())?;
+        match null {
+            None => list.remove_positions(&positions),
+            Some(null) => {
+                positions.into_iter().try_for_each(|position| list.nullify(position, null))
+            }
+        }
+    }
+
+    /// Whether the content of `holder` refers to `target` through the reference field or sub-field with
+    /// this storage id. One get; for list elements and map values one seek, and one get for each index
+    /// entry up to the first that is right.
+    pub(super) fn refers(&self, holder: ObjId, field: StorageId, target: ObjId) -> Result<bool> {
+        let object_type = match self.find_info(holder) {
+            Ok(info) => info.and_then(|info| info.object_type),
+            Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
         };
-        // One change at a time, looking again each time: listeners may do anything.
-        let mut min = prefix.clone();
-        loop {
-            let span = KeySpan::new(&min, end.as_deref());
-            let found = self.store().first(span, Direction::Forward, |pair| {
-                pair.map(|(key, _)| position_of(key, prefix.len())).transpose()
-            })??;
-            let Some(position) = found else { return Ok(()) };
-            list.nullify(position, null)?;
-            min.truncate(prefix.len());
-            uint::write(position, &mut min);
-            min.push(0);
+        let Some(object_type) = object_type else { return Ok(false) };
+        let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
+        let mut key = layout::field_key(holder, &own.key);
+        let is_target = |value: Option<&[u8]>| value == Some(&target.as_bytes()[..]);
+        match part.parent.as_ref().map(|parent| &parent.role) {
+            None => self.store().get(&key, is_target),
+            Some(SubFieldRole::SetElement | SubFieldRole::MapKey) => {
+                key.extend_from_slice(target.as_bytes());
+                self.store().contains(&key)
+            }
+            Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
+                let prefix = entry_prefix(part, target, holder);
+                let len = key.len();
+                let mut entries =
+                    LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+                while let Some((entry, _)) = entries.next()? {
+                    key.truncate(len);
+                    key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
+                    if self.store().get(&key, is_target)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
         }
     }
 }
@@ -135,10 +169,4 @@ fn entry_prefix(part: &ResolvedField, target: ObjId, holder: ObjId) -> Vec<u8> {
     prefix.extend_from_slice(target.as_bytes());
     prefix.extend_from_slice(holder.as_bytes());
     prefix
-}
-
-fn position_of(key: &[u8], prefix_len: usize) -> Result<u32> {
-    uint::decode(key.get(prefix_len..).unwrap_or_default()).map_err(|reason| {
-        Error::inconsistent(format!("index key {} has no list position: {reason}", hex(key, 64)))
-    })
 }

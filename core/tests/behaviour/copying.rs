@@ -310,3 +310,150 @@ fn copying_onto_itself_with_an_id_map_changes_nothing() {
     assert!(!tx.copy_to(holder, &tx, &mut CopyOptions::new().mapping_ids(&mut ids)).unwrap());
     assert_eq!(pairs(&tx), before);
 }
+
+const ONE: &str = r#"<Schema><ObjectType name="A" storageId="10">
+<SimpleField name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="11" indexed="true"/>
+<ReferenceField name="r" storageId="12" inverseDelete="EXCEPTION"/>
+<SetField name="set" storageId="13"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="14" indexed="true"/></SetField>
+</ObjectType></Schema>"#;
+
+/// An object with `s` = src and the set {1, 2}.
+fn source(tx: &Transaction<'_>) -> ObjId {
+    let id = create(tx, foo_id(1));
+    set(tx, id, "s", text("src"));
+    let elements = tx.set_view(id, "set", Migrate::No).unwrap();
+    elements.add(&int(1)).unwrap();
+    elements.add(&int(2)).unwrap();
+    id
+}
+
+/// Creation, then the content (transactions §13.3): what listeners to creation write is replaced, and
+/// everything is told in the order in which it happened.
+#[test]
+fn listeners_to_creation_see_defaults_and_do_not_change_what_a_copy_becomes() {
+    let world = World::new();
+    let tx = world.begin(ONE);
+    let id = source(&tx);
+    let data = tx.load(id, Migrate::No).unwrap();
+    let way = |number: u8, other: &Transaction<'_>, id_there: ObjId| match number {
+        0 => assert!(tx.copy_to(id, other, &mut CopyOptions::new()).unwrap()),
+        1 => assert_eq!(other.create_with(Some(id_there), &data).unwrap(), Some(id_there)),
+        2 => assert!(other.replace_object(id_there, &data, &mut CopyOptions::new()).unwrap()),
+        _ => {
+            let mut ids = IdMap::from([(id, Some(id_there))]);
+            assert!(tx.copy_to(id, other, &mut CopyOptions::new().mapping_ids(&mut ids)).unwrap());
+        }
+    };
+    for number in 0..4 {
+        let id_there = if number == 3 { foo_id(2) } else { id };
+        let other = tx.detached().unwrap();
+        let (on_s, on_set) = (Events::on(&other, 11), Events::on(&other, 13));
+        way(number, &other, id_there);
+        let expected = pairs(&other);
+        assert_eq!(on_s.take(), ["null -> src"]);
+        assert_eq!(on_set.take(), ["add 1", "add 2"]);
+        assert!(other.delete(id_there).unwrap());
+        other
+            .on_create(
+                sid(10),
+                Arc::new(|tx, id| {
+                    assert_eq!(tx.get(id, "s", Migrate::No)?, Value::Null);
+                    tx.set_view(id, "set", Migrate::No)?.add(&int(3))?;
+                    tx.set(id, "s", &text("init"), Migrate::No)
+                }),
+            )
+            .unwrap();
+        way(number, &other, id_there);
+        assert_eq!(pairs(&other), expected, "way {number}");
+        assert_eq!(on_s.take(), ["null -> init", "init -> src"]);
+        assert_eq!(on_set.take(), ["add 3", "add 1", "add 2", "remove 3"]);
+    }
+}
+
+#[test]
+fn a_copy_whose_destination_a_listener_deletes_fails_and_tells_nothing() {
+    let world = World::new();
+    let tx = world.begin(ONE);
+    let id = source(&tx);
+    let other = tx.detached().unwrap();
+    let events = Events::on(&other, 11);
+    other.on_create(sid(10), Arc::new(|tx, id| tx.delete(id).map(drop))).unwrap();
+    assert_deleted(tx.copy_to(id, &other, &mut CopyOptions::new()), id);
+    let data = tx.load(id, Migrate::No).unwrap();
+    assert_deleted(other.create_with(Some(id), &data), id);
+    assert!(pairs(&other).is_empty());
+    assert_eq!(events.take(), Vec::<String>::new());
+}
+
+#[test]
+fn after_an_error_of_a_listener_the_copy_is_there_and_its_id_known() {
+    let world = World::new();
+    let tx = world.begin(ONE);
+    let id = source(&tx);
+    let other = tx.detached().unwrap();
+    other.on_create(sid(10), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
+    let mut ids = IdMap::from([(id, None)]);
+    let result = tx.copy_to(id, &other, &mut CopyOptions::new().mapping_ids(&mut ids));
+    assert!(matches!(result, Err(Error::Listener(_))));
+    let copy = ids[&id].expect("the id of the copy");
+    assert_eq!(other.get(copy, "s", Migrate::No).unwrap(), text("src"));
+    assert!(!tx.copy_to(id, &other, &mut CopyOptions::new().mapping_ids(&mut ids)).unwrap());
+    assert_eq!(other.objects("A").unwrap().count().unwrap(), 1);
+}
+
+#[test]
+fn listeners_called_by_a_copy_may_not_do_what_only_the_copy_may() {
+    let world = World::new();
+    let tx = world.begin(ONE);
+    let id = source(&tx);
+    create(&tx, foo_id(3));
+    set(&tx, id, "r", Value::Ref(foo_id(3)));
+    let from = tx.snapshot().unwrap();
+    set(&tx, id, "r", Value::Null);
+    tx.delete(id).unwrap();
+    tx.delete(foo_id(3)).unwrap();
+    create(&tx, foo_id(4));
+    let refused = Arc::new(Mutex::new(Vec::new()));
+    let results = Arc::clone(&refused);
+    tx.on_create(
+        sid(10),
+        Arc::new(move |tx, _| {
+            let result = tx.set(foo_id(4), "r", &Value::Ref(foo_id(9)), Migrate::No);
+            results.lock().unwrap().push(result.is_err());
+            Ok(())
+        }),
+    )
+    .unwrap();
+    let mut missing = MissingTargets::new();
+    let mut options = CopyOptions::new().noting_missing(&mut missing);
+    assert!(from.copy_to(id, &tx, &mut options).unwrap());
+    assert_eq!(*refused.lock().unwrap(), [true]);
+    assert_eq!(missing.into_keys().collect::<Vec<_>>(), [foo_id(3)]);
+}
+
+#[test]
+fn a_damaged_reference_is_reported_of_the_object_that_has_it() {
+    let world = World::new();
+    let tx = world.begin(ONE);
+    let id = source(&tx);
+    tx.commit().unwrap();
+    world.raw(&format!("{id}0c"), Some("0a11"));
+    let tx = world.begin(ONE);
+    let other = tx.detached().unwrap();
+    for mapped in [false, true] {
+        let mut ids = IdMap::from([(id, Some(foo_id(7)))]);
+        let mut options = CopyOptions::new();
+        if mapped {
+            options = options.mapping_ids(&mut ids);
+        }
+        match tx.copy_to(id, &other, &mut options) {
+            Err(error @ Error::Inconsistent { .. }) => {
+                let text = error.to_string();
+                assert!(text.contains(&format!("field r of object {id}")), "{text}");
+                assert!(text.contains("0a11"), "{text}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(pairs(&other).is_empty());
+}

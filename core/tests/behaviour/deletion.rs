@@ -488,3 +488,153 @@ fn a_chain_of_a_million_objects_is_deleted_without_recursion() {
     };
     std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
 }
+
+const FORWARD: &str = r#"<Schema>
+<ObjectType name="A" storageId="10"><ReferenceField name="f" storageId="13" inverseDelete="IGNORE" allowDeleted="true" forwardDelete="true"/></ObjectType>
+<ObjectType name="B" storageId="11"/>
+<ObjectType name="X" storageId="12"><ReferenceField name="n" storageId="14" inverseDelete="NULLIFY"/></ObjectType>
+<ObjectType name="C" storageId="15"><ReferenceField name="e" storageId="16" inverseDelete="EXCEPTION"/></ObjectType>
+</Schema>"#;
+
+/// The first object of each type of [`FORWARD`]: A.f = B, X.n = A.
+fn forward(tx: &Transaction<'_>) -> [ObjId; 4] {
+    let ids @ [of_a, of_b, of_x, _] =
+        [10, 11, 12, 15].map(|n| create(tx, ObjId::from_bytes([n, 0, 0, 0, 0, 0, 0, 1]).unwrap()));
+    set(tx, of_a, "f", Value::Ref(of_b));
+    set(tx, of_x, "n", Value::Ref(of_a));
+    ids
+}
+
+#[test]
+fn a_refused_deletion_tells_field_listeners_nothing() {
+    let world = World::new();
+    let tx = world.begin(FORWARD);
+    let [of_a, of_b, of_x, of_c] = forward(&tx);
+    set(&tx, of_c, "e", Value::Ref(of_b));
+    let events = Events::on(&tx, 14);
+    assert!(matches!(tx.delete(of_a), Err(Error::ReferencedObject { .. })));
+    assert_eq!(tx.get(of_x, "n", Migrate::No).unwrap(), Value::Ref(of_a));
+    assert_eq!(events.take(), Vec::<String>::new());
+    set(&tx, of_c, "e", Value::Null);
+    assert!(tx.delete(of_a).unwrap());
+    assert_eq!(events.take(), [format!("{of_a} -> null")]);
+}
+
+#[test]
+fn changes_of_a_delete_listener_are_told_once_the_deletion_stands() {
+    for fails in [true, false] {
+        let world = World::new();
+        let tx = world.begin(FORWARD);
+        let [of_a, of_b, of_x, of_c] = forward(&tx);
+        let (on_n, on_e) = (Events::on(&tx, 14), Events::on(&tx, 16));
+        tx.on_delete(
+            Watch::itself(),
+            Arc::new(move |tx, id, _| {
+                if id == of_b {
+                    assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
+                    tx.set(of_c, "e", &Value::Ref(of_c), Migrate::No)?;
+                    return if fails { Err(Error::listener("no")) } else { Ok(()) };
+                }
+                Ok(())
+            }),
+        )
+        .unwrap();
+        assert_eq!(tx.delete(of_a).is_err(), fails);
+        assert_eq!(tx.exists(of_a).unwrap(), fails);
+        let (on_n, on_e) = (on_n.take(), on_e.take());
+        match fails {
+            true => assert_eq!((on_n.len(), on_e.len()), (0, 0)),
+            false => {
+                assert_eq!(on_n, [format!("{of_a} -> null")]);
+                assert_eq!(on_e, [format!("null -> {of_c}")]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_nested_deletion_that_is_refused_tells_nothing_and_can_be_tried_again() {
+    let world = World::new();
+    let tx = world.begin(FORWARD);
+    let [of_a, of_b, of_x, of_c] = forward(&tx);
+    set(&tx, of_x, "n", Value::Ref(of_b));
+    let events = Events::on(&tx, 14);
+    let tries = Arc::new(Mutex::new(Vec::new()));
+    let (results, refuse) = (Arc::clone(&tries), Mutex::new(true));
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |tx, id, _| {
+            if id == of_b && std::mem::take(&mut *refuse.lock().unwrap()) {
+                tx.set(of_c, "e", &Value::Ref(of_b), Migrate::No)?;
+            }
+            if id == of_a {
+                for _ in 0..3 {
+                    let result = tx.delete(of_b);
+                    results.lock().unwrap().push(result.ok());
+                }
+                assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
+            }
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(tx.delete(of_a).unwrap());
+    assert_eq!(*tries.lock().unwrap(), [None, Some(true), Some(false)]);
+    assert_eq!(events.take(), [format!("{of_b} -> null")]);
+}
+
+#[test]
+fn a_failing_field_listener_leaves_the_deletion() {
+    let world = World::new();
+    let tx = world.begin(FORWARD);
+    let [of_a, of_b, of_x, _] = forward(&tx);
+    tx.on_change(sid(14), Watch::itself(), Arc::new(|_, _, _| Err(Error::listener("no")))).unwrap();
+    assert!(matches!(tx.delete(of_a), Err(Error::Listener(_))));
+    assert_eq!([of_a, of_b].map(|id| tx.exists(id).unwrap()), [false, false]);
+    assert_eq!(tx.get(of_x, "n", Migrate::No).unwrap(), Value::Null);
+}
+
+/// Spec §10.5: the object is there whenever a listener is told.
+#[test]
+fn listeners_are_not_told_of_an_object_that_another_one_has_deleted() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    for n in 1..=2 {
+        create(&tx, a(n));
+    }
+    set(&tx, a(1), "next", to(2));
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |tx, id, _| {
+            if id == a(1) {
+                tx.delete(a(2))?;
+            }
+            Ok(())
+        }),
+    )
+    .unwrap();
+    let told = deletions(&tx);
+    tx.delete(a(1)).unwrap();
+    assert_eq!(*told.lock().unwrap(), [a(2)]);
+}
+
+#[test]
+fn a_refusal_is_found_without_reading_all_that_refer() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    create(&tx, a(1));
+    let object_type = Arc::clone(tx.schema().object_type("N").unwrap());
+    let strict = object_type.field("strict").unwrap();
+    for _ in 0..1000 {
+        let mut data = ObjectBuilder::new(Arc::clone(&object_type));
+        data.write_simple(strict, |out| {
+            out.extend_from_slice(a(1).as_bytes());
+            Ok(())
+        })
+        .unwrap();
+        tx.create_with(None, &data.finish()).unwrap();
+    }
+    let (result, cost) = world.cost(|| tx.delete(a(1)));
+    assert!(matches!(result, Err(Error::ReferencedObject { .. })));
+    assert!(cost.reads() < 30, "{cost:?}");
+}

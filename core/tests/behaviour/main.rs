@@ -27,6 +27,7 @@ mod maps;
 mod paths;
 mod random_objects;
 mod sets;
+mod stale_entries;
 mod store_features;
 mod unknown_encodings;
 mod unreference;

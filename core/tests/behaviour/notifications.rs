@@ -319,3 +319,25 @@ fn t111_create_listeners_are_of_one_type() {
     assert!(matches!(tx.create_with_id(bar(2)), Err(Error::Listener(_))));
     assert!(tx.exists(bar(2)).unwrap(), "the object is there");
 }
+
+#[test]
+fn an_id_of_a_listener_of_another_transaction_removes_nothing() {
+    let world = World::new();
+    let tx = world.begin(XYZ);
+    let of_this = tx.on_create(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
+    let other = tx.detached().unwrap();
+    let told = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&told);
+    other
+        .on_create(
+            sid(10),
+            Arc::new(move |_, _| {
+                *count.lock().unwrap() += 1;
+                Ok(())
+            }),
+        )
+        .unwrap();
+    other.remove_listener(of_this).unwrap();
+    create(&other, a(1));
+    assert_eq!(*told.lock().unwrap(), 1);
+}
