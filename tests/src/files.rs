@@ -51,15 +51,17 @@ pub fn json<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T, FileError>
         .map_err(|error| FileError::Parse(dir.join(name), Box::new(error)))
 }
 
-/// The plain names of the files in `dir` that end in `suffix`, sorted; a trailing `.gz` is left off.
-pub fn names(dir: &Path, suffix: &str) -> Vec<String> {
+/// The plain names of everything directly in `dir`, sorted, and whether each is a folder; a trailing
+/// `.gz` of a file is left off.
+pub fn entries(dir: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let mut names: Vec<String> = entries
+    let mut names: Vec<(String, bool)> = entries
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            let name = entry.file_name().into_string().ok()?;
-            let plain = name.strip_suffix(".gz").unwrap_or(&name);
-            (entry.path().is_file() && plain.ends_with(suffix)).then(|| plain.to_owned())
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_folder = entry.path().is_dir();
+            let plain = if is_folder { None } else { name.strip_suffix(".gz") };
+            Some((plain.unwrap_or(&name).to_owned(), is_folder))
         })
         .collect();
     names.sort();
@@ -67,26 +69,24 @@ pub fn names(dir: &Path, suffix: &str) -> Vec<String> {
     names
 }
 
-/// The folders below `dir`, at any depth, that hold a file `name`, as paths relative to `dir` with
-/// `/` between their parts, sorted.
-pub fn folders_with(dir: &Path, name: &str) -> Vec<String> {
-    fn walk(dir: &Path, prefix: &str, name: &str, found: &mut Vec<String>) {
-        let Ok(entries) = fs::read_dir(dir) else { return };
-        for entry in entries.flatten() {
-            let (path, Ok(own)) = (entry.path(), entry.file_name().into_string()) else { continue };
-            if path.is_dir() {
-                let below = if prefix.is_empty() { own } else { format!("{prefix}/{own}") };
-                if find(&path, name).is_some() {
-                    found.push(below.clone());
-                }
-                walk(&path, &below, name, found);
-            }
+/// The plain names of the files below `dir`, at any depth, as paths relative to `dir` with `/` between
+/// their parts, sorted.
+pub fn all_below(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, is_folder) in entries(dir) {
+        if is_folder {
+            let below = all_below(&dir.join(&name));
+            found.extend(below.into_iter().map(|file| format!("{name}/{file}")));
+        } else {
+            found.push(name);
         }
     }
-    let mut found = Vec::new();
-    walk(dir, "", name, &mut found);
-    found.sort();
     found
+}
+
+/// Whether a file is an explanation beside recorded data.
+pub fn is_for_people(name: &str) -> bool {
+    name.rsplit('/').next().unwrap_or(name).starts_with("README")
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {

@@ -80,6 +80,18 @@ pub fn run(dir: &Path, report: &mut Report) {
         Ok(cases) => cases,
         Err(error) => return report.case("corruptions", "cases.json", || Err(error.into())),
     };
+    if cases.is_empty() {
+        report.case("corruptions", "cases.json", || Err(fail("there is no case in it")));
+    }
+    for file in files::all_below(dir) {
+        let base = file
+            .strip_prefix("bases/")
+            .and_then(|file| file.strip_suffix(".json").or_else(|| file.strip_suffix(".xml")));
+        let used = base.is_some_and(|base| cases.iter().any(|case| case.base == base));
+        if file != "cases.json" && !used && !files::is_for_people(&file) {
+            report.case("corruptions", &file, || Err(fail("no case uses this file")));
+        }
+    }
     let mut bases: HashMap<String, Result<(Base, Pairs), String>> = HashMap::new();
     for case in &cases {
         let base = bases

@@ -7,7 +7,8 @@
 //!
 //! runs every case found below `<dir>/vectors`, `<dir>/databases`, `<dir>/traces` and
 //! `<dir>/corruptions`; without the variable, below `tests/data`. `FILTER` restricts the cases to
-//! those whose name contains it. The files may be plain or gzipped; `tests/data/README.md` tells
+//! those whose name contains it. Without the variable it is also tried whether damage to such a directory
+//! is noticed. A file or folder that is not what it should be there fails, and so does a skipped case. The files may be plain or gzipped; `tests/data/README.md` tells
 //! what they hold.
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub)]
 
@@ -15,6 +16,7 @@ mod corruptions;
 mod databases;
 mod options;
 mod report;
+mod strictness;
 mod traces;
 mod vectors;
 
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
         } else {
             report.note(&format!("{kind}: no such folder here"));
         }
+    }
+    if dir == permazen_tests::files::data_dir() {
+        strictness::run(&dir, &mut report);
     }
     report.finish()
 }

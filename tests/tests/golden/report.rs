@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-pub use permazen_tests::outcome::{Outcome, Stop, fail, same, same_text, skip};
+pub use permazen_tests::outcome::{Outcome, Stop, fail, same, same_text};
 
 use crate::options::Options;
 
@@ -23,6 +23,9 @@ struct Group {
 #[derive(Debug)]
 pub struct Report {
     options: Options,
+    /// Whether nothing is printed.
+    silent: bool,
+    first_failure: Option<String>,
     groups: Vec<Group>,
     seen: usize,
     started: Instant,
@@ -38,7 +41,23 @@ impl Report {
         panic::set_hook(Box::new(|info| {
             PANIC.with(|text| *text.borrow_mut() = format!("panic: {info}").replace('\n', " "));
         }));
-        Report { options, groups: Vec::new(), seen: 0, started: Instant::now() }
+        Report::with(options, false)
+    }
+
+    /// A report of all cases that prints nothing.
+    pub fn silent() -> Report {
+        Report::with(Options::default(), true)
+    }
+
+    fn with(options: Options, silent: bool) -> Report {
+        Report {
+            options,
+            silent,
+            first_failure: None,
+            groups: Vec::new(),
+            seen: 0,
+            started: Instant::now(),
+        }
     }
 
     /// Runs one case, if it was asked for. Its full name is `group: name`; a panic is a failure.
@@ -61,18 +80,40 @@ impl Report {
             Ok(()) => group.passed += 1,
             Err(Stop::Fail(text)) => {
                 group.failed += 1;
-                println!("FAIL {full}: {text}");
+                self.went_wrong(format!("FAIL {full}: {text}"));
             }
             Err(Stop::Skip(reason)) => {
                 group.skipped += 1;
-                println!("SKIP {full}: {reason}");
+                self.went_wrong(format!("SKIP {full}: {reason}"));
             }
         }
     }
 
+    fn went_wrong(&mut self, line: String) {
+        if !self.silent {
+            println!("{line}");
+        }
+        self.first_failure.get_or_insert(line);
+    }
+
+    /// Whether there were cases and all of them passed.
+    pub fn is_good(&self) -> bool {
+        self.seen > 0 && self.first_failure.is_none()
+    }
+
+    /// The first case that did not pass, or nothing.
+    pub fn first_failure(&self) -> &str {
+        self.first_failure.as_deref().unwrap_or_default()
+    }
+
+    /// How many cases there were so far, whether they were asked for or not.
+    pub fn seen(&self) -> usize {
+        self.seen
+    }
+
     /// A remark for whoever reads the output.
     pub fn note(&self, text: &str) {
-        if !self.options.list && !self.options.quiet {
+        if !self.silent && !self.options.list && !self.options.quiet {
             println!("{text}");
         }
     }
@@ -103,11 +144,7 @@ impl Report {
         }
         let skips = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
         println!("{passed} passed, {failed} failed{skips}");
-        if failed > 0 || self.seen == 0 || (skipped > 0 && passed == 0) {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        }
+        if self.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
     fn group(&mut self, name: &str) -> &mut Group {

@@ -54,6 +54,8 @@ pub struct Index {
     pub kind: IndexKind,
     pub items: Vec<IndexedItem>,
     pub encodings: Vec<String>,
+    /// Of the keys beside map values.
+    pub map_key_encoding: Option<String>,
     pub entries: u64,
     pub distinct_values: u64,
     pub value_object_pairs: u64,

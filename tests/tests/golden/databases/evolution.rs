@@ -12,103 +12,151 @@ use permazen::object::{
     TransactionConfig,
 };
 use permazen::schema::{ResolvedField, ResolvedKind};
-use permazen_tests::{digest, files};
+use permazen_tests::digest::{self, StateDigest};
+use permazen_tests::files;
 
 use super::answers::{State, Steps};
 use super::forms::{self, Form};
 use super::objects::{obj_id, reading, schema_index};
 use super::scripts::newest_model;
-use crate::report::{Outcome, Report, fail, same, same_text, skip};
+use crate::report::{Outcome, Report, fail, same, same_text};
 
-/// The states of the programs that made the database. Only the last one's is at hand: it is what the
-/// forms hold.
-const PROGRAMS: &str = "after the program of version ";
-/// Half or all objects moved, with or without their values: how the states are named.
-const MIGRATED: [&str; 4] = [
-    "half migrated without value conversion",
-    "all migrated without value conversion",
-    "half migrated with value conversion",
-    "all migrated with value conversion",
-];
-/// Goes on from the last of [`MIGRATED`].
-const REMOVED_DELETED: &str = "... then all objects of the removed types deleted";
-/// Goes on from [`REMOVED_DELETED`].
-const OPENED_AGAIN: &str = "... then opened once more with version 3";
+/// What leads from the database to a state, or from the state before. Told from the numbers of objects
+/// in each schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Half of the objects, or all, are moved to the newest schema.
+    Migrate { half: bool },
+    /// Objects of types the newest schema lacks are deleted.
+    DeleteRemovedTypes,
+    /// The newest schema is opened, which removes schemas without objects.
+    OpenAgain,
+}
 
-/// Runs the continuations of `steps.json`, on a fresh copy of every form.
-pub fn check(group: &str, folder: &Path, report: &mut Report) {
-    if files::find(folder, "steps.json").is_none() {
-        return;
-    }
-    report.case(group, "every recorded step is known", || {
-        let steps: Steps = files::json(folder, "steps.json")?;
-        match steps.steps.iter().find(|state| !is_known(&state.name)) {
-            Some(state) => Err(fail(format!("steps.json has a step {:?}", state.name))),
-            None => Ok(()),
-        }
-    });
+/// Runs the continuations in a file like `steps.json`, on a fresh copy of every form.
+pub fn check(group: &str, folder: &Path, file: &str, report: &mut Report) {
+    let steps: Steps = match files::json(folder, file) {
+        Ok(steps) => steps,
+        Err(error) => return report.case(group, file, || Err(error.into())),
+    };
     for kind in forms::kinds_in(folder) {
-        let case = |what: &str| format!("{}: {what}", kind.name);
-        let run = |half: bool, convert: bool| {
-            let steps: Steps = files::json(folder, "steps.json")?;
-            let form = kind.open(folder);
-            same_state(&form, steps.steps.iter().rfind(|state| is_program(&state.name)), PROGRAMS)?;
-            migrate(&form, half.then_some(&steps.half), convert)?;
-            let which = if half { "half" } else { "all" };
-            let how = if convert { "with" } else { "without" };
-            let named = |name: &str| steps.steps.iter().find(|state| plain(&state.name) == name);
-            let migrated = format!("{which} migrated {how} value conversion");
-            same_state(&form, named(&migrated), &migrated)?;
-            if !half && convert {
-                delete_removed_types(&form)?;
-                same_state(&form, named(REMOVED_DELETED), REMOVED_DELETED)?;
-                let database = Database::new(form.shared()?);
-                let model = newest_model(&database)?;
-                Database::new(form.shared()?).begin(&TransactionConfig::new(model)?)?.commit()?;
-                same_state(&form, named(OPENED_AGAIN), OPENED_AGAIN)?;
+        let (start, counts) = match state(&kind.open(folder)) {
+            Ok(state) => state,
+            Err(stop) => {
+                report.case(group, &format!("{}: {file}", kind.name), || Err(stop));
+                continue;
             }
-            Ok(())
         };
-        report.case(group, &case("half migrated without value conversion"), || run(true, false));
-        report.case(group, &case("all migrated without value conversion"), || run(false, false));
-        report.case(group, &case("half migrated with value conversion"), || run(true, true));
-        report.case(group, &case("all migrated with value conversion, and after"), || {
-            run(false, true)
+        // The states before that of the forms are those of its making.
+        let begin = steps.steps.iter().position(|state| state.state_digest == start.sha256);
+        let name = format!("{}: {file}: the state to go on from", kind.name);
+        report.case(group, &name, || {
+            let begin = begin.and_then(|at| steps.steps.get(at)).ok_or_else(|| {
+                fail(format!("none of its states is that of the database, {}", start.sha256))
+            })?;
+            compare(&(start, counts.clone()), begin)
         });
+        let mut form = None;
+        for expected in steps.steps.iter().skip(begin.map_or(steps.steps.len(), |at| at + 1)) {
+            let name = format!("{}: {}", kind.name, expected.name);
+            report.case(group, &name, || {
+                let before = form.take();
+                let after = match step(&counts, expected, &steps.half)? {
+                    Step::Migrate { half } => {
+                        migrated(|| kind.open(folder), half.then_some(&steps.half), expected)?
+                    }
+                    last => {
+                        let form = before.ok_or_else(|| fail("there is nothing to go on from"))?;
+                        match last {
+                            Step::OpenAgain => open_again(&form)?,
+                            _ => delete_removed_types(&form)?,
+                        }
+                        form
+                    }
+                };
+                compare(&state(&after)?, expected)?;
+                form = Some(after);
+                Ok(())
+            });
+        }
     }
 }
 
-/// The name of a state without what explains it: `half … (= evolution-after)`, `…, unused schemas
-/// removed`.
-fn plain(name: &str) -> &str {
-    let end = [" (", ", "].iter().filter_map(|mark| name.find(mark)).min();
-    name.get(..end.unwrap_or(name.len())).unwrap_or(name)
-}
+type Counts = BTreeMap<u32, u64>;
 
-fn is_program(name: &str) -> bool {
-    plain(name).strip_prefix(PROGRAMS).is_some_and(|version| version.parse::<u32>().is_ok())
-}
-
-/// Whether [`check`] knows what happens in the step of this name.
-fn is_known(name: &str) -> bool {
-    let name = plain(name);
-    is_program(name) || MIGRATED.contains(&name) || [REMOVED_DELETED, OPENED_AGAIN].contains(&name)
-}
-
-/// Compares with the recorded state of this name.
-fn same_state(form: &Form, expected: Option<&State>, name: &str) -> Outcome {
-    let expected = expected.ok_or_else(|| skip(format!("no state is recorded {name}")))?;
+/// Digest and number of objects in each recorded schema.
+fn state(form: &Form) -> Outcome<(StateDigest, Counts)> {
     let found = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
-    same(&format!("pairs {name}"), found.pairs, expected.pairs)?;
-    same_text(&format!("state digest {name}"), &found.sha256, &expected.state_digest)?;
     let database = Database::new(form.shared()?);
     let tx = database.begin(&reading())?;
-    let mut counts = BTreeMap::new();
-    for index in expected.objects_by_schema.keys() {
-        let count = tx.objects_in_schema(schema_index(index)?)?.count()?;
-        counts.insert(index.clone(), count as u64);
+    let mut counts = Counts::new();
+    for schema in tx.bundle().schemas() {
+        let count = tx.objects_in_schema(schema.index)?.count()?;
+        counts.insert(schema.index.get(), count as u64);
     }
-    same("objects by schema", &counts, &expected.objects_by_schema)
+    Ok((found, counts))
+}
+
+fn expected_counts(state: &State) -> Outcome<Counts> {
+    let count = |(index, count): (&String, &u64)| Ok((schema_index(index)?.get(), *count));
+    state.objects_by_schema.iter().map(count).collect()
+}
+
+fn compare((found, counts): &(StateDigest, Counts), expected: &State) -> Outcome {
+    same("objects by schema", counts, &expected_counts(expected)?)?;
+    same("pairs", found.pairs, expected.pairs)?;
+    same_text("state digest", &found.sha256, &expected.state_digest)
+}
+
+/// What leads to this state of a database that had these numbers of objects in its schemas.
+fn step(start: &Counts, expected: &State, half: &[String]) -> Outcome<Step> {
+    let counts = expected_counts(expected)?;
+    let total = |counts: &Counts| counts.values().sum::<u64>();
+    if start.keys().any(|schema| !counts.contains_key(schema)) {
+        return Ok(Step::OpenAgain);
+    }
+    if total(&counts) < total(start) {
+        return Ok(Step::DeleteRemovedTypes);
+    }
+    let newest = start.last_key_value().map(|(schema, count)| (schema, *count));
+    let (newest, before) = newest.ok_or_else(|| fail("no schema is recorded"))?;
+    let moved = counts.get(newest).and_then(|after| after.checked_sub(before));
+    match moved {
+        Some(moved) if total(&counts) == total(start) && moved > 0 => {
+            Ok(Step::Migrate { half: moved <= half.len() as u64 })
+        }
+        _ => Err(fail("nothing that is done here leads to these numbers of objects")),
+    }
+}
+
+/// The form with these objects moved, or all. Whether values are converted is what the name of the
+/// state says, or whatever leads to it.
+fn migrated(
+    open: impl Fn() -> Form,
+    half: Option<&Vec<String>>,
+    expected: &State,
+) -> Outcome<Form> {
+    let ways = match (expected.name.contains("without "), expected.name.contains("with ")) {
+        (true, _) => &[false][..],
+        (false, true) => &[true],
+        (false, false) => &[false, true],
+    };
+    let mut last = Err(fail("no way to migrate"));
+    for convert in ways {
+        let form = open();
+        migrate(&form, half, *convert)?;
+        if state(&form)?.0.sha256 == expected.state_digest {
+            return Ok(form);
+        }
+        last = Ok(form);
+    }
+    last
+}
+
+fn open_again(form: &Form) -> Outcome {
+    let database = Database::new(form.shared()?);
+    let model = newest_model(&database)?;
+    Ok(Database::new(form.shared()?).begin(&TransactionConfig::new(model)?)?.commit()?)
 }
 
 /// Moves these objects, or all whose type the newest schema has, to the newest schema.

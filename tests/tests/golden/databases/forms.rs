@@ -33,6 +33,23 @@ pub fn kinds_in(folder: &Path) -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().filter(|kind| files::find(folder, kind.file).is_some())
 }
 
+/// Whether a folder of this name is a form, and not a database of its own.
+pub fn is_folder(name: &str) -> bool {
+    KINDS.iter().any(|kind| kind.file.split_once('/').is_some_and(|(folder, _)| folder == name))
+}
+
+/// Whether a file of this name is a form, or what an engine leaves beside it.
+pub fn is_file(name: &str) -> bool {
+    KINDS.iter().any(|kind| {
+        name.strip_prefix(kind.file).is_some_and(|rest| ["", "-wal", "-shm"].contains(&rest))
+    })
+}
+
+/// The files by which forms are known.
+pub fn files() -> String {
+    KINDS.iter().map(|kind| kind.file).collect::<Vec<_>>().join(", ")
+}
+
 impl Kind {
     /// Opens a fresh copy of the database in this folder.
     pub fn open(&self, folder: &Path) -> Form {

@@ -6,7 +6,7 @@ use std::ops::Bound as End;
 use permazen::encoding::{Encoding, EncodingKind, Value};
 use permazen::layout::SchemaIndex;
 use permazen::object::{Database, Error, IndexEntry, IndexKind, IndexView, Transaction};
-use permazen::schema::ResolvedPart;
+use permazen::schema::{ResolvedKind, ResolvedPart};
 use permazen::{ObjId, StorageId};
 use serde_json::Value as Json;
 
@@ -48,6 +48,11 @@ fn contents(tx: &Transaction<'_>, index: &Index) -> Outcome {
     let encodings: Vec<String> =
         view.shape().values().iter().map(|encoding| encoding_name(&**encoding)).collect();
     same("encodings", encodings, index.encodings.clone())?;
+    same(
+        "encodings of map keys",
+        map_keys(tx, id),
+        index.map_key_encoding.iter().cloned().collect(),
+    )?;
     same("items", items(tx, id), index_items(index))?;
     same("entries", view.count()? as u64, index.entries)?;
     same("distinct values", view.values().count()? as u64, index.distinct_values)?;
@@ -103,6 +108,21 @@ fn items(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<(u32, String)> {
         Some((object_type.schema.get(), path))
     };
     places.iter().filter_map(path).collect()
+}
+
+/// The encodings of the keys beside the map values that are in an index.
+fn map_keys(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<String> {
+    let bundle = tx.bundle();
+    let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();
+    let fields = places.iter().flat_map(|place| &place.object_type.fields);
+    fields
+        .filter_map(|field| match &field.kind {
+            ResolvedKind::Map { key, value } if value.storage_id == id && value.is_indexed() => {
+                Some(encoding_name(&*key.simple()?.encoding))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 fn index_items(index: &Index) -> BTreeSet<(u32, String)> {

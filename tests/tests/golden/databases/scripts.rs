@@ -19,15 +19,15 @@ use permazen_tests::trace::objects::{Context, Place, Tx};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
 
-/// Runs the scripts of `operations.json`, each on a fresh copy of every form.
-pub fn check(group: &str, folder: &Path, report: &mut Report) {
-    if files::find(folder, "operations.json").is_none() {
-        return;
-    }
-    let scripts: Vec<Script> = match files::json(folder, "operations.json") {
+/// Runs the scripts of a file, each on a fresh copy of every form.
+pub fn check(group: &str, folder: &Path, file: &str, report: &mut Report) {
+    let scripts: Vec<Script> = match files::json(folder, file) {
         Ok(scripts) => scripts,
-        Err(error) => return report.case(group, "operations.json", || Err(error.into())),
+        Err(error) => return report.case(group, file, || Err(error.into())),
     };
+    if scripts.is_empty() {
+        report.case(group, file, || Err(fail("there is no script in it")));
+    }
     for script in &scripts {
         for kind in forms::kinds_in(folder) {
             let name = format!("{}: {}", kind.name, script.name);
@@ -37,6 +37,14 @@ pub fn check(group: &str, folder: &Path, report: &mut Report) {
 }
 
 fn run(form: &Form, script: &Script) -> Outcome {
+    let compared =
+        [script.state_digest.is_some(), script.pairs.is_some(), script.objects.is_some()];
+    if script.steps.is_empty() {
+        return Err(fail("the script has no steps"));
+    }
+    if script.refused.is_none() && !compared.contains(&true) {
+        return Err(fail("the script does not say what it leads to"));
+    }
     let before = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
     let database = Database::new(form.shared()?);
     let model = newest_model(&database)?;

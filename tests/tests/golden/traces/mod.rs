@@ -13,10 +13,21 @@ use permazen_tests::trace::step::{Header, Step};
 /// Replays every trace in `dir`.
 pub fn run(dir: &Path, report: &mut Report) {
     let mut steps = 0;
-    for file in files::names(dir, ".jsonl") {
-        let name = file.trim_end_matches(".jsonl");
+    for file in files::all_below(dir) {
+        let of_trace = file.strip_suffix(".kv.xml").map(|name| format!("{name}.jsonl"));
+        if files::is_for_people(&file) || of_trace.is_some_and(|of| files::find(dir, &of).is_some())
+        {
+            continue;
+        }
+        let Some(name) = file.strip_suffix(".jsonl") else {
+            report.case("traces", &file, || Err(fail("no trace, nor the pairs of one")));
+            continue;
+        };
         report.case("traces", name, || {
             let (header, lines) = read(dir, &file)?;
+            if lines.is_empty() {
+                return Err(fail("there is no step in it"));
+            }
             steps += lines.len();
             replay::replay(dir, name, &header, &lines)
         });

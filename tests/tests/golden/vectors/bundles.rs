@@ -20,7 +20,6 @@ use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same};
 
-const GROUP: &str = "vectors/bundles.json";
 /// Java writes the tables of a schema it then refuses; here nothing is written.
 const FAILED_ADD_IS_WRITTEN: &str = "failed add is written";
 
@@ -89,14 +88,14 @@ struct Action {
     error: Option<String>,
 }
 
-pub fn run(text: &str, report: &mut Report) {
+pub fn run(group: &str, text: &str, report: &mut Report) {
     let file: File = match serde_json::from_str(text) {
         Ok(file) => file,
-        Err(error) => return report.case(GROUP, "file", || Err(error.into())),
+        Err(error) => return report.case(group, "file", || Err(error.into())),
     };
     for (i, sequence) in file.sequences.iter().enumerate() {
         let name = format!("{i} {}", sequence.name);
-        report.case(GROUP, &name, || play(sequence, &file.schemas));
+        report.case(group, &name, || play(sequence, &file.schemas));
     }
 }
 

@@ -17,11 +17,8 @@ use serde_json::Value as Json;
 use super::numbers::bytes;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-const GROUP: &str = "vectors/encodings.json";
-
 /// Checks one row of a list of an encoding.
 type CheckRow = fn(&Described, &dyn Encoding, &Json) -> Outcome;
-const CONVERT_GROUP: &str = "vectors/convert.json";
 
 #[derive(Deserialize)]
 struct Described {
@@ -121,7 +118,7 @@ const LISTS: [(&str, CheckRow); 8] = [
     ("skip", skip_value),
 ];
 
-pub fn run(content: &str, report: &mut Report) {
+pub fn run(group: &str, content: &str, report: &mut Report) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct File {
@@ -129,33 +126,33 @@ pub fn run(content: &str, report: &mut Report) {
     }
     let file: File = match serde_json::from_str(content) {
         Ok(file) => file,
-        Err(error) => return report.case(GROUP, "the file", || Err(error.into())),
+        Err(error) => return report.case(group, "the file", || Err(error.into())),
     };
     let mut known = Known::default();
-    report.case(GROUP, "tolerance of changed zone rules", || tolerance(&known.registry));
+    report.case(group, "tolerance of changed zone rules", || tolerance(&known.registry));
     for described in &file.encodings {
         let name = &described.name;
         let encoding = match known.add(described) {
             Ok(encoding) => encoding,
             Err(error) => {
-                report.case(GROUP, &format!("{name} exists"), || Err(error));
+                report.case(group, &format!("{name} exists"), || Err(error));
                 continue;
             }
         };
-        report.case(GROUP, &format!("{name} properties"), || {
+        report.case(group, &format!("{name} properties"), || {
             properties(described, encoding.as_ref())
         });
-        report.case(GROUP, &format!("{name} order"), || order(described, encoding.as_ref()));
+        report.case(group, &format!("{name} order"), || order(described, encoding.as_ref()));
         for member in described.rest.keys() {
             if !MEMBERS.contains(&&**member) && !LISTS.iter().any(|(list, _)| list == member) {
-                report.case(GROUP, &format!("{name} {member}"), || {
+                report.case(group, &format!("{name} {member}"), || {
                     Err(fail("nothing checks this list or member"))
                 });
             }
         }
         for (list, check) in LISTS {
             for (index, row) in rows(described, list).iter().enumerate() {
-                report.case(GROUP, &format!("{name} {list} {index}"), || {
+                report.case(group, &format!("{name} {list} {index}"), || {
                     check(described, encoding.as_ref(), row)
                 });
             }
@@ -445,7 +442,7 @@ fn skip_value(_: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome {
     Ok(())
 }
 
-pub fn run_convert(content: &str, report: &mut Report) {
+pub fn run_convert(group: &str, content: &str, report: &mut Report) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct File {
@@ -454,19 +451,19 @@ pub fn run_convert(content: &str, report: &mut Report) {
     }
     let file: File = match serde_json::from_str(content) {
         Ok(file) => file,
-        Err(error) => return report.case(CONVERT_GROUP, "the file", || Err(error.into())),
+        Err(error) => return report.case(group, "the file", || Err(error.into())),
     };
     let mut known = Known::default();
     for described in &file.types {
         if described.kind != "counter" {
             let added = known.add(described).map(drop);
-            report.case(CONVERT_GROUP, &described.name, || added);
+            report.case(group, &described.name, || added);
         }
     }
     for (index, row) in file.rows.iter().enumerate() {
         let name = |member: &str| row[member].as_str().unwrap_or_default();
         let title = format!("{index}: {} to {}", name("from"), name("to"));
-        report.case(CONVERT_GROUP, &title, || convert(&known, row));
+        report.case(group, &title, || convert(&known, row));
     }
 }
 

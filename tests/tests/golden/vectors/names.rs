@@ -12,8 +12,6 @@ use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same};
 
-const GROUP: &str = "vectors/names.json";
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -44,18 +42,18 @@ struct Name {
 /// Checks one row of a list.
 type CheckRow = fn(&Json) -> Outcome;
 
-pub fn run(text: &str, report: &mut Report) {
+pub fn run(group: &str, text: &str, report: &mut Report) {
     let file: File = match serde_json::from_str(text) {
         Ok(file) => file,
-        Err(error) => return report.case(GROUP, "file", || Err(error.into())),
+        Err(error) => return report.case(group, "file", || Err(error.into())),
     };
     for row in &file.names {
         let shown = row.name.as_deref().or(row.name16.as_deref()).unwrap_or_default();
-        report.case(GROUP, &format!("name {}", shown.escape_debug()), || name(row));
+        report.case(group, &format!("name {}", shown.escape_debug()), || name(row));
     }
     let code_points = &file.code_points;
     for kind in ["name_first", "name_next", "enum_identifier_first", "enum_identifier_next"] {
-        report.case(GROUP, &format!("code points, {kind}"), || every_code_point(code_points, kind));
+        report.case(group, &format!("code points, {kind}"), || every_code_point(code_points, kind));
     }
     let rows: [(&str, &[Json], CheckRow); 4] = [
         ("encoding id", &file.encoding_ids, encoding_id),
@@ -69,7 +67,7 @@ pub fn run(text: &str, report: &mut Report) {
                 if row.get("id").is_some() && row.get("alias").is_none() { "id" } else { "alias" };
             let text = row.get("id").filter(|_| what.ends_with("id")).unwrap_or(&row[key]);
             let name = format!("{what} {}", text.as_str().unwrap_or_default().escape_debug());
-            report.case(GROUP, &name, || check(row));
+            report.case(group, &name, || check(row));
         }
     }
 }

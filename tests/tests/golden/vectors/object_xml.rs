@@ -12,7 +12,7 @@ use permazen_tests::{digest, hex, portable};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::xml_kv::{GROUP, Pairs, bytes, stored};
+use super::xml_kv::{Pairs, bytes, stored};
 use crate::report::{Outcome, Report, fail, same, same_text};
 
 /// Schemas by the names rows give them.
@@ -69,18 +69,24 @@ pub struct Written {
 }
 
 /// Checks every row.
-pub fn run(schemas: &Schemas, documents: &[Document], written: &[Written], report: &mut Report) {
+pub fn run(
+    group: &str,
+    schemas: &Schemas,
+    documents: &[Document],
+    written: &[Written],
+    report: &mut Report,
+) {
     for (name, schema) in schemas {
-        report.case(GROUP, &format!("schema {name}"), || {
+        report.case(group, &format!("schema {name}"), || {
             let model = SchemaModel::from_xml(schema.xml.as_bytes())?;
             same_text("schema id", &model.schema_id().to_string(), &schema.schema_id)
         });
     }
     for row in documents {
-        report.case(GROUP, &format!("objects: {}", row.name), || read(schemas, row));
+        report.case(group, &format!("objects: {}", row.name), || read(schemas, row));
     }
     for (index, row) in written.iter().enumerate() {
-        report.case(GROUP, &format!("objects_written {index}"), || write(schemas, row));
+        report.case(group, &format!("objects_written {index}"), || write(schemas, row));
     }
 }
 

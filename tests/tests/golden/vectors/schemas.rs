@@ -17,8 +17,6 @@ use serde::de::IgnoredAny;
 
 use crate::report::{Outcome, Report, Stop, fail, same, same_text};
 
-const GROUP: &str = "vectors/schemas.json";
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -99,24 +97,24 @@ enum Stage {
     Open,
 }
 
-pub fn run(text: &str, report: &mut Report) {
+pub fn run(group: &str, text: &str, report: &mut Report) {
     let file: File = match serde_json::from_str(text) {
         Ok(file) => file,
-        Err(error) => return report.case(GROUP, "file", || Err(error.into())),
+        Err(error) => return report.case(group, "file", || Err(error.into())),
     };
     let mut models = HashMap::new();
     for row in &file.valid {
-        report.case(GROUP, &row.name, || valid(row));
+        report.case(group, &row.name, || valid(row));
         // What stands in a refused document is compared in its recorded form.
         let model =
             read(row).or_else(|_| Ok::<_, Stop>(SchemaModel::from_xml(row.stored_xml.as_bytes())?));
         models.extend(model.ok().map(|model| (row.name.as_str(), model)));
     }
     for row in &file.pairs {
-        report.case(GROUP, &format!("from {} to {}", row.b, row.a), || pair(row, &models));
+        report.case(group, &format!("from {} to {}", row.b, row.a), || pair(row, &models));
     }
     for row in &file.invalid {
-        report.case(GROUP, &format!("refused: {}", row.name), || invalid(row));
+        report.case(group, &format!("refused: {}", row.name), || invalid(row));
     }
 }
 

@@ -9,8 +9,6 @@ use serde::de::IgnoredAny;
 use super::object_xml;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-pub const GROUP: &str = "vectors/xml-kv.json";
-
 /// Keys and values in hex.
 pub type Pairs = Vec<(String, String)>;
 
@@ -57,18 +55,18 @@ struct Written {
 }
 
 /// Checks every row.
-pub fn run(content: &str, report: &mut Report) {
+pub fn run(group: &str, content: &str, report: &mut Report) {
     let file: File = match serde_json::from_str(content) {
         Ok(file) => file,
-        Err(error) => return report.case(GROUP, "file", || Err(error.into())),
+        Err(error) => return report.case(group, "file", || Err(error.into())),
     };
     for document in &file.raw {
-        report.case(GROUP, &format!("raw: {}", document.name), || read(document));
+        report.case(group, &format!("raw: {}", document.name), || read(document));
     }
     for (index, row) in file.raw_written.iter().enumerate() {
-        report.case(GROUP, &format!("raw_written {index}"), || written(row));
+        report.case(group, &format!("raw_written {index}"), || written(row));
     }
-    object_xml::run(&file.schemas, &file.objects, &file.objects_written, report);
+    object_xml::run(group, &file.schemas, &file.objects, &file.objects_written, report);
 }
 
 /// The bytes a text gives in hex.

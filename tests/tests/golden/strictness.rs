@@ -1,0 +1,166 @@
+//! Whether what is wrong is noticed, and nothing depends on names: cases over changed copies of the
+//! repository's own data.
+
+use std::fs;
+use std::path::Path;
+
+use permazen_tests::files;
+
+use crate::report::{Outcome, Report, fail, same};
+use crate::{databases, traces, vectors};
+
+const GROUP: &str = "strictness";
+
+/// The files of a database in one form.
+const SMALL: &[&str] = &["answers.json", "schemas.json", "kv.xml"];
+const EVOLUTION: &[&str] = &[
+    "answers.json",
+    "schemas.json",
+    "schema-1.xml",
+    "schema-2.xml",
+    "schema-3.xml",
+    "kv.xml",
+    "steps.json",
+];
+
+/// Runs all of it over copies of what is in `data`.
+pub fn run(data: &Path, report: &mut Report) {
+    of_databases(&data.join("databases"), report);
+    of_others(data, report);
+}
+
+fn of_databases(data: &Path, report: &mut Report) {
+    let run: Run = databases::run;
+    let small = |to: &Path| copy(&data.join("empty/opened"), SMALL, to);
+    let evolution = |to: &Path| copy(&data.join("evolution"), EVOLUTION, to);
+    let mut case = |name: &str, passes: bool, make: &dyn Fn(&Path) -> Outcome| {
+        report.case(GROUP, name, || check(run, passes, make));
+    };
+    case("a database in any folder", true, &|dir| small(&dir.join("some/other/name")));
+    for missing in ["answers.json", "schemas.json", "kv.xml"] {
+        case(&format!("a database without {missing}"), false, &|dir| {
+            small(&dir.join("good"))?;
+            small(&dir.join("bad"))?;
+            Ok(fs::remove_file(dir.join("bad").join(missing))?)
+        });
+    }
+    case("an empty folder", false, &|dir| {
+        small(&dir.join("good"))?;
+        Ok(fs::create_dir(dir.join("bad"))?)
+    });
+    case("a file beside the databases", false, &|dir| {
+        small(&dir.join("good"))?;
+        Ok(fs::write(dir.join("answers.json"), "{}")?)
+    });
+    for (file, content) in [("notes.txt", ""), ("more.json", "{}"), ("more.json", "[]")] {
+        case(&format!("{file} with {content:?} in a database"), false, &|dir| {
+            small(dir.join("good").as_path())?;
+            Ok(fs::write(dir.join("good").join(file), content)?)
+        });
+    }
+    let script = r#"[{"name": "a", "steps": [{"op": "delete", "id": "0a00000000000001"}]"#;
+    case("a script in any file", true, &|dir| {
+        evolution(&dir.join("a"))?;
+        let script = format!("{script}, \"objects\": 406}}]");
+        Ok(fs::write(dir.join("a/any.json"), script)?)
+    });
+    case("a script that does not say what it leads to", false, &|dir| {
+        evolution(&dir.join("a"))?;
+        Ok(fs::write(dir.join("a/any.json"), format!("{script}}}]"))?)
+    });
+    case("states of any name in any file", true, &|dir| {
+        evolution(&dir.join("a"))?;
+        fs::rename(dir.join("a/steps.json"), dir.join("a/any.json"))?;
+        change(&dir.join("a/any.json"), |text| {
+            text.replace("program of version", "use of model").replace("... then", "and")
+        })
+    });
+    case("another digest in the states", false, &|dir| {
+        evolution(&dir.join("a"))?;
+        change(&dir.join("a/steps.json"), |text| match text.rsplit_once("\"stateDigest\": \"") {
+            Some((before, after)) => format!("{before}\"stateDigest\": \"x{after}"),
+            None => text.to_owned(),
+        })
+    });
+    case("conversion instead of none", false, &|dir| {
+        evolution(&dir.join("a"))?;
+        change(&dir.join("a/steps.json"), |text| {
+            text.replacen("all migrated without", "all migrated with", 1)
+        })
+    });
+    case("another encoding of map keys", false, &|dir| {
+        evolution(&dir.join("a"))?;
+        change(&dir.join("a/answers.json"), |text| {
+            text.replace("\"mapKeyEncoding\": \"String\"", "\"mapKeyEncoding\": \"int\"")
+        })
+    });
+}
+
+fn of_others(data: &Path, report: &mut Report) {
+    let mut case = |run: Run, name: &str, passes: bool, make: &dyn Fn(&Path) -> Outcome| {
+        report.case(GROUP, name, || check(run, passes, make));
+    };
+    for file in ["uint.json", "long.json", "fixed.json"] {
+        case(vectors::run, &format!("{file} of another name"), true, &|dir| {
+            copy(&data.join("vectors"), &[file], &dir.join("below"))?;
+            Ok(fs::rename(dir.join("below").join(file), dir.join("below/numbers-2.json"))?)
+        });
+        let other = if file == "uint.json" { "long.json" } else { "uint.json" };
+        case(vectors::run, &format!("{file} with a wrong row"), false, &|dir| {
+            copy(&data.join("vectors"), &[file, other], dir)?;
+            change(&dir.join(file), |text| text.replacen("\"hex\": \"", "\"hex\": \"00", 1))
+        });
+    }
+    for content in ["{}", "[]", r#"{"values": []}"#, r#"{"unheard-of": [1]}"#] {
+        case(vectors::run, &format!("vectors with {content}"), false, &|dir| {
+            copy(&data.join("vectors"), &["uint.json"], dir)?;
+            Ok(fs::write(dir.join("bad.json"), content)?)
+        });
+    }
+    const TRACE: &[&str] = &["minimal-01.jsonl", "minimal-01.kv.xml"];
+    case(traces::run, "a trace of another name", true, &|dir| {
+        copy(&data.join("traces"), TRACE, dir)?;
+        fs::rename(dir.join("minimal-01.kv.xml"), dir.join("x.kv.xml"))?;
+        Ok(fs::rename(dir.join("minimal-01.jsonl"), dir.join("x.jsonl"))?)
+    });
+    case(traces::run, "a trace without steps", false, &|dir| {
+        copy(&data.join("traces"), TRACE, dir)?;
+        let text = files::text(dir, "minimal-01.jsonl")?;
+        let header = text.lines().next().unwrap_or_default();
+        Ok(fs::write(dir.join("bad.jsonl"), header.replacen("\"steps\":44", "\"steps\":0", 1))?)
+    });
+    case(traces::run, "pairs without their trace", false, &|dir| {
+        copy(&data.join("traces"), TRACE, dir)?;
+        Ok(fs::rename(dir.join("minimal-01.kv.xml"), dir.join("x.kv.xml"))?)
+    });
+}
+
+type Run = fn(&Path, &mut Report);
+
+/// Runs the cases in a folder that `make` has filled.
+fn check(run: Run, passes: bool, make: &dyn Fn(&Path) -> Outcome) -> Outcome {
+    let dir = tempfile::tempdir()?;
+    make(dir.path())?;
+    let mut report = Report::silent();
+    run(dir.path(), &mut report);
+    same("cases", report.seen() > 0, true)?;
+    match (report.is_good(), passes) {
+        (true, false) => Err(fail("it passes")),
+        (false, true) => Err(fail(format!("it fails: {}", report.first_failure()))),
+        _ => Ok(()),
+    }
+}
+
+/// Copies files, inflated.
+fn copy(from: &Path, names: &[&str], to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    names.iter().try_for_each(|name| Ok(fs::write(to.join(name), files::bytes(from, name)?)?))
+}
+
+/// Changes a text file, which must make a difference.
+fn change(file: &Path, by: impl FnOnce(&str) -> String) -> Outcome {
+    let before = fs::read_to_string(file)?;
+    let after = by(&before);
+    same("changed", after != before, true)?;
+    Ok(fs::write(file, after)?)
+}
