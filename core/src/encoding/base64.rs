@@ -17,8 +17,9 @@ pub(crate) fn encode_mime(bytes: &[u8]) -> String {
             .zip([16, 8, 0])
             .fold(0u32, |bits, (&byte, shift)| bits | u32::from(byte) << shift);
         for (index, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let digit = ALPHABET[(bits >> shift & 63) as usize];
-            text.push(if index <= group.len() { char::from(digit) } else { '=' });
+            let digit =
+                ALPHABET.get((bits >> shift & 63) as usize).filter(|_| index <= group.len());
+            text.push(digit.map_or('=', |&digit| char::from(digit)));
         }
         column += 4;
     }

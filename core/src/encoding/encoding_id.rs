@@ -195,6 +195,7 @@ fn split_dimensions(id: &str) -> (&str, usize) {
 }
 
 /// Works on bytes, one by one, so that it can be asked of constants.
+#[allow(clippy::indexing_slicing, reason = "below `end`; constants have nothing else")]
 const fn is_id(id: &str) -> bool {
     let id = id.as_bytes();
     let (mut end, mut dimensions) = (id.len(), 0);
@@ -223,6 +224,7 @@ const fn is_id(id: &str) -> bool {
 }
 
 /// Whether the part of an id between two positions is a namespace-specific string.
+#[allow(clippy::indexing_slicing, reason = "below `end`; constants have nothing else")]
 const fn is_nss(id: &[u8], start: usize, end: usize) -> bool {
     // Java tests for the range from 'A' to 'f' rather than for hex letters; ids so accepted must stay readable.
     const fn is_hex(byte: u8) -> bool {

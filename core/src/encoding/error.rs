@@ -10,28 +10,30 @@ pub type Result<T> = std::result::Result<T, EncodingError>;
 #[non_exhaustive]
 pub enum EncodingError {
     /// The input ends inside a value.
-    #[error("input ends inside a value")]
+    #[error("the bytes end inside a value: they were cut off, or written by another encoding")]
     Truncated,
     /// The input is no value of the encoding.
     #[error("{0}")]
     Invalid(String),
     /// A null where a value is required: the encoding has no null, or the Rust type is not an `Option`.
-    #[error("null is no value of {0}")]
+    #[error(
+        "null is no value of {0}: give a value, or use an encoding or an `Option` that has null"
+    )]
     NullValue(String),
     /// A value of another type than the encoding's.
-    #[error("{encoding} takes no value of type {found}")]
+    #[error(
+        "{encoding} takes no value of type {found}: give one of its own type, or convert it first"
+    )]
     WrongType {
         /// The encoding, as diagnostics name it.
         encoding: String,
         /// What was given.
         found: String,
     },
-    /// The encoding has no default value.
-    #[error("{0} has no default value")]
-    NoDefault(String),
     /// A reference to an object of a type the field does not refer to.
     #[error(
-        "reference to object {id} of the type with storage id {storage_id}, which is not among those allowed"
+        "reference to object {id} of the type with storage id {storage_id}, which is not among those allowed: refer to \
+         an object of an allowed type, or allow this one in the schema"
     )]
     InvalidReference {
         /// The object referred to.

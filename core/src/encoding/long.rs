@@ -30,7 +30,8 @@ fn write_multi(value: i64, out: &mut Vec<u8>) {
     };
     let count = usize::from(if first < 9 { 9 - first } else { first - 0xf6 });
     out.push(first);
-    out.extend_from_slice(&rest.to_be_bytes()[8 - count..]);
+    let bytes = rest.to_be_bytes();
+    out.extend_from_slice(bytes.get(8 - count..).unwrap_or_default());
 }
 
 /// How many bytes [`write()`] appends.

@@ -68,6 +68,7 @@
 //! assert_eq!(value.get::<Box<[Option<Version>]>>()?.as_ref(), [Some(Version(1, 22, 300)), None]);
 //! # Ok::<(), EncodingError>(())
 //! ```
+#![deny(clippy::indexing_slicing)]
 
 mod array;
 mod base64;

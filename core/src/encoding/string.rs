@@ -143,7 +143,8 @@ fn plain_prefix(bytes: &[u8]) -> usize {
         }
         length += 8;
     }
-    length + bytes[length..].iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count()
+    let rest = bytes.get(length..).unwrap_or_default();
+    length + rest.iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count()
 }
 
 /// The text if all of its characters are written as they are; it has then been read.
@@ -151,10 +152,8 @@ fn plain_prefix(bytes: &[u8]) -> usize {
 fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
     let bytes = reader.rest();
     let length = plain_prefix(bytes);
-    if bytes.get(length) != Some(&0) {
-        return None;
-    }
-    let text = std::str::from_utf8(&bytes[..length]).ok()?;
+    let (text, [0, ..]) = bytes.split_at_checked(length)? else { return None };
+    let text = std::str::from_utf8(text).ok()?;
     reader.take(length + 1).ok()?;
     Some(text)
 }
@@ -164,15 +163,15 @@ pub fn write(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while !rest.is_empty() {
         let plain = plain_prefix(rest.as_bytes());
-        out.extend_from_slice(&rest.as_bytes()[..plain]);
-        rest = &rest[plain..];
-        let mut chars = rest.chars();
+        let (plain, after) = rest.split_at_checked(plain).unwrap_or((rest, ""));
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = after.chars();
         if let Some(next) = chars.next() {
             for &mut unit in next.encode_utf16(&mut [0; 2]) {
                 write_unit(unit, out);
             }
-            rest = chars.as_str();
         }
+        rest = chars.as_str();
     }
     out.push(0);
 }

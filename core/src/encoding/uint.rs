@@ -33,7 +33,8 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
     let rest = value - BIAS;
     let count = byte_count(rest);
     out.push(0xfa + count as u8);
-    out.extend_from_slice(&rest.to_be_bytes()[4 - count..]);
+    let bytes = rest.to_be_bytes();
+    out.extend_from_slice(bytes.get(4 - count..).unwrap_or_default());
 }
 
 /// How many bytes [`write()`] appends.

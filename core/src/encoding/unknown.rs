@@ -75,8 +75,8 @@ impl Encoding for UnknownEncoding {
             text.chars().map(|char| char.to_digit(16).map(|digit| digit as u8)).collect();
         match digits {
             Some(digits) if !digits.is_empty() && digits.len().is_multiple_of(2) => {
-                let bytes: Vec<u8> =
-                    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+                let (pairs, _) = digits.as_chunks();
+                let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
                 Ok(Value::Custom(CustomValue::new(self.id.clone(), bytes)))
             }
             _ => invalid(format!(

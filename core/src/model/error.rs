@@ -39,7 +39,7 @@ pub enum Error {
         type_name: &'static str,
     },
     /// An object is of another type than asked for.
-    #[error("object {id} is not of type {expected}")]
+    #[error("object {id} is not of type {expected}; use the type it has, or the untyped access")]
     WrongType {
         /// The object.
         id: ObjId,

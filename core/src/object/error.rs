@@ -51,7 +51,10 @@ pub enum Error {
         full_name: String,
     },
     /// There is no such object type, in the schema concerned or in any.
-    #[error("object type {name} is not known{}", InSchema(.schema))]
+    #[error(
+        "object type {name} is not known{}; check the name, or open the database with a schema that has it",
+        InSchema(.schema)
+    )]
     UnknownType {
         /// Its name, or `#n` for storage id n.
         name: String,
@@ -61,7 +64,7 @@ pub enum Error {
     /// The object cannot be moved to the transaction's schema, which lacks its type.
     #[error(
         "object {id} cannot be moved to the transaction's schema {schema}, which has no object type \
-         {type_name:?}"
+         {type_name:?}; delete the object, or use a schema with that type"
     )]
     TypeNotInSchema {
         /// The object.
@@ -72,7 +75,10 @@ pub enum Error {
         schema: SchemaId,
     },
     /// There is no such field, or it is of another kind than the operation needs.
-    #[error("{}field {field} is not known, or is of another kind", OfType(.type_name))]
+    #[error(
+        "{}field {field} is not known, or is of another kind; check the name and what the schema says of it",
+        OfType(.type_name)
+    )]
     UnknownField {
         /// The object type it was looked for in, if it was one.
         type_name: Option<String>,
@@ -80,7 +86,10 @@ pub enum Error {
         field: String,
     },
     /// There is no such index, or it has another shape than the operation needs.
-    #[error("index {name} is not known, or has another shape")]
+    #[error(
+        "index {name} is not known, or has another shape; check the name and the fields, or add it to \
+         the schema"
+    )]
     UnknownIndex {
         /// Its name, or `#n` for storage id n.
         name: String,
@@ -92,7 +101,10 @@ pub enum Error {
         what: String,
     },
     /// An object says it is of a schema that is not recorded.
-    #[error("inconsistent database: object {id} is of schema {index}, which is not recorded")]
+    #[error(
+        "inconsistent database: object {id} is of schema {index}, which is not recorded; check and \
+         repair the database"
+    )]
     InvalidObjectVersion {
         /// The object.
         id: ObjId,
@@ -121,7 +133,11 @@ pub enum Error {
         encoding: EncodingId,
     },
     /// A key of the field or its index would be longer than the store takes.
-    #[error("{}key {key} of {len} bytes is longer than the {limit} bytes this store takes", Prefix(.of))]
+    #[error(
+        "{}key {key} of {len} bytes is longer than the {limit} bytes this store takes; store a shorter \
+         value, or one that is in no index, set or map key",
+        Prefix(.of)
+    )]
     KeyTooLong {
         /// Object and field; empty if unknown.
         of: String,
@@ -158,7 +174,10 @@ pub enum Error {
     #[error("the listeners of this transaction were installed as a set; change that set instead")]
     ListenersInstalled,
     /// No free object id was found.
-    #[error("no free id for a new object of type {type_name:?} after {attempts} attempts")]
+    #[error(
+        "no free id for a new object of type {type_name:?} after {attempts} attempts; give its id, or \
+         the type a storage id of fewer bytes"
+    )]
     NoFreeId {
         /// The type.
         type_name: String,
@@ -179,13 +198,16 @@ pub enum Error {
     #[error("the transaction has ended; begin a new one")]
     Ended,
     /// The transaction was marked to be rolled back only, and was rolled back.
-    #[error("the transaction was marked to be rolled back, and was")]
+    #[error("the transaction was marked to be rolled back, and was; run it again without that")]
     RollbackOnly,
     /// A write failed and could not be undone, so the transaction's content is unknown.
     #[error("an earlier failure could not be undone; roll back and run the transaction again")]
     Broken,
     /// A write was attempted while borrowed bytes of the same transaction are being read.
-    #[error("the transaction cannot be changed while bytes borrowed from it are in use")]
+    #[error(
+        "the transaction cannot be changed while bytes borrowed from it are in use; change it after \
+         the closure that reads them"
+    )]
     Busy,
 }
 

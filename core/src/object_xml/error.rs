@@ -72,7 +72,7 @@ pub enum ObjectXmlError {
     /// encodings have none.
     #[error(
         "object {id}, field {field:?}: text contains invalid XML character {character:#x} at offset \
-         {offset}"
+         {offset}; the encoding must escape it in its texts"
     )]
     Character {
         /// The object.

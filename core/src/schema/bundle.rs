@@ -435,7 +435,11 @@ impl<'b> Resolver<'b> {
         let needs_default = !matches!(part, Part::SubField { .. })
             && !matches!(encoding.kind(), EncodingKind::Unknown);
         if default.is_none() && needs_default {
-            let message = format!("encoding {} has no default value", encoding.name());
+            let message = format!(
+                "encoding {} has neither null nor a default value, which objects without a value \
+                 need: give it one, or wrap it so that it has null",
+                encoding.name()
+            );
             return self.problem(place, part, message);
         }
         let identifiers = match simple.kind() {

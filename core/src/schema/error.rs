@@ -55,8 +55,8 @@ pub enum SchemaError {
     },
     /// The database has a format version this program does not know.
     #[error(
-        "the database has format version {version}, only version 1 is known; it was written by a \
-         newer or damaged program"
+        "the database has format version {version}, only version 1 is known; open it with the \
+         program that wrote it, or a newer one"
     )]
     UnknownFormatVersion {
         /// The version found, or the value in hex if it is no number.
@@ -72,7 +72,7 @@ pub enum SchemaError {
         key: Vec<u8>,
     },
     /// No such schema is recorded.
-    #[error("no schema {0} is recorded in this database")]
+    #[error("no schema {0} is recorded in this database; open it with that schema to record it")]
     UnknownSchema(String),
     /// Objects of the schema exist, so it cannot be removed.
     #[error("schema {schema_id} is in use: objects of it exist; migrate or delete them first")]
@@ -81,7 +81,7 @@ pub enum SchemaError {
         schema_id: SchemaId,
     },
     /// The empty schema cannot be recorded.
-    #[error("the empty schema cannot be recorded")]
+    #[error("the empty schema cannot be recorded; give it an object type")]
     Empty,
     /// The store failed.
     #[error(transparent)]

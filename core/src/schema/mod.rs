@@ -3,6 +3,7 @@
 //! A [`SchemaModel`] says what objects look like. [`open_schema`] prepares a transaction for work
 //! with one, which records it in the database; the result is a [`Schema`], the model with storage
 //! IDs and encodings, beside a [`SchemaBundle`] of all recorded schemas.
+#![deny(clippy::indexing_slicing)]
 
 mod bundle;
 mod compare;

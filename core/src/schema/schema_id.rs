@@ -205,9 +205,10 @@ struct Stream {
 impl Stream {
     fn finish(self, kind: ItemKind) -> SchemaId {
         let digest: [u8; 32] = Sha256::digest(&self.bytes).into();
+        let (high, low) = digest.split_at(16);
         let mut hash = [0; 16];
-        for (i, byte) in hash.iter_mut().enumerate() {
-            *byte = digest[i] ^ digest[i + 16];
+        for (byte, (high, low)) in hash.iter_mut().zip(high.iter().zip(low)) {
+            *byte = high ^ low;
         }
         SchemaId { kind, hash }
     }
@@ -215,28 +216,32 @@ impl Stream {
     /// Length in two bytes, then modified UTF-8: characters above U+FFFF as two surrogates of
     /// three bytes each, U+0000 as two bytes.
     fn string(&mut self, text: &str) {
-        let start = self.bytes.len();
-        self.bytes.extend([0, 0]);
-        if text.bytes().all(|b| (1..0x80).contains(&b)) {
+        // Validation refuses texts whose length does not fit.
+        if text.bytes().all(|byte| (1..0x80).contains(&byte)) {
+            self.bytes.extend((text.len() as u16).to_be_bytes());
             self.bytes.extend_from_slice(text.as_bytes());
-        } else {
-            for unit in text.encode_utf16() {
-                match unit {
-                    1..=0x7f => self.bytes.push(unit as u8),
-                    0 | 0x80..=0x7ff => {
-                        self.bytes.extend([0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8]);
-                    }
-                    _ => self.bytes.extend([
-                        0xe0 | (unit >> 12) as u8,
-                        0x80 | (unit >> 6 & 0x3f) as u8,
-                        0x80 | (unit & 0x3f) as u8,
-                    ]),
+            return;
+        }
+        let units = || text.encode_utf16();
+        let length = units().map(|unit| match unit {
+            1..=0x7f => 1,
+            0 | 0x80..=0x7ff => 2,
+            _ => 3,
+        });
+        self.bytes.extend((length.sum::<usize>() as u16).to_be_bytes());
+        for unit in units() {
+            match unit {
+                1..=0x7f => self.bytes.push(unit as u8),
+                0 | 0x80..=0x7ff => {
+                    self.bytes.extend([0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8]);
                 }
+                _ => self.bytes.extend([
+                    0xe0 | (unit >> 12) as u8,
+                    0x80 | (unit >> 6 & 0x3f) as u8,
+                    0x80 | (unit & 0x3f) as u8,
+                ]),
             }
         }
-        // Validation refuses texts whose length does not fit.
-        let len = (self.bytes.len() - start - 2) as u16;
-        self.bytes[start..start + 2].copy_from_slice(&len.to_be_bytes());
     }
 
     fn count(&mut self, n: usize) {

@@ -4,6 +4,7 @@
 //! A DOCTYPE is refused and only the five predefined entities are known, so a document cannot grow
 //! while it is read; depth, attributes and namespaces are limited, so no element costs more than in
 //! proportion to its length.
+#![deny(clippy::indexing_slicing)]
 
 mod escape;
 mod parse;

@@ -270,6 +270,24 @@ fn deeply_nested_patterns_pass() {
 }
 
 #[test]
+fn errors_say_what_to_do() {
+    let int = EncodingRegistry::new().find_alias("int").expect("an alias").expect("built in");
+    let told = [
+        int.decode_all(&[0xf8]).expect_err("cut off"),
+        int.encode_all(&Value::Null).expect_err("null"),
+        int.encode_all(&Value::from("1")).expect_err("a string"),
+    ];
+    assert_eq!(
+        told.map(|error| error.to_string()),
+        [
+            "the bytes end inside a value: they were cut off, or written by another encoding",
+            "null is no value of int: give a value, or use an encoding or an `Option` that has null",
+            "int takes no value of type String: give one of its own type, or convert it first",
+        ]
+    );
+}
+
+#[test]
 fn null_needs_an_option() {
     assert!(matches!(String::decode_all(&[0xff]), Err(EncodingError::NullValue(_))));
     assert_eq!(Option::<String>::decode_all(&[0xff]), Ok(None));

@@ -39,8 +39,7 @@ impl BigDecimal {
     }
 
     fn from_digits(negative: bool, digits: Vec<u8>, scale: i32) -> Self {
-        let zeros = digits.iter().take_while(|&&digit| digit == 0).count();
-        let digits: Box<[u8]> = digits[zeros..].into();
+        let digits: Box<[u8]> = digits.into_iter().skip_while(|&digit| digit == 0).collect();
         BigDecimal { negative: negative && !digits.is_empty(), digits, scale }
     }
 
@@ -69,9 +68,10 @@ impl BigDecimal {
     /// The lowest 64 bits of the integer part.
     pub(crate) fn low_bits(&self) -> i64 {
         let fraction = usize::try_from(self.scale).unwrap_or(0).min(self.digits.len());
-        let whole = self.digits[..self.digits.len() - fraction]
-            .iter()
-            .fold(0i64, |number, &digit| number.wrapping_mul(10).wrapping_add(i64::from(digit)));
+        let whole =
+            self.digits.iter().take(self.digits.len() - fraction).fold(0i64, |number, &digit| {
+                number.wrapping_mul(10).wrapping_add(i64::from(digit))
+            });
         // 10^64 has no bits among the lowest 64.
         let zeros = self.scale.min(0).unsigned_abs().min(64);
         let shifted = (0..zeros).fold(whole, |number, _| number.wrapping_mul(10));
@@ -193,11 +193,11 @@ impl Encodable for BigDecimal {
         out.push(if self.negative { NEGATIVE } else { POSITIVE });
         long::write(if self.negative { -exponent } else { exponent }, out);
         let invert = if self.negative { 0xff } else { 0 };
-        let mut pairs = self.digits.chunks_exact(2);
-        for pair in pairs.by_ref() {
-            out.push(((pair[0] + 1) << 4 | (pair[1] + 1)) ^ invert);
+        let (pairs, rest) = self.digits.as_chunks();
+        for [high, low] in pairs {
+            out.push(((high + 1) << 4 | (low + 1)) ^ invert);
         }
-        let last = pairs.remainder().first().map_or(0, |digit| (digit + 1) << 4);
+        let last = rest.first().map_or(0, |digit| (digit + 1) << 4);
         out.push(last ^ invert);
         Ok(())
     }

@@ -18,8 +18,7 @@ pub struct BitSet {
 impl BitSet {
     /// The set of the bits of a big-endian unsigned number.
     pub fn from_be_bytes(bytes: &[u8]) -> Self {
-        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-        BitSet { bytes: bytes[zeros..].into() }
+        BitSet { bytes: bytes.iter().copied().skip_while(|&byte| byte == 0).collect() }
     }
 
     /// The big-endian unsigned number of the bits, without leading zero bytes.
@@ -49,7 +48,9 @@ impl FromIterator<usize> for BitSet {
             if bytes.len() <= bit / 8 {
                 bytes.resize(bit / 8 + 1, 0);
             }
-            bytes[bit / 8] |= 1 << (bit % 8);
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
         }
         bytes.reverse();
         Self::from_be_bytes(&bytes)
@@ -120,11 +121,8 @@ impl Encodable for BitSet {
             .and_then(|text| text.strip_suffix(']'))
             .filter(|digits| digits.len().is_multiple_of(2));
         let bytes: Option<Vec<u8>> = digits.and_then(|digits| {
-            digits
-                .as_bytes()
-                .chunks_exact(2)
-                .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
-                .collect()
+            let (pairs, _) = digits.as_bytes().as_chunks();
+            pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
         });
         match bytes {
             Some(bytes) => Ok(Self::from_be_bytes(&bytes)),

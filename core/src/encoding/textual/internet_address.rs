@@ -152,9 +152,10 @@ fn unquote(phrase: &[u16]) -> Vec<u16> {
 
 /// Without characters up to the space at both ends.
 fn trim(units: &[u16]) -> &[u16] {
-    let start = units.iter().take_while(|&&unit| unit <= 0x20).count();
-    let end = units.iter().rev().take_while(|&&unit| unit <= 0x20).count();
-    if start == units.len() { &[] } else { &units[start..units.len() - end] }
+    let is_visible = |unit: &u16| *unit > 0x20;
+    let start = units.iter().position(is_visible);
+    let last = units.iter().rposition(is_visible);
+    start.zip(last).and_then(|(start, last)| units.get(start..=last)).unwrap_or_default()
 }
 
 /// What has been read of an address so far; indexes into the text.
@@ -216,7 +217,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
                 in_group = false;
                 let start = token.start?;
                 found.push(InternetAddress {
-                    address: trim(&text[start..=index]).into(),
+                    address: trim(text.get(start..=index)?).into(),
                     personal: None,
                 });
                 token = Token::default();
@@ -314,23 +315,24 @@ fn finish(text: &[u16], token: &Token, index: usize) -> Option<InternetAddress> 
 
 /// Whether a text is `local@domain` or `local`; in brackets, a route may come first.
 fn is_address(address: &[u16], in_brackets: bool) -> bool {
-    let mut start = 0;
-    if in_brackets && address.first() == Some(&u16::from(b'@')) {
-        while let Some(length) = address[start..].iter().position(|&unit| is_one_of(unit, ",:")) {
-            if address[start] != u16::from(b'@') {
+    let at_sign = Some(&u16::from(b'@'));
+    let mut rest = address;
+    if in_brackets && address.first() == at_sign {
+        while let Some(end) = rest.iter().position(|&unit| is_one_of(unit, ",:")) {
+            if rest.first() != at_sign {
                 return false;
             }
-            let end = start + length;
-            start = end + 1;
-            if address[end] == u16::from(b':') {
+            let is_last = rest.get(end) == Some(&u16::from(b':'));
+            rest = rest.get(end + 1..).unwrap_or_default();
+            if is_last {
                 break;
             }
         }
     }
-    match local_end(address, start) {
+    match local_end(address, address.len() - rest.len()) {
         None => false,
         Some(at) if at == address.len() => !address.is_empty(),
-        Some(at) => is_domain(&address[at + 1..]),
+        Some(at) => is_domain(address.get(at + 1..).unwrap_or_default()),
     }
 }
 

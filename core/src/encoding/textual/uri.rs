@@ -108,15 +108,12 @@ impl Parser<'_> {
     /// Index of the first of these characters in a range, or the range's end.
     fn find(&self, start: usize, end: usize, wanted: &str) -> usize {
         let is_wanted = |unit: &u16| ascii(*unit).is_some_and(|char| wanted.contains(char));
-        self.units
-            .get(start..end)
-            .and_then(|units| units.iter().position(is_wanted))
-            .map_or(end, |index| start + index)
+        self.part(start, end).iter().position(is_wanted).map_or(end, |index| start + index)
     }
 
     /// Whether a range has only allowed characters and well-formed escapes.
     fn all(&self, start: usize, end: usize, allowed: Allowed) -> bool {
-        let mut rest = self.units.get(start..end).unwrap_or_default();
+        let mut rest = self.part(start, end);
         while let [first, after @ ..] = rest {
             rest = match ascii(*first) {
                 Some('%') => match after {
@@ -143,8 +140,12 @@ impl Parser<'_> {
         true
     }
 
+    fn part(&self, start: usize, end: usize) -> &[u16] {
+        self.units.get(start..end).unwrap_or_default()
+    }
+
     fn is_scheme(&self, end: usize) -> bool {
-        let mut chars = self.units[..end].iter().map(|&unit| ascii(unit));
+        let mut chars = self.part(0, end).iter().map(|&unit| ascii(unit));
         chars.next().flatten().is_some_and(|first| first.is_ascii_alphabetic())
             && chars.all(|char| {
                 char.is_some_and(|char| char.is_ascii_alphanumeric() || "+-.".contains(char))
@@ -185,7 +186,7 @@ impl Parser<'_> {
             return false;
         }
         let address: String =
-            self.units[host + 1..close].iter().filter_map(|&unit| ascii(unit)).collect();
+            self.part(host + 1, close).iter().filter_map(|&unit| ascii(unit)).collect();
         let (address, scope) = address
             .split_once('%')
             .map_or((address.as_str(), None), |(address, scope)| (address, Some(scope)));
@@ -193,8 +194,8 @@ impl Parser<'_> {
             !scope.is_empty()
                 && scope.chars().all(|char| char.is_ascii_alphanumeric() || "_.".contains(char))
         };
-        let only_ascii = self.units[host..close].iter().all(|&unit| ascii(unit).is_some());
-        let port = &self.units[close + 1..end];
+        let only_ascii = self.part(host, close).iter().all(|&unit| ascii(unit).is_some());
+        let port = self.part(close + 1, end);
         let is_port = match port {
             [] => true,
             [colon, digits @ ..] if *colon == u16::from(b':') => {

@@ -51,7 +51,7 @@ impl ZoneOffset {
         };
         let colon = |at: usize| (digits.get(at) == Some(&b':')).then_some(());
         let (hours, minutes, seconds) = match digits.len() {
-            1 => (char::from(digits[0]).to_digit(10)? as i32, 0, 0),
+            1 => (char::from(*digits.first()?).to_digit(10)? as i32, 0, 0),
             2 => (two(0)?, 0, 0),
             4 => (two(0)?, two(2)?, 0),
             5 => (two(0)?, colon(2).and_then(|()| two(3))?, 0),

@@ -54,12 +54,12 @@ impl<'t> Scanner<'t> {
 
     /// A sign if there is one: true for `-`.
     pub(crate) fn sign(&mut self) -> Option<bool> {
-        let negative = match self.peek()? {
-            b'-' => true,
-            b'+' => false,
+        let (negative, rest) = match self.rest {
+            [b'-', rest @ ..] => (true, rest),
+            [b'+', rest @ ..] => (false, rest),
             _ => return None,
         };
-        self.rest = &self.rest[1..];
+        self.rest = rest;
         Some(negative)
     }
 

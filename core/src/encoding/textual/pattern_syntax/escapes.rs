@@ -158,14 +158,12 @@ impl Parser {
             if self.raw().is_none() {
                 return Err("unclosed character family");
             }
+            let name = self.text.get(start..self.at).unwrap_or_default();
             self.at += 1;
-            if self.at - 1 == start {
+            if name.is_empty() {
                 return Err("empty character family");
             }
-            self.text[start..self.at - 1]
-                .iter()
-                .map(|&point| char::from_u32(point).unwrap_or('\u{fffd}'))
-                .collect()
+            name.iter().map(|&point| char::from_u32(point).unwrap_or('\u{fffd}')).collect()
         } else {
             match self.next_raw().and_then(char::from_u32) {
                 Some(letter) => letter.to_string(),

@@ -350,7 +350,7 @@ impl Parser {
         while self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_alphanumeric)) {
             self.at += 1;
         }
-        let name = self.text[start..self.at].to_vec();
+        let name = self.text.get(start..self.at).unwrap_or_default().to_vec();
         if self.eat_raw('>') {
             Ok(name)
         } else {
