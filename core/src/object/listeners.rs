@@ -18,7 +18,8 @@ pub type CreateListener = Arc<dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Se
 /// which the path leads to it, ascending, never empty.
 pub type DeleteListener =
     Arc<dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
-/// Told after an object was moved to another schema.
+/// Told after an object was moved to another schema. If it was moved for a change that is then refused,
+/// it goes back, and listeners are told again when it moves the next time.
 pub type SchemaChangeListener =
     Arc<dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync>;
 /// Told after a field was changed. The last argument are the objects from which the path leads to the

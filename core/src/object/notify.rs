@@ -221,7 +221,7 @@ impl Transaction<'_> {
             if monitor.watch.watches(change.id) {
                 let referrers = self.observers(&monitor.watch, change.id)?;
                 if !referrers.is_empty() {
-                    (monitor.listener)(self, change, &referrers)?;
+                    (monitor.listener)(self, change, &referrers).map_err(of_listener)?;
                 }
             }
         }
@@ -265,7 +265,7 @@ impl Transaction<'_> {
         let listeners = self.listeners();
         let _plain = self.outside_of_copies();
         for (_, listener) in listeners.of_creation(id.storage_id()) {
-            listener(self, id)?;
+            listener(self, id).map_err(of_listener)?;
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Transaction<'_> {
         let listeners = self.listeners();
         let _plain = self.outside_of_copies();
         for (_, listener) in listeners.of_schema_change(change.id.storage_id()) {
-            listener(self, change)?;
+            listener(self, change).map_err(of_listener)?;
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Transaction<'_> {
             if monitor.watch.watches(id) {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {
-                    (monitor.listener)(self, id, &referrers)?;
+                    (monitor.listener)(self, id, &referrers).map_err(of_listener)?;
                     // A listener may have deleted what leads to this one.
                     if !self.exists(id)? {
                         break;
@@ -322,6 +322,14 @@ impl Transaction<'_> {
                 .collect();
         }
         Ok(current)
+    }
+}
+
+/// What a listener failed with, told apart from what refuses the operation it was told of.
+fn of_listener(error: Error) -> Error {
+    match error {
+        Error::Listener(_) => error,
+        error => Error::listener(error),
     }
 }
 

@@ -341,3 +341,45 @@ fn an_id_of_a_listener_of_another_transaction_removes_nothing() {
     create(&other, a(1));
     assert_eq!(*told.lock().unwrap(), 1);
 }
+
+#[test]
+fn whatever_a_listener_fails_with_is_not_taken_for_a_refusal() {
+    let world = World::new();
+    let tx = world.begin(XYZ);
+    create(&tx, a(1));
+    tx.on_change(
+        sid(11),
+        Watch::itself(),
+        Arc::new(|tx, _, _| tx.set(a(9), "y", &int(1), Migrate::No)),
+    )
+    .unwrap();
+    match tx.set(a(1), "x", &int(5), Migrate::No) {
+        Err(Error::Listener(cause)) => {
+            let cause = cause.downcast::<Error>().unwrap();
+            assert!(matches!(*cause, Error::DeletedObject { id, .. } if id == a(9)), "{cause}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(tx.get(a(1), "x", Migrate::No).unwrap(), int(5), "the change stays");
+}
+
+#[test]
+fn listeners_cover_types_that_are_added_later() {
+    let world = World::new();
+    let tx = world.begin(XYZ);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    tx.on_delete(
+        Watch::itself(),
+        Arc::new(move |_, id, _| {
+            listener.lock().unwrap().push(id);
+            Ok(())
+        }),
+    )
+    .unwrap();
+    let two = SchemaModel::from_xml(TWO.as_bytes()).unwrap();
+    assert!(tx.add_schema(&two).unwrap());
+    assert!(tx.create_with_id_in(bar(1), two.schema_id()).unwrap());
+    assert!(tx.delete(bar(1)).unwrap());
+    assert_eq!(*told.lock().unwrap(), [bar(1)]);
+}
