@@ -12,7 +12,7 @@ use super::references::describe;
 use super::scan::{LiveScan, ScanSource};
 use super::store::Undo;
 use super::transaction::Transaction;
-use crate::encoding::{EncodingError, Reader, Value};
+use crate::encoding::{EncodingError, Value};
 use crate::id::ObjId;
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
@@ -83,13 +83,11 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(bytes)
     }
 
-    /// Refuses bytes that are not the encoded form of one value of `part`.
+    /// Refuses bytes that are not what writing some value of `part` gives.
     pub(crate) fn check_encoded(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
-        let mut reader = Reader::new(bytes);
         self.simple(part)?
             .encoding
-            .skip(&mut reader)
-            .and_then(|()| reader.finish())
+            .check_canonical(bytes)
             .map_err(|source| self.invalid(part, source))
     }
 
@@ -145,6 +143,12 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(Target { object_type, field, monitored })
     }
 
+    /// The field as the object's present schema defines it, if the object has it.
+    pub(crate) fn present_field(&self) -> Option<Arc<ResolvedField>> {
+        let object_type = self.tx.require_object_type(self.id).ok()?;
+        object_type.field_by_storage_id(self.field.storage_id).cloned()
+    }
+
     /// Notes a change for delivery. Call only if `target.monitored`.
     pub(crate) fn changed(&self, target: &Target, kind: ChangeKind) {
         self.tx.queue_change(self.id, &target.object_type, &target.field, kind);
@@ -168,6 +172,24 @@ impl<'t, 'db> Content<'t, 'db> {
         key.extend_from_slice(self.id.as_bytes());
         key.extend_from_slice(suffix);
         key
+    }
+
+    /// Refuses a value whose index entry would have too long a key, before anything is written.
+    pub(crate) fn check_entry(
+        &self,
+        part: &ResolvedField,
+        value: &[u8],
+        suffix_len: usize,
+    ) -> Result<()> {
+        let len = part.key.len() + value.len() + ObjId::LEN + suffix_len;
+        if !part.is_indexed() || self.tx.store().fits(len) {
+            return Ok(());
+        }
+        let key = self.index_key(part, value, &vec![0; suffix_len]);
+        let checked = self.tx.store().check_key(&key);
+        checked.map_err(|error| {
+            error.about(|| format!("the index entry of a value of {}", self.describe()))
+        })
     }
 
     /// Puts the index entry of `part`, if it has an index.
@@ -352,12 +374,13 @@ impl<'t, F> ContentIter<'t, F> {
                     }
                 });
                 let suffix = key.get(self.prefix_len..).unwrap_or_default();
-                if met { None } else { Some((self.read)(suffix, value)) }
+                // What cannot be read does not hide what lies behind it.
+                if met { None } else { return Some((self.read)(suffix, value)) }
             }
             Ok(None) => None,
             Err(error) => Some(Err(error.about(|| describe(self.id, &self.field)))),
         };
-        self.done = !matches!(result, Some(Ok(_)));
+        self.done = true;
         result
     }
 }

@@ -41,6 +41,7 @@ impl Transaction<'_> {
     /// that are too long; those of listeners.
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
+            data.check_lists()?;
             let old = self.load(id, migrate)?;
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
@@ -104,6 +105,7 @@ impl Transaction<'_> {
                 .check_key(key)
                 .map_err(|error| error.about(|| format!("an index entry of object {id}")))?;
         }
+        self.check_content_keys(id, new)?;
         let mut key = self.buffer();
         key.extend_from_slice(id.as_bytes());
         let mut at = |field: StorageId, rest: &[u8]| {

@@ -171,7 +171,7 @@ impl Transaction<'_> {
         id: ObjId,
         object_type: &Arc<ResolvedType>,
     ) -> Result<ObjectData> {
-        let mut data = ObjectData::new(Arc::clone(object_type));
+        let mut data = ObjectData::new(Some(id), Arc::clone(object_type));
         let end = layout::prefix_end(id.as_bytes());
         let span = KeySpan::new(id.as_bytes(), end.as_deref());
         self.store.remove_span_with(span, |key, value| {

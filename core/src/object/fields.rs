@@ -9,7 +9,7 @@ use super::object_data::unknown_field;
 use super::references::describe;
 use super::store::Undo;
 use super::{Error, Result, Transaction};
-use crate::encoding::{Reader, Value};
+use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType};
@@ -207,11 +207,9 @@ impl Transaction<'_> {
                 self.check_reference_exists(id, field, value)?;
                 self.check_reference_type(id, field, value)?;
             }
-            let mut reader = Reader::new(value);
             simple
                 .encoding
-                .skip(&mut reader)
-                .and_then(|()| reader.finish())
+                .check_canonical(value)
                 .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
             self.write_simple(id, &object_type, field, simple, value)
         })
@@ -418,21 +416,31 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
-    /// Adds to a counter, wrapping in 64 bits. One counter adjustment of the store. Nothing is told to
-    /// listeners. Adding 0 does nothing, whether or not there is such an object.
+    /// Adds to a counter, wrapping in 64 bits. One get, which is exempt from conflict detection, and one
+    /// counter adjustment of the store. Nothing is told to listeners. Adding 0 does nothing, whether or
+    /// not there is such an object.
     ///
     /// # Errors
-    /// As [`Transaction::get`], for counters.
+    /// As [`Transaction::get`], for counters: stores pass over what they cannot adjust, so a damaged
+    /// counter is found by looking. A counter that is missing is taken for 0, as when it is read.
     pub fn adjust_counter(&self, id: ObjId, field: &str, by: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             if by == 0 {
                 return Ok(());
             }
             let object_type = self.type_for_reading(id, migrate)?;
-            let field = counter_field(&object_type, field)?;
-            self.store.adjust_counter(&FieldKey::new(id, field), by)
+            self.adjust(id, counter_field(&object_type, field)?, by)
         })
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
+    }
+
+    fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {
+        let key = FieldKey::new(id, field);
+        if self.store.has_counter(&key)? {
+            return self.store.adjust_counter(&key, by);
+        }
+        let count = self.read_counter(id, field)?;
+        self.write_counter(id, field, count.wrapping_add(by))
     }
 
     /// As [`Transaction::counter`], by the resolved field.
@@ -483,8 +491,7 @@ impl Transaction<'_> {
                 return Ok(());
             }
             let object_type = self.type_for_reading(id, migrate)?;
-            let field = own_counter_field(&object_type, field)?;
-            self.store.adjust_counter(&FieldKey::new(id, field), by)
+            self.adjust(id, own_counter_field(&object_type, field)?, by)
         })
         .map_err(|error| error.about(|| describe(id, field)))
     }

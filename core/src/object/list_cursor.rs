@@ -14,8 +14,8 @@ pub struct ListCursor<'t, 'db> {
 }
 
 impl<'t, 'db> ListCursor<'t, 'db> {
-    pub(super) fn new(list: ListView<'t, 'db>) -> Self {
-        ListCursor { list, next: 0, last: None }
+    pub(super) fn new(list: ListView<'t, 'db>, next: u32) -> Self {
+        ListCursor { list, next, last: None }
     }
 
     /// Where the next element stands.

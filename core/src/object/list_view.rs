@@ -1,5 +1,6 @@
 //! Lists (transactions §6.7).
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
@@ -102,14 +103,13 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// # Errors
     /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
     pub fn get(&self, position: u32) -> Result<Option<Value>> {
-        let key = self.element_key(position);
-        self.content.lend(&key, |value| {
-            value
-                .map(|value| {
-                    self.content.decode(&self.element, value, || position_suffix(position))
-                })
-                .transpose()
+        self.get_encoded(position, |element| {
+            element.map(|element| self.decode(position, element)).transpose()
         })?
+    }
+
+    fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
+        self.content.decode(&self.element, element, || position_suffix(position))
     }
 
     /// As [`get`](ListView::get), lending the encoded element. One get.
@@ -121,6 +121,10 @@ impl<'t, 'db> ListView<'t, 'db> {
         position: u32,
         read: impl FnOnce(Option<&[u8]>) -> R,
     ) -> Result<R> {
+        if position >= MAX_LIST_LEN {
+            self.content.tx.check_open()?;
+            return Ok(read(None));
+        }
         self.content.lend(&self.element_key(position), read)
     }
 
@@ -131,19 +135,49 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// The elements in order; also readable from the back.
     ///
     /// Live and by position: elements that a change moves behind the iterator are not returned. To
-    /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). One seek,
-    /// then one step per element.
+    /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). A damaged
+    /// element is an error, behind which the iterator goes on. One seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        self.iter_range(..)
+    }
+
+    /// The elements at these positions in order, as [`iter`](ListView::iter) gives them; positions
+    /// behind the end have none. One seek, then one step per element, wherever in the list they are.
+    ///
+    /// ```
+    /// # use permazen::encoding::Value;
+    /// # use permazen::object::{ListView, Result};
+    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// let page: Vec<Value> = list.iter_range(20..30).collect::<Result<_>>()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn iter_range<R: RangeBounds<u32>>(
+        &self,
+        positions: R,
+    ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
         let (content, element) = (self.content.clone(), self.element.clone());
-        self.iter_with(move |position, bytes| {
+        let positions = (positions.start_bound().cloned(), positions.end_bound().cloned());
+        self.range_with(positions, move |position, bytes| {
             content.decode(&element, bytes, || position_suffix(position))
         })
     }
 
     /// The elements in order, each turned into something by `read`, which gets the position and the
-    /// borrowed bytes. Costs as [`iter`](ListView::iter).
+    /// borrowed bytes. The iterator goes on behind an error of `read`. Costs as
+    /// [`iter`](ListView::iter).
     pub fn iter_with<T, F>(
         &self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        self.range_with((Bound::Unbounded, Bound::Unbounded), read)
+    }
+
+    fn range_with<T, F>(
+        &self,
+        (first, last): (Bound<u32>, Bound<u32>),
         mut read: F,
     ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
     where
@@ -152,7 +186,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         let content = self.content.clone();
         ContentIter::new(
             &self.content,
-            &(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded),
+            &(first.map(position_suffix), last.map(position_suffix)),
             true,
             move |suffix: &[u8], value: &[u8]| {
                 let position = uint::decode(suffix)
@@ -210,9 +244,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
         self.content.mutate(|target| {
             let element = self.content.encode(&self.element, value)?;
-            self.set_in(target, position, &element, true, |old| {
-                self.content.decode(&self.element, old, || position_suffix(position))
-            })
+            self.set_in(target, position, &element, true, |old| self.decode(position, old))
         })
     }
 
@@ -240,15 +272,16 @@ impl<'t, 'db> ListView<'t, 'db> {
         if checked {
             self.content.check_type(part, element)?;
         }
-        let key = self.element_key(at);
-        let Some(old) = self.content.get(&key)? else { return Err(self.out_of_range(at)) };
+        let old = self.get_encoded(at, |element| element.map(<[u8]>::to_vec))?;
+        let Some(old) = old else { return Err(self.out_of_range(at)) };
         if checked {
             self.content.check_exists(part, element)?;
         }
         let result = read(&old)?;
         if old != element {
-            self.content.put(&key, element, Some(&old))?;
             let suffix = position_suffix(at);
+            self.content.check_entry(part, element, suffix.len())?;
+            self.content.put(&self.element_key(at), element, Some(&old))?;
             self.content.unindex(part, &old, &suffix)?;
             self.content.index(part, element, &suffix)?;
             if target.monitored {
@@ -369,7 +402,11 @@ impl<'t, 'db> ListView<'t, 'db> {
         if elements.is_empty() {
             return Ok(());
         }
-        list_shift::insert(self, self.element_of(target), at, size, elements)?;
+        let part = self.element_of(target);
+        for (index, element) in (at..).zip(elements) {
+            self.content.check_entry(part, element, uint::len(index))?;
+        }
+        list_shift::insert(self, part, at, size, elements)?;
         if target.monitored {
             for (index, element) in (at..).zip(elements) {
                 let value = (*element).into();
@@ -388,9 +425,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// [`Error::Inconsistent`] if an element to be moved is missing, or the one to be removed is damaged
     /// ([`remove_encoded`](ListView::remove_encoded) removes it).
     pub fn remove(&self, position: u32) -> Result<Value> {
-        self.remove_with(position, |old| {
-            self.content.decode(&self.element, old, || position_suffix(position))
-        })
+        self.remove_with(position, |old| self.decode(position, old))
     }
 
     /// As [`remove`](ListView::remove); the element may be damaged.
@@ -460,7 +495,7 @@ impl<'t, 'db> ListView<'t, 'db> {
             return Ok(None);
         };
         self.content.mutate(|target| {
-            let value = self.content.decode(&self.element, &old, || position_suffix(at))?;
+            let value = self.decode(at, &old)?;
             self.content.remove(&self.element_key(at), &old)?;
             self.content.unindex(self.element_of(target), &old, &position_suffix(at))?;
             self.removed_one(target, at, at + 1, &old);
@@ -538,9 +573,12 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
+        let elements =
+            self.iter_with(|position, element| Ok((position, self.decode(position, element)?)));
         let mut positions = Vec::new();
-        for (position, value) in (0..).zip(self.iter()) {
-            if !keep(&value?) {
+        for element in elements {
+            let (position, value) = element?;
+            if !keep(&value) {
                 positions.push(position);
             }
         }
@@ -627,7 +665,12 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// A cursor before the first element. Nothing is read.
     pub fn cursor(&self) -> ListCursor<'t, 'db> {
-        ListCursor::new(self.clone())
+        self.cursor_at(0)
+    }
+
+    /// A cursor before the element at a position, wherever in the list that is.
+    pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
+        ListCursor::new(self.clone(), position)
     }
 
     fn out_of_range(&self, position: u32) -> Error {

@@ -134,13 +134,14 @@ impl<'t, 'db> MapView<'t, 'db> {
     }
 
     /// The entries in the order of their keys; also readable from the back. Live: the map may be
-    /// changed meanwhile. One seek, then one step per entry.
+    /// changed meanwhile. A damaged entry is an error, behind which the iterator goes on. One seek, then one step per entry.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
         let view = self.clone();
         self.iter_with(move |key, value| view.decode_pair(key, value))
     }
 
-    /// The entries in order, each turned into something by `read` while key and value are borrowed. Costs
+    /// The entries in order, each turned into something by `read` while key and value are borrowed. The
+    /// iterator goes on behind an error of `read`. Costs
     /// as [`iter`](MapView::iter).
     pub fn iter_with<T, F>(
         &self,
@@ -270,7 +271,10 @@ impl<'t, 'db> MapView<'t, 'db> {
         value: &[u8],
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<Option<R>> {
-        for (part, bytes) in [(&self.key, key), (&self.value, value)] {
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = self.content.present_field();
+        let (key_part, value_part) = self.parts_in(present.as_deref());
+        for (part, bytes) in [(key_part, key), (value_part, value)] {
             self.content.check_encoded(part, bytes)?;
             self.content.check_type(part, bytes)?;
         }
@@ -302,6 +306,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         if old.as_deref() == Some(value) {
             return Ok(result);
         }
+        self.content.check_entry(key_part, key, 0)?;
+        self.content.check_entry(value_part, value, key.len())?;
         self.content.put(&stored, value, old.as_deref())?;
         match &old {
             Some(old) => self.content.unindex(value_part, old, key)?,
@@ -489,8 +495,15 @@ impl<'t, 'db> MapView<'t, 'db> {
 
     /// Key and value as the object's present schema defines them.
     fn parts_of<'a>(&'a self, target: &'a Target) -> (&'a ResolvedField, &'a ResolvedField) {
-        match &target.field.kind {
-            ResolvedKind::Map { key, value } => (key, value),
+        self.parts_in(Some(&target.field))
+    }
+
+    fn parts_in<'a>(
+        &'a self,
+        field: Option<&'a ResolvedField>,
+    ) -> (&'a ResolvedField, &'a ResolvedField) {
+        match field.map(|field| &field.kind) {
+            Some(ResolvedKind::Map { key, value }) => (key, value),
             _ => (&self.key, &self.value),
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::error::hex;
+use super::fields::damaged;
 use super::{Error, Result};
-use crate::encoding::{Encoding, EncodingError, Value, uint};
+use crate::encoding::{EncodingError, Value, uint};
 use crate::id::{ObjId, StorageId};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
@@ -14,6 +15,8 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 /// others.
 #[derive(Debug, Clone)]
 pub struct ObjectData {
+    /// The object whose content this was, if it was loaded.
+    id: Option<ObjId>,
     object_type: Arc<ResolvedType>,
     bytes: Vec<u8>,
     pairs: Vec<PairAt>,
@@ -45,9 +48,9 @@ pub enum FieldValue {
 }
 
 impl ObjectData {
-    /// Nothing yet.
-    pub(crate) fn new(object_type: Arc<ResolvedType>) -> Self {
-        ObjectData { object_type, bytes: Vec::new(), pairs: Vec::new() }
+    /// Nothing yet, of an object if there is one already.
+    pub(crate) fn new(id: Option<ObjId>, object_type: Arc<ResolvedType>) -> Self {
+        ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
     }
 
     /// The type whose fields these are.
@@ -120,6 +123,22 @@ impl ObjectData {
         self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))
     }
 
+    /// Refuses lists with holes.
+    pub(crate) fn check_lists(&self) -> Result<()> {
+        for field in &self.object_type.fields {
+            if !matches!(field.kind, ResolvedKind::List { .. }) {
+                continue;
+            }
+            for (expected, (position, value)) in (0..).zip(self.pairs(field)) {
+                if uint::decode(position).ok() != Some(expected) {
+                    let reason = format!("there is no element at position {expected} before it");
+                    return Err(self.damaged(field, position, value, &reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The value of a counter.
     ///
     /// # Errors
@@ -129,7 +148,7 @@ impl ObjectData {
             None => Ok(0),
             Some(bytes) => <[u8; 8]>::try_from(bytes)
                 .map(i64::from_be_bytes)
-                .map_err(|_| self.damaged(field, bytes, &"a counter has 8 bytes")),
+                .map_err(|_| self.damaged(field, &[], bytes, &"a counter has 8 bytes")),
         }
     }
 
@@ -149,58 +168,69 @@ impl ObjectData {
     /// As [`decode`](Self::decode).
     pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
         Ok(match &field.kind {
-            ResolvedKind::Simple(simple) => {
-                FieldValue::Simple(self.part(field, &simple.encoding, self.simple(field)?)?)
+            ResolvedKind::Simple(_) => {
+                FieldValue::Simple(self.part(field, field, &[], self.simple(field)?)?)
             }
             ResolvedKind::Counter => FieldValue::Counter(self.counter(field)?),
             ResolvedKind::Set { element } => FieldValue::Set(
                 self.pairs(field)
-                    .map(|(key, _)| self.element(field, element, key))
+                    .map(|(key, _)| self.part(field, element, key, key))
                     .collect::<Result<_>>()?,
             ),
             ResolvedKind::List { element } => FieldValue::List(
                 self.pairs(field)
-                    .map(|(_, value)| self.element(field, element, value))
+                    .map(|(key, value)| self.part(field, element, key, value))
                     .collect::<Result<_>>()?,
             ),
             ResolvedKind::Map { key: keys, value: values } => FieldValue::Map(
                 self.pairs(field)
                     .map(|(key, value)| {
-                        Ok((self.element(field, keys, key)?, self.element(field, values, value)?))
+                        Ok((
+                            self.part(field, keys, key, key)?,
+                            self.part(field, values, key, value)?,
+                        ))
                     })
                     .collect::<Result<_>>()?,
             ),
         })
     }
 
-    fn element(&self, field: &ResolvedField, part: &ResolvedField, bytes: &[u8]) -> Result<Value> {
-        match part.simple() {
-            Some(simple) => self.part(field, &simple.encoding, bytes),
-            None => Err(self.damaged(field, bytes, &"a part of no simple kind")),
-        }
-    }
-
+    /// Decodes a part of a field; `key` is what follows the field in its key.
     fn part(
         &self,
         field: &ResolvedField,
-        encoding: &Arc<dyn Encoding>,
+        part: &ResolvedField,
+        key: &[u8],
         bytes: &[u8],
     ) -> Result<Value> {
-        encoding.decode_all(bytes).map_err(|reason| self.damaged(field, bytes, &reason))
+        match part.simple() {
+            Some(simple) => simple
+                .encoding
+                .decode_all(bytes)
+                .map_err(|reason| self.damaged(field, key, bytes, &reason)),
+            None => Err(self.damaged(field, key, bytes, &"a part of no simple kind")),
+        }
     }
 
     fn damaged(
         &self,
         field: &ResolvedField,
+        key: &[u8],
         bytes: &[u8],
         reason: &dyn std::fmt::Display,
     ) -> Error {
-        Error::inconsistent(format!(
-            "field {:?} of an object of type {:?}: {}: {reason}",
-            &*field.full_name,
-            &*self.object_type.name,
-            hex(bytes, 64)
-        ))
+        match self.id {
+            Some(id) => {
+                let key = [id.as_bytes(), &field.key[..], key].concat();
+                damaged(id, field, &key, bytes, reason)
+            }
+            None => Error::inconsistent(format!(
+                "field {:?} of an object of type {:?}: {}: {reason}",
+                &*field.full_name,
+                &*self.object_type.name,
+                hex(bytes, 64)
+            )),
+        }
     }
 
     /// Adds a pair as it stands in the store, where it follows the pairs added before.
@@ -318,7 +348,8 @@ impl ObjectData {
 
 /// Collects the values of an object, in any order.
 ///
-/// Fields that are not given have their default value or are empty. Values are given encoded.
+/// Fields that are not given have their default value or are empty. Values are given encoded, and
+/// refused unless they are what writing some value of the field gives.
 #[derive(Debug)]
 pub struct ObjectBuilder {
     data: ObjectData,
@@ -328,11 +359,12 @@ pub struct ObjectBuilder {
 impl ObjectBuilder {
     /// An object of this type with default values and empty collections.
     pub fn new(object_type: Arc<ResolvedType>) -> Self {
-        ObjectBuilder { data: ObjectData::new(object_type), in_order: true }
+        ObjectBuilder { data: ObjectData::new(None, object_type), in_order: true }
     }
 
     /// Reuses the memory of an object that is no longer needed.
     pub fn reusing(mut data: ObjectData, object_type: Arc<ResolvedType>) -> Self {
+        data.id = None;
         data.object_type = object_type;
         data.bytes.clear();
         data.pairs.clear();
@@ -347,14 +379,19 @@ impl ObjectBuilder {
     /// Sets a simple field to the encoded value that `write` appends.
     ///
     /// # Errors
-    /// Those of `write`; nothing is added then.
+    /// Those of `write`; [`EncodingError::Invalid`] if what it appends is no value of the field, or the
+    /// field is of another kind. Nothing is added then.
     pub fn write_simple(
         &mut self,
         field: &ResolvedField,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
     ) -> Result<(), EncodingError> {
-        let start = self.data.bytes.len();
-        self.append(field, start, write)
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(field, write)?;
+            builder.push(field.storage_id, start, start);
+            Ok(())
+        })
     }
 
     /// Sets a counter.
@@ -368,70 +405,86 @@ impl ObjectBuilder {
     /// ones are one.
     ///
     /// # Errors
-    /// Those of `write`; nothing is added then.
+    /// As [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_set_element(
         &mut self,
         field: &ResolvedField,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
     ) -> Result<(), EncodingError> {
-        let start = self.data.bytes.len();
-        if let Err(error) = write(&mut self.data.bytes) {
-            self.data.bytes.truncate(start);
-            return Err(error);
-        }
-        let end = self.data.bytes.len();
-        self.push(field.storage_id, start, end);
-        Ok(())
+        let ResolvedKind::Set { element } = &field.kind else { return not_a(field, "set") };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(element, write)?;
+            builder.push(field.storage_id, start, builder.data.bytes.len());
+            Ok(())
+        })
     }
 
     /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
-    /// be given.
+    /// be given; an object with a hole in a list is refused when it is stored.
     ///
     /// # Errors
-    /// Those of `write`; nothing is added then.
+    /// As [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_list_element(
         &mut self,
         field: &ResolvedField,
         position: u32,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
     ) -> Result<(), EncodingError> {
-        let start = self.data.bytes.len();
-        uint::write(position, &mut self.data.bytes);
-        self.append(field, start, write)
+        let ResolvedKind::List { element } = &field.kind else { return not_a(field, "list") };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            uint::write(position, &mut builder.data.bytes);
+            let value = builder.data.bytes.len();
+            builder.append(element, write)?;
+            builder.push(field.storage_id, start, value);
+            Ok(())
+        })
     }
 
     /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
     /// of those with equal keys the last one counts.
     ///
     /// # Errors
-    /// Those of `key` and `value`; nothing is added then.
+    /// As [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_map_entry(
         &mut self,
         field: &ResolvedField,
         key: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
         value: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
     ) -> Result<(), EncodingError> {
-        let start = self.data.bytes.len();
-        if let Err(error) = key(&mut self.data.bytes) {
-            self.data.bytes.truncate(start);
-            return Err(error);
-        }
-        self.append(field, start, value)
+        let ResolvedKind::Map { key: keys, value: values } = &field.kind else {
+            return not_a(field, "map");
+        };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(keys, key)?;
+            let at = builder.data.bytes.len();
+            builder.append(values, value)?;
+            builder.push(field.storage_id, start, at);
+            Ok(())
+        })
     }
 
+    /// Takes back what `add` has appended if it fails.
+    fn whole(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        add(self).inspect_err(|_| self.data.bytes.truncate(start))
+    }
+
+    /// Appends a value of `part`, checked.
     fn append(
         &mut self,
-        field: &ResolvedField,
-        start: usize,
+        part: &ResolvedField,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
     ) -> Result<(), EncodingError> {
-        let value = self.data.bytes.len();
-        if let Err(error) = write(&mut self.data.bytes) {
-            self.data.bytes.truncate(start);
-            return Err(error);
-        }
-        self.push(field.storage_id, start, value);
-        Ok(())
+        let start = self.data.bytes.len();
+        write(&mut self.data.bytes)?;
+        let Some(simple) = part.simple() else { return not_a(part, "simple field") };
+        simple.encoding.check_canonical(self.data.bytes.get(start..).unwrap_or_default())
     }
 
     fn push(&mut self, field: StorageId, start: usize, value: usize) {
@@ -464,7 +517,7 @@ impl ObjectBuilder {
         for counter in counters {
             self.write_counter(&counter, 0);
         }
-        let ObjectData { object_type, bytes, mut pairs } = self.data;
+        let ObjectData { id, object_type, bytes, mut pairs } = self.data;
         if !self.in_order {
             let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
             // The last one given of several pairs with the same key comes first and is kept.
@@ -480,8 +533,12 @@ impl ObjectBuilder {
                 _ => true,
             })
         });
-        ObjectData { object_type, bytes, pairs }
+        ObjectData { id, object_type, bytes, pairs }
     }
+}
+
+fn not_a(field: &ResolvedField, kind: &str) -> Result<(), EncodingError> {
+    Err(EncodingError::Invalid(format!("field {:?} is no {kind}", &*field.full_name)))
 }
 
 /// Writes the key of an index entry: `sid value id suffix`.

@@ -150,6 +150,7 @@ impl Transaction<'_> {
     /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
     pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
         self.check_open()?;
+        data.check_lists()?;
         let object_type = Arc::clone(data.object_type());
         self.check_recorded(&object_type)?;
         let id = match id {
@@ -271,6 +272,7 @@ impl Transaction<'_> {
         data.each_entry(id, |key| {
             self.store.check_key(key).map_err(|error| error.about(|| describe_index(key)))
         })?;
+        self.check_content_keys(id, data)?;
         let mut key = self.buffer();
         key.extend_from_slice(id.as_bytes());
         for (field, rest, _) in data.all_pairs().filter(|(_, rest, _)| !rest.is_empty()) {
@@ -308,6 +310,25 @@ impl Transaction<'_> {
         let info =
             ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
         self.remember(id, info);
+        Ok(())
+    }
+
+    /// Refuses keys of an object's pairs that are too long for the store.
+    pub(super) fn check_content_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        for (field, rest, _) in data.all_pairs() {
+            if self.store.fits(ObjId::LEN + uint::len(field.get()) + rest.len()) {
+                continue;
+            }
+            let mut key = id.as_bytes().to_vec();
+            field.write_to(&mut key);
+            key.extend_from_slice(rest);
+            self.store.check_key(&key).map_err(|error| {
+                error.about(|| match data.object_type().field_by_storage_id(field) {
+                    Some(field) => describe(id, field),
+                    None => format!("field #{field} of object {id}"),
+                })
+            })?;
+        }
         Ok(())
     }
 
@@ -357,7 +378,7 @@ impl Transaction<'_> {
         let mut data = None;
         self.visit(id, migrate, |object_type, pair| {
             match (&mut data, pair) {
-                (None, _) => data = Some(ObjectData::new(Arc::clone(object_type))),
+                (None, _) => data = Some(ObjectData::new(Some(id), Arc::clone(object_type))),
                 (Some(data), Some((field, rest, value))) => {
                     data.push_pair(field.storage_id, rest, value);
                 }

@@ -111,14 +111,16 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.content.lend(&self.content.key(element), |value| value.is_some())
     }
 
-    /// The elements in order; also readable from the back. Live: the set may be changed meanwhile.
+    /// The elements in order; also readable from the back. Live: the set may be changed meanwhile. A
+    /// damaged element is an error, behind which the iterator goes on.
     /// One seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, element) = (self.content.clone(), self.element.clone());
         self.iter_with(move |bytes| content.decode(&element, bytes, || bytes))
     }
 
-    /// The elements in order, each turned into something by `read` while its bytes are borrowed. Costs as
+    /// The elements in order, each turned into something by `read` while its bytes are borrowed. The
+    /// iterator goes on behind an error of `read`. Costs as
     /// [`iter`](SetView::iter).
     pub fn iter_with<T, F>(
         &self,
@@ -218,7 +220,10 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// As [`add`](SetView::add).
     pub fn add_encoded(&self, element: &[u8]) -> Result<bool> {
         self.content.check_encoded(&self.element, element)?;
-        self.content.check_type(&self.element, element)?;
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = self.content.present_field();
+        let part = present.as_deref().and_then(element_part).unwrap_or(&self.element);
+        self.content.check_type(part, element)?;
         if !self.is_in_range(element) {
             return Err(Error::invalid_argument(format!(
                 "the element to add is outside of the range of the view of {}",
@@ -226,7 +231,7 @@ impl<'t, 'db> SetView<'t, 'db> {
             )));
         }
         self.content.mutate(|target| {
-            let part = element_of(target, &self.element);
+            let part = self.element_of(target);
             self.content.check_exists(part, element)?;
             self.add_in(target, part, element)
         })
@@ -237,6 +242,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         if self.content.tx.store().contains(&key)? {
             return Ok(false);
         }
+        self.content.check_entry(part, element, 0)?;
         self.content.put(&key, &[], None)?;
         self.content.index(part, element, &[])?;
         if target.monitored {
@@ -279,7 +285,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// Removes an element that is there; `stored` is the value of its pair.
     fn take_in(&self, target: &Target, element: &[u8], stored: &[u8]) -> Result<()> {
         self.content.remove(&self.content.key(element), stored)?;
-        self.content.unindex(element_of(target, &self.element), element, &[])?;
+        self.content.unindex(self.element_of(target), element, &[])?;
         if target.monitored {
             self.content.changed(target, ChangeKind::SetRemove { value: element.into() });
         }
@@ -357,7 +363,7 @@ impl<'t, 'db> SetView<'t, 'db> {
                 }
                 return Ok(());
             }
-            let part = element_of(target, &self.element);
+            let part = self.element_of(target);
             let found =
                 self.content.remove_content(&min, max.as_deref(), |element, _, entries| {
                     entries.add(part, element, self.content.id, &[]);
@@ -377,17 +383,22 @@ impl<'t, 'db> SetView<'t, 'db> {
             if self.remove_in(target, element)?
                 && let Some(null) = null
             {
-                self.add_in(target, element_of(target, &self.element), null)?;
+                self.add_in(target, self.element_of(target), null)?;
             }
             Ok(())
         })
     }
+
+    /// The element as the object's present schema defines it.
+    fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
+        element_part(&target.field).unwrap_or(&self.element)
+    }
 }
 
-/// The element as the object's present schema defines it.
-fn element_of<'a>(target: &'a Target, known: &'a Arc<ResolvedField>) -> &'a ResolvedField {
-    match &target.field.kind {
-        ResolvedKind::Set { element } => element,
-        _ => known,
+/// The element of a set.
+fn element_part(field: &ResolvedField) -> Option<&ResolvedField> {
+    match &field.kind {
+        ResolvedKind::Set { element } => Some(element),
+        _ => None,
     }
 }

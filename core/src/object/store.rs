@@ -98,9 +98,14 @@ impl<'db> Store<'db> {
         self.backing.try_borrow().is_ok_and(|backing| matches!(*backing, Backing::Detached(_)))
     }
 
+    /// Whether the store can hold keys of this length.
+    pub(crate) fn fits(&self, key_len: usize) -> bool {
+        key_len <= self.max_key_len
+    }
+
     /// Refuses a key the store cannot hold.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
-        if key.len() > self.max_key_len {
+        if !self.fits(key.len()) {
             return Err(Error::KeyTooLong {
                 of: String::new(),
                 key: hex(key, 32),
@@ -115,13 +120,19 @@ impl<'db> Store<'db> {
 
     /// Lends the store for reading.
     pub(crate) fn read<R>(&self, body: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
+        self.read_as(self.reads_untracked(), body)
+    }
+
+    fn read_as<R>(
+        &self,
+        untracked: bool,
+        body: impl FnOnce(&dyn KvRead) -> Result<R>,
+    ) -> Result<R> {
         if self.broken.get() {
             return Err(Error::Broken);
         }
         match &*self.backing.try_borrow().map_err(|_| Error::Busy)? {
-            Backing::Transaction(kv) if self.reads_untracked() => {
-                body(kv.untracked().unwrap_or(&**kv))
-            }
+            Backing::Transaction(kv) if untracked => body(kv.untracked().unwrap_or(&**kv)),
             Backing::Transaction(kv) => body(&**kv),
             Backing::Detached(kv) => body(&**kv),
             Backing::Ended => Err(Error::Ended),
@@ -240,6 +251,14 @@ impl<'db> Store<'db> {
     /// The counter that a value stands for; none if it is no counter.
     pub(crate) fn decode_counter(&self, value: &[u8]) -> Result<Option<i64>> {
         self.read(|kv| Ok(kv.decode_counter(value).ok()))
+    }
+
+    /// Whether a counter stands at `key`. One get. Conflict detection does not see it: adjustments of
+    /// one counter are not to conflict.
+    pub(crate) fn has_counter(&self, key: &[u8]) -> Result<bool> {
+        self.read_as(true, |kv| {
+            Ok(kv.get(key)?.is_some_and(|value| kv.decode_counter(&value).is_ok()))
+        })
     }
 
     /// Adds to the counter at `key`, wrapping. Whatever the store does to adjust a counter.
