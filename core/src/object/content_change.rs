@@ -42,6 +42,7 @@ impl Transaction<'_> {
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             data.check_lists()?;
+            let data = &*self.as_recorded(data)?;
             let old = self.load(id, migrate)?;
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {

@@ -124,7 +124,7 @@ impl Transaction<'_> {
             ids.insert(source, Some(id));
         }
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
-        let result = translate(&data, dest_type, source, options.ids.as_deref())
+        let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
             .and_then(|new| dest.receive_telling(id, &new, remapped, options));
         // After an error of a listener the copy is there, and keeps its id.
         if fresh
@@ -155,10 +155,10 @@ impl Transaction<'_> {
         options: &mut CopyOptions<'_>,
     ) -> Result<bool> {
         self.check_open()?;
-        let object_type = data.object_type();
-        self.check_recorded(object_type)?;
-        self.check_id_of(id, object_type)?;
-        self.receive_telling(id, data, false, options)
+        data.check_lists()?;
+        let data = self.as_recorded(data)?;
+        self.check_id_of(id, data.object_type())?;
+        self.receive_telling(id, &data, false, options)
     }
 
     fn receive_telling(
@@ -240,14 +240,13 @@ impl Drop for CopyState<'_, '_> {
 }
 
 /// The content of `source` as the type of another database has it, with references exchanged.
-fn translate(
+pub(super) fn translate(
     data: &ObjectData,
     to: &Arc<ResolvedType>,
-    source: ObjId,
+    source: Option<ObjId>,
     ids: Option<&IdMap>,
 ) -> Result<ObjectData> {
     let mut new = ObjectBuilder::new(Arc::clone(to));
-    let ids = ids.filter(|ids| !ids.is_empty());
     for field in &to.fields {
         let from = data.field(&field.name)?;
         let map = |part: &ResolvedField, bytes: &[u8]| exchange(source, part, bytes, ids);
@@ -303,7 +302,7 @@ impl Exchanged {
 }
 
 fn exchange(
-    source: ObjId,
+    source: Option<ObjId>,
     part: &ResolvedField,
     bytes: &[u8],
     ids: Option<&IdMap>,
@@ -311,19 +310,19 @@ fn exchange(
     if part.simple().is_none_or(|simple| simple.reference.is_none()) {
         return Ok(Exchanged::Same);
     }
+    let place = || match source {
+        Some(id) => describe(id, part),
+        None => format!("field {}", part.full_name),
+    };
     let target = target_of(bytes).map_err(|reason| {
-        Error::inconsistent(format!(
-            "{}: stored reference {}: {reason}",
-            describe(source, part),
-            hex(bytes, 64)
-        ))
+        Error::inconsistent(format!("{}: stored reference {}: {reason}", place(), hex(bytes, 64)))
     })?;
     match target.and_then(|target| ids?.get(&target).map(|mapped| (target, mapped))) {
         None => Ok(Exchanged::Same),
         Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
         Some((target, None)) => Err(Error::invalid_argument(format!(
             "{} refers to {target}, for which the id map has no id",
-            describe(source, part)
+            place()
         ))),
     }
 }

@@ -53,6 +53,11 @@ impl ObjectData {
         ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
     }
 
+    /// The object this was loaded from, if it was.
+    pub fn id(&self) -> Option<ObjId> {
+        self.id
+    }
+
     /// The type whose fields these are.
     pub fn object_type(&self) -> &Arc<ResolvedType> {
         &self.object_type

@@ -1,5 +1,6 @@
 //! Creating objects and loading them whole (transactions §4).
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use permazen_kv::KeySpan;
 
 use super::change::ChangeKind;
 use super::content_change::Told;
+use super::copy::translate;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
 use super::object_data::{ObjectBuilder, ObjectData};
@@ -137,7 +139,8 @@ impl Transaction<'_> {
     /// Creates an object with all its values, with a random id unless one is given. None if there is
     /// an object with that id already; nothing happens then.
     ///
-    /// The object gets the schema of the type in `data`, which must be recorded in this database.
+    /// The object gets the schema of the type in `data`, which must be recorded in this database; the
+    /// data may come from another one.
     /// Listeners are told as if the object had been created with default values and then all others
     /// been set: listeners to creation see default values, and what they write is replaced.
     ///
@@ -151,8 +154,8 @@ impl Transaction<'_> {
     pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
         self.check_open()?;
         data.check_lists()?;
+        let data = &*self.as_recorded(data)?;
         let object_type = Arc::clone(data.object_type());
-        self.check_recorded(&object_type)?;
         let id = match id {
             None => self.free_id(object_type.storage_id, &object_type.name)?,
             Some(id) => {
@@ -193,27 +196,23 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
     }
 
-    pub(super) fn check_recorded(&self, object_type: &Arc<ResolvedType>) -> Result<()> {
+    /// The content of an object by the type this database has. The type of `data` may be that of another
+    /// database, or of one schema that was removed and recorded again: what its fields are follows from
+    /// the schema, but neither where they stand nor what the schema is numbered.
+    pub(super) fn as_recorded<'d>(&self, data: &'d ObjectData) -> Result<Cow<'d, ObjectData>> {
+        let given = data.object_type();
         let bundle = self.bundle();
         let known = bundle
-            .schema(object_type.schema)
-            .and_then(|schema| schema.type_by_storage_id(object_type.storage_id));
-        match known {
-            Some(known)
-                if Arc::ptr_eq(known, object_type)
-                    || (known.schema_id == object_type.schema_id
-                        && known.fields.len() == object_type.fields.len()
-                        && known.fields.iter().zip(&object_type.fields).all(|(a, b)| {
-                            a.schema_id == b.schema_id && a.storage_id == b.storage_id
-                        })) =>
-            {
-                Ok(())
-            }
-            _ => Err(Error::UnknownType {
-                name: format!("{:?} (as given)", &*object_type.name),
-                schema: bundle.schema(object_type.schema).map(|schema| schema.id),
-            }),
+            .schema_by_id(given.schema_of)
+            .and_then(|schema| schema.object_type(&given.name))
+            .ok_or_else(|| Error::UnknownType {
+                name: format!("{:?} (as given)", &*given.name),
+                schema: Some(given.schema_of),
+            })?;
+        if Arc::ptr_eq(known, given) {
+            return Ok(Cow::Borrowed(data));
         }
+        translate(data, known, data.id(), None).map(Cow::Owned)
     }
 
     /// Writes an object that is known not to exist, with default values, and tells about it.
@@ -272,18 +271,7 @@ impl Transaction<'_> {
         data.each_entry(id, |key| {
             self.store.check_key(key).map_err(|error| error.about(|| describe_index(key)))
         })?;
-        self.check_content_keys(id, data)?;
-        let mut key = self.buffer();
-        key.extend_from_slice(id.as_bytes());
-        for (field, rest, _) in data.all_pairs().filter(|(_, rest, _)| !rest.is_empty()) {
-            key.truncate(ObjId::LEN);
-            field.write_to(&mut key);
-            key.extend_from_slice(rest);
-            self.store
-                .check_key(&key)
-                .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
-        }
-        Ok(())
+        self.check_content_keys(id, data)
     }
 
     /// Puts all pairs of an object that is known not to exist.
@@ -322,12 +310,9 @@ impl Transaction<'_> {
             let mut key = id.as_bytes().to_vec();
             field.write_to(&mut key);
             key.extend_from_slice(rest);
-            self.store.check_key(&key).map_err(|error| {
-                error.about(|| match data.object_type().field_by_storage_id(field) {
-                    Some(field) => describe(id, field),
-                    None => format!("field #{field} of object {id}"),
-                })
-            })?;
+            self.store
+                .check_key(&key)
+                .map_err(|error| error.about(|| describe_stored(id, data.object_type(), field)))?;
         }
         Ok(())
     }

@@ -327,6 +327,7 @@ impl<'b> Resolver<'b> {
             key: storage_id.into(),
             schema_id,
             schema: schema.index,
+            schema_of: schema.id,
             by_storage_id: sorted_positions(fields.iter().map(|f| f.storage_id)),
             fields,
             indexes,

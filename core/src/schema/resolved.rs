@@ -53,6 +53,8 @@ pub struct ResolvedType {
     pub schema_id: SchemaId,
     /// The index of the schema it belongs to.
     pub schema: SchemaIndex,
+    /// The id of the schema it belongs to.
+    pub schema_of: SchemaId,
     /// The fields in name order.
     pub fields: Vec<Arc<ResolvedField>>,
     /// The composite indexes in name order.

@@ -22,6 +22,11 @@ pub(crate) const OF_LISTS: Costs = &[
     ("ListView::get_encoded", |tx| list(tx, 1).unwrap().get_encoded(1, |_| ()).unwrap(), "1 get"),
     ("ListView::iter", |tx| assert_eq!(list(tx, 1).unwrap().iter().count(), 3), "1 seek, 3 steps"),
     (
+        "ListView::iter_range",
+        |tx| assert_eq!(list(tx, 1).unwrap().iter_range(1..3).count(), 2),
+        "1 seek, 2 steps",
+    ),
+    (
         "ListView::iter_with",
         |tx| assert_eq!(list(tx, 1).unwrap().iter_with(|_, _| Ok(())).count(), 3),
         "1 seek, 3 steps",
@@ -151,6 +156,7 @@ pub(crate) const OF_LISTS: Costs = &[
         "1 seek, 3 steps, 1 range removal",
     ),
     ("ListView::cursor", |tx| drop(list(tx, 1).unwrap().cursor()), "nothing"),
+    ("ListView::cursor_at", |tx| drop(list(tx, 1).unwrap().cursor_at(1)), "nothing"),
     ("ListCursor::step", |tx| drop(list(tx, 1).unwrap().cursor().step().unwrap()), "1 get"),
     (
         "ListCursor::step_back",
@@ -388,6 +394,12 @@ fn long_lists_are_read_from_where_they_change() {
     let insert = |at| move |list: &ListView<'_, '_>| list.insert(at, &int(2)).unwrap();
     check("push", &|| list.push(&int(2)).unwrap(), "1 seek, 1 put");
     check("get", &|| drop(list.get(50_000).unwrap()), "1 get");
+    check(
+        "a part",
+        &|| assert_eq!(list.iter_range(99_990..99_995).rev().count(), 5),
+        "1 seek, 5 steps",
+    );
+    check("the middle", &|| drop(list.cursor_at(50_000).step().unwrap()), "1 get");
     check("set", &|| drop(list.set(50_000, &int(3)).unwrap()), "1 get, 1 put");
     check("pop", &|| drop(list.pop().unwrap()), "1 seek, 1 delete");
     // 512 elements with each seek

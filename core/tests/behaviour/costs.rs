@@ -232,12 +232,12 @@ const OF_FIELDS: Costs = &[
     (
         "Transaction::adjust_counter",
         |tx| tx.adjust_counter(foo_id(1), "c", 8, NO).unwrap(),
-        "1 adjustment",
+        "1 get, 1 adjustment",
     ),
     (
         "Transaction::adjust_counter_field",
         |tx| tx.adjust_counter_field(foo_id(1), &field(tx, "c"), 8, NO).unwrap(),
-        "1 adjustment",
+        "1 get, 1 adjustment",
     ),
 ];
 
@@ -394,7 +394,9 @@ fn the_cost_of_every_operation_is_here() {
     known.extend(NOT_HERE.split_whitespace().map(str::to_owned));
     let types =
         ["Transaction", "ListView", "ListCursor", "SetView", "MapView", "IndexView", "IdSet"];
-    assert_eq!(public_methods(&types), known);
+    let public = public_methods(&types);
+    let differences: Vec<&String> = public.symmetric_difference(&known).collect();
+    assert!(differences.is_empty(), "in the source or in the tables only: {differences:?}");
 }
 
 #[test]

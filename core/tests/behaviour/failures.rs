@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use permazen::encoding::Value;
+use permazen::kv::counting::CountingStore;
 use permazen::kv::fault::{FaultStore, Faults};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, KvError, TxOptions};
 use permazen::object::{
-    Database, Error, Migrate, PathStep, Result, Transaction, TransactionConfig, Watch,
+    Database, Error, Migrate, ObjectBuilder, PathStep, Result, Transaction, TransactionConfig,
+    Watch,
 };
 use permazen::schema::{SchemaModel, SchemaRemoval};
 use permazen::{ObjId, ObjIdGenerator};
@@ -252,16 +254,24 @@ fn assert_too_long<R: std::fmt::Debug>(result: Result<R>, parts: &[&str]) {
 
 #[test]
 fn keys_that_are_too_long_are_refused_before_anything_is_written() {
-    let db = Database::new(Arc::new(PeculiarStore::with_short_keys(KEY_LIMIT)));
+    let store = CountingStore::new(PeculiarStore::with_short_keys(KEY_LIMIT));
+    let counter = store.counter();
+    let db = Database::new(Arc::new(store));
     let xml = r#"<Schema><ObjectType name="A" storageId="10">
 <SimpleField name="s" encoding="urn:fdc:permazen.io:2020:String" storageId="11" indexed="true"/>
 <SimpleField name="plain" encoding="urn:fdc:permazen.io:2020:String" storageId="12"/>
 <SetField name="set" storageId="13"><SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="14"/></SetField>
 <ListField name="list" storageId="15"><SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="16" indexed="true"/></ListField>
+<MapField name="map" storageId="18"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="19"/>
+  <SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="20" indexed="true"/></MapField>
 <CompositeIndex name="both" storageId="17"><Field name="plain"/><Field name="s"/></CompositeIndex>
 </ObjectType></Schema>"#;
     let tx = db.begin(&config(xml)).unwrap();
     let object: ObjId = create(&tx, foo_id(1));
+    let map = tx.map_view(object, "map", Migrate::No).unwrap();
+    map.put(&int(1), &text("x")).unwrap();
+    let list = tx.list_view(object, "list", Migrate::No).unwrap();
+    list.extend(&texts(&["a", "b", "c"])).unwrap();
     let before = all_pairs(&tx);
     let long = text("0123456789012345678901");
     let shorter = text("012345678901");
@@ -275,11 +285,35 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
         &["field plain of object 0a11111111111111", "both"],
     );
     set(&tx, object, "s", Value::Null);
+    counter.take();
     let elements = tx.set_view(object, "set", Migrate::No).unwrap();
     assert_too_long(elements.add(&long), &["set of object 0a11111111111111"]);
     assert!(!elements.contains(&long).unwrap());
-    let list = tx.list_view(object, "list", Migrate::No).unwrap();
-    assert_too_long(list.extend(&[text("a"), long.clone()]), &["list of object 0a11111111111111"]);
+    let in_list = ["index", "list of object 0a11111111111111"];
+    assert_too_long(list.extend(&[text("a"), long.clone()]), &in_list);
+    assert_too_long(list.insert(0, &long), &in_list);
+    assert_too_long(list.set(1, &long), &in_list);
+    for key in [1, 2] {
+        assert_too_long(map.put(&int(key), &long), &["index", "map of object 0a11111111111111"]);
+    }
+    let of = tx.schema().object_type("A").unwrap().clone();
+    for field in ["set", "list"] {
+        let mut content = ObjectBuilder::new(of.clone());
+        let bytes = |out: &mut Vec<u8>| {
+            out.extend_from_slice(b"0123456789012345678901\0");
+            Ok(())
+        };
+        let part = of.field(field).unwrap();
+        match field {
+            "set" => content.write_set_element(part, bytes).unwrap(),
+            _ => content.write_list_element(part, 0, bytes).unwrap(),
+        }
+        let content = content.finish();
+        assert_too_long(tx.create_with(Some(foo_id(2)), &content), &["object 0a22222222222222"]);
+        let named = &["object 0a11111111111111"];
+        assert_too_long(tx.store_object(object, &content, Migrate::No), named);
+    }
+    assert_eq!(counter.take().writes(), 0, "refused before anything is written");
     assert_eq!(all_pairs(&tx), before);
     tx.commit().unwrap();
 }

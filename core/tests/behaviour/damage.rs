@@ -1,0 +1,148 @@
+//! Damaged pairs: errors that name them, and the rest stays usable.
+
+use permazen::encoding::Value;
+use permazen::object::{Error, Migrate};
+
+use crate::support::*;
+
+/// An object with five elements in its list, entries in its map and elements in its set.
+fn filled(world: &World) {
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
+    list.extend(&texts(&["a", "b", "c", "d", "e"])).unwrap();
+    let map = tx.map_view(foo_id(1), "map", Migrate::No).unwrap();
+    let set = tx.set_view(foo_id(1), "set", Migrate::No).unwrap();
+    for n in 1..=4 {
+        map.put(&int(n), &text(&n.to_string())).unwrap();
+        set.add(&int(n)).unwrap();
+    }
+    tx.commit().unwrap();
+}
+
+/// The error says that something is damaged and names all of these.
+fn assert_damaged<R: std::fmt::Debug>(result: permazen::object::Result<R>, named: &[&str]) {
+    match result {
+        Err(error @ Error::Inconsistent { .. }) => {
+            let told = error.to_string();
+            for part in named {
+                assert!(told.contains(part), "{part:?} in {told:?}");
+            }
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_list_with_a_hole_loses_what_is_meant_to_go() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111111602", None);
+    world.raw("1763000a1111111111111102", None);
+    let tx = world.foo();
+    let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
+    assert_eq!(list.retain(|value| *value != text("e")).unwrap(), 1);
+    assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
+    assert_eq!((list.get(3).unwrap(), list.get(4).unwrap()), (Some(text("d")), None));
+    // What would have to move over the hole is refused.
+    assert_damaged(list.retain(|value| *value != text("a")), &["list of object 0a11111111111111"]);
+    assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
+}
+
+#[test]
+fn behind_a_damaged_element_iterators_go_on() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111111602", Some("6361"));
+    world.raw("0a111111111111111881", Some("6361"));
+    world.raw("0a1111111111111114ff", Some(""));
+    let tx = world.foo();
+    let shown = |result: permazen::object::Result<Value>| match result {
+        Ok(value) => show(&value),
+        Err(Error::Inconsistent { .. }) => "damaged".to_owned(),
+        Err(error) => panic!("{error}"),
+    };
+    let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
+    let forward: Vec<String> = list.iter().map(shown).collect();
+    assert_eq!(forward, ["a", "b", "damaged", "d", "e"]);
+    let mut backward: Vec<String> = list.iter().rev().map(shown).collect();
+    backward.reverse();
+    assert_eq!(forward, backward);
+    let map = tx.map_view(foo_id(1), "map", Migrate::No).unwrap();
+    let values: Vec<String> = map.iter().map(|pair| shown(pair.map(|(_, value)| value))).collect();
+    assert_eq!(values, ["1", "damaged", "3", "4"]);
+    let set = tx.set_view(foo_id(1), "set", Migrate::No).unwrap();
+    let elements: Vec<String> = set.iter().map(shown).collect();
+    assert_eq!(elements, ["1", "2", "3", "4", "damaged"]);
+
+    // What changes values by what they are stops, and has changed nothing.
+    let before = tx.load(foo_id(1), Migrate::No).unwrap();
+    assert_damaged(list.set(2, &text("z")), &["list of object 0a11111111111111", "1602"]);
+    assert_damaged(list.remove(2), &["1602"]);
+    assert_damaged(list.retain(|_| false), &["1602"]);
+    assert_damaged(map.put(&int(2), &text("z")), &["map of object 0a11111111111111", "1881"]);
+    assert_damaged(map.remove(&int(2)), &["1881"]);
+    assert_damaged(set.retain(|_| false), &["set of object 0a11111111111111", "14ff"]);
+    let after = tx.load(foo_id(1), Migrate::No).unwrap();
+    for field in before.object_type().fields.clone() {
+        assert!(before.pairs(&field).eq(after.pairs(&field)), "{}", field.name);
+    }
+    // By its bytes damage can be removed.
+    assert_eq!(list.remove_encoded(2).unwrap(), unhex("6361"));
+    assert_eq!(map.put_encoded(&unhex("81"), &unhex("7a00")).unwrap(), Some(unhex("6361")));
+    assert!(set.remove_encoded(&unhex("ff")).unwrap());
+    assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d,e");
+    assert_eq!(map.get(&int(2)).unwrap(), Some(text("z")));
+    assert_eq!(show_all(&set.to_vec().unwrap()), "1,2,3,4");
+}
+
+#[test]
+fn positions_no_list_has_are_not_looked_for() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a1111111111111116fe7fffffff", Some("6100"));
+    let tx = world.foo();
+    let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
+    for position in [permazen::object::MAX_LIST_LEN, u32::MAX] {
+        assert_eq!(list.get(position).unwrap(), None);
+        assert!(list.set(position, &text("z")).is_err());
+        assert!(list.remove(position).is_err());
+    }
+}
+
+#[test]
+fn loaded_damage_is_named_like_damage_read() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111110c", Some("41"));
+    world.raw("0a111111111111110e", Some("0102"));
+    world.raw("0a111111111111111601", Some("41"));
+    let tx = world.foo();
+    let data = tx.load(foo_id(1), Migrate::No).unwrap();
+    assert_damaged(
+        data.decode("s"),
+        &["field s of object 0a11111111111111", "0a111111111111110c", "41"],
+    );
+    assert_damaged(data.decode("c"), &["field c of object", "0a111111111111110e", "0102"]);
+    assert_damaged(data.decode("list"), &["field list of object", "0a111111111111111601", "41"]);
+    assert!(data.decode("map").is_ok());
+}
+
+#[test]
+fn adjusting_a_damaged_counter_says_so() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111110e", Some("0102"));
+    let tx = world.foo();
+    let adjust = |by| tx.adjust_counter(foo_id(1), "c", by, Migrate::No);
+    assert_damaged(adjust(5), &["field c of object 0a11111111111111", "0e", "0102"]);
+    tx.set_counter(foo_id(1), "c", 7, Migrate::No).unwrap();
+    adjust(5).unwrap();
+    assert_eq!(tx.counter(foo_id(1), "c", Migrate::No).unwrap(), 12);
+    tx.commit().unwrap();
+    // A missing one reads as 0, and counts from there.
+    world.raw("0a111111111111110e", None);
+    let tx = world.foo();
+    tx.adjust_counter(foo_id(1), "c", 5, Migrate::No).unwrap();
+    assert_eq!(tx.counter(foo_id(1), "c", Migrate::No).unwrap(), 5);
+}
