@@ -383,7 +383,8 @@ const NOT_HERE: &str = "\
     IndexView::with_value IndexView::with_encoded_value IndexView::with_prefix \
     IndexView::with_prefix_of IndexView::of_types IndexView::of_ids IndexView::with_references_to \
     IndexView::distinct IndexView::truncated IndexView::values \
-    IdSet::union IdSet::intersection IdSet::difference IdSet::range IdSet::of_types IdSet::iter";
+    IndexView::in_schemas IdSet::union IdSet::union_all IdSet::intersection \
+    IdSet::intersection_all IdSet::difference IdSet::range IdSet::of_types IdSet::iter";
 
 #[test]
 fn the_cost_of_every_operation_is_here() {

@@ -187,8 +187,8 @@ fn trees_of_any_shape() {
             open[b] = both;
         }
         assert_same(&open[0], &format!("tree {seed}"));
-        let (mut chain, mut deepest) = (some_sets(&tx, &mut dice).into_iter(), None);
-        while let Some(next) = chain.next() {
+        let mut deepest = None;
+        for next in some_sets(&tx, &mut dice) {
             deepest = Some(match &deepest {
                 Some(before) if dice.below(2) == 0 => combine(&mut dice, &next, before),
                 Some(before) => combine(&mut dice, before, &next),
