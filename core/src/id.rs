@@ -193,6 +193,22 @@ impl ObjId {
         StorageId::read_from(&mut Reader::new(&self.0)).unwrap_or(StorageId(NonZeroU32::MIN))
     }
 
+    /// Whether the storage id in this id takes no more bytes than it needs.
+    ///
+    /// Stored bytes may hold other ids, so they can be read and shown; they lie outside of the range of
+    /// their type, and no object can be created with one.
+    ///
+    /// ```
+    /// use permazen::ObjId;
+    /// let (id, longer): (ObjId, ObjId) = ("fb05000000000001".parse()?, "fc00050000000001".parse()?);
+    /// assert!(id.storage_id() == longer.storage_id() && id.is_shortest() && !longer.is_shortest());
+    /// # Ok::<(), permazen::encoding::EncodingError>(())
+    /// ```
+    pub fn is_shortest(self) -> bool {
+        let storage_id = self.storage_id();
+        (Self::min(storage_id)..=Self::max(storage_id)).contains(&self)
+    }
+
     /// The smallest object id of a type.
     pub fn min(storage_id: StorageId) -> Self {
         Self::filled(storage_id, 0x00)

@@ -115,7 +115,9 @@ impl Transaction<'_> {
     /// is one already, whatever its schema; nothing happens then. Cost as [`Transaction::create`].
     ///
     /// # Errors
-    /// [`Error::UnknownType`]. An error of a create listener, after which the object is there.
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] for an id that is not
+    /// [in its shortest form](ObjId::is_shortest). An error of a create listener, after which the object
+    /// is there.
     pub fn create_with_id(&self, id: ObjId) -> Result<bool> {
         self.create_with_id_in(id, self.schema().id)
     }
@@ -148,7 +150,8 @@ impl Transaction<'_> {
     /// that is stored, index entries included.
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type;
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type or not
+    /// [in its shortest form](ObjId::is_shortest);
     /// [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
     /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
     pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
@@ -276,6 +279,15 @@ impl Transaction<'_> {
 
     /// Puts all pairs of an object that is known not to exist.
     fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        // Such an object would not be among those of its type, whose keys lie elsewhere.
+        if !id.is_shortest() {
+            let storage_id = id.storage_id();
+            return Err(Error::invalid_argument(format!(
+                "an object of id {id}: its storage id {storage_id} takes more bytes than it needs, an id \
+                 of that type begins with {}",
+                hex(&storage_id.prefix(), 8)
+            )));
+        }
         self.check_keys(id, data)?;
         let object_type = data.object_type();
         let mut key = self.buffer();

@@ -233,12 +233,14 @@ impl<'db> Store<'db> {
         self.write(|kv| Ok(kv.remove(key)?))
     }
 
-    /// Puts an entry that is known to be absent and has no value: an index entry. One put.
+    /// Puts an entry that has no value and that the pairs of the objects did not call for so far: an
+    /// index entry. If it was there all the same, undoing removes it. One put.
     pub(crate) fn put_entry(&self, key: &[u8]) -> Result<()> {
         self.put(key, &[], Undo::Absent)
     }
 
-    /// Removes an entry that is known to be there and has no value: an index entry. One delete.
+    /// Removes an entry that has no value and that the pairs of the objects called for so far: an index
+    /// entry. If it was missing, undoing puts it. One delete.
     pub(crate) fn remove_entry(&self, key: &[u8]) -> Result<()> {
         self.remove(key, Undo::Old(&[]))
     }

@@ -40,6 +40,11 @@ enum State {
 /// listener fails, or the store when it is asked for those to be told, the change stays.
 /// Dropping a transaction rolls it back.
 ///
+/// In a database whose indexes are damaged, an operation that fails can mend entries. Nobody looks
+/// whether an index entry is there before it is written or removed, which would cost a get each and, on
+/// optimistic stores, a conflict. So of the entries that a failed operation had written or removed, those
+/// that the objects' values call for are there afterwards and the others are not, whatever was before.
+///
 /// There are two ways to name a field: by its name, with [`Value`](crate::encoding::Value)s; or by its
 /// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, for which nothing is looked up
 /// by name and nothing decoded. The documentation of each operation states what it costs in operations
@@ -202,10 +207,13 @@ impl<'db> Transaction<'db> {
         self.store.transaction("a read-only mode", |kv| Ok(kv.set_read_only()?))
     }
 
-    /// Limits how long operations may take or wait; `None` is without limit.
+    /// Limits how long the transaction may be used, counted from its beginning; `None` and zero are
+    /// without limit (kv §5). What is used later, the commit included, fails with the store's
+    /// [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Free.
     ///
     /// # Errors
-    /// [`Error::Ended`]; the store may not support this.
+    /// [`Error::Ended`]; [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) from stores without time-outs and in detached
+    /// transactions.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
         self.check_open()?;
         self.store

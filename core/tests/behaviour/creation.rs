@@ -1,6 +1,7 @@
 //! Creation and existence: behaviours 1 to 18.
 
-use permazen::object::{Error, Migrate, ObjectBuilder, TransactionConfig};
+use permazen::kv::TxOptions;
+use permazen::object::{CopyOptions, Error, IdMap, Migrate, ObjectBuilder, TransactionConfig};
 use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 
@@ -296,4 +297,57 @@ fn creating_with_values_checks_references_and_tells_of_them() {
     assert_eq!(events.take(), ["null -> 0a22222222222222"]);
     assert_eq!(tx.create_with(Some(foo_id(1)), &data).unwrap(), None);
     assert_invalid_argument(tx.create_with(Some(id("2a00000000000001")), &data));
+}
+
+/// Ids whose storage id takes more bytes than it needs (transactions §4.1): no object is created with one,
+/// what another program has stored with one is read, and the checker removes it.
+#[test]
+fn ids_of_new_objects_are_in_their_shortest_form() {
+    let world = World::new();
+    let xml = FOO.replace(r#"storageId="10""#, r#"storageId="256""#);
+    let (short, long) = (id("fb05000000000001"), id("fc00050000000001"));
+    assert_eq!(short.storage_id(), long.storage_id());
+    let tx = world.begin(&xml);
+    create(&tx, short);
+    let data = tx.load(short, Migrate::No).unwrap();
+    assert_invalid_argument(tx.create_with_id(long));
+    assert_invalid_argument(tx.create_with_id_in(long, tx.schema().id));
+    assert_invalid_argument(tx.create_with(Some(long), &data));
+    assert_invalid_argument(tx.replace_object(long, &data, &mut CopyOptions::new()));
+    let mut ids = IdMap::from([(short, Some(long))]);
+    assert_invalid_argument(tx.copy_to(short, &tx, &mut CopyOptions::new().mapping_ids(&mut ids)));
+    let message = tx.create_with_id(long).unwrap_err().to_string();
+    assert!(message.contains("fc00050000000001") && message.contains("fb05"), "{message}");
+    assert!(!tx.exists(long).unwrap());
+    tx.commit().unwrap();
+
+    world.raw("fc00050000000001", Some("01"));
+    world.raw("fc000500000000010c", Some("78797a00"));
+    world.raw("008001fc00050000000001", Some(""));
+    world.raw("0b7ffc00050000000001", Some(""));
+    let tx = world.begin(&xml);
+    assert!(tx.exists(long).unwrap());
+    assert_eq!(tx.get(long, "s", Migrate::No).unwrap(), text("xyz"));
+    let index = tx.simple_index(sid(11)).unwrap();
+    assert_eq!(index.get(&[int(0)]).unwrap().to_vec().unwrap(), [short, long]);
+    assert_eq!(tx.objects("Foo").unwrap().to_vec().unwrap(), [short]);
+    tx.rollback().unwrap();
+
+    let kv = world.db.kv().begin(&TxOptions::reading()).unwrap();
+    let mut found = Vec::new();
+    permazen_jsck::check(&*kv, &permazen_jsck::Options::default(), &mut |finding| {
+        found.push(format!("{finding:?}"));
+    })
+    .unwrap();
+    assert!(found.iter().any(|finding| finding.contains("fc00050000000001")), "{found:#?}");
+    let tx = world.begin(&xml);
+    assert!(tx.delete(long).unwrap());
+    assert!(!tx.exists(long).unwrap());
+    assert!(index_is_clean(&tx));
+}
+
+/// Whether the index of `i` has entries of listed objects only.
+fn index_is_clean(tx: &permazen::object::Transaction<'_>) -> bool {
+    let all = tx.objects("Foo").unwrap().to_vec().unwrap();
+    tx.simple_index(sid(11)).unwrap().ids().all(|id| all.contains(&id.unwrap()))
 }

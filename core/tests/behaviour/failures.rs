@@ -317,3 +317,56 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
     assert_eq!(all_pairs(&tx), before);
     tx.commit().unwrap();
 }
+
+/// Nobody looks whether an index entry is there before it is written or removed. So undoing gives the
+/// entries that an operation has written or removed what the objects call for: entries that were missing
+/// are there afterwards, and entries that stood for other values are not. Everything else is as before.
+#[test]
+fn undoing_leaves_index_entries_that_agree_with_the_objects() {
+    let world = World::new();
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    set(&tx, foo_id(1), "i", int(5));
+    tx.set_view(foo_id(1), "set", Migrate::No).unwrap().add(&int(5)).unwrap();
+    tx.commit().unwrap();
+    let healthy = world.pairs();
+    let missing = ["0b840a11111111111111", "15840a11111111111111"];
+    let stale = ["0b860a11111111111111", "15860a11111111111111"];
+    missing.iter().for_each(|key| world.raw(key, None));
+    stale.iter().for_each(|key| world.raw(key, Some("")));
+    let damaged = world.pairs();
+    let fail = |change: fn(&Transaction<'_>)| {
+        let tx = world.foo();
+        let result = tx.atomic(|tx| {
+            change(tx);
+            Err::<(), _>(Error::RollbackOnly)
+        });
+        assert!(matches!(result, Err(Error::RollbackOnly)));
+        tx.commit().unwrap();
+        let left = world.pairs();
+        let keys = |from: &[String], to: &[String]| -> Vec<String> {
+            from.iter()
+                .filter(|pair| !to.contains(pair))
+                .map(|pair| pair.replace('=', ""))
+                .collect()
+        };
+        let differences = (keys(&left, &damaged), keys(&damaged, &left));
+        missing.iter().for_each(|key| world.raw(key, None));
+        stale.iter().for_each(|key| world.raw(key, Some("")));
+        differences
+    };
+    let other = fail(|tx| set(tx, foo_id(1), "s", text("changed")));
+    assert_eq!(other, (vec![], vec![]));
+    let field = fail(|tx| set(tx, foo_id(1), "i", int(7)));
+    assert_eq!(field, (vec![missing[0].to_owned()], vec![stale[0].to_owned()]));
+    let element = fail(|tx| {
+        let set = tx.set_view(foo_id(1), "set", Migrate::No).unwrap();
+        assert!(set.remove(&int(5)).unwrap() && set.add(&int(7)).unwrap());
+    });
+    assert_eq!(element, (vec![missing[1].to_owned()], vec![stale[1].to_owned()]));
+    let deleted = fail(|tx| assert!(tx.delete(foo_id(1)).unwrap()));
+    assert_eq!(deleted, (missing.map(str::to_owned).to_vec(), vec![]));
+    missing.iter().for_each(|key| world.raw(key, Some("")));
+    stale.iter().for_each(|key| world.raw(key, None));
+    assert_eq!(world.pairs(), healthy);
+}

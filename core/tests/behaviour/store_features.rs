@@ -2,10 +2,12 @@
 //! keeping counters.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use permazen::ObjId;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
+use permazen::kv::{KvDatabase, KvError};
 use permazen::object::{
     CopyOptions, Database, Error, Migrate, ObjectBuilder, Result, Transaction, TransactionConfig,
 };
@@ -197,4 +199,66 @@ fn counters_are_kept_as_the_store_keeps_them() {
     let other = world.foo();
     assert!(tx.copy_to(foo_id(1), &other, &mut CopyOptions::new()).unwrap());
     assert_eq!((count(&other, 1), raw(&other, 1).as_str()), (0x105, "0000000000000105"));
+}
+
+/// Stores with time-outs, each with one object.
+fn stores_with_time_outs(scratch: &tempfile::TempDir) -> Vec<(&'static str, Database)> {
+    let mut stores: Vec<(_, Arc<dyn KvDatabase>)> = vec![
+        ("memory", Arc::new(MemoryStore::new())),
+        ("optimistic", Arc::new(OptimisticDatabase::new(MemoryStore::new()))),
+    ];
+    #[cfg(feature = "lmdb")]
+    {
+        let store = permazen::kv::lmdb::LmdbStore::open_or_create(scratch.path().join("lmdb"));
+        stores.push(("LMDB", Arc::new(store.unwrap())));
+    }
+    #[cfg(feature = "sqlite")]
+    {
+        let store = permazen::kv::sqlite::SqliteStore::open_or_create(scratch.path().join("db"));
+        stores.push(("SQLite", Arc::new(store.unwrap())));
+    }
+    let _ = scratch;
+    let filled = stores.into_iter().map(|(name, store)| {
+        let db = Database::new(store);
+        let tx = db.begin(&foo_config()).unwrap();
+        create(&tx, foo_id(1));
+        tx.commit().unwrap();
+        (name, db)
+    });
+    filled.collect()
+}
+
+/// Limits count from the beginning of a transaction, so a nanosecond has passed; none and zero are no
+/// limit (kv §5).
+#[test]
+fn transactions_can_be_limited_in_time() {
+    let passed = Some(Duration::from_nanos(1));
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, db) in stores_with_time_outs(&scratch) {
+        let i = |tx: &Transaction<'_>| tx.get(foo_id(1), "i", Migrate::No);
+        let endless = [None, Some(Duration::ZERO), Some(Duration::from_secs(36_000))];
+        for (n, limit) in (1..).zip(endless) {
+            let tx = db.begin(&foo_config()).unwrap();
+            tx.set_timeout(passed).unwrap();
+            tx.set_timeout(limit).unwrap();
+            set(&tx, foo_id(1), "i", int(n));
+            tx.commit().unwrap();
+        }
+        let timed_out = |result: Result<()>, what: &str| {
+            let error = result.expect_err(what);
+            let timeout = error.kv().is_some_and(|error| matches!(error, KvError::Timeout(_)));
+            assert!(timeout, "{name}: {what}: {error}");
+        };
+        let tx = db.begin(&foo_config()).unwrap();
+        set(&tx, foo_id(1), "i", int(99));
+        tx.set_timeout(passed).unwrap();
+        timed_out(i(&tx).map(drop), "reading");
+        timed_out(tx.exists(foo_id(2)).map(drop), "looking for an object");
+        timed_out(tx.create_with_id(foo_id(2)).map(drop), "creating");
+        timed_out(tx.objects("Foo").unwrap().count().map(drop), "counting");
+        timed_out(tx.commit(), "committing");
+        let tx = db.begin(&foo_config()).unwrap();
+        assert_eq!(i(&tx).unwrap(), int(3), "{name}");
+        assert!(!tx.exists(foo_id(2)).unwrap());
+    }
 }
