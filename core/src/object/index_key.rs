@@ -378,3 +378,61 @@ impl IndexShape {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound;
+
+    use permazen_kv::memory::MemoryStore;
+
+    use super::*;
+    use crate::encoding::EncodingRegistry;
+    use crate::object::store::Undo;
+    use crate::object::{Database, TransactionConfig};
+    use crate::schema::SchemaModel;
+
+    /// Schemas have composite indexes on at most four fields (schema §3.3); shapes and views do not care.
+    #[test]
+    fn views_of_indexes_on_many_values() {
+        let db = Database::new(Arc::new(MemoryStore::new()));
+        let tx = db.begin(&TransactionConfig::new(SchemaModel::new()).unwrap()).unwrap();
+        let number = EncodingRegistry::new().find_alias("int").unwrap().unwrap();
+        let values = 7;
+        let index = StorageId::new(30).unwrap();
+        let shape = IndexShape::new(
+            index,
+            "Wide#all".into(),
+            IndexKind::Composite,
+            vec![number; values],
+            Vec::new(),
+        );
+        let shape = Arc::new(shape);
+        let id = |n: u64| ObjId::from_bytes((0x0a00_0000_0000_0000 + n).to_be_bytes()).unwrap();
+        // all combinations of 0 and 1, objects counted in binary
+        let digit = |n: u64, column: usize| Value::Int((n >> (values - 1 - column) & 1) as i32);
+        for n in 0..1 << values {
+            let mut key = shape.prefix().to_vec();
+            for column in 0..values {
+                shape.encode(column, &digit(n, column), &mut key).unwrap();
+            }
+            key.extend_from_slice(id(n).as_bytes());
+            tx.store().put(&key, &[], Undo::Absent).unwrap();
+        }
+        let view = tx.index_view(Arc::clone(&shape)).unwrap();
+        assert_eq!((view.columns(), shape.id_column()), (values + 1, values));
+        assert!(view.ids().map(Result::unwrap).eq((0..128).map(id)));
+        assert!(view.ids().rev().map(Result::unwrap).eq((0..128).rev().map(id)));
+        let tuple: Vec<_> = (0..values).map(|column| digit(93, column)).collect();
+        assert_eq!(view.get(&tuple).unwrap().to_vec().unwrap(), [id(93)]);
+        let one = Value::Int(1);
+        let last = view.with_value(6, &one).unwrap().with_prefix(&tuple[..5]).unwrap();
+        assert!(last.ids().map(Result::unwrap).eq([id(93), id(95)]));
+        let odd = view.with_bounds(6, Bound::Excluded(&Value::Int(0)), Bound::Unbounded).unwrap();
+        assert!(odd.ids().map(Result::unwrap).eq((0..128).filter(|n| n % 2 == 1).map(id)));
+        let behind = view.with_tuple_bounds(Bound::Excluded(&tuple[..6]), Bound::Unbounded);
+        assert_eq!(behind.unwrap().first().unwrap().unwrap().id().unwrap(), id(94));
+        assert_eq!(view.distinct(6).count().unwrap(), 64);
+        let entry = view.last().unwrap().unwrap();
+        assert_eq!(entry.to_values().unwrap()[..values], vec![one; values]);
+    }
+}

@@ -246,8 +246,8 @@ fn transactions_can_be_limited_in_time() {
         }
         let timed_out = |result: Result<()>, what: &str| {
             let error = result.expect_err(what);
-            let timeout = error.kv().is_some_and(|error| matches!(error, KvError::Timeout(_)));
-            assert!(timeout, "{name}: {what}: {error}");
+            let is_timeout = matches!(error, Error::Kv { source: KvError::Timeout(_), .. });
+            assert!(is_timeout, "{name}: {what}: {error}");
         };
         let tx = db.begin(&foo_config()).unwrap();
         set(&tx, foo_id(1), "i", int(99));
