@@ -6,7 +6,8 @@ use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::memory::MemoryStore;
 use permazen::object::{
-    Database, Error, Migrate, ObjectBuilder, PathStep, Transaction, TransactionConfig, Watch,
+    Database, Error, IdFilter, Migrate, ObjectBuilder, PathStep, Transaction, TransactionConfig,
+    Watch,
 };
 use permazen::schema::SchemaModel;
 
@@ -637,4 +638,44 @@ fn a_refusal_is_found_without_reading_all_that_refer() {
     let (result, cost) = world.cost(|| tx.delete(a(1)));
     assert!(matches!(result, Err(Error::ReferencedObject { .. })));
     assert!(cost.reads() < 30, "{cost:?}");
+}
+
+#[test]
+fn a_deletion_refused_within_a_field_listener_tells_nothing() {
+    let world = World::new();
+    let tx = world.begin(FORWARD);
+    let [of_a, of_b, _, of_c] = forward(&tx);
+    let events = Events::on(&tx, 14);
+    tx.on_change(
+        sid(16),
+        Watch::itself(),
+        Arc::new(move |tx, _, _| {
+            let result = tx.delete(of_a);
+            assert!(matches!(result, Err(Error::ReferencedObject { .. })), "{result:?}");
+            Ok(())
+        }),
+    )
+    .unwrap();
+    set(&tx, of_c, "e", Value::Ref(of_b));
+    assert_eq!(events.take(), Vec::<String>::new());
+}
+
+#[test]
+fn a_delete_listener_is_told_of_what_its_filter_lets_through() {
+    let world = World::new();
+    let tx = world.begin(FORWARD);
+    let [of_a, of_b, ..] = forward(&tx);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    let only_b = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([of_b]))]).unwrap();
+    tx.on_delete(
+        only_b,
+        Arc::new(move |_, id, _| {
+            listener.lock().unwrap().push(id);
+            Ok(())
+        }),
+    )
+    .unwrap();
+    assert!(tx.delete(of_a).unwrap());
+    assert_eq!(*told.lock().unwrap(), [of_b]);
 }
