@@ -145,9 +145,10 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// Nothing has changed then. [`Error::UnknownType`] if the type of `data` is not recorded in this
-    /// database; [`Error::InvalidArgument`] if the id is of another type; [`Error::DeletedObject`] and
-    /// [`Error::InvalidValue`] for references that are not allowed; [`Error::KeyTooLong`]. Errors of
-    /// listeners, after which the object is there.
+    /// database; [`Error::InvalidArgument`] if the id is of another type, or of none that objects are
+    /// created with ([`ObjId::is_shortest`]); [`Error::DeletedObject`] and [`Error::InvalidValue`] for
+    /// references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners, after which the
+    /// object is there.
     pub fn replace_object(
         &self,
         id: ObjId,
