@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::change::ChangeKind;
-use super::content::{Content, ContentIter, Target};
+use super::content::{Content, ContentIter};
 use super::error::{Error, Result};
 use super::list_cursor::ListCursor;
-use super::list_shift;
 use super::transaction::Transaction;
 use crate::encoding::{Value, uint};
 use crate::id::ObjId;
@@ -30,7 +28,7 @@ pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 #[derive(Debug, Clone)]
 pub struct ListView<'t, 'db> {
     pub(super) content: Content<'t, 'db>,
-    element: Arc<ResolvedField>,
+    pub(super) element: Arc<ResolvedField>,
 }
 
 /// The key suffix of a position.
@@ -72,7 +70,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// What `read` makes of position and bytes of the last element; none of an empty list. One seek.
-    fn last_pair<R>(&self, read: impl FnOnce(u32, &[u8]) -> R) -> Result<Option<R>> {
+    pub(super) fn last_pair<R>(&self, read: impl FnOnce(u32, &[u8]) -> R) -> Result<Option<R>> {
         let prefix = self.content.prefix();
         let max = layout::prefix_end(&prefix);
         let span = KeySpan::new(&prefix, max.as_deref());
@@ -91,7 +89,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// The position in a key of this list.
-    fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
+    pub(super) fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
         uint::decode(key.get(prefix_len..).unwrap_or_default())
             .ok()
             .filter(|position| *position < MAX_LIST_LEN)
@@ -108,7 +106,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         })?
     }
 
-    fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
+    pub(super) fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
         self.content.decode(&self.element, element, || position_suffix(position))
     }
 
@@ -231,438 +229,6 @@ impl<'t, 'db> ListView<'t, 'db> {
         Ok(None)
     }
 
-    // ------------------------------------------------------------------ changing
-
-    /// Replaces the element at a position; returns the one before. One get; nothing more if they are
-    /// equal; else one put, and one delete and one put for the index if there is one.
-    ///
-    /// # Errors
-    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
-    /// [`Error::InvalidValue`], [`Error::OutOfRange`], [`Error::DeletedObject`] if the element refers to
-    /// an object that does not exist and may not, [`Error::Inconsistent`] if the element before is
-    /// damaged ([`set_encoded`](ListView::set_encoded) replaces it).
-    pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
-        self.content.mutate(|target| {
-            let element = self.content.encode(&self.element, value)?;
-            self.set_in(target, position, &element, true, |old| self.decode(position, old))
-        })
-    }
-
-    /// As [`set`](ListView::set); the element before may be damaged.
-    ///
-    /// # Errors
-    /// As [`set`](ListView::set).
-    pub fn set_encoded(&self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
-        self.content.mutate(|target| {
-            self.content.check_encoded(&self.element, element)?;
-            self.set_in(target, position, element, true, |old| Ok(old.to_vec()))
-        })
-    }
-
-    /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
-    fn set_in<R>(
-        &self,
-        target: &Target,
-        at: u32,
-        element: &[u8],
-        checked: bool,
-        read: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<R> {
-        let part = self.element_of(target);
-        if checked {
-            self.content.check_type(part, element)?;
-        }
-        let old = self.get_encoded(at, |element| element.map(<[u8]>::to_vec))?;
-        let Some(old) = old else { return Err(self.out_of_range(at)) };
-        if checked {
-            self.content.check_exists(part, element)?;
-        }
-        let result = read(&old)?;
-        if old != element {
-            let suffix = position_suffix(at);
-            self.content.check_entry(part, element, suffix.len())?;
-            self.content.put(&self.element_key(at), element, Some(&old))?;
-            self.content.unindex(part, &old, &suffix)?;
-            self.content.index(part, element, &suffix)?;
-            if target.monitored {
-                let (old, new) = (old[..].into(), element.into());
-                self.content.changed(target, ChangeKind::ListReplace { index: at, old, new });
-            }
-        }
-        Ok(result)
-    }
-
-    /// Appends an element. One seek and one put, and one put for the index if there is one.
-    ///
-    /// # Errors
-    /// As [`insert`](ListView::insert).
-    pub fn push(&self, value: &Value) -> Result<()> {
-        self.insert_values(None, std::slice::from_ref(value))
-    }
-
-    /// As [`push`](ListView::push).
-    ///
-    /// # Errors
-    /// As [`push`](ListView::push).
-    pub fn push_encoded(&self, element: &[u8]) -> Result<()> {
-        self.insert_all_encoded(None, &[element])
-    }
-
-    /// Appends elements; false if there were none. One seek and one put per element, in key order, and
-    /// one for the index. A list without index that listeners watch is appended to one by one, each
-    /// change being told before the next, with a seek for each.
-    ///
-    /// # Errors
-    /// As [`insert`](ListView::insert). If the elements are appended one by one, an error of a listener
-    /// takes all of them back.
-    pub fn extend(&self, values: &[Value]) -> Result<bool> {
-        if !self.element.is_indexed() && self.is_watched()? {
-            self.content.tx.operation(|| values.iter().try_for_each(|value| self.push(value)))?;
-        } else {
-            self.insert_values(None, values)?;
-        }
-        Ok(!values.is_empty())
-    }
-
-    /// Whether listeners watch the list.
-    fn is_watched(&self) -> Result<bool> {
-        self.content.mutate(|target| Ok(target.monitored))
-    }
-
-    /// Inserts an element before a position, or at the end. One seek, and for the element and each one
-    /// behind it one put; those behind are read in a scan (a seek for every 512 of them). With an index,
-    /// one put more for each of these, and one delete for each moved.
-    ///
-    /// # Errors
-    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the
-    /// element refers to one that does not and may not, [`Error::InvalidValue`], [`Error::OutOfRange`]
-    /// if the position is beyond the end or the list would get too long.
-    pub fn insert(&self, position: u32, value: &Value) -> Result<()> {
-        self.insert_values(Some(position), std::slice::from_ref(value))
-    }
-
-    /// Inserts elements before a position, or at the end; false if there were none, which changes
-    /// nothing. Costs as [`insert`](ListView::insert): what is behind moves once.
-    ///
-    /// # Errors
-    /// As [`insert`](ListView::insert).
-    pub fn insert_all(&self, position: u32, values: &[Value]) -> Result<bool> {
-        self.insert_values(Some(position), values)?;
-        Ok(!values.is_empty())
-    }
-
-    fn insert_values(&self, position: Option<u32>, values: &[Value]) -> Result<()> {
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            for value in values {
-                if let Value::Ref(id) = value
-                    && part.simple().is_some_and(|simple| simple.reference.is_some())
-                {
-                    self.content.check_exists(part, id.as_bytes())?;
-                }
-            }
-            let encoded: Vec<Vec<u8>> = values
-                .iter()
-                .map(|value| self.content.encode(part, value))
-                .collect::<Result<_>>()?;
-            let elements: Vec<&[u8]> = encoded.iter().map(|element| &element[..]).collect();
-            elements.iter().try_for_each(|element| self.content.check_type(part, element))?;
-            self.insert_in(target, position, &elements)
-        })
-    }
-
-    /// As [`insert_all`](ListView::insert_all); without a position, at the end.
-    ///
-    /// # Errors
-    /// As [`insert`](ListView::insert).
-    pub fn insert_all_encoded(&self, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            for element in elements {
-                self.content.check_exists(part, element)?;
-            }
-            for element in elements {
-                self.content.check_encoded(part, element)?;
-                self.content.check_type(part, element)?;
-            }
-            self.insert_in(target, position, elements)
-        })
-    }
-
-    fn insert_in(&self, target: &Target, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
-        let size = self.len()?;
-        let at = position.unwrap_or(size);
-        let too_long = u32::try_from(elements.len())
-            .ok()
-            .and_then(|count| size.checked_add(count))
-            .is_none_or(|size| size > MAX_LIST_LEN);
-        if at > size || too_long {
-            return Err(self.outside(at, size));
-        }
-        if elements.is_empty() {
-            return Ok(());
-        }
-        let part = self.element_of(target);
-        for (index, element) in (at..).zip(elements) {
-            self.content.check_entry(part, element, uint::len(index))?;
-        }
-        list_shift::insert(self, part, at, size, elements)?;
-        if target.monitored {
-            for (index, element) in (at..).zip(elements) {
-                let value = (*element).into();
-                self.content.changed(target, ChangeKind::ListAdd { index, value });
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes and returns the element at a position. One seek, a scan of it and those behind it (a seek
-    /// for every 512), one put for each behind it and one delete. With an index, one delete for each of
-    /// these, and one put for each moved.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`], [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
-    /// [`Error::Inconsistent`] if an element to be moved is missing, or the one to be removed is damaged
-    /// ([`remove_encoded`](ListView::remove_encoded) removes it).
-    pub fn remove(&self, position: u32) -> Result<Value> {
-        self.remove_with(position, |old| self.decode(position, old))
-    }
-
-    /// As [`remove`](ListView::remove); the element may be damaged.
-    ///
-    /// # Errors
-    /// As [`remove`](ListView::remove).
-    pub fn remove_encoded(&self, position: u32) -> Result<Vec<u8>> {
-        self.remove_with(position, |old| Ok(old.to_vec()))
-    }
-
-    /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
-    fn remove_with<R>(&self, at: u32, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let size = self.len()?;
-        if at >= size {
-            return Err(self.outside(at, size));
-        }
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            let (mut read, mut result) = (Some(read), None);
-            list_shift::remove(
-                self,
-                part,
-                size,
-                at,
-                at + 1,
-                |_| true,
-                |_, value| {
-                    result = read.take().map(|read| read(value)).transpose()?;
-                    self.removed_one(target, at, size, value);
-                    Ok(())
-                },
-            )?;
-            result.ok_or_else(|| self.outside(at, size))
-        })
-    }
-
-    /// Tells that the element at a position of a list of `size` elements was removed.
-    fn removed_one(&self, target: &Target, at: u32, size: u32, old: &[u8]) {
-        if target.monitored {
-            let kind = match size {
-                1 => ChangeKind::ListClear,
-                _ => ChangeKind::ListRemove { index: at, value: old.into() },
-            };
-            self.content.changed(target, kind);
-        }
-    }
-
-    /// Removes the first equal element; false if there is none. Reads up to there, then as
-    /// [`remove`](ListView::remove).
-    ///
-    /// # Errors
-    /// As [`remove`](ListView::remove).
-    pub fn remove_value(&self, value: &Value) -> Result<bool> {
-        match self.position(value)? {
-            Some(position) => self.remove_encoded(position).map(|_| true),
-            None => Ok(false),
-        }
-    }
-
-    /// Removes the last element and returns it. One seek and one delete, and one for the index if there
-    /// is one.
-    ///
-    /// # Errors
-    /// As [`remove`](ListView::remove).
-    pub fn pop(&self) -> Result<Option<Value>> {
-        let Some((at, old)) = self.last_pair(|at, value| (at, value.to_vec()))? else {
-            return Ok(None);
-        };
-        self.content.mutate(|target| {
-            let value = self.decode(at, &old)?;
-            self.content.remove(&self.element_key(at), &old)?;
-            self.content.unindex(self.element_of(target), &old, &position_suffix(at))?;
-            self.removed_one(target, at, at + 1, &old);
-            Ok(Some(value))
-        })
-    }
-
-    /// Removes the elements from position `from` up to, not including, `to`. One seek, a scan of them and
-    /// those behind, one put for each behind, and a range removal, for which as many as were removed are
-    /// read again unless nothing is behind. With an index, one delete for each of these, and one put
-    /// for each moved.
-    ///
-    /// # Errors
-    /// In this order: [`Error::InvalidArgument`] if `from` is above `to`, [`Error::Ended`],
-    /// [`Error::DeletedObject`] if the object does not exist, [`Error::OutOfRange`],
-    /// [`Error::Inconsistent`] if an element to be moved is missing.
-    pub fn remove_range(&self, from: u32, to: u32) -> Result<()> {
-        if from > to {
-            return Err(Error::invalid_argument(format!(
-                "cannot remove from position {from} to position {to}"
-            )));
-        }
-        self.content.mutate(|target| self.remove_in(target, from, to))
-    }
-
-    fn remove_in(&self, target: &Target, from: u32, to: u32) -> Result<()> {
-        let size = self.len()?;
-        if to > size {
-            return Err(self.outside(to, size));
-        }
-        if from == to {
-            return Ok(());
-        }
-        if from == 0 && to == size {
-            return self.clear_in(target);
-        }
-        let removed = |at: u32, value: &[u8]| {
-            if target.monitored {
-                let kind = ChangeKind::ListRemove { index: at, value: value.into() };
-                self.content.changed(target, kind);
-            }
-            Ok(())
-        };
-        if to == size {
-            return self.truncate_in(target, from, removed).map(drop);
-        }
-        let goes = |at: u32| (from..to).contains(&at);
-        list_shift::remove(self, self.element_of(target), size, from, to, goes, removed)
-    }
-
-    /// Removes the elements from a position on, showing each of them; false if there are none.
-    fn truncate_in(
-        &self,
-        target: &Target,
-        from: u32,
-        mut removed: impl FnMut(u32, &[u8]) -> Result<()>,
-    ) -> Result<bool> {
-        let part = self.element_of(target);
-        let id = self.content.id;
-        let min = if from == 0 { self.content.prefix() } else { self.element_key(from) };
-        let max = layout::prefix_end(&self.content.prefix());
-        let mut at = from;
-        self.content.remove_content(&min, max.as_deref(), |suffix, value, entries| {
-            entries.add(part, value, id, suffix);
-            removed(at, value)?;
-            at = at.saturating_add(1);
-            Ok(())
-        })
-    }
-
-    /// Removes every element for which `keep` says false, in one pass; returns how many were removed.
-    /// Listeners are told as if they had been removed one by one, from the front. Reads all elements once,
-    /// then as [`remove_range`](ListView::remove_range) from the first one removed.
-    ///
-    /// # Errors
-    /// As [`remove`](ListView::remove).
-    pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
-        let elements =
-            self.iter_with(|position, element| Ok((position, self.decode(position, element)?)));
-        let mut positions = Vec::new();
-        for element in elements {
-            let (position, value) = element?;
-            if !keep(&value) {
-                positions.push(position);
-            }
-        }
-        self.remove_positions(&positions)?;
-        Ok(u32::try_from(positions.len()).unwrap_or(MAX_LIST_LEN))
-    }
-
-    /// Removes the elements at these positions, which ascend, in one pass.
-    pub(super) fn remove_positions(&self, positions: &[u32]) -> Result<()> {
-        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
-            return Ok(());
-        };
-        self.content.mutate(|target| {
-            let size = self.len()?;
-            if last >= size {
-                return Err(self.outside(last, size));
-            }
-            if positions.len() == size as usize {
-                return self.clear_in(target);
-            }
-            let goes = |at: u32| positions.binary_search(&at).is_ok();
-            let mut gone = 0;
-            list_shift::remove(
-                self,
-                self.element_of(target),
-                size,
-                first,
-                last + 1,
-                goes,
-                |at, value| {
-                    if target.monitored {
-                        let kind = ChangeKind::ListRemove { index: at - gone, value: value.into() };
-                        self.content.changed(target, kind);
-                    }
-                    gone += 1;
-                    Ok(())
-                },
-            )
-        })
-    }
-
-    /// Removes all elements. One scan and one range removal, and a delete per index entry.
-    ///
-    /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
-    pub fn clear(&self) -> Result<()> {
-        self.content.mutate(|target| self.clear_in(target))
-    }
-
-    fn clear_in(&self, target: &Target) -> Result<()> {
-        if self.truncate_in(target, 0, |_, _| Ok(()))? && target.monitored {
-            self.content.changed(target, ChangeKind::ListClear);
-        }
-        Ok(())
-    }
-
-    /// Sets a reference to null because the object it refers to is deleted.
-    pub(super) fn nullify(&self, position: u32, null: &[u8]) -> Result<()> {
-        self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
-    }
-
-    /// The positions from `first` to `last` of the elements equal to `element`, ascending. One seek and
-    /// a step per element between.
-    pub(super) fn positions_between(
-        &self,
-        first: u32,
-        last: u32,
-        element: &[u8],
-    ) -> Result<Vec<u32>> {
-        let prefix_len = self.content.prefix().len();
-        let (min, max) = (self.element_key(first), layout::prefix_end(&self.element_key(last)));
-        let mut positions = Vec::new();
-        let span = KeySpan::new(&min, max.as_deref());
-        self.content.tx.store().each(span, |key, value| {
-            if value == element
-                && let Ok(position) = self.position_of(key, prefix_len)
-            {
-                positions.push(position);
-            }
-            Ok(())
-        })?;
-        Ok(positions)
-    }
-
     /// A cursor before the first element. Nothing is read.
     pub fn cursor(&self) -> ListCursor<'t, 'db> {
         self.cursor_at(0)
@@ -671,21 +237,5 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// A cursor before the element at a position, wherever in the list that is.
     pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
         ListCursor::new(self.clone(), position)
-    }
-
-    fn out_of_range(&self, position: u32) -> Error {
-        self.len().map_or_else(|error| error, |size| self.outside(position, size))
-    }
-
-    fn outside(&self, position: u32, size: u32) -> Error {
-        Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
-    }
-
-    /// The element as the object's present schema defines it.
-    fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
-        match &target.field.kind {
-            ResolvedKind::List { element } => element,
-            _ => &self.element,
-        }
     }
 }

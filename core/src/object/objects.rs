@@ -11,7 +11,8 @@ use super::content_change::Told;
 use super::copy::translate;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
-use super::object_data::{ObjectBuilder, ObjectData};
+use super::object_builder::ObjectBuilder;
+use super::object_data::ObjectData;
 use super::references::describe;
 use super::store::{Undo, visit_pairs};
 use super::{Error, Result, Transaction};
@@ -46,6 +47,26 @@ impl Transaction<'_> {
         self.bundle()
             .type_storage_id(type_name)
             .ok_or_else(|| Error::UnknownType { name: format!("{type_name:?}"), schema: None })
+    }
+
+    /// The storage id of a field of a type, by their names: with it listeners, paths and indexes are
+    /// asked for. Sub-fields are named `tags.element`, `scores.key`, `scores.value`. The schema of the
+    /// transaction is looked at first, then the other recorded ones, newest first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::Ended`].
+    pub fn field_storage_id(&self, type_name: &str, field: &str) -> Result<StorageId> {
+        self.type_storage_id(type_name)?;
+        let (own, bundle) = (self.schema(), self.bundle());
+        std::iter::once(&own)
+            .chain(bundle.schemas().iter().rev())
+            .filter_map(|schema| schema.object_type(type_name))
+            .find_map(|object_type| object_type.field_or_sub_field(field))
+            .map(|field| field.storage_id)
+            .ok_or_else(|| Error::UnknownField {
+                type_name: Some(type_name.to_owned()),
+                field: format!("{field:?}"),
+            })
     }
 
     /// The name of the type with this storage id in any recorded schema.

@@ -298,7 +298,7 @@ const HARMLESS: [(&str, &str); 5] = [
         "Transaction",
         "schema bundle is_open is_detached is_read_only set_read_only set_timeout set_rollback_only \
          is_rollback_only user_object set_user_object add_callback commit rollback generate_id \
-         type_storage_id type_name object_key load visit get read_encoded is_default counter \
+         type_storage_id field_storage_id type_name object_key load visit get read_encoded is_default counter \
          read_counter_field set_view list_view map_view set_of list_of map_of objects objects_of \
          all_objects id_set objects_in_schema schemas_in_use exists object_type object_schema \
          follow_path invert_path detached snapshot index index_view simple_index list_element_index \

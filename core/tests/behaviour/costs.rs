@@ -371,7 +371,7 @@ const NOT_HERE: &str = "\
     Transaction::is_read_only Transaction::set_read_only Transaction::set_timeout \
     Transaction::set_rollback_only Transaction::is_rollback_only Transaction::user_object \
     Transaction::set_user_object Transaction::add_callback Transaction::commit Transaction::rollback \
-    Transaction::type_storage_id Transaction::type_name Transaction::object_key \
+    Transaction::type_storage_id Transaction::field_storage_id Transaction::type_name Transaction::object_key \
     Transaction::on_create Transaction::on_schema_change Transaction::on_delete \
     Transaction::on_change Transaction::remove_listener Transaction::listeners \
     Transaction::set_listeners Transaction::read_pairs Transaction::untracked Transaction::watch_key \

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use permazen::encoding::EncodingError;
-use permazen::object::{CopyOptions, Error, Migrate, ObjectBuilder};
+use permazen::object::{CopyOptions, Error, FieldValue, Migrate, ObjectBuilder};
 use permazen::schema::ResolvedType;
 
 use crate::support::*;
@@ -188,4 +188,69 @@ fn views_made_before_a_migration_allow_what_the_schema_allows() {
             if allowed { vec![a] } else { vec![] }
         );
     }
+}
+
+#[test]
+fn whole_objects_are_made_by_name_and_value() {
+    let world = World::new();
+    let tx = world.foo();
+    let of = foo_type(&tx);
+    let friend = create(&tx, foo_id(2));
+    let mut object = ObjectBuilder::new(of.clone());
+    let given = [
+        ("i", FieldValue::Simple(int(5))),
+        ("s", FieldValue::Simple(text("x"))),
+        ("r", FieldValue::Simple(permazen::encoding::Value::Ref(friend))),
+        ("c", FieldValue::Counter(-7)),
+        ("set", FieldValue::Set(ints(&[1, 3]))),
+        ("list", FieldValue::List(texts(&["b", "a", "b"]))),
+        ("map", FieldValue::Map(vec![(int(1), text("one")), (int(2), text("two"))])),
+    ];
+    // What was given before does not count.
+    object.set("list", &FieldValue::List(texts(&["q"; 5]))).unwrap();
+    object.set("set", &FieldValue::Set(ints(&[2]))).unwrap();
+    for (name, value) in &given {
+        object.set(name, value).unwrap();
+    }
+    let data = object.finish();
+    let (made, cost) = world.cost(|| tx.create_with(Some(foo_id(1)), &data).unwrap());
+    assert_eq!(made, Some(foo_id(1)));
+    // Object, schema index, 3 simple fields, counter, 2 elements, 3 elements, 2 entries, and the index
+    // entries of i, e, r, the elements, keys and values, and two composite ones.
+    assert_eq!((cost.gets, cost.puts), (1, 2 + 3 + 1 + 2 + 3 + 2 + (3 + 2 + 3 + 2 + 2) + 2));
+    let loaded = tx.load(foo_id(1), Migrate::No).unwrap();
+    for (name, value) in &given {
+        assert_eq!(loaded.decode(name).unwrap(), *value, "{name}");
+    }
+
+    let mut object = ObjectBuilder::new(of);
+    assert_unknown_field(object.set("nothing", &FieldValue::Counter(1)));
+    for (name, bad) in [
+        ("i", FieldValue::Simple(text("x"))),
+        ("i", FieldValue::Counter(1)),
+        ("c", FieldValue::Simple(int(1))),
+        ("set", FieldValue::List(ints(&[1]))),
+        ("set", FieldValue::Set(vec![int(1), text("x")])),
+        ("map", FieldValue::Map(vec![(int(1), text("one")), (text("x"), text("two"))])),
+    ] {
+        assert_invalid_value(object.set(name, &bad));
+    }
+    let data = object.finish();
+    assert!(
+        data.object_type()
+            .fields
+            .iter()
+            .all(|field| data.pairs(field).all(|(_, value)| value == [0; 8]))
+    );
+}
+
+#[test]
+fn fields_are_found_by_name() {
+    let world = World::new();
+    let tx = world.foo();
+    for (name, number) in [("i", 11), ("list", 22), ("list.element", 23), ("map.value", 26)] {
+        assert_eq!(tx.field_storage_id("Foo", name).unwrap(), sid(number));
+    }
+    assert_unknown_field(tx.field_storage_id("Foo", "nothing"));
+    assert!(matches!(tx.field_storage_id("Bar", "i"), Err(Error::UnknownType { .. })));
 }
