@@ -81,3 +81,14 @@ pub use permazen_derive::{PermazenEnum, PermazenObject};
 #[cfg(all(doctest, feature = "derive"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// So are those of the guide.
+#[cfg(all(doctest, feature = "derive"))]
+mod guide {
+    #[doc = include_str!("../../docs/src/transactions.md")]
+    struct Transactions;
+    #[doc = include_str!("../../docs/src/objects.md")]
+    struct Objects;
+    #[doc = include_str!("../../docs/src/listeners.md")]
+    struct Listeners;
+}
