@@ -2,6 +2,7 @@
 //! how. Repair must end, and leave a database in which nothing is found, or refuse.
 #![no_main]
 
+use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -18,13 +19,24 @@ static STORE: LazyLock<MemoryStore> = LazyLock::new(|| {
     store
 });
 
+/// The keys of the database before any damage, in order.
+static KEYS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let kv = STORE.begin(&TxOptions::default()).expect("begin");
+    let pairs = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan");
+    pairs.map(|pair| pair.expect("pair").0.into_owned()).collect()
+});
+
+/// One thread, so that the same input does the same each time; and made once, since asking how many there may be takes
+/// long.
+static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
+    let mut options = Options::default();
+    options.threads = NonZeroUsize::MIN;
+    options
+});
+
 fuzz_target!(|input: &[u8]| {
+    let keys = &*KEYS;
     let mut kv = STORE.begin(&TxOptions::writing()).expect("begin");
-    let keys: Vec<Vec<u8>> = kv
-        .scan(KeySpan::FULL, Direction::Forward)
-        .expect("scan")
-        .map(|pair| pair.expect("pair").0.into_owned())
-        .collect();
     // Each change: which pair, how, how many bytes follow, those bytes.
     let mut rest = input;
     while let [which, how, len, bytes @ ..] = rest {
@@ -41,9 +53,8 @@ fuzz_target!(|input: &[u8]| {
             }
         }
     }
-    let options = Options::default();
-    let report = check(&*kv, &options, &mut |_| {}).expect("damage is no error");
-    let repaired = repair(&mut *kv, &options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(()))
+    let report = check(&*kv, &OPTIONS, &mut |_| {}).expect("damage is no error");
+    let repaired = repair(&mut *kv, &OPTIONS, &mut |_| {}, &mut |_| {}, &mut |_| Ok(()))
         .expect("repair comes to an end");
     assert_eq!(report, repaired.found);
     if repaired.left.unrepairable == 0 {

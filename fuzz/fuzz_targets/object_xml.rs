@@ -2,7 +2,7 @@
 //! ids.
 #![no_main]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use permazen::kv::memory::MemoryStore;
@@ -25,10 +25,19 @@ const SCHEMA: &[u8] = br#"<Schema>
 </ObjectType>
 </Schema>"#;
 
-fn database() -> (Database, TransactionConfig) {
+/// A database without objects, in which the schema is recorded.
+static DATABASE: LazyLock<(Database, TransactionConfig)> = LazyLock::new(|| {
     let model = SchemaModel::from_xml(SCHEMA).expect("the schema is readable");
     let config = TransactionConfig::new(model).expect("the schema is valid");
-    (Database::new(Arc::new(MemoryStore::new())), config)
+    let database = Database::new(Arc::new(MemoryStore::new()));
+    database.begin(&config).expect("memory").commit().expect("memory");
+    (database, config)
+});
+
+/// A transaction to be rolled back.
+fn begin() -> Transaction<'static> {
+    let (database, config) = &*DATABASE;
+    database.begin(config).expect("memory")
 }
 
 fn write(tx: &Transaction<'_>, writer: &ObjectXmlWriter) -> Vec<u8> {
@@ -38,8 +47,7 @@ fn write(tx: &Transaction<'_>, writer: &ObjectXmlWriter) -> Vec<u8> {
 }
 
 fuzz_target!(|document: &[u8]| {
-    let (database, config) = database();
-    let tx = database.begin(&config).expect("memory");
+    let tx = begin();
     if ObjectXmlReader::new().allow_unresolved().read(&tx, document).is_err() {
         return;
     }
@@ -51,8 +59,8 @@ fuzz_target!(|document: &[u8]| {
     if schemas == 1 {
         let writer = ObjectXmlWriter::new().with_storage_ids().compact();
         let written = write(&tx, &writer);
-        let (other, config) = self::database();
-        let tx = other.begin(&config).expect("memory");
+        drop(tx);
+        let tx = begin();
         let reader = ObjectXmlReader::new().allow_unresolved();
         reader.read(&tx, &written[..]).expect("a written document is readable");
         assert_eq!(write(&tx, &writer), written);
