@@ -3,6 +3,9 @@
 //! thread that asks.
 #![allow(missing_docs, clippy::expect_used, unsafe_code)]
 
+#[path = "encodings/catalogue.rs"]
+mod catalogue;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -19,9 +22,9 @@ use permazen::encoding::time::{
     OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
 };
 use permazen::encoding::{
-    Encodable, Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, EnumValue, FieldType,
-    JavaChar, NullSafe, ObjIdEncoding, Reader, ReferenceEncoding, TupleEncoding, UnknownEncoding,
-    UnsignedIntEncoding, Uuid, Value, Void, long, string, uint,
+    Encodable, Encoding, EncodingRegistry, EnumEncoding, EnumValue, FieldType, JavaChar, NullSafe,
+    ObjIdEncoding, Reader, ReferenceEncoding, TupleEncoding, UnknownEncoding, UnsignedIntEncoding,
+    Uuid, Value, Void, long, string, uint,
 };
 use permazen::schema::SchemaModel;
 
@@ -239,21 +242,14 @@ fn most_held(body: impl FnOnce()) -> isize {
     MOST.get() - before
 }
 
-/// Every built-in encoding, arrays of two dimensions, and what schemas build.
+/// Encodings of all kinds, and tuples.
 fn encodings() -> Vec<Arc<dyn Encoding>> {
     let registry = EncodingRegistry::new();
-    let mut all: Vec<Arc<dyn Encoding>> = Vec::new();
-    for id in registry.ids() {
-        let array = id.array().expect("few dimensions");
-        let nested = array.array().expect("few dimensions");
-        all.extend([id, array, nested].iter().filter_map(|id| registry.get(id)));
-    }
-    let colours = EnumEncoding::new(["RED", "GREEN"]).expect("identifiers");
-    all.push(EnumArrayEncoding::build(colours, 2).expect("two dimensions"));
     let columns: Vec<_> = ["BitSet", "BigInteger", "String"]
         .iter()
         .filter_map(|a| registry.find_alias(a).ok()?)
         .collect();
+    let mut all = catalogue::all_encodings();
     all.push(Arc::new(TupleEncoding::new(columns).expect("three columns")));
     all
 }

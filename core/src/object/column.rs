@@ -59,7 +59,7 @@ pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
 }
 
 /// Whether `bytes` is not below the lower bound.
-pub(crate) fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
+fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
     match lower {
         Bound::Included(lower) => bytes >= &lower[..],
         Bound::Excluded(lower) => bytes > &lower[..],
@@ -68,12 +68,17 @@ pub(crate) fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
 }
 
 /// Whether `bytes` is not above the upper bound.
-pub(crate) fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
+fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
     match upper {
         Bound::Included(upper) => bytes <= &upper[..],
         Bound::Excluded(upper) => bytes < &upper[..],
         Bound::Unbounded => true,
     }
+}
+
+/// Whether `bytes` is in the range.
+pub(crate) fn is_within(bytes: &[u8], range: &EncodedRange) -> bool {
+    above_lower(bytes, &range.0) && below_upper(bytes, &range.1)
 }
 
 /// The higher of two lower bounds.

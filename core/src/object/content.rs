@@ -83,6 +83,19 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(bytes)
     }
 
+    /// A bound on values of `part`, encoded.
+    pub(crate) fn encode_bound(
+        &self,
+        part: &ResolvedField,
+        bound: Bound<&Value>,
+    ) -> Result<Bound<Vec<u8>>> {
+        Ok(match bound {
+            Bound::Unbounded => Bound::Unbounded,
+            Bound::Included(value) => Bound::Included(self.encode(part, value)?),
+            Bound::Excluded(value) => Bound::Excluded(self.encode(part, value)?),
+        })
+    }
+
     /// Refuses bytes that are not what writing some value of `part` gives.
     pub(crate) fn check_encoded(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
         self.simple(part)?

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::change::ChangeKind;
-use super::column::{EncodedRange, above_lower, below_upper, intersect_ranges};
+use super::column::{EncodedRange, intersect_ranges, is_within};
 use super::content::{Content, ContentIter, Target, checked_range};
 use super::error::{Error, Result};
 use super::transaction::Transaction;
@@ -58,8 +58,8 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// [`Error::InvalidValue`] if a bound is no key, [`Error::InvalidArgument`] if the lower bound is
     /// above the upper one.
     pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
-        let lower = self.encode_bound(lower)?;
-        let upper = self.encode_bound(upper)?;
+        let lower = self.content.encode_bound(&self.key, lower)?;
+        let upper = self.content.encode_bound(&self.key, upper)?;
         self.range_encoded(lower, upper)
     }
 
@@ -72,16 +72,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         Ok(MapView { range, ..self.clone() })
     }
 
-    fn encode_bound(&self, bound: Bound<&Value>) -> Result<Bound<Vec<u8>>> {
-        Ok(match bound {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(value) => Bound::Included(self.content.encode(&self.key, value)?),
-            Bound::Excluded(value) => Bound::Excluded(self.content.encode(&self.key, value)?),
-        })
-    }
-
     fn is_in_range(&self, key: &[u8]) -> bool {
-        above_lower(key, &self.range.0) && below_upper(key, &self.range.1)
+        is_within(key, &self.range)
     }
 
     fn is_unbounded(&self) -> bool {

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 
 use permazen_kv::xml::Source;
 use quick_xml::XmlVersion;
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{NamespaceResolver, ResolveResult};
 use quick_xml::reader::NsReader;
@@ -265,14 +266,7 @@ fn resolve(reference: &BytesRef<'_>) -> Result<char> {
     let resolved = if reference.is_char_ref() {
         reference.resolve_char_ref().ok().flatten().filter(|&c| is_xml_char(c))
     } else {
-        match name {
-            "lt" => Some('<'),
-            "gt" => Some('>'),
-            "amp" => Some('&'),
-            "apos" => Some('\''),
-            "quot" => Some('"'),
-            _ => None,
-        }
+        resolve_xml_entity(name).and_then(|text| text.chars().next())
     };
     resolved.ok_or_else(|| format!("not well-formed: &{name}; is not defined").into())
 }

@@ -1,6 +1,7 @@
 //! Encodings through the public interface: properties of all of them, and the typed side.
 #![allow(clippy::expect_used)]
 
+mod catalogue;
 mod composed;
 mod rules;
 mod texts;
@@ -19,8 +20,8 @@ use permazen::encoding::time::{
     OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
 };
 use permazen::encoding::{
-    ByteArray, Encodable, Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, FieldType,
-    JavaChar, JavaString, Reader, ReferenceEncoding, Uuid, Value, string,
+    ByteArray, Encodable, Encoding, EncodingRegistry, FieldType, JavaChar, JavaString, Reader,
+    Uuid, Value, string,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -347,22 +348,7 @@ fn is_in_region(value: &Value) -> bool {
 }
 
 /// Every registered encoding, arrays of them, and those that schemas build.
-static ALL: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(all_encodings);
-
-fn all_encodings() -> Vec<Arc<dyn Encoding>> {
-    let registry = EncodingRegistry::new();
-    let mut all: Vec<Arc<dyn Encoding>> = Vec::new();
-    for id in registry.ids() {
-        let array = id.array().expect("few dimensions");
-        let nested = array.array().expect("few dimensions");
-        all.extend([id, array, nested].iter().filter_map(|id| registry.get(id)));
-    }
-    let colours = || EnumEncoding::new(["RED", "GREEN", "BLUE"]).expect("identifiers");
-    all.push(Arc::new(colours()));
-    all.push(EnumArrayEncoding::build(colours(), 2).expect("two dimensions"));
-    all.push(Arc::new(ReferenceEncoding::new(None)));
-    all
-}
+static ALL: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(catalogue::all_encodings);
 
 #[test]
 fn the_catalogue_is_complete() {

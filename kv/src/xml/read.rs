@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use quick_xml::Error as Failure;
 use quick_xml::NsReader;
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
 
@@ -270,15 +271,9 @@ fn element(
 /// The character that a reference stands for.
 fn resolve(at: (u64, u64), reference: &BytesRef<'_>) -> Result<char, XmlError> {
     let char = reference.resolve_char_ref().map_err(|error| wrong(at, &error.to_string()))?;
-    char.or(match &**reference {
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "amp" => Some('&'),
-        "apos" => Some('\''),
-        "quot" => Some('"'),
-        _ => None,
-    })
-    .ok_or_else(|| wrong(at, &format!("entity &{}; is not declared", &**reference)))
+    let named = || resolve_xml_entity(reference).and_then(|text| text.chars().next());
+    char.or_else(named)
+        .ok_or_else(|| wrong(at, &format!("entity &{}; is not declared", &**reference)))
 }
 
 fn unexpected(at: (u64, u64), wanted: &str, found: &Tag) -> XmlError {
