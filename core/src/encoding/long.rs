@@ -31,7 +31,9 @@ fn write_multi(value: i64, out: &mut Vec<u8>) {
     let count = usize::from(if first < 9 { 9 - first } else { first - 0xf6 });
     out.push(first);
     let bytes = rest.to_be_bytes();
-    out.extend_from_slice(bytes.get(8 - count..).unwrap_or_default());
+    if let Some(bytes) = bytes.get(8 - count..) {
+        out.extend_from_slice(bytes);
+    }
 }
 
 /// How many bytes [`write()`] appends.

@@ -161,15 +161,14 @@ fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
 /// Appends a text.
 pub fn write(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
-    while !rest.is_empty() {
+    loop {
         let plain = plain_prefix(rest.as_bytes());
-        let (plain, after) = rest.split_at_checked(plain).unwrap_or((rest, ""));
+        let Some((plain, after)) = rest.split_at_checked(plain) else { break };
         out.extend_from_slice(plain.as_bytes());
         let mut chars = after.chars();
-        if let Some(next) = chars.next() {
-            for &mut unit in next.encode_utf16(&mut [0; 2]) {
-                write_unit(unit, out);
-            }
+        let Some(next) = chars.next() else { break };
+        for &mut unit in next.encode_utf16(&mut [0; 2]) {
+            write_unit(unit, out);
         }
         rest = chars.as_str();
     }

@@ -34,7 +34,9 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
     let count = byte_count(rest);
     out.push(0xfa + count as u8);
     let bytes = rest.to_be_bytes();
-    out.extend_from_slice(bytes.get(4 - count..).unwrap_or_default());
+    if let Some(bytes) = bytes.get(4 - count..) {
+        out.extend_from_slice(bytes);
+    }
 }
 
 /// How many bytes [`write()`] appends.
