@@ -43,8 +43,9 @@ impl<'t> CounterOf<'t> {
         Ok(self.handle.tx.core.write_counter_field(self.handle.id, field, number, Migrate::Yes)?)
     }
 
-    /// Adds to the number, wrapping in 64 bits, without reading it: transactions that add do not conflict, where the
-    /// store supports that. Adding 0 does nothing.
+    /// Adds to the number, wrapping in 64 bits: transactions that add do not conflict, where the store supports that.
+    /// One get, which looks for damage and does not count in the detection of conflicts, and one adjustment of the
+    /// store. Adding 0 does nothing.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -119,7 +120,8 @@ macro_rules! view_basics {
 
 /// A set of an object: a live view in the order of the encoded elements, null last.
 ///
-/// The set may be changed while it is iterated.
+/// The set may be changed while it is iterated: what is removed ahead is not returned, what is added ahead is. Of a
+/// deleted object it is empty, and refuses changes. Costs are for an object known in the transaction.
 pub struct SetOf<'t, E> {
     at: At<'t>,
     view: SetView<'t, 'static>,
@@ -144,7 +146,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.at.encoded(&element, |bytes| self.view.contains_encoded(bytes))
     }
 
-    /// Adds an element; false if it was there.
+    /// Adds an element; false if it was there. One get; one put, and one for the index if there is one.
     ///
     /// # Errors
     /// If the object does not exist, or the element is outside of what the field holds.
@@ -152,7 +154,8 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.at.encoded(&element, |bytes| self.view.add_encoded(bytes))
     }
 
-    /// Adds elements; those that are there already stay.
+    /// Adds elements, one by one as [`add`](SetOf::add) does; those that are there already stay. After an error those
+    /// before it have been added.
     ///
     /// # Errors
     /// As [`SetOf::add`].
@@ -160,7 +163,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         elements.into_iter().try_for_each(|element| self.add(element).map(drop))
     }
 
-    /// Removes an element; false if it was not there.
+    /// Removes an element; false if it was not there. One get; one delete, and one for the index if there is one.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -182,7 +185,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.view.iter_with(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
     }
 
-    /// The part of the set in a range.
+    /// The part of the set in a range. Reads nothing.
     ///
     /// # Errors
     /// If a bound is no element, or the range ends before it begins.
@@ -191,7 +194,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         Ok(SetOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
     }
 
-    /// The smallest element.
+    /// The smallest element. One seek.
     ///
     /// # Errors
     /// Those of the store.
@@ -199,7 +202,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.end(Direction::Forward)
     }
 
-    /// The largest element.
+    /// The largest element. One seek.
     ///
     /// # Errors
     /// Those of the store.
@@ -255,7 +258,12 @@ impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
     }
 }
 
-/// A list of an object: a live view. The list may be changed while it is iterated.
+/// A list of an object: a live view. Of a deleted object it is empty, and refuses changes.
+///
+/// The list may be changed while it is iterated; iterators go by position, so elements that a change moves behind them
+/// are not returned. Inserting and removing moves all elements behind: one put each, and one delete and one put if the
+/// elements are indexed. Parts, cursors and `retain` are offered by the view of the object layer,
+/// [`list_view`](crate::object::Transaction::list_view). Costs are for an object known in the transaction.
 pub struct ListOf<'t, E> {
     at: At<'t>,
     view: ListView<'t, 'static>,
@@ -281,16 +289,18 @@ impl<'t, E: FieldType> ListOf<'t, E> {
             .get_encoded(position, |bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
-    /// Replaces the element at a position and returns the old one.
+    /// Replaces the element at a position and returns the old one. One get; if the element differs one put, and one
+    /// delete and one put for the index if there is one.
     ///
     /// # Errors
-    /// If the object or the position does not exist.
+    /// If the object or the position does not exist, or the element is outside of what the field holds.
+    /// [`Error::Decode`] if the old element is damaged; it has been replaced then.
     pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
         let old = self.at.encoded(&element, |bytes| self.view.set_encoded(position, bytes))?;
         self.at.decode(&old)
     }
 
-    /// Appends an element.
+    /// Appends an element. One seek and one put, and one put for the index if there is one.
     ///
     /// # Errors
     /// If the object does not exist, or the element is outside of what the field holds.
@@ -298,7 +308,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         self.at.encoded(&element, |bytes| self.view.push_encoded(bytes))
     }
 
-    /// Appends elements, all or none of them.
+    /// Appends elements, all or none of them. One seek, and puts as [`push`](ListOf::push) for each.
     ///
     /// # Errors
     /// As [`ListOf::push`].
@@ -328,13 +338,14 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Removes the element at a position and returns it. All elements behind it move.
     ///
     /// # Errors
-    /// If the object or the position does not exist.
+    /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged; it has been removed then.
     pub fn remove(&self, position: u32) -> Result<E> {
         let old = self.view.remove_encoded(position)?;
         self.at.decode(&old)
     }
 
-    /// Removes the last element and returns it.
+    /// Removes the last element and returns it. Three seeks, a step and one delete, and one delete for the index if there
+    /// is one.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -345,7 +356,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         }
     }
 
-    /// Removes the elements at positions from `from` up to, but without, `to`.
+    /// Removes the elements at positions from `from` up to, but without, `to`. What is behind moves once.
     ///
     /// # Errors
     /// If the object or a position does not exist.
@@ -367,7 +378,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         self.view.iter_with(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
     }
 
-    /// The first position of an element. Reads up to there.
+    /// The first position of an element. One seek, then a step per element up to there.
     ///
     /// # Errors
     /// Those of the store.
@@ -421,7 +432,8 @@ impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
 
 /// A map of an object: a live view in the order of the encoded keys, null last.
 ///
-/// The map may be changed while it is iterated.
+/// The map may be changed while it is iterated: what is removed ahead is not returned, what is added ahead is. Of a
+/// deleted object it is empty, and refuses changes. Costs are for an object known in the transaction.
 pub struct MapOf<'t, K, V> {
     at: At<'t>,
     view: MapView<'t, 'static>,
@@ -456,17 +468,20 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         self.at.encoded(&key, |key| self.view.get_encoded(key, |value| value.is_some()))
     }
 
-    /// Sets the value of a key and returns the old one.
+    /// Sets the value of a key and returns the old one. One get; if the value differs one put, and one put for an indexed
+    /// key that is new, one delete and one put for an indexed value.
     ///
     /// # Errors
-    /// If the object does not exist, or key or value are outside of what the field holds.
+    /// If the object does not exist, or key or value are outside of what the field holds. [`Error::Decode`] if the old
+    /// value is damaged; it has been replaced then.
     pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
         let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
         let old = self.at.encoded(&key, |key| self.view.put_encoded(key, &value))?;
         old.map(|bytes| self.at.decode(&bytes)).transpose()
     }
 
-    /// Sets the values of several keys.
+    /// Sets the values of several keys, one by one as [`insert`](MapOf::insert) does. After an error those before it have
+    /// been set.
     ///
     /// # Errors
     /// As [`MapOf::insert`].
@@ -477,10 +492,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         entries.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop))
     }
 
-    /// Removes the entry of a key and returns its value.
+    /// Removes the entry of a key and returns its value. One get; one delete, and one for each index.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist. [`Error::Decode`] if the value is damaged; the entry has been removed then.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         let old = self.at.encoded(&key, |key| self.view.remove_encoded(key))?;
         old.map(|bytes| self.at.decode(&bytes)).transpose()
@@ -513,7 +528,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         self.view.iter_with(move |_, value| Ok(at.decode(value))).map(|value| value?)
     }
 
-    /// The part of the map with keys in a range.
+    /// The part of the map with keys in a range. Reads nothing.
     ///
     /// # Errors
     /// If a bound is no key, or the range ends before it begins.
@@ -522,7 +537,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         Ok(MapOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
     }
 
-    /// The entry with the smallest key.
+    /// The entry with the smallest key. One seek; the first few entries are read.
     ///
     /// # Errors
     /// Those of the store.
@@ -530,7 +545,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         self.iter().next().transpose()
     }
 
-    /// The entry with the largest key.
+    /// The entry with the largest key. One seek; the last few entries are read.
     ///
     /// # Errors
     /// Those of the store.

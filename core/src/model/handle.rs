@@ -204,7 +204,8 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(self.tx().core.exists(self.id())?)
     }
 
-    /// Deletes the object, with all that this entails for what refers to it; false if it does not exist.
+    /// Deletes the object, with all that this entails for what refers to it; false if it does not exist. For what it
+    /// costs see [`delete`](crate::object::Transaction::delete) of the object layer.
     ///
     /// # Errors
     /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids that; nothing has changed then.
@@ -212,7 +213,7 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(self.tx().core.delete(self.id())?)
     }
 
-    /// Creates the object anew with default values; false if it exists.
+    /// Creates the object anew with default values; false if it exists. Costs as [`Tx::create_default`].
     ///
     /// # Errors
     /// Those of the store.
@@ -221,7 +222,8 @@ impl<'t, M: Model> Obj<'t, M> {
     }
 
     /// Moves the object to the schema of the transaction, as every access to a field does; true if it was of
-    /// another one.
+    /// another one. Nothing if it is of this one and known in the transaction; otherwise one seek, a scan of its pairs,
+    /// and puts and deletes for what differs.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -260,7 +262,8 @@ impl<'t, M: Model> Obj<'t, M> {
         M::read(&mut ObjectReader::new(handle, &data))
     }
 
-    /// Writes all fields, each as if it were set by itself. What does not change is not written.
+    /// Writes all fields, each as if it were set by itself. What does not change is not written: a scan of
+    /// the object's pairs, and what the changes of its fields and collections cost.
     ///
     /// # Errors
     /// If the object does not exist, or a value is outside of what its field holds; nothing has changed then.
@@ -270,7 +273,7 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(super::replace::replace(&handle.tx.core, handle.id, &data)?)
     }
 
-    /// Reads a simple field.
+    /// Reads a simple field. One get.
     ///
     /// # Errors
     /// As the generated accessors.
@@ -278,7 +281,8 @@ impl<'t, M: Model> Obj<'t, M> {
         self.handle().get(field.position)
     }
 
-    /// Sets a simple field.
+    /// Sets a simple field: one put without an index, otherwise as [`set`](crate::object::Transaction::set) of the
+    /// object layer.
     ///
     /// # Errors
     /// As the generated accessors.
@@ -290,7 +294,7 @@ impl<'t, M: Model> Obj<'t, M> {
         self.handle().set::<V>(field.position, value)
     }
 
-    /// A counter.
+    /// A counter. Reads nothing.
     pub fn counter(&self, field: CounterField<M>) -> CounterOf<'t> {
         self.handle().counter(field.position)
     }
@@ -402,7 +406,7 @@ impl<'t> AnyObj<'t> {
         Ref::new(self.id)
     }
 
-    /// Whether the object exists.
+    /// Whether the object exists. One get, none if it is known in this transaction.
     ///
     /// # Errors
     /// Those of the store.
@@ -410,7 +414,8 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.exists(self.id)?)
     }
 
-    /// The object's type, as the object's own schema defines it.
+    /// The object's type, as the object's own schema defines it. Costs as [`exists`](AnyObj::exists), as do the other
+    /// questions about type and schema.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -439,7 +444,7 @@ impl<'t> AnyObj<'t> {
         self.tx.get(Ref::<M>::new(self.id)).ok()
     }
 
-    /// Reads a simple field by name.
+    /// Reads a simple field by name. One get.
     ///
     /// # Errors
     /// If the object or the field does not exist.
@@ -447,7 +452,7 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.get(self.id, field, Migrate::No)?)
     }
 
-    /// Sets a simple field by name.
+    /// Sets a simple field by name. Costs as [`set`](crate::object::Transaction::set) of the object layer.
     ///
     /// # Errors
     /// If the object or the field does not exist, or the value is none of the field.
@@ -455,7 +460,7 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.set(self.id, field, value, Migrate::No)?)
     }
 
-    /// Reads all fields, in name order.
+    /// Reads all fields, in name order. One seek and a scan of the object's pairs.
     ///
     /// # Errors
     /// If the object does not exist or is damaged.

@@ -227,7 +227,8 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction. One scan of the recorded schemas if they are as they were; waits for its turn in stores where
+    /// writers take turns.
     ///
     /// # Errors
     /// Those of the store; the schema may have been removed or contradicted by another program.
@@ -287,7 +288,8 @@ impl Permazen {
         )
     }
 
-    /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost.
+    /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost. As with
+    /// [`write`](Permazen::write), `body` is run again after a failure that may pass.
     ///
     /// # Errors
     /// Those of `body`.

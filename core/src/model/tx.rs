@@ -54,10 +54,13 @@ impl Tx {
 
     // ------------------------------------------------------------------ objects
 
-    /// Creates an object with these values and a new id. One put per stored pair.
+    /// Creates an object with these values and a new id. One get to see that the id is free, one for each reference
+    /// that may not dangle, and one put for each pair that is stored, index entries included.
     ///
     /// # Errors
-    /// If a value is outside of what its field holds, or refers to an object that does not exist.
+    /// [`Error::NotRegistered`]; [`Error::Encode`] if a value is outside of what its field holds; an object error if it
+    /// refers to an object that does not exist. Nothing was created then. Errors of listeners, after which the object
+    /// is there.
     pub fn create<M: Model>(&self, value: M) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let data = ObjectWriter::content(binding, &value)?;
@@ -66,7 +69,9 @@ impl Tx {
         Ok(Obj::new(self, binding, id))
     }
 
-    /// Creates an object with default values and a new id.
+    /// Creates an object with default values and a new id. One get; two puts, and one for each counter, each indexed
+    /// simple field and each composite index. A `String` without `Option` is null then, and reading it fails until it is
+    /// set; [`create`](Tx::create) with all values is the cheaper way besides.
     ///
     /// # Errors
     /// Those of the store.
@@ -95,7 +100,8 @@ impl Tx {
         AnyObj::new(self, id.into())
     }
 
-    /// All objects of a model, in whichever schema they were stored, by ascending id.
+    /// All objects of a model, in whichever schema they were stored, by ascending id. Reads nothing; reading the set is
+    /// one seek and a step per pair of the objects, or a seek per object for objects of many pairs.
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
@@ -104,7 +110,7 @@ impl Tx {
         Ok(Objs::new(self, self.core.objects_of([storage_id])?))
     }
 
-    /// All objects in the database, also those of types that are not registered.
+    /// All objects in the database, also those of types that are not registered. Costs as [`all`](Tx::all).
     ///
     /// # Errors
     /// Those of the store.
@@ -112,7 +118,7 @@ impl Tx {
         Ok(Objs::new(self, self.core.all_objects()?))
     }
 
-    /// All objects of types that are not registered.
+    /// All objects of types that are not registered. Costs as [`all`](Tx::all), of all objects.
     ///
     /// # Errors
     /// Those of the store.
@@ -133,7 +139,8 @@ impl Tx {
         on.open(self)
     }
 
-    /// The index of a field or composite index by name, with dynamic values.
+    /// The index of a field or composite index by name, with dynamic values: see
+    /// [`index_by_name`](object::Transaction::index_by_name) of the object layer. Reads nothing.
     ///
     /// # Errors
     /// If there is none.

@@ -55,7 +55,8 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Exchanges ids.
+    /// Gives objects other ids at the destination, and exchanges references to them accordingly; see [`IdMap`]. An
+    /// object mapped to `None` has to be copied before those that refer to it.
     #[must_use]
     pub fn mapping_ids(mut self, ids: &'a mut IdMap) -> Self {
         self.ids = Some(ids);

@@ -13,7 +13,8 @@ use crate::layout;
 impl Transaction<'_> {
     /// A transaction in memory with the recorded schemas and the user's meta-data of this one, without
     /// objects. It lives as long as it is wanted, and has no commit; references in it may be set to
-    /// objects that do not exist. Copies all meta-data but the object schema index: one scan for what
+    /// objects that do not exist. Listeners and callbacks stay behind, also those by which the typed layer converts
+    /// values. Copies all meta-data but the object schema index: one scan for what
     /// stands before that index and one for what stands behind it.
     ///
     /// # Errors
@@ -27,7 +28,8 @@ impl Transaction<'_> {
 
     /// A transaction in memory that has all the content of this one as it is now. Changing either does
     /// not affect the other. It lives as long as it is wanted, and has no commit; references in it may be
-    /// set to objects that do not exist. One snapshot of the store; nothing is copied.
+    /// set to objects that do not exist. Listeners and callbacks stay behind, also those by which the typed layer
+    /// converts values. One snapshot of the store; nothing is copied.
     ///
     /// # Errors
     /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; the store may not support

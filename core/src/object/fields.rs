@@ -190,9 +190,13 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
-    /// Sets a simple field to an encoded value. Cost and errors as [`Transaction::set`].
+    /// Sets a simple field to an encoded value. Costs as [`Transaction::set`].
     ///
     /// `field` may come from any schema; the object's own schema decides how the field is indexed.
+    ///
+    /// # Errors
+    /// As [`Transaction::set`]; [`Error::InvalidValue`] also for bytes that are not what writing some value of
+    /// the field gives.
     pub fn write_encoded(
         &self,
         id: ObjId,

@@ -203,6 +203,16 @@ impl<'t> IndexView<'t> {
     /// between two bounds. A bound may have fewer columns than the index; it then stands for all
     /// entries that begin with it. Restrictions add up.
     ///
+    /// ```
+    /// # use std::ops::Bound;
+    /// # use permazen::object::{IndexEntry, IndexView, Result};
+    /// /// The next page of a listing, behind the last entry of the page before.
+    /// fn next_page<'t>(view: &IndexView<'t>, last: &IndexEntry<'_>) -> Result<Vec<IndexEntry<'t>>> {
+    ///     let rest = view.with_tuple_bounds(Bound::Excluded(&last.to_values()?), Bound::Unbounded)?;
+    ///     rest.entries().take(20).collect()
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] if a bound has a value its column cannot have, or too many, or if the
     /// lower bound is above the upper one.

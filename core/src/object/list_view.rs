@@ -230,6 +230,19 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     /// A cursor before the first element. Nothing is read.
+    ///
+    /// ```
+    /// # use permazen::encoding::Value;
+    /// # use permazen::object::{ListView, Result};
+    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// let mut cursor = list.cursor();
+    /// while let Some(value) = cursor.step()? {
+    ///     if value == Value::Null {
+    ///         cursor.remove()?;
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn cursor(&self) -> ListCursor<'t, 'db> {
         self.cursor_at(0)
     }

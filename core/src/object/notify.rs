@@ -104,6 +104,10 @@ impl Transaction<'_> {
     /// Replaces all listeners by a set. None can be added or removed after that, but the set can be
     /// replaced.
     ///
+    /// In a transaction of [`Permazen`](crate::Permazen) there are listeners already: those that convert values whose
+    /// field has another type in the models. A set without them makes such values start at their default when their
+    /// object is moved, and they are lost. Begin with a clone of what [`listeners`](Transaction::listeners) gives there.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other
     /// recorded schemas.
