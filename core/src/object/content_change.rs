@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::change::ChangeKind;
 use super::object_data::{KeyList, ObjectData, differences};
+use super::objects::describe_entry;
 use super::references::describe;
 use super::store::Undo;
 use super::{Migrate, Result, Transaction};
@@ -102,9 +103,8 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let (old_entries, new_entries) = (KeyList::entries(old, id)?, KeyList::entries(new, id)?);
         for key in new_entries.iter() {
-            self.store
-                .check_key(key)
-                .map_err(|error| error.about(|| format!("an index entry of object {id}")))?;
+            let checked = self.store.check_key(key);
+            checked.map_err(|error| error.about(|| describe_entry(id, new.object_type(), key)))?;
         }
         self.check_content_keys(id, new)?;
         let mut key = self.buffer();

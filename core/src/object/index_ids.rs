@@ -218,11 +218,17 @@ impl<'t> IndexIds<'t> {
     /// The next id going forward if nothing has to be looked at to tell, as is most often so.
     #[inline]
     fn at_hand(&mut self) -> Option<ObjId> {
-        match (&mut self.front, &self.back) {
-            (Some(Walk::Plain { scan, wanted: None, .. }), None) => {
-                scan.next_at_hand().map(KeptId::id)
+        let (Some(Walk::Plain { scan, wanted, target }), None) = (&mut self.front, &self.back)
+        else {
+            return None;
+        };
+        let id = scan.next_at_hand()?.id();
+        match wanted {
+            Some(wanted) if !wanted.contains(id) => {
+                wanted.pass(scan, target);
+                None
             }
-            _ => None,
+            _ => Some(id),
         }
     }
 

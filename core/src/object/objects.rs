@@ -16,7 +16,7 @@ use super::object_data::ObjectData;
 use super::references::describe;
 use super::store::{Undo, visit_pairs};
 use super::{Error, Result, Transaction};
-use crate::encoding::uint;
+use crate::encoding::{Reader, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
@@ -285,15 +285,9 @@ impl Transaction<'_> {
     /// Refuses content with keys or index entries the store cannot hold.
     fn check_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
-        let describe_index = |key: &[u8]| {
-            format!(
-                "an index entry ({}) of object {id} of type {:?}",
-                hex(key, 8),
-                object_type.name
-            )
-        };
         data.each_entry(id, |key| {
-            self.store.check_key(key).map_err(|error| error.about(|| describe_index(key)))
+            let checked = self.store.check_key(key);
+            checked.map_err(|error| error.about(|| describe_entry(id, object_type, key)))
         })?;
         self.check_content_keys(id, data)
     }
@@ -537,6 +531,22 @@ impl Transaction<'_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// The object and what of it the index entry with this key is of, for messages.
+pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) -> String {
+    let index = StorageId::read_from(&mut Reader::new(key)).ok();
+    let mut fields = object_type.fields.iter();
+    let field = fields.find_map(|field| {
+        let mut parts = std::iter::once(field).chain(field.sub_fields());
+        parts.find(|part| Some(part.storage_id) == index)
+    });
+    let composite = object_type.indexes.iter().find(|of| Some(of.storage_id) == index);
+    match (field, composite) {
+        (Some(field), _) => format!("the index entry of {}", describe(id, field)),
+        (None, Some(of)) => format!("the entry of object {id} in index {:?}", &*of.name),
+        (None, None) => format!("an index entry of object {id}"),
     }
 }
 

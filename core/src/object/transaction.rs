@@ -297,6 +297,8 @@ impl<'db> Transaction<'db> {
         self.state.set(State::Ending);
         let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
         let refused = callbacks::before_commit(&callbacks, &self, read_only).err();
+        // A callback may have asked for it.
+        let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
         self.state.set(State::Ended);
         callbacks::before_completion(&callbacks, &self);
         let committed = match refused {

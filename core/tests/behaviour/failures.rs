@@ -309,9 +309,11 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
             _ => content.write_list_element(part, 0, bytes).unwrap(),
         }
         let content = content.finish();
-        assert_too_long(tx.create_with(Some(foo_id(2)), &content), &["object 0a22222222222222"]);
-        let named = &["object 0a11111111111111"];
-        assert_too_long(tx.store_object(object, &content, Migrate::No), named);
+        let named = if field == "list" { "index entry of field list.element" } else { "field set" };
+        let made = tx.create_with(Some(foo_id(2)), &content);
+        assert_too_long(made, &[named, "object 0a22222222222222"]);
+        let stored = tx.store_object(object, &content, Migrate::No);
+        assert_too_long(stored, &[named, "object 0a11111111111111"]);
     }
     assert_eq!(counter.take().writes(), 0, "refused before anything is written");
     assert_eq!(all_pairs(&tx), before);

@@ -134,6 +134,23 @@ fn t134_rollback_only() {
 }
 
 #[test]
+fn callbacks_may_ask_for_a_rollback() {
+    struct Refusing;
+    impl Callback for Refusing {
+        fn before_commit(&self, tx: &Transaction<'_>, _: bool) -> Result<()> {
+            tx.set_rollback_only();
+            Ok(())
+        }
+    }
+    let world = World::new();
+    let (tx, log) = with_callbacks(&world, "");
+    tx.add_callback(Arc::new(Refusing)).unwrap();
+    assert!(matches!(tx.commit(), Err(Error::RollbackOnly)));
+    assert!(log.take().contains(&"c1.afterCompletion(false)".to_owned()));
+    assert!(world.pairs().is_empty());
+}
+
+#[test]
 fn t135_read_only_transactions_show_and_forget_what_is_written() {
     let world = World::new();
     world.foo().commit().unwrap();
