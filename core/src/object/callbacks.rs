@@ -7,6 +7,23 @@ use super::{Result, Transaction};
 /// What is told when a transaction ends. All methods do nothing unless overridden.
 ///
 /// Callbacks run in the order they were added. Registering the same `Arc` again has no effect.
+///
+/// ```
+/// use permazen::object::{Callback, Error, Result, Transaction};
+///
+/// /// Refuses to commit if there are no people.
+/// struct NeverEmpty;
+///
+/// impl Callback for NeverEmpty {
+///     fn before_commit(&self, tx: &Transaction<'_>, _read_only: bool) -> Result<()> {
+///         if tx.objects("Person")?.is_empty()? { Err(Error::listener("nobody is left")) } else { Ok(()) }
+///     }
+/// }
+///
+/// # fn example(tx: &Transaction<'_>) -> Result<()> {
+/// tx.add_callback(std::sync::Arc::new(NeverEmpty))
+/// # }
+/// ```
 pub trait Callback: Send + Sync {
     /// Before the commit; the transaction is fully usable, but takes no further callbacks. An error
     /// rolls the transaction back and is what `commit` returns.

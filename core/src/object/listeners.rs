@@ -50,7 +50,20 @@ pub struct ListenerId(u64);
 /// Which objects are watched, and from where.
 ///
 /// Without steps, the objects themselves observe. Otherwise the path leads from the observing objects
-/// to the watched ones; whoever is not on such a path is not watched.
+/// to the watched ones; whoever is not on such a path is not watched. For each change that is watched, the
+/// path is walked backwards: one get, or one seek and a step per object, for each object on the way.
+///
+/// ```
+/// use permazen::StorageId;
+/// use permazen::object::{IdFilter, PathStep, Watch};
+///
+/// // members of the teams of one department
+/// fn members(department: permazen::ObjId, teams: StorageId, members: StorageId) -> Watch {
+///     let path = vec![PathStep::Forward(teams), PathStep::Forward(members)];
+///     let filters = vec![Some(IdFilter::of_ids([department])), None, None];
+///     Watch::filtered(path, filters).expect("a filter more than steps")
+/// }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watch {
     path: Vec<PathStep>,
@@ -142,7 +155,8 @@ type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Se
 
 /// Listeners, ready to be installed in transactions of databases with the same recorded schemas.
 ///
-/// Cloning costs as much as there are registrations; a transaction takes a shared one for free.
+/// Cloning costs as much as there are registrations; a transaction takes a shared one for free
+/// ([`Transaction::set_listeners`]).
 #[derive(Clone)]
 pub struct ListenerSet {
     bundle: Arc<SchemaBundle>,

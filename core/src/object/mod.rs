@@ -1,4 +1,20 @@
 //! Transactions over objects: fields, collections, indexes, deletion, notifications, migration.
+//!
+//! This is what the [typed layer](crate::model) stands on, and what programs use that know no structs: fields are named,
+//! values are [`Value`](crate::encoding::Value)s. [`Database`] has an example to begin with.
+//!
+//! | for | see |
+//! |---|---|
+//! | beginning and ending transactions, steps that are undone | [`Database`], [`Transaction`], [`Callback`] |
+//! | objects: creating, loading, storing | [`Transaction::create_with`], [`ObjectBuilder`], [`ObjectData`] |
+//! | fields and counters | [`Transaction::get`], [`Transaction::set`], [`Transaction::adjust_counter`] |
+//! | collections | [`SetView`], [`ListView`], [`ListCursor`], [`MapView`] |
+//! | indexes and sets of objects | [`Transaction::index_by_name`], [`IndexView`], [`IdSet`] |
+//! | references: deleting, paths | [`Transaction::delete`], [`Transaction::follow_path`], [`Transaction::referrers`] |
+//! | listeners | [`Transaction::on_change`], [`Watch`], [`ListenerSet`] |
+//! | other schemas | [`Migrate`], [`Transaction::migrate`], [`Transaction::add_schema`] |
+//! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
+//! | what can go wrong | [`Error`] |
 
 mod batch;
 mod callbacks;
