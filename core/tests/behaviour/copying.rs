@@ -459,64 +459,6 @@ fn a_damaged_reference_is_reported_of_the_object_that_has_it() {
 }
 
 #[test]
-fn silence_is_of_one_copy_and_of_creation_too() {
-    let world = World::new();
-    let tx = world.begin(ONE);
-    let id = source(&tx);
-    let other = tx.detached().unwrap();
-    let events = Events::on(&other, 11);
-    let created = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&created);
-    other
-        .on_create(
-            sid(10),
-            Arc::new(move |_, _| {
-                *count.lock().unwrap() += 1;
-                Ok(())
-            }),
-        )
-        .unwrap();
-    assert!(tx.copy_to(id, &other, &mut CopyOptions::new().silent()).unwrap());
-    assert_eq!((events.take().len(), *created.lock().unwrap()), (0, 0));
-    set(&other, id, "s", text("new"));
-    create(&other, foo_id(2));
-    assert_eq!(events.take(), ["src -> new"]);
-    assert_eq!(*created.lock().unwrap(), 1);
-}
-
-#[test]
-fn all_content_of_a_new_object_is_told() {
-    let world = World::new();
-    let tx = world.foo();
-    create(&tx, foo_id(1));
-    fill(&tx, foo_id(1));
-    let other = tx.detached().unwrap();
-    let events = [11, 20, 22, 24].map(|field| Events::on(&other, field));
-    assert!(tx.copy_to(foo_id(1), &other, &mut CopyOptions::new()).unwrap());
-    let told = events.map(|events| events.take());
-    assert_eq!(
-        told,
-        [["0 -> 5"], ["add 7"], ["add 0:q"], ["add 1=x"]]
-            .map(|told| told.map(str::to_owned).to_vec())
-    );
-}
-
-/// With an id map collections of references are cleared and filled (transactions §13.3).
-#[test]
-fn collections_whose_references_are_exchanged_are_cleared_and_filled() {
-    let world = World::new();
-    let tx = world.begin(HOLDER);
-    let [from, onto, target] = [1, 2, 3].map(|n| create(&tx, foo_id(n)));
-    for id in [from, onto] {
-        tx.set_view(id, "set", Migrate::No).unwrap().add(&Value::Ref(target)).unwrap();
-    }
-    let events = Events::on(&tx, 20);
-    let mut ids = IdMap::from([(from, Some(onto))]);
-    assert!(!tx.copy_to(from, &tx, &mut CopyOptions::new().mapping_ids(&mut ids)).unwrap());
-    assert_eq!(events.take(), ["clear".to_owned(), format!("add {target}")]);
-}
-
-#[test]
 fn a_snapshot_has_no_listeners() {
     let world = World::new();
     let tx = world.begin(ONE);
@@ -525,4 +467,55 @@ fn a_snapshot_has_no_listeners() {
     let snapshot = tx.snapshot().unwrap();
     set(&snapshot, id, "s", text("new"));
     assert_eq!(events.take(), Vec::<String>::new());
+}
+
+#[test]
+fn a_source_is_moved_to_the_schema_of_its_transaction_if_asked() {
+    let newer = foo_with_more();
+    for migrate in [Migrate::No, Migrate::Yes] {
+        let world = World::new();
+        let tx = world.foo();
+        create(&tx, foo_id(1));
+        fill(&tx, foo_id(1));
+        let old = tx.schema().id;
+        tx.commit().unwrap();
+        let tx = world.begin(&newer);
+        let other = tx.detached().unwrap();
+        let mut options = CopyOptions::new().migrating(migrate);
+        assert!(tx.copy_to(foo_id(1), &other, &mut options).unwrap());
+        let expected = if migrate == Migrate::Yes { tx.schema().id } else { old };
+        assert_eq!(tx.object_schema(foo_id(1)).unwrap().id, expected);
+        assert_eq!(other.object_schema(foo_id(1)).unwrap().id, expected);
+        assert_eq!(pairs(&other), pairs(&tx));
+        create(&tx, foo_id(2));
+        let newer = tx.load(foo_id(2), Migrate::No).unwrap();
+        let stored = tx.store_object(foo_id(1), &newer, Migrate::No);
+        assert_eq!(stored.is_ok(), migrate == Migrate::Yes, "{stored:?}");
+    }
+}
+
+#[test]
+fn content_goes_only_to_objects_of_its_type_and_schema() {
+    let xml = r#"<Schema><ObjectType name="A" storageId="10"><ReferenceField name="r" storageId="12" inverseDelete="NULLIFY"/></ObjectType><ObjectType name="B" storageId="11"/></Schema>"#;
+    let world = World::new();
+    let tx = world.begin(xml);
+    let b = id("0b00000000000001");
+    for id in [foo_id(1), foo_id(2), b] {
+        create(&tx, id);
+    }
+    set(&tx, foo_id(1), "r", Value::Ref(foo_id(2)));
+    let data = tx.load(foo_id(1), Migrate::No).unwrap();
+    let before = pairs(&tx);
+    for target in [b, id("0b00000000000002")] {
+        assert_invalid_argument(tx.replace_object(target, &data, &mut CopyOptions::new()));
+    }
+    let refused = tx.store_object(b, &data, Migrate::No);
+    assert!(matches!(refused, Err(Error::SchemaMismatch { .. })), "{refused:?}");
+    assert_eq!(pairs(&tx), before);
+    let from = tx.snapshot().unwrap();
+    tx.delete(foo_id(2)).unwrap();
+    let before = pairs(&tx);
+    assert_deleted(tx.store_object(foo_id(1), &data, Migrate::No), foo_id(2));
+    assert_deleted(from.copy_to(foo_id(1), &tx, &mut CopyOptions::new()), foo_id(2));
+    assert_eq!(pairs(&tx), before);
 }

@@ -17,7 +17,9 @@ mod life_cycle;
 mod migration;
 mod notifications;
 mod peculiar_store;
+mod registrations;
 mod support;
+mod told;
 
 mod collection_models;
 mod enumeration;

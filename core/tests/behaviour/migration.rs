@@ -291,3 +291,50 @@ fn an_entry_that_goes_leaves_nothing_in_the_new_index_of_its_other_half() {
     assert!(tx.simple_index(sid(26)).unwrap().is_empty().unwrap());
     assert!(tx.map_view(t(1), "map", Migrate::No).unwrap().is_empty().unwrap());
 }
+
+#[test]
+fn listeners_are_told_both_schemas() {
+    let world = with_old_object();
+    let tx = world.begin(NEW);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    tx.on_schema_change(
+        sid(10),
+        Arc::new(move |_, change| {
+            listener.lock().unwrap().push((change.old_schema, change.new_schema));
+            assert_eq!(change.new_type.field("cnew").map(|field| &*field.name), Some("cnew"));
+            Ok(())
+        }),
+    )
+    .unwrap();
+    let old = tx.object_schema(t(1)).unwrap().id;
+    assert!(tx.migrate(t(1)).unwrap());
+    assert_eq!(*told.lock().unwrap(), [(old, tx.schema().id)]);
+}
+
+/// Only what was allowed and is no longer goes; what never was allowed is damage, which stays to be found.
+#[test]
+fn references_that_were_not_allowed_before_stay_as_they_are() {
+    let of = |types: &str| {
+        let allowed = format!(r#"inverseDelete="NULLIFY">{types}</ReferenceField>"#);
+        WIDE.replacen(r#"inverseDelete="NULLIFY"/>"#, &allowed, 1)
+    };
+    let only_b = of(r#"<ObjectTypes><ObjectType name="B"/></ObjectTypes>"#);
+    let only_c = of(r#"<ObjectTypes><ObjectType name="C"/></ObjectTypes>"#);
+    let [t_there, b_there, nowhere] = ["0a00000000000002", "0b00000000000001", "6300000000000001"];
+    for (old, target, left) in [
+        (&only_b, t_there, Value::Ref(id(t_there))),
+        (&only_b, b_there, Value::Null),
+        (&of(""), b_there, Value::Null),
+        (&of(""), nowhere, Value::Ref(id(nowhere))),
+    ] {
+        let world = World::new();
+        let tx = world.begin(old);
+        create(&tx, t(1));
+        tx.commit().unwrap();
+        world.raw("0a0000000000000114", Some(target));
+        let tx = world.begin(&only_c);
+        assert!(tx.migrate(t(1)).unwrap());
+        assert_eq!(tx.get(t(1), "r", Migrate::No).unwrap(), left, "{target}");
+    }
+}

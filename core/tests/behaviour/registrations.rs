@@ -1,0 +1,198 @@
+//! Registering listeners, taking them back, and sets of them (transactions §10.1, §10.7).
+
+use std::sync::{Arc, Mutex};
+
+use permazen::ObjId;
+use permazen::object::{
+    CreateListener, DeleteListener, Error, FieldListener, IdFilter, ListenerSet, Migrate, PathStep,
+    SchemaChangeListener, Transaction, Watch,
+};
+use permazen::schema::SchemaModel;
+
+use crate::support::*;
+
+/// Two types that share a field.
+const TWO: &str = r#"<Schema>
+<ObjectType name="A" storageId="10"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/></ObjectType>
+<ObjectType name="B" storageId="11"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/></ObjectType>
+</Schema>"#;
+
+/// Another version of it.
+const NEWER: &str = r#"<Schema>
+<ObjectType name="A" storageId="10"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/>
+<SimpleField name="j" encoding="urn:fdc:permazen.io:2020:int" storageId="21"/></ObjectType>
+<ObjectType name="B" storageId="11"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/></ObjectType>
+</Schema>"#;
+
+fn a(n: u8) -> ObjId {
+    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
+}
+
+fn only(object_type: u32) -> Watch {
+    let filter = IdFilter::of_types([sid(object_type)]);
+    Watch::filtered(vec![], vec![Some(filter)]).unwrap()
+}
+
+/// Who was told, in this order.
+#[derive(Clone, Default)]
+struct Names(Arc<Mutex<Vec<&'static str>>>);
+
+impl Names {
+    fn note(&self, name: &'static str) {
+        self.0.lock().unwrap().push(name);
+    }
+
+    fn take(&self) -> Vec<&'static str> {
+        let mut names = std::mem::take(&mut *self.0.lock().unwrap());
+        names.sort_unstable();
+        names
+    }
+
+    fn create(&self, name: &'static str) -> CreateListener {
+        let names = self.clone();
+        Arc::new(move |_, _| {
+            names.note(name);
+            Ok(())
+        })
+    }
+
+    fn schema(&self, name: &'static str) -> SchemaChangeListener {
+        let names = self.clone();
+        Arc::new(move |_, _| {
+            names.note(name);
+            Ok(())
+        })
+    }
+
+    fn delete(&self, name: &'static str) -> DeleteListener {
+        let names = self.clone();
+        Arc::new(move |_, _, _| {
+            names.note(name);
+            Ok(())
+        })
+    }
+
+    fn field(&self, name: &'static str) -> FieldListener {
+        let names = self.clone();
+        Arc::new(move |_, _, _| {
+            names.note(name);
+            Ok(())
+        })
+    }
+}
+
+/// Creates, moves and deletes an object.
+fn live(tx: &Transaction<'_>, n: u8) {
+    let before =
+        tx.bundle().schemas().iter().map(|schema| schema.id).find(|id| *id != tx.schema().id);
+    assert!(tx.create_with_id_in(a(n), before.unwrap()).unwrap());
+    assert!(tx.migrate(a(n)).unwrap());
+    set(tx, a(n), "i", int(1));
+    assert!(tx.delete(a(n)).unwrap());
+}
+
+#[test]
+fn listeners_of_every_kind_count_once_and_are_taken_back() {
+    let world = World::new();
+    let tx = world.begin(NEWER);
+    tx.add_schema(&SchemaModel::from_xml(TWO.as_bytes()).unwrap()).unwrap();
+    let names = Names::default();
+    let mut ids = Vec::new();
+    for (created, moved, deleted, changed) in [("c1", "m1", "d1", "f1"), ("c2", "m2", "d2", "f2")] {
+        let (c, m) = (names.create(created), names.schema(moved));
+        let (d, f) = (names.delete(deleted), names.field(changed));
+        for _ in 0..2 {
+            ids.push(tx.on_create(sid(10), c.clone()).unwrap());
+            ids.push(tx.on_schema_change(sid(10), m.clone()).unwrap());
+            ids.push(tx.on_delete(Watch::itself(), d.clone()).unwrap());
+            ids.push(tx.on_change(sid(20), Watch::itself(), f.clone()).unwrap());
+        }
+    }
+    live(&tx, 1);
+    let mut left = vec!["c1", "c2", "d1", "d2", "f1", "f2", "m1", "m2"];
+    assert_eq!(names.take(), left);
+    for (id, name) in ids.into_iter().zip(["c1", "m1", "d1", "f1"]) {
+        tx.remove_listener(id).unwrap();
+        left.retain(|other| *other != name);
+        live(&tx, 1);
+        assert_eq!(names.take(), left);
+    }
+}
+
+#[test]
+fn a_set_with_one_listener_of_any_kind_is_not_empty() {
+    let world = World::new();
+    let tx = world.begin(TWO);
+    let names = Names::default();
+    let with = |add: &dyn Fn(&mut ListenerSet)| {
+        let mut set = ListenerSet::new(tx.bundle());
+        assert!(set.is_empty());
+        add(&mut set);
+        set
+    };
+    let sets = [
+        with(&|set| assert!(set.on_create(sid(10), names.create("c")).is_ok())),
+        with(&|set| assert!(set.on_schema_change(sid(10), names.schema("m")).is_ok())),
+        with(&|set| assert!(set.on_delete(Watch::itself(), names.delete("d")).is_ok())),
+        with(&|set| assert!(set.on_change(sid(20), Watch::itself(), names.field("f")).is_ok())),
+    ];
+    assert!(sets.iter().all(|set| !set.is_empty()));
+    // Those to fields and deletions know the recorded schemas.
+    tx.add_schema(&SchemaModel::from_xml(NEWER.as_bytes()).unwrap()).unwrap();
+    let fits = sets.map(|set| tx.set_listeners(Arc::new(set)).is_ok());
+    assert_eq!(fits, [true, true, false, false]);
+}
+
+#[test]
+fn a_set_fits_another_database_with_the_same_recorded_schemas() {
+    let (one, other) = (World::new(), World::new());
+    let (tx, there) = (one.begin(TWO), other.begin(TWO));
+    let names = Names::default();
+    tx.on_change(sid(20), Watch::itself(), names.field("f")).unwrap();
+    there.set_listeners(tx.listeners()).unwrap();
+    create(&there, a(1));
+    set(&there, a(1), "i", int(1));
+    assert_eq!(names.take(), ["f"]);
+}
+
+#[test]
+fn a_watch_of_one_type_does_not_hide_those_of_others() {
+    let world = World::new();
+    let tx = world.begin(TWO);
+    let names = Names::default();
+    for (object_type, changed, deleted) in [(11, "f of B", "d of B"), (10, "f of A", "d of A")] {
+        tx.on_change(sid(20), only(object_type), names.field(changed)).unwrap();
+        tx.on_delete(only(object_type), names.delete(deleted)).unwrap();
+    }
+    create(&tx, a(1));
+    set(&tx, a(1), "i", int(1));
+    assert_eq!(names.take(), ["f of A"]);
+    assert!(tx.delete(a(1)).unwrap());
+    assert_eq!(names.take(), ["d of A"]);
+}
+
+#[test]
+fn paths_to_deleted_objects_are_checked_when_registering() {
+    let world = World::new();
+    let tx = world.begin(TWO);
+    let names = Names::default();
+    for field in [20, 99] {
+        let path = Watch::along([PathStep::Forward(sid(field))]);
+        assert_unknown_field(tx.on_delete(path, names.delete("d")));
+    }
+}
+
+/// An error of a listener that another listener's change called is passed on as it is.
+#[test]
+fn an_error_is_wrapped_once() {
+    let world = World::new();
+    let tx = world.begin(TWO);
+    create(&tx, a(1));
+    tx.on_create(sid(10), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
+    tx.on_change(sid(20), Watch::itself(), Arc::new(|tx, _, _| tx.create_with_id(a(2)).map(drop)))
+        .unwrap();
+    match tx.set(a(1), "i", &int(1), Migrate::No) {
+        Err(Error::Listener(cause)) => assert_eq!(cause.to_string(), "no"),
+        other => panic!("{other:?}"),
+    }
+}
