@@ -91,4 +91,8 @@ mod guide {
     struct Objects;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
+    #[doc = include_str!("../../docs/src/schemas.md")]
+    struct Schemas;
+    #[doc = include_str!("../../docs/src/export.md")]
+    struct Export;
 }
