@@ -454,3 +454,62 @@ fn damaged_entries_are_named() {
     let from_3 = index.with_bounds(0, Bound::Included(&int(3)), Bound::Unbounded).unwrap();
     assert_eq!(rows(&from_3), ["3,id3"]);
 }
+
+#[test]
+fn restrictions_of_every_form_add_up() {
+    let world = World::new();
+    let tx = world.foo();
+    example(&tx);
+    let index = tx.composite_index(sid(30), 2).unwrap();
+    let (low, high) = ([int(1), text("z")], [int(2)]);
+    let all = [int(0)];
+    let from = |view: &IndexView<'_>, low: &[Value]| {
+        rows(&view.with_tuple_bounds(Bound::Included(low), Bound::Unbounded).unwrap())
+    };
+    let between = index.with_tuple_bounds(Bound::Included(&low), Bound::Included(&high)).unwrap();
+    let expected = ["1,z,id4", "2,y,id2"];
+    assert_eq!(rows(&between), expected);
+    assert_eq!(from(&between, &all), expected, "a wider bound changes nothing");
+    let below = index.with_tuple_bounds(Bound::Unbounded, Bound::Included(&high)).unwrap();
+    assert_eq!(from(&below, &low), expected);
+    let wider = [int(9)];
+    let same = below.with_tuple_bounds(Bound::Included(&low), Bound::Included(&wider)).unwrap();
+    assert_eq!(rows(&same), expected);
+    let first = index.first().unwrap().unwrap();
+    let other = index.with_value(0, &int(2)).unwrap();
+    assert_eq!(rows(&other.with_prefix_of(&first)), Vec::<String>::new());
+    let references = tx.composite_index(sid(31), 3).unwrap();
+    let to_foo = |or_null| references.with_references_to(1, [sid(10)], or_null).unwrap();
+    assert_eq!([true, false].map(|null| to_foo(null).count().unwrap()), [4, 0]);
+    for (n, content) in [(1, vec!["q"]), (2, vec!["a", "q"])] {
+        let list = tx.list_view(foo_id(n), "list", Migrate::No).unwrap();
+        list.extend(&texts(&content)).unwrap();
+    }
+    let elements = tx.list_element_index(sid(23)).unwrap().with_value(0, &text("q")).unwrap();
+    let second = elements.with_value(2, &int(1)).unwrap();
+    assert_eq!(second.id_set().unwrap().to_vec().unwrap(), [foo_id(2)]);
+}
+
+#[test]
+fn entries_have_the_columns_of_their_view_only() {
+    let world = World::new();
+    let tx = world.foo();
+    example(&tx);
+    tx.list_view(foo_id(1), "list", Migrate::No).unwrap().push(&text("q")).unwrap();
+    let index = tx.simple_index(sid(11)).unwrap();
+    let entry = index.first().unwrap().unwrap();
+    assert_invalid_argument(entry.value(2));
+    assert_invalid_argument(entry.position());
+    let cut = tx.list_element_index(sid(23)).unwrap().distinct(2);
+    assert_invalid_argument(cut.first().unwrap().unwrap().position());
+    let values: permazen::object::Result<Vec<_>> = index
+        .values()
+        .iter_with(|entry| {
+            assert_invalid_argument(entry.value(1));
+            Ok(entry.encoded(1).is_empty())
+        })
+        .collect();
+    assert_eq!(values.unwrap(), [true, true, true]);
+    let failing = index.iter_with(|_| Err::<(), _>(Error::listener("no")));
+    assert_eq!(failing.count(), 1, "an error ends the walk");
+}
