@@ -329,3 +329,37 @@ fn retaining_in_a_watched_list_tells_positions_as_if_one_by_one() {
     assert_eq!(list.retain(|_| false).unwrap(), 2);
     assert_eq!(events.take(), ["clear"]);
 }
+
+/// Elements are moved in pieces; what each of them overwrites is known and put back.
+#[test]
+fn moves_of_many_elements_are_undone() {
+    let world = World::new();
+    let tx = world.foo();
+    create(&tx, foo_id(1));
+    let list = list_of(&tx, 1);
+    let numbers =
+        |range: std::ops::Range<i32>| range.map(|n| text(&n.to_string())).collect::<Vec<_>>();
+    list.extend(&numbers(0..1700)).unwrap();
+    let entries = || {
+        tx.list_element_index(sid(23))
+            .unwrap()
+            .entries()
+            .map(|e| e.unwrap().to_values().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let before = (list.to_vec().unwrap(), entries());
+    let changes: [&dyn Fn() -> permazen::object::Result<()>; 4] = [
+        &|| list.insert_all(3, &numbers(5000..5600)).map(drop),
+        &|| list.insert_all(3, &numbers(5000..5001)).map(drop),
+        &|| list.remove_range(3, 603),
+        &|| list.remove_range(3, 5),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let failed = tx.atomic(|_| {
+            change()?;
+            Err::<(), _>(Error::listener("no"))
+        });
+        assert!(matches!(failed, Err(Error::Listener(_))), "{failed:?}");
+        assert!((list.to_vec().unwrap(), entries()) == before, "change {number}");
+    }
+}
