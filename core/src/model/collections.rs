@@ -74,6 +74,26 @@ impl<'t> At<'t> {
         V::decode_all(bytes).map_err(|source| self.undecodable(source))
     }
 
+    /// Runs a change that gives what it is lent, decoded, before anything is written. If that is damaged
+    /// nothing is changed.
+    fn decoding<V: FieldType, R>(
+        &self,
+        change: impl FnOnce(&mut dyn FnMut(&[u8]) -> object::Result<V>) -> Result<R>,
+    ) -> Result<R> {
+        let mut damage = None;
+        let result = change(&mut |bytes| {
+            self.decode(bytes).map_err(|error| {
+                let told = object::Error::inconsistent(error.to_string());
+                damage = Some(error);
+                told
+            })
+        });
+        match damage {
+            Some(error) => Err(error),
+            None => result,
+        }
+    }
+
     /// Runs `body` on the encoded form of a value.
     fn encoded<V, R>(
         &self,
@@ -294,10 +314,11 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     ///
     /// # Errors
     /// If the object or the position does not exist, or the element is outside of what the field holds.
-    /// [`Error::Decode`] if the old element is damaged; it has been replaced then.
+    /// [`Error::Decode`] if the old element is damaged.
     pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
-        let old = self.at.encoded(&element, |bytes| self.view.set_encoded(position, bytes))?;
-        self.at.decode(&old)
+        self.at.decoding(|old| {
+            self.at.encoded(&element, |bytes| self.view.set_with(position, bytes, old))
+        })
     }
 
     /// Appends an element. One seek and one put, and one put for the index if there is one.
@@ -338,22 +359,17 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Removes the element at a position and returns it. All elements behind it move.
     ///
     /// # Errors
-    /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged; it has been removed then.
+    /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged.
     pub fn remove(&self, position: u32) -> Result<E> {
-        let old = self.view.remove_encoded(position)?;
-        self.at.decode(&old)
+        self.at.decoding(|old| Ok(self.view.remove_with(position, old)?))
     }
 
-    /// Removes the last element and returns it. Three seeks, a step and one delete, and one delete for the index if there
-    /// is one.
+    /// Removes the last element and returns it. One seek and one delete, and one delete for the index if there is one.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist. [`Error::Decode`] if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
-        match self.len()?.checked_sub(1) {
-            Some(last) => self.remove(last).map(Some),
-            None => Ok(None),
-        }
+        self.at.decoding(|old| Ok(self.view.pop_with(|_, bytes| old(bytes))?))
     }
 
     /// Removes the elements at positions from `from` up to, but without, `to`. What is behind moves once.
@@ -376,6 +392,17 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
         let at = self.at;
         self.view.iter_with(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
+    }
+
+    /// The elements at these positions in order; also readable from the back. One seek, then a step per element, wherever
+    /// in the list they are.
+    pub fn iter_range<R: RangeBounds<u32>>(
+        &self,
+        positions: R,
+    ) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E, R> {
+        let at = self.at;
+        let read = move |_: u32, bytes: &[u8]| Ok(at.decode(bytes));
+        self.view.range_with(positions, read).map(|element| element?)
     }
 
     /// The first position of an element. One seek, then a step per element up to there.
@@ -473,11 +500,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     ///
     /// # Errors
     /// If the object does not exist, or key or value are outside of what the field holds. [`Error::Decode`] if the old
-    /// value is damaged; it has been replaced then.
+    /// value is damaged.
     pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
         let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
-        let old = self.at.encoded(&key, |key| self.view.put_encoded(key, &value))?;
-        old.map(|bytes| self.at.decode(&bytes)).transpose()
+        self.at.decoding(|old| self.at.encoded(&key, |key| self.view.put_with(key, &value, old)))
     }
 
     /// Sets the values of several keys, one by one as [`insert`](MapOf::insert) does. After an error those before it have
@@ -495,10 +521,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// Removes the entry of a key and returns its value. One get; one delete, and one for each index.
     ///
     /// # Errors
-    /// If the object does not exist. [`Error::Decode`] if the value is damaged; the entry has been removed then.
+    /// If the object does not exist. [`Error::Decode`] if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
-        let old = self.at.encoded(&key, |key| self.view.remove_encoded(key))?;
-        old.map(|bytes| self.at.decode(&bytes)).transpose()
+        self.at.decoding(|old| self.at.encoded(&key, |key| self.view.remove_with(key, old)))
     }
 
     /// Removes all entries (of this range).

@@ -33,13 +33,22 @@ impl ListView<'_, '_> {
     /// # Errors
     /// As [`set`](ListView::set).
     pub fn set_encoded(&self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
-        self.content.mutate(|target| {
-            self.content.check_encoded(&self.element, element)?;
-            self.set_in(target, position, element, true, |old| Ok(old.to_vec()))
-        })
+        self.set_with(position, element, |old| Ok(old.to_vec()))
     }
 
     /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
+    pub(crate) fn set_with<R>(
+        &self,
+        position: u32,
+        element: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
+        self.content.mutate(|target| {
+            self.content.check_encoded(&self.element, element)?;
+            self.set_in(target, position, element, true, read)
+        })
+    }
+
     fn set_in<R>(
         &self,
         target: &Target,
@@ -217,7 +226,11 @@ impl ListView<'_, '_> {
     }
 
     /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
-    fn remove_with<R>(&self, at: u32, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    pub(crate) fn remove_with<R>(
+        &self,
+        at: u32,
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
         let size = self.len()?;
         if at >= size {
             return Err(self.outside(at, size));
@@ -271,11 +284,19 @@ impl ListView<'_, '_> {
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn pop(&self) -> Result<Option<Value>> {
+        self.pop_with(|at, element| self.decode(at, element))
+    }
+
+    /// Removes the last element and gives what `read` makes of it; nothing changes if it fails.
+    pub(crate) fn pop_with<R>(
+        &self,
+        read: impl FnOnce(u32, &[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
         let Some((at, old)) = self.last_pair(|at, value| (at, value.to_vec()))? else {
             return Ok(None);
         };
         self.content.mutate(|target| {
-            let value = self.decode(at, &old)?;
+            let value = read(at, &old)?;
             self.content.remove(&self.element_key(at), &old)?;
             self.content.unindex(self.element_of(target), &old, &position_suffix(at))?;
             self.removed_one(target, at, at + 1, &old);

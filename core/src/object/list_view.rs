@@ -154,7 +154,6 @@ impl<'t, 'db> ListView<'t, 'db> {
         positions: R,
     ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
         let (content, element) = (self.content.clone(), self.element.clone());
-        let positions = (positions.start_bound().cloned(), positions.end_bound().cloned());
         self.range_with(positions, move |position, bytes| {
             content.decode(&element, bytes, || position_suffix(position))
         })
@@ -170,21 +169,22 @@ impl<'t, 'db> ListView<'t, 'db> {
     where
         F: FnMut(u32, &[u8]) -> Result<T>,
     {
-        self.range_with((Bound::Unbounded, Bound::Unbounded), read)
+        self.range_with(.., read)
     }
 
-    fn range_with<T, F>(
+    pub(crate) fn range_with<T, F, R: RangeBounds<u32>>(
         &self,
-        (first, last): (Bound<u32>, Bound<u32>),
+        positions: R,
         mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F, R>
     where
         F: FnMut(u32, &[u8]) -> Result<T>,
     {
         let content = self.content.clone();
+        let suffix = |bound: Bound<&u32>| bound.map(|position| position_suffix(*position));
         ContentIter::new(
             &self.content,
-            &(first.map(position_suffix), last.map(position_suffix)),
+            &(suffix(positions.start_bound()), suffix(positions.end_bound())),
             true,
             move |suffix: &[u8], value: &[u8]| {
                 let position = uint::decode(suffix)

@@ -257,7 +257,7 @@ impl<'t, 'db> MapView<'t, 'db> {
     }
 
     /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
-    fn put_with<R>(
+    pub(crate) fn put_with<R>(
         &self,
         key: &[u8],
         value: &[u8],
@@ -339,7 +339,7 @@ impl<'t, 'db> MapView<'t, 'db> {
     }
 
     /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
-    fn remove_with<R>(
+    pub(crate) fn remove_with<R>(
         &self,
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<R>,
