@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{Error, IndexView, Migrate, Transaction};
 
@@ -512,4 +513,57 @@ fn entries_have_the_columns_of_their_view_only() {
     assert_eq!(values.unwrap(), [true, true, true]);
     let failing = index.iter_with(|_| Err::<(), _>(Error::listener("no")));
     assert_eq!(failing.count(), 1, "an error ends the walk");
+}
+
+#[test]
+fn references_to_several_types_leave_out_those_between() {
+    let xml = r#"<Schema><ObjectType name="A" storageId="10"/><ObjectType name="B" storageId="11"/>
+<ObjectType name="C" storageId="12"/><ObjectType name="H" storageId="20"><ReferenceField name="r" storageId="13"/></ObjectType></Schema>"#;
+    let world = World::new();
+    let tx = world.begin(xml);
+    let targets: Vec<ObjId> = ["A", "B", "C"].map(|name| tx.create(name).unwrap()).to_vec();
+    let holder = |target: Value| {
+        let holder = tx.create("H").unwrap();
+        set(&tx, holder, "r", target);
+        holder
+    };
+    let holders: Vec<ObjId> = targets
+        .iter()
+        .map(|target| holder(Value::Ref(*target)))
+        .chain([holder(Value::Null)])
+        .collect();
+    let index = tx.simple_index(sid(13)).unwrap();
+    for (types, or_null, expected) in [
+        (vec![sid(10), sid(12)], false, vec![holders[0], holders[2]]),
+        (vec![sid(10), sid(12)], true, vec![holders[0], holders[2], holders[3]]),
+        (vec![sid(11)], true, vec![holders[1], holders[3]]),
+        (vec![], true, vec![holders[3]]),
+    ] {
+        let view = index.with_references_to(0, types.clone(), or_null).unwrap();
+        let ids: Vec<ObjId> = view.ids().map(Result::unwrap).collect();
+        assert_eq!(ids, expected, "{types:?}");
+        let mut back: Vec<ObjId> = view.ids().rev().map(Result::unwrap).collect();
+        back.reverse();
+        assert_eq!(back, expected, "{types:?} backwards");
+        let entries: Vec<ObjId> =
+            view.entries().map(|entry| entry.unwrap().id().unwrap()).collect();
+        assert_eq!(entries, expected, "{types:?} as entries");
+    }
+}
+
+#[test]
+fn behind_an_object_with_many_entries_comes_the_next_id() {
+    let world = World::new();
+    let tx = world.foo();
+    let ids: Vec<ObjId> = (0..6).map(|n| id(&format!("0a0000000000000{n}"))).collect();
+    for (n, object) in ids.iter().enumerate() {
+        create(&tx, *object);
+        let list = tx.list_view(*object, "list", Migrate::No).unwrap();
+        list.extend(&vec![text("a"); if n % 2 == 0 { 40 } else { 1 }]).unwrap();
+    }
+    let set = tx.list_element_index(sid(23)).unwrap().get(&[text("a")]).unwrap();
+    assert_eq!(set.to_vec().unwrap(), ids);
+    let mut back: Vec<ObjId> = set.iter().rev().map(Result::unwrap).collect();
+    back.reverse();
+    assert_eq!(back, ids);
 }
