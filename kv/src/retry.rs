@@ -1,10 +1,23 @@
 //! Running transactions until they succeed.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
+
+thread_local! {
+    /// Whether this thread has waited in vain for the right to write since its latest attempt began.
+    static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that this thread has waited for the right to write as long as it was to. What it does then is
+/// not tried again: it has waited for its turn already, or, if it holds the right itself, waits for
+/// itself each time.
+pub(crate) fn note_wait_in_vain() {
+    WAITED_IN_VAIN.set(true);
+}
 
 /// How often and after which pauses a transaction is run again that failed for a reason that may pass.
 ///
@@ -46,8 +59,8 @@ impl Default for Retry {
 
 impl Retry {
     /// Runs `attempt` on what `begin` gives until it succeeds, fails with an error that is not
-    /// `retryable`, or has failed too often. A failure of `begin` is the end: it has waited for its
-    /// turn already.
+    /// `retryable`, or has failed too often. A failure of `begin` is the end, and so is an attempt in
+    /// which another transaction could not be begun: they have waited for their turn already.
     ///
     /// # Errors
     /// That of `begin`, or the last one of `attempt`.
@@ -59,8 +72,11 @@ impl Retry {
     ) -> std::result::Result<T, E> {
         let mut failed = 0;
         loop {
-            match attempt(begin()?) {
-                Err(error) if failed < self.times && retryable(&error) => {}
+            let begun = begin()?;
+            WAITED_IN_VAIN.set(false);
+            match attempt(begun) {
+                Err(error) if failed < self.times && retryable(&error) && !WAITED_IN_VAIN.get() => {
+                }
                 done => return done,
             }
             failed += 1;
@@ -162,5 +178,25 @@ mod tests {
         assert_eq!(retry.run(|| Ok(()), &mut fail, |_| false), Err(true));
         assert_eq!(retry.run(|| Err(true), &mut fail, |again| *again), Err(true));
         assert_eq!(attempts, 5);
+    }
+
+    #[test]
+    fn a_wait_in_vain_within_a_transaction_is_not_repeated() {
+        let db = crate::memory::MemoryStore::new();
+        let options = TxOptions::writing().with_wait(Duration::from_millis(1));
+        let mut attempts = 0;
+        let nested = db.write(|_| {
+            attempts += 1;
+            db.begin(&options).map(drop)
+        });
+        assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
+        assert_eq!(attempts, 1);
+        // What fails for another reason is tried again.
+        let mut attempts = 0;
+        let done = db.write(|_| {
+            attempts += 1;
+            if attempts < 3 { Err(KvError::Retry("busy".to_owned())) } else { Ok(attempts) }
+        });
+        assert_eq!(done.unwrap(), 3);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::retry::note_wait_in_vain;
 use crate::{KvError, Result};
 
 /// How long a transaction waits for its turn to write unless it says otherwise.
@@ -34,8 +35,10 @@ impl WriteLock {
         while let Some(since) = *taken {
             let left = wait.saturating_sub(start.elapsed());
             if left.is_zero() {
+                note_wait_in_vain();
                 return Err(KvError::Retry(format!(
-                    "waited {:?} for the right to write, which another transaction has held for {:?}",
+                    "waited {:?} for the right to write, which another transaction has held for {:?}; if that \
+                     is one of this thread, use it instead of beginning another",
                     wait,
                     since.elapsed()
                 )));

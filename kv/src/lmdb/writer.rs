@@ -15,6 +15,7 @@ use heed::RwTxn;
 
 use super::env::OpenEnv;
 use super::error::{failed, io_failed};
+use crate::retry::note_wait_in_vain;
 use crate::{KvError, Result};
 
 enum Request {
@@ -68,10 +69,13 @@ impl Writer {
             Ok(begun) => {
                 begun.map_err(|error| failed(self.env.path(), "cannot begin to write", error))
             }
-            Err(RecvTimeoutError::Timeout) => Err(KvError::Retry(format!(
-                "{}: waited {wait:?} for the right to write, which another process has",
-                self.env.path().display()
-            ))),
+            Err(RecvTimeoutError::Timeout) => {
+                note_wait_in_vain();
+                Err(KvError::Retry(format!(
+                    "{}: waited {wait:?} for the right to write, which another process has",
+                    self.env.path().display()
+                )))
+            }
             Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
         }
     }
