@@ -28,8 +28,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// |---|---|
 /// | `bool`, `i8` … `i64`, `f32`, `f64`, `String`, … | simple, never null |
 /// | `Option<T>` of these | simple, nullable (for primitives another encoding than the bare type) |
-/// | `Option<E>` with `#[derive(PermazenEnum)] enum E` | enum |
-/// | `Option<Ref<M>>`, `Option<Ref<Any>>` | reference, to one model or to anything; always indexed |
+/// | `Option<E>` with `#[derive(PermazenEnum)] enum E` | enum; `E` alone is required, and refused where it is null |
+/// | `Option<Ref<M>>`, `Option<Ref<Any>>` | reference, to one model or to anything; always indexed; `Ref<M>` alone is required |
 /// | `Counter` | counter |
 /// | `Vec<T>`, `BTreeSet<T>`, `BTreeMap<K, V>` | list, set, map of simple values |
 /// | `Box<[T]>` | array, as one value |

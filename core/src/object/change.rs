@@ -12,7 +12,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 /// One change of one field of one object.
 ///
 /// Values are those of the moment of the change, in their encoded form; [`FieldChange::decode`] gives them as [`Value`]s.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct FieldChange {
     pub(crate) id: ObjId,
     pub(crate) object_type: Arc<ResolvedType>,
@@ -93,6 +93,17 @@ pub enum ChangeKind<V = Box<[u8]>> {
     },
     /// A map that had entries was emptied.
     MapClear,
+}
+
+impl std::fmt::Debug for FieldChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FieldChange")
+            .field("id", &self.id)
+            .field("object_type", &self.object_type.name)
+            .field("field", &self.field.full_name)
+            .field("kind", &self.kind)
+            .finish()
+    }
 }
 
 impl FieldChange {
