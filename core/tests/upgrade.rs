@@ -131,7 +131,9 @@ fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
     let db = Permazen::builder_shared(store.clone()).model::<strict::Item>().build().unwrap();
     let tx = db.begin().unwrap();
     let stored = tx.all::<strict::Item>().unwrap().into_iter().next().unwrap().unwrap();
-    let error = stored.load().unwrap_err().to_string();
+    let error = stored.load().unwrap_err();
+    assert!(matches!(error, Error::Upgrade { .. }), "{error:?}");
+    let error = error.to_string();
     assert!(error.contains("Item.text") && error.contains("no number"), "{error}");
     assert!(tx.core().is_rollback_only());
     tx.commit().unwrap_err();

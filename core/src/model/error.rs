@@ -17,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// An object operation was refused, or the store failed.
     #[error(transparent)]
-    Object(#[from] object::Error),
+    Object(object::Error),
     /// The models contradict themselves or each other.
     #[error("invalid model: {0}")]
     Models(#[from] ModelErrors),
@@ -116,6 +116,18 @@ impl From<KvError> for Error {
 impl From<SchemaError> for Error {
     fn from(error: SchemaError) -> Self {
         Error::Object(error.into())
+    }
+}
+
+impl From<object::Error> for Error {
+    /// What the typed layer's own listeners fail with comes out as it is.
+    fn from(error: object::Error) -> Self {
+        let object::Error::Listener(cause) = error else { return Error::Object(error) };
+        match cause.downcast() {
+            Ok(own) if matches!(*own, Error::Upgrade { .. }) => *own,
+            Ok(others) => Error::Object(object::Error::Listener(others)),
+            Err(cause) => Error::Object(object::Error::Listener(cause)),
+        }
     }
 }
 
