@@ -251,7 +251,7 @@ impl FromStr for ObjId {
         };
         number
             .and_then(|number| Self::from_bytes(number.to_be_bytes()).ok())
-            .ok_or_else(|| EncodingError::Invalid(format!("invalid object id {text:?}")))
+            .ok_or_else(|| EncodingError::Invalid(format!("invalid object id {text:?}: it has 16 hex digits, of which the first are those of a storage id")))
     }
 }
 

@@ -70,6 +70,16 @@ mod strict {
     }
 }
 
+mod collections {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    pub(super) struct Item {
+        #[permazen(upgrade = "require")]
+        pub(super) tags: Vec<i32>,
+    }
+}
+
 fn item() -> old::Item {
     old::Item {
         number: 42,
@@ -123,6 +133,23 @@ fn values_are_converted_where_they_can_be() {
     })
     .unwrap();
     assert_eq!(db.read(seen).unwrap(), new::Item { number: 43, ..expected });
+}
+
+#[test]
+fn elements_that_must_be_converted_are_an_error() {
+    let db = Permazen::builder_shared(store()).model::<collections::Item>().build().unwrap();
+    let loaded = db.read(|tx| tx.all::<collections::Item>()?.into_iter().next().unwrap()?.load());
+    match loaded {
+        Err(Error::Upgrade { field, .. }) => assert_eq!(field, "Item.tags"),
+        other => panic!("{other:?}"),
+    }
+    // Empty ones have nothing to lose.
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let db = Permazen::builder_shared(store.clone()).model::<old::Item>().build().unwrap();
+    db.write(|tx| tx.create(old::Item { tags: vec![], ..item() }).map(drop)).unwrap();
+    let db = Permazen::builder_shared(store).model::<collections::Item>().build().unwrap();
+    let loaded = db.read(|tx| tx.all::<collections::Item>()?.into_iter().next().unwrap()?.load());
+    assert_eq!(loaded.unwrap(), collections::Item { tags: vec![] });
 }
 
 #[test]

@@ -257,6 +257,63 @@ fn what_cannot_be_repaired_is_refused() {
     assert_eq!(lines(&mut jsck(&["--json", &path]), 1)[0]["class"], "bad-schema-xml");
 }
 
+/// A store that cannot be opened for its damage has a finding, and nothing else can be looked at.
+#[test]
+fn a_store_too_damaged_to_be_opened_is_a_finding() {
+    let (_dir, path) = damaged(&[]);
+    let file = Path::new(&path).join("data.mdb");
+    let size = std::fs::metadata(&file).expect("size").len();
+    std::fs::File::options()
+        .write(true)
+        .open(&file)
+        .and_then(|file| file.set_len(size - size % 4096 - 4096 * 3))
+        .expect("cut");
+    let output = jsck(&[&path]).assert().code(1).get_output().clone();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot be opened; restore a backup"), "{text}");
+    let lines = lines(&mut jsck(&["--json", &path]), 1);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!((&lines[0]["type"], &lines[1]["type"]), (&"store".into(), &"summary".into()));
+    assert_eq!(lines[1]["complete"], false);
+}
+
+#[test]
+fn a_path_that_is_none_says_what_to_give() {
+    let (dir, path) = damaged(&[]);
+    let said = |path: &str| {
+        let output = jsck(&[path]).assert().code(2).get_output().clone();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let file = Path::new(&path).join("data.mdb");
+    let told = said(file.to_str().expect("UTF-8"));
+    assert!(told.contains("give its directory") && told.contains(&path), "{told}");
+    let empty = dir.path().join("empty");
+    std::fs::create_dir(&empty).expect("make");
+    let told = said(empty.to_str().expect("UTF-8"));
+    assert!(told.contains("it has no data.mdb"), "{told}");
+    let missing = lines(&mut jsck(&["--json", "/no/such/place"]), 2);
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert_eq!((&missing[0]["type"], &missing[0]["complete"]), (&"summary".into(), &false.into()));
+}
+
+/// What is repaired is the file, not the link to it; and not against its permissions.
+#[cfg(unix)]
+#[test]
+fn a_linked_xml_dump_is_repaired_where_it_is() {
+    let dir = TempDir::new().expect("a directory");
+    let (file, link) = (dir.path().join("dump.xml"), dir.path().join("link.xml"));
+    let text = std::fs::read_to_string(data("reference/R.kv.xml")).expect("data");
+    let stale = "<entry><key>11416e6f001000000000000001</key></entry></entries>";
+    std::fs::write(&file, text.replace("</entries>", stale)).expect("write");
+    std::os::unix::fs::symlink(&file, &link).expect("link");
+    let (file, link) = (file.to_str().expect("UTF-8"), link.to_str().expect("UTF-8"));
+    jsck(&["--repair", "--yes", "--undo-file", &format!("{link}.undo"), link]).assert().code(1);
+    assert!(std::fs::symlink_metadata(link).expect("link").is_symlink());
+    jsck(&[file]).assert().code(0);
+    jsck(&["--apply-undo", &format!("{link}.undo"), link]).assert().code(0);
+    jsck(&[file]).assert().code(1);
+}
+
 #[test]
 fn an_xml_dump_is_checked_and_repaired_in_place() {
     let dir = TempDir::new().expect("a directory");

@@ -102,7 +102,7 @@ pub enum KvError {
     },
     /// What is stored breaks the rules of the store's format.
     #[error(
-        "{}: store is damaged: {reason}; restore it from a backup, or see what jsck can read of it",
+        "{}: store is damaged: {reason}; restore it from a backup; jsck says what else is wrong with it",
         path.display()
     )]
     Damaged {

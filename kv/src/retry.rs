@@ -19,6 +19,11 @@ pub(crate) fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
+/// Notes that this thread commits: what it waited for in vain before, it has done without.
+pub(crate) fn forget_wait_in_vain() {
+    WAITED_IN_VAIN.set(false);
+}
+
 /// How often and after which pauses a transaction is run again that failed for a reason that may pass.
 ///
 /// ```
@@ -191,7 +196,25 @@ mod tests {
         });
         assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
         assert_eq!(attempts, 1);
-        // What fails for another reason is tried again.
+        // What fails for another reason is tried again, whatever was waited for before.
+        let optimistic =
+            crate::optimistic::OptimisticDatabase::new(crate::memory::MemoryStore::new());
+        let mut attempts = 0;
+        let conflict = optimistic.write(|tx| {
+            attempts += 1;
+            let held = db.begin(&options)?;
+            assert!(db.begin(&options).is_err());
+            drop(held);
+            if attempts == 1 {
+                tx.get(b"key")?;
+                tx.put(b"other", b"")?;
+                let mut first = optimistic.begin(&TxOptions::writing())?;
+                first.put(b"key", b"")?;
+                first.commit()?;
+            }
+            Ok(attempts)
+        });
+        assert_eq!(conflict.unwrap(), 2);
         let mut attempts = 0;
         let done = db.write(|_| {
             attempts += 1;

@@ -93,6 +93,7 @@ impl Transaction<'_> {
         self.check_open()?;
         dest.check_open()?;
         let data = self.load(source, options.migrate)?;
+        data.check_lists()?;
         let object_type = data.object_type();
         let schema = self.object_schema(source)?;
         let mismatch = |what: String| Error::SchemaMismatch { what };

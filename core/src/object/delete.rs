@@ -175,9 +175,14 @@ impl Transaction<'_> {
         let end = layout::prefix_end(id.as_bytes());
         let span = KeySpan::new(id.as_bytes(), end.as_deref());
         self.store.remove_span_with(span, |key, value| {
-            let mut reader = Reader::new(key.get(ObjId::LEN..).unwrap_or_default());
-            if let Ok(Some(field)) = uint::read(&mut reader).map(StorageId::new) {
-                data.push_pair(field, reader.rest(), value);
+            let content = key.get(ObjId::LEN..).unwrap_or_default();
+            let mut reader = Reader::new(content);
+            // Only fields in the form they are written in: they alone ascend, and are part of the object.
+            if let Ok(Some(id)) = uint::read(&mut reader).map(StorageId::new)
+                && let Some(field) = object_type.field_by_storage_id(id)
+                && content.starts_with(&field.key)
+            {
+                data.push_pair(id, reader.rest(), value);
             }
             Ok(())
         })?;

@@ -207,7 +207,8 @@ impl<'t> IdSet<'t> {
     ///
     /// The iterator is live: it may be held while the transaction is changed, ids removed ahead of it
     /// are not returned and ids inserted ahead of it are; where sets are combined, each of them has been
-    /// read up to one id ahead, which stays as it was read. It ends after the first error.
+    /// read up to one id ahead, which stays as it was read, and one that had no more ids stays so. It ends
+    /// after the first error.
     /// Cost: one step per key read, a seek per batch and per jump.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
@@ -217,6 +218,7 @@ impl<'t> IdSet<'t> {
             back: None,
             last_front: None,
             last_back: None,
+            from: None,
             done: false,
         }
     }
@@ -279,6 +281,8 @@ pub struct Ids<'t> {
     back: Option<Stream<'t>>,
     last_front: Option<ObjId>,
     last_back: Option<ObjId>,
+    /// The smallest id that was not skipped.
+    from: Option<ObjId>,
     done: bool,
 }
 
@@ -289,8 +293,9 @@ impl std::fmt::Debug for Ids<'_> {
 }
 
 impl Ids<'_> {
-    /// Leaves out the ids below `id`. Cheap if that is near.
+    /// Leaves out the ids below `id`, from both ends. Cheap if that is near.
     pub fn skip_to(&mut self, id: ObjId) {
+        self.from = self.from.max(Some(id));
         let new = || Stream::new(&self.node, self.source, Direction::Forward);
         self.front.get_or_insert_with(new).skip_to(position(id, Direction::Forward));
     }
@@ -307,7 +312,10 @@ impl Ids<'_> {
             stream.get_or_insert_with(|| Stream::new(&self.node, self.source, direction)).next();
         let met = |id: ObjId| match direction {
             Direction::Forward => self.last_back.is_some_and(|back| id >= back),
-            Direction::Reverse => self.last_front.is_some_and(|front| id <= front),
+            Direction::Reverse => {
+                self.last_front.is_some_and(|front| id <= front)
+                    || self.from.is_some_and(|from| id < from)
+            }
         };
         match found {
             Ok(Some(id)) if !met(id) => {

@@ -222,7 +222,8 @@ impl Transaction<'_> {
 
     /// The content of an object by the type this database has. The type of `data` may be that of another
     /// database, or of one schema that was removed and recorded again: what its fields are follows from
-    /// the schema, but neither where they stand nor what the schema is numbered.
+    /// the schema, but neither where they stand nor what the schema is numbered. Counters that are
+    /// missing, which is damage, are 0.
     pub(super) fn as_recorded<'d>(&self, data: &'d ObjectData) -> Result<Cow<'d, ObjectData>> {
         let given = data.object_type();
         let bundle = self.bundle();
@@ -233,7 +234,10 @@ impl Transaction<'_> {
                 name: format!("{:?} (as given)", &*given.name),
                 schema: Some(given.schema_of),
             })?;
-        if Arc::ptr_eq(known, given) {
+        let counts = |field: &Arc<ResolvedField>| {
+            !matches!(field.kind, ResolvedKind::Counter) || data.stored(field).is_some()
+        };
+        if Arc::ptr_eq(known, given) && given.fields.iter().all(counts) {
             return Ok(Cow::Borrowed(data));
         }
         translate(data, known, data.id(), None).map(Cow::Owned)

@@ -146,3 +146,54 @@ fn adjusting_a_damaged_counter_says_so() {
     tx.adjust_counter(foo_id(1), "c", 5, Migrate::No).unwrap();
     assert_eq!(tx.counter(foo_id(1), "c", Migrate::No).unwrap(), 5);
 }
+
+#[test]
+fn what_a_loaded_object_lacks_is_not_taken_from_others() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111110e", None);
+    let tx = world.foo();
+    let data = tx.load(foo_id(1), Migrate::No).unwrap();
+    for n in [2, 3] {
+        create(&tx, foo_id(n));
+        tx.set_counter(foo_id(n), "c", 7, Migrate::No).unwrap();
+    }
+    tx.store_object(foo_id(2), &data, Migrate::No).unwrap();
+    tx.replace_object(foo_id(3), &data, &mut permazen::object::CopyOptions::new()).unwrap();
+    tx.create_with(Some(foo_id(4)), &data).unwrap().unwrap();
+    tx.commit().unwrap();
+    let pairs = world.pairs();
+    for id in ["0a22222222222222", "0a33333333333333", "0a44444444444444"] {
+        let counter = format!("{id}0e=0000000000000000");
+        assert!(pairs.contains(&counter), "{counter} in {pairs:?}");
+    }
+}
+
+#[test]
+fn a_list_with_a_hole_is_not_copied() {
+    let world = World::new();
+    filled(&world);
+    world.raw("0a111111111111111602", None);
+    let elsewhere = World::new();
+    let (tx, dest) = (world.foo(), elsewhere.foo());
+    let copied = tx.copy_to(foo_id(1), &dest, &mut permazen::object::CopyOptions::new());
+    assert_damaged(copied, &["field list of object 0a11111111111111", "position 2"]);
+    assert!(!dest.exists(foo_id(1)).unwrap());
+}
+
+#[test]
+fn foreign_keys_of_a_deleted_object_hide_none_of_its_fields() {
+    let world = World::new();
+    filled(&world);
+    let tx = world.foo();
+    set(&tx, foo_id(1), "i", int(5));
+    tx.commit().unwrap();
+    // Storage ids in longer forms than need be, some of them of fields there are.
+    for foreign in ["feffffff06", "feffffff0a", "fc0000", "0b"] {
+        world.raw(&format!("0a11111111111111{foreign}ff"), Some("84"));
+    }
+    let tx = world.foo();
+    assert!(tx.delete(foo_id(1)).unwrap());
+    tx.commit().unwrap();
+    assert_eq!(world.pairs(), Vec::<String>::new());
+}

@@ -277,3 +277,22 @@ fn intersections_jump() {
     assert_eq!(found, [number(10), number(3900)]);
     assert!(cost.steps < 100, "{cost:?}");
 }
+
+#[test]
+fn what_is_skipped_is_skipped_from_both_ends() {
+    let world = World::new();
+    let tx = world.foo();
+    for n in 1..=4 {
+        create(&tx, foo_id(n));
+    }
+    let mut ids = tx.objects("Foo").unwrap().iter();
+    ids.skip_to(foo_id(3));
+    let back: Vec<permazen::ObjId> = ids.rev().map(Result::unwrap).collect();
+    assert_eq!(back, [foo_id(4), foo_id(3)]);
+    let mut ids = tx.objects("Foo").unwrap().iter();
+    assert_eq!(ids.next_back().unwrap().unwrap(), foo_id(4));
+    ids.skip_to(foo_id(2));
+    assert_eq!(ids.next().unwrap().unwrap(), foo_id(2));
+    assert_eq!(ids.next_back().unwrap().unwrap(), foo_id(3));
+    assert!(ids.next_back().is_none() && ids.next().is_none());
+}

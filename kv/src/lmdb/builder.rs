@@ -162,7 +162,7 @@ impl LmdbBuilder {
             DataFile::Missing if create => Ok(true),
             DataFile::Missing => Err(cannot_open(
                 directory,
-                "no LMDB environment: it has no data.mdb; check the path, or have it created on opening",
+                "no LMDB environment: it has no data.mdb; check the path (`create` makes a new one)",
             )),
             DataFile::Empty if create => Ok(false),
             DataFile::Empty => {

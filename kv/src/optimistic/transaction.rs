@@ -202,6 +202,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     /// Costs, beside making the changes, a search for each change that others have committed
     /// since this transaction began, or for each range read, whichever are fewer.
     fn commit(self: Box<Self>) -> Result<()> {
+        crate::retry::forget_wait_in_vain();
         self.open.view()?;
         let OptimisticTransaction { open, registration } = *self;
         match registration {

@@ -27,7 +27,18 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
         Some(kind) => kind,
         None => detect(path)?,
     };
-    let read = if kind == Kind::Xml { stamp(path).ok() } else { None };
+    let mut real = path.to_path_buf();
+    let read = if kind == Kind::Xml {
+        // It is replaced by a new file: where it is, not where a link to it is.
+        real = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
+        if write {
+            let opened = File::options().append(true).open(&real);
+            opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path.display()))?;
+        }
+        stamp(&real).ok()
+    } else {
+        None
+    };
     let store: Box<dyn KvDatabase> = match kind {
         Kind::Lmdb => Box::new(LmdbStore::builder().read_only(!write).open(path)?),
         #[cfg(feature = "sqlite")]
@@ -36,13 +47,22 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
         }
         Kind::Xml => Box::new(read_xml(path)?),
     };
-    Ok(Database { path: path.to_path_buf(), kind, store, read })
+    Ok(Database { path: real, kind, store, read })
 }
 
 fn detect(path: &Path) -> Result<Kind, Failure> {
     let metadata = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
     if metadata.is_dir() {
         return Ok(Kind::Lmdb);
+    }
+    if path.file_name().is_some_and(|name| name == "data.mdb") {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new(".")).display();
+        let path = path.display();
+        return Err(format!(
+            "{path} is a part of an LMDB environment; give its directory, {directory}"
+        )
+        .into());
     }
     let mut start = Vec::new();
     File::open(path)

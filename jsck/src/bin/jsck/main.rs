@@ -17,6 +17,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use permazen::kv::KvError;
 use permazen_jsck::{Finding, Report};
 
 use args::{Args, Generate};
@@ -77,8 +78,12 @@ fn run(args: &Args) -> Result<u8, Failure> {
         return Ok(CLEAN);
     }
     let files = mend::Files::of(args)?;
-    let database = database::open(path, args.kind, args.repair.is_some() && !args.dry_run)?;
     let mut output = Presenter::new(args);
+    let write = args.repair.is_some() && !args.dry_run;
+    let database = match database::open(path, args.kind, write) {
+        Ok(database) => database,
+        Err(failure) => return not_opened(path, failure, &mut output),
+    };
     output.start(&database);
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
     if damaged && !database.can_be_read_damaged() {
@@ -99,6 +104,28 @@ fn run(args: &Args) -> Result<u8, Failure> {
         report if report.findings > 0 || damaged => FINDINGS,
         _ => CLEAN,
     })
+}
+
+/// Ends where there is nothing to look at: with a finding if the store is so damaged that it cannot be
+/// opened, otherwise with what is in the way.
+fn not_opened(
+    path: &std::path::Path,
+    failure: Failure,
+    output: &mut Presenter,
+) -> Result<u8, Failure> {
+    let damage = match failure.downcast_ref::<KvError>() {
+        Some(KvError::Damaged { reason, .. }) => Some(reason),
+        _ => None,
+    };
+    if let Some(reason) = damage {
+        output.store_damage(reason);
+    }
+    output.failed();
+    if damage.is_none() {
+        return Err(failure);
+    }
+    eprintln!("jsck: {}: cannot be opened; restore a backup", path.display());
+    Ok(FINDINGS)
 }
 
 /// Ends with a word on why nothing more is done with a damaged store.
