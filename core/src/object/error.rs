@@ -82,7 +82,8 @@ pub enum Error {
     UnknownField {
         /// The object type it was looked for in, if it was one.
         type_name: Option<String>,
-        /// The field's name, or `#n` for storage id n.
+        /// The field's name, or `#n` for storage id n; with what kind of field it is, or what name it may be
+        /// meant to be.
         field: String,
     },
     /// There is no such index, or it has another shape than the operation needs.

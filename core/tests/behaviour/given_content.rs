@@ -252,5 +252,12 @@ fn fields_are_found_by_name() {
         assert_eq!(tx.field_storage_id("Foo", name).unwrap(), sid(number));
     }
     assert_unknown_field(tx.field_storage_id("Foo", "nothing"));
+    // What may have been meant is said.
+    let object = create(&tx, foo_id(1));
+    for (name, told) in [("set", "\"set\" (a set)"), ("c", "(a counter)"), ("S_", "there is \"s\"")]
+    {
+        let error = tx.get(object, name, Migrate::No).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+    }
     assert!(matches!(tx.field_storage_id("Bar", "i"), Err(Error::UnknownType { .. })));
 }
