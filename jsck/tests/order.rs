@@ -12,9 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixture::{STALE_ENTRY, bytes, damaged, data};
-use permazen::kv::sqlite::SqliteStore;
-use permazen::kv::{KvDatabase, TxOptions, xml};
+use fixture::{STALE_ENTRY, change, damaged, sqlite_file};
 
 /// Compiles the library; none if there is no compiler.
 fn recorder(dir: &Path) -> Option<PathBuf> {
@@ -100,13 +98,7 @@ fn an_lmdb_environment_is_written_last() {
 fn a_sqlite_file_is_written_last() {
     let scratch = tempfile::tempdir().expect("a directory");
     let dir = scratch.path().canonicalize().expect("a path");
-    let file = dir.join("db.sqlite");
-    let store = SqliteStore::builder().create(true).open(&file).expect("open");
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, fs::File::open(data("reference/R.kv.xml")).expect("data")).expect("load");
-    kv.put(&bytes(STALE_ENTRY.0), &[]).expect("put");
-    kv.commit().expect("commit");
-    drop(store);
+    let file = sqlite_file(&dir, |kv| change(kv, &[STALE_ENTRY]));
     repair(&dir, file.to_str().expect("UTF-8"), |file| {
         file.contains("/db.sqlite") && !file.contains("-shm")
     });

@@ -6,9 +6,8 @@ mod fixture;
 use std::fs;
 use std::path::Path;
 
-use fixture::{STALE_ENTRY, bytes, damaged, data, jsck, lines, stdout};
-use permazen::kv::sqlite::SqliteStore;
-use permazen::kv::{KvDatabase, TxOptions, xml};
+use fixture::{STALE_ENTRY, bytes, change, damaged, jsck, lines, sqlite_file, stdout};
+use permazen::kv::{KvDatabase, TxOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -195,13 +194,7 @@ fn verbose_says_what_is_looked_at_and_shows_all_of_a_value() {
 #[test]
 fn a_sqlite_file_is_checked_and_mended_too() {
     let dir = TempDir::new().expect("a directory");
-    let file = dir.path().join("db.sqlite");
-    let store = SqliteStore::builder().create(true).open(&file).expect("open");
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, fs::File::open(data("reference/R.kv.xml")).expect("data")).expect("load");
-    kv.put(&bytes(STALE_ENTRY.0), &[]).expect("put");
-    kv.commit().expect("commit");
-    drop(store);
+    let file = sqlite_file(dir.path(), |kv| change(kv, &[STALE_ENTRY]));
     let path = file.to_str().expect("UTF-8");
     let text = stdout(&mut jsck(&["--repair", "--yes", path]), 1);
     assert!(text.contains("SQLite file") && text.contains("Repaired: 1 changes"), "{text}");
@@ -219,16 +212,12 @@ fn a_sqlite_file_is_checked_and_mended_too() {
 #[test]
 fn a_check_that_fails_ends_in_a_summary() {
     let dir = TempDir::new().expect("a directory");
-    let file = dir.path().join("db.sqlite");
-    let store = SqliteStore::builder().create(true).open(&file).expect("open");
-    let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    xml::load(&mut *kv, fs::File::open(data("reference/R.kv.xml")).expect("data")).expect("load");
-    for number in 0..2000_u32 {
-        let key = [&bytes("22")[..], &number.to_be_bytes()].concat();
-        kv.put(&key, &[7; 100]).expect("put");
-    }
-    kv.commit().expect("commit");
-    drop(store);
+    let file = sqlite_file(dir.path(), |kv| {
+        for number in 0..2000_u32 {
+            let key = [&bytes("22")[..], &number.to_be_bytes()].concat();
+            kv.put(&key, &[7; 100]).expect("put");
+        }
+    });
     spoil(&file);
     let path = file.to_str().expect("UTF-8");
     let lines = lines(&mut jsck(&["--json", "--no-store-check", path]), 2);

@@ -1,8 +1,8 @@
-//! Live views of the counters and collections of an object, with typed values.
+//! Live views of the collections of an object, with typed values.
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 
 use permazen_kv::Direction;
 
@@ -11,49 +11,7 @@ use super::handle::Handle;
 use super::target::{Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, EncodedRange, ListView, MapView, Migrate, SetView};
-
-/// A counter of an object.
-#[derive(Debug, Clone, Copy)]
-pub struct CounterOf<'t> {
-    handle: Handle<'t>,
-    position: usize,
-}
-
-impl<'t> CounterOf<'t> {
-    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Self {
-        CounterOf { handle, position }
-    }
-
-    /// The number. One get.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn get(&self) -> Result<i64> {
-        let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes)?)
-    }
-
-    /// Sets the number. One put.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn set(&self, number: i64) -> Result<()> {
-        let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.write_counter_field(self.handle.id, field, number, Migrate::Yes)?)
-    }
-
-    /// Adds to the number, wrapping in 64 bits: transactions that add do not conflict, where the store supports that.
-    /// One get, which looks for damage and does not count in the detection of conflicts, and one adjustment of the
-    /// store. Adding 0 does nothing.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn add(&self, by: i64) -> Result<()> {
-        let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.adjust_counter_field(self.handle.id, field, by, Migrate::Yes)?)
-    }
-}
+use crate::object::{self, EncodedRange, ListView, MapView, SetView, encode_bound};
 
 /// What the views of sets, lists and maps share.
 #[derive(Clone, Copy)]
@@ -110,15 +68,8 @@ impl<'t> At<'t> {
     }
 
     fn bounds<V, Q: EncodeAs<V>>(&self, range: &impl RangeBounds<Q>) -> Result<EncodedRange> {
-        let encode = |bound: Bound<&Q>| -> Result<Bound<Vec<u8>>> {
-            let bytes = |value: &Q| self.encoded(value, |bytes| Ok(bytes.to_vec()));
-            Ok(match bound {
-                Bound::Unbounded => Bound::Unbounded,
-                Bound::Included(value) => Bound::Included(bytes(value)?),
-                Bound::Excluded(value) => Bound::Excluded(bytes(value)?),
-            })
-        };
-        Ok((encode(range.start_bound())?, encode(range.end_bound())?))
+        let bytes = |value: &Q| self.encoded(value, |bytes| Ok(bytes.to_vec()));
+        Ok((encode_bound(range.start_bound(), bytes)?, encode_bound(range.end_bound(), bytes)?))
     }
 }
 

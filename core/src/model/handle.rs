@@ -7,7 +7,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::binding::Binding;
-use super::collections::{CounterOf, ListOf, MapOf, SetOf};
+use super::collections::{ListOf, MapOf, SetOf};
+use super::counter::CounterOf;
 use super::error::{Error, Result};
 use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::{ObjectReader, ObjectWriter};

@@ -14,7 +14,7 @@ use super::target::{Any, Model, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, IndexEntryRef, IndexView};
+use crate::object::{self, IndexEntryRef, IndexView, encode_bound};
 
 /// Something with an index: an indexed field, the elements, keys or values of a collection, a composite index.
 #[diagnostic::on_unimplemented(
@@ -265,11 +265,7 @@ pub(super) fn restrict<'t, V, Q: EncodeAs<V>>(
                 Ok(bytes.to_vec())
             })
         };
-        Ok(match bound {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(value) => Bound::Included(bytes(value)?),
-            Bound::Excluded(value) => Bound::Excluded(bytes(value)?),
-        })
+        encode_bound(bound, bytes)
     };
     let (lower, upper) = (encode(range.start_bound())?, encode(range.end_bound())?);
     let lower = lower.as_ref().map(|bytes| &bytes[..]);

@@ -8,6 +8,7 @@
 mod binding;
 mod collections;
 mod composite;
+mod counter;
 mod declare;
 mod differences;
 mod error;
@@ -27,10 +28,11 @@ mod values;
 
 pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
-pub use collections::{CounterOf, ListOf, MapOf, SetOf};
+pub use collections::{ListOf, MapOf, SetOf};
 pub use composite::{
     ByTuple, Column, Column0, Column1, Column2, Column3, Column4, CompositeIndex, HasColumn, Tuple,
 };
+pub use counter::CounterOf;
 pub use declare::{CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl};
 pub use error::{Error, Failure, Result, is_retryable};
 pub use fields::{

@@ -8,7 +8,7 @@ use super::target::ModelInfo;
 use crate::encoding::{Encoding, EncodingError, EncodingRegistry, Value, ids};
 use crate::id::ObjId;
 use crate::object::{self, ListenerSet, Migrate, Narrowing, SchemaChange, Transaction};
-use crate::schema::{ResolvedField, ResolvedKind, Schema, SchemaBundle};
+use crate::schema::{ResolvedKind, Schema, SchemaBundle};
 
 /// Listeners that carry the values of objects over when these move to the schema of the models.
 pub(super) fn listeners(
@@ -109,22 +109,12 @@ fn carry(
         }
         (ResolvedKind::Counter, ResolvedKind::Counter) => Ok(()),
         (_, ResolvedKind::Counter) => Err(no_count("a collection")),
-        _ if keeps_content(old, new) || change.old.pairs(old).len() == 0 => Ok(()),
+        // Fields with one schema id keep their content when an object moves.
+        _ if old.schema_id == new.schema_id || change.old.pairs(old).len() == 0 => Ok(()),
         _ => Err(Refused::Value(EncodingError::Invalid(
             "the elements of collections are not converted".to_owned(),
         ))),
     }
-}
-
-/// Whether objects that move to another schema keep the content of a collection.
-fn keeps_content(old: &ResolvedField, new: &ResolvedField) -> bool {
-    if std::mem::discriminant(&old.kind) != std::mem::discriminant(&new.kind) {
-        return false;
-    }
-    old.sub_fields().zip(new.sub_fields()).all(|(old, new)| match (old.simple(), new.simple()) {
-        (Some(old), Some(new)) => old.encoding.is_same(&*new.encoding),
-        _ => false,
-    })
 }
 
 fn no_count(what: &str) -> Refused {

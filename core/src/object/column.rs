@@ -76,6 +76,18 @@ fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
     }
 }
 
+/// A bound on what `encode` makes of the value it is at.
+pub(crate) fn encode_bound<T, E>(
+    bound: Bound<T>,
+    encode: impl FnOnce(T) -> Result<Vec<u8>, E>,
+) -> Result<Bound<Vec<u8>>, E> {
+    Ok(match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(value) => Bound::Included(encode(value)?),
+        Bound::Excluded(value) => Bound::Excluded(encode(value)?),
+    })
+}
+
 /// Whether `bytes` is in the range.
 pub(crate) fn is_within(bytes: &[u8], range: &EncodedRange) -> bool {
     above_lower(bytes, &range.0) && below_upper(bytes, &range.1)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::change::ChangeKind;
-use super::column::{ColumnFilter, EncodedRange, OwnedSpan, is_inverted, span_of};
+use super::column::{ColumnFilter, EncodedRange, OwnedSpan, encode_bound, is_inverted, span_of};
 use super::error::{Error, Result, hex};
 use super::references::describe;
 use super::scan::{LiveScan, ScanSource};
@@ -89,11 +89,7 @@ impl<'t, 'db> Content<'t, 'db> {
         part: &ResolvedField,
         bound: Bound<&Value>,
     ) -> Result<Bound<Vec<u8>>> {
-        Ok(match bound {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(value) => Bound::Included(self.encode(part, value)?),
-            Bound::Excluded(value) => Bound::Excluded(self.encode(part, value)?),
-        })
+        encode_bound(bound, |value| self.encode(part, value))
     }
 
     /// Refuses bytes that are not what writing some value of `part` gives.

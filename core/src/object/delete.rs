@@ -6,16 +6,13 @@ use std::sync::Arc;
 use permazen_kv::KeySpan;
 
 use super::object_data::ObjectData;
-use super::references::field_or_part;
+use super::references::{NULL, field_or_part};
 use super::unreference::Unreference;
 use super::{Error, Result, Transaction};
 use crate::encoding::{Reader, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{DeleteAction, ResolvedType};
-
-/// The encoded null reference.
-const NULL: &[u8] = &[0xff];
 
 /// Deleting objects.
 impl Transaction<'_> {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 use permazen_kv::key::after_prefix;
 
-use super::column::{ColumnFilter, OwnedSpan, is_inverted, push_lower, push_upper, span_of};
+use super::column::{
+    ColumnFilter, OwnedSpan, encode_bound, is_inverted, push_lower, push_upper, span_of,
+};
 use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use super::index_entry::{IndexEntry, IndexIter};
 use super::index_ids::IndexIds;
 use super::index_key::IndexShape;
+use super::references::NULL;
 use super::scan::ScanSource;
 use crate::encoding::{Encoding, Value};
 use crate::id::{ObjId, StorageId};
@@ -41,6 +44,16 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Adds a restriction of a column to those it has.
+    fn restrict(&mut self, column: usize, filter: ColumnFilter) {
+        if let Some(slot) = self.filters.get_mut(column) {
+            *slot = Some(match &*slot {
+                Some(old) => old.intersect(&filter),
+                None => filter,
+            });
+        }
+    }
+
     /// The key span that holds what is wanted, and the columns it does not account for.
     pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let (mut min, mut max, checked) = self.column_span();
@@ -140,14 +153,7 @@ impl<'t> IndexView<'t> {
                 self.shape().name()
             )));
         }
-        Ok(self.changed(|selection| {
-            if let Some(slot) = selection.filters.get_mut(column) {
-                *slot = Some(match &*slot {
-                    Some(old) => old.intersect(&filter),
-                    None => filter,
-                });
-            }
-        }))
+        Ok(self.changed(|selection| selection.restrict(column, filter)))
     }
 
     /// Restricts a column to encoded values between two bounds. Restrictions add up.
@@ -189,13 +195,7 @@ impl<'t> IndexView<'t> {
         lower: Bound<&Value>,
         upper: Bound<&Value>,
     ) -> Result<Self> {
-        let encoded = |bound: Bound<&Value>| -> Result<Bound<Vec<u8>>> {
-            Ok(match bound {
-                Bound::Unbounded => Bound::Unbounded,
-                Bound::Included(value) => Bound::Included(self.encoded(column, value)?),
-                Bound::Excluded(value) => Bound::Excluded(self.encoded(column, value)?),
-            })
-        };
+        let encoded = |bound| encode_bound(bound, |value| self.encoded(column, value));
         self.bounded(column, encoded(lower)?, encoded(upper)?)
     }
 
@@ -221,21 +221,14 @@ impl<'t> IndexView<'t> {
         lower: Bound<&[Value]>,
         upper: Bound<&[Value]>,
     ) -> Result<Self> {
-        let encoded = |bound: Bound<&[Value]>| -> Result<Bound<Vec<u8>>> {
-            let tuple = |values: &[Value]| {
-                let mut bytes = Vec::new();
-                for (column, value) in values.iter().enumerate() {
-                    self.shape().encode(column, value, &mut bytes)?;
-                }
-                Ok::<_, Error>(bytes)
-            };
-            Ok(match bound {
-                Bound::Unbounded => Bound::Unbounded,
-                Bound::Included(values) => Bound::Included(tuple(values)?),
-                Bound::Excluded(values) => Bound::Excluded(tuple(values)?),
-            })
+        let tuple = |values: &[Value]| {
+            let mut bytes = Vec::new();
+            for (column, value) in values.iter().enumerate() {
+                self.shape().encode(column, value, &mut bytes)?;
+            }
+            Ok::<_, Error>(bytes)
         };
-        let (lower, upper) = (encoded(lower)?, encoded(upper)?);
+        let (lower, upper) = (encode_bound(lower, tuple)?, encode_bound(upper, tuple)?);
         let begins_with_upper = match (&lower, &upper) {
             (
                 Bound::Included(lower) | Bound::Excluded(lower),
@@ -300,12 +293,9 @@ impl<'t> IndexView<'t> {
     #[must_use]
     pub fn with_prefix_of(&self, entry: &IndexEntry<'_>) -> Self {
         self.changed(|selection| {
-            for (column, filter) in selection.filters.iter_mut().enumerate().take(entry.columns()) {
+            for column in 0..entry.columns() {
                 let exactly = ColumnFilter::exactly(entry.encoded(column).to_vec());
-                *filter = Some(match &*filter {
-                    Some(old) => old.intersect(&exactly),
-                    None => exactly,
-                });
+                selection.restrict(column, exactly);
             }
         })
     }
@@ -380,7 +370,7 @@ impl<'t> IndexView<'t> {
     ) -> Result<Self> {
         let mut filter = ids_of_types(types);
         if or_null {
-            filter = filter.or_above(Bound::Included(vec![0xff]));
+            filter = filter.or_above(Bound::Included(NULL.to_vec()));
         }
         self.filtered(column, filter)
     }

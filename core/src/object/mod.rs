@@ -68,6 +68,7 @@ mod unreference;
 pub use callbacks::Callback;
 pub use change::{ChangeKind, FieldChange};
 pub use column::EncodedRange;
+pub(crate) use column::encode_bound;
 pub use content::ContentIter;
 pub use copy::{CopyOptions, IdMap};
 pub use database::{Database, TransactionConfig};

@@ -11,13 +11,13 @@ use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
-/// The first byte of an encoded null reference.
-const NULL: u8 = 0xff;
+/// The encoded null reference.
+pub(super) const NULL: &[u8] = &[0xff];
 
 /// The object an encoded reference refers to; none for null.
 pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
     match bytes {
-        [NULL] => Ok(None),
+        NULL => Ok(None),
         _ => ObjId::from_slice(bytes).map(Some),
     }
 }

@@ -8,7 +8,7 @@ use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id};
 use super::list_view::ListView;
 use super::map_view::MapView;
-use super::references::field_or_part;
+use super::references::{NULL, field_or_part};
 use super::scan::LiveScan;
 use super::set_view::SetView;
 use super::transaction::Transaction;
@@ -16,9 +16,6 @@ use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{ResolvedField, SubFieldRole};
-
-/// The encoded null reference.
-const NULL: &[u8] = &[0xff];
 
 /// What becomes of a reference in a collection when the object it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,17 +77,7 @@ fn copies_tell_of_creation_and_keep_long_pairs() {
     let list = tx.list_view(foo_id(1), "list", Migrate::No).unwrap();
     list.extend(&texts(&[&long, "b"])).unwrap();
     let other = tx.detached().unwrap();
-    let told = Arc::new(Mutex::new(0));
-    let listener = Arc::clone(&told);
-    other
-        .on_create(
-            sid(10),
-            Arc::new(move |_, _| {
-                *listener.lock().unwrap() += 1;
-                Ok(())
-            }),
-        )
-        .unwrap();
+    let told = count_created(&other);
     assert!(tx.copy_to(foo_id(1), &other, &mut CopyOptions::new()).unwrap());
     assert_eq!(*told.lock().unwrap(), 1);
     assert_eq!(pairs(&other), pairs(&tx));

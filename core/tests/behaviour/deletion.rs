@@ -13,42 +13,20 @@ use permazen::schema::SchemaModel;
 
 use crate::support::*;
 
-/// All kinds of references, with the delete action given.
-fn containers(action: &str, element_action: &str) -> String {
-    format!(
-        r#"<Schema><ObjectType name="A" storageId="10">
-<SimpleField name="n" encoding="urn:fdc:permazen.io:2020:int" storageId="40"/>
-<ReferenceField name="ref" storageId="20" inverseDelete="{action}"/>
-<ListField name="list" storageId="21"><ReferenceField storageId="22" inverseDelete="{element_action}"/></ListField>
-<SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="{element_action}"/></SetField>
-<MapField name="byKey" storageId="25"><ReferenceField storageId="26" inverseDelete="{element_action}"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="27"/></MapField>
-<MapField name="byValue" storageId="28"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="29"/><ReferenceField storageId="30" inverseDelete="{element_action}"/></MapField>
-</ObjectType></Schema>"#
-    )
-}
-
-fn a(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
-fn to(n: u8) -> Value {
-    Value::Ref(a(n))
-}
-
 /// Puts A2 into every container of the holders.
 fn fill(tx: &Transaction<'_>, holders: &[u8]) {
     for &holder in holders {
         let id = a(holder);
-        set(tx, id, "ref", to(2));
+        set(tx, id, "ref", to_a(2));
         let list = tx.list_view(id, "list", Migrate::No).unwrap();
-        list.extend(&[to(2), to(1), to(2)]).unwrap();
-        tx.set_view(id, "set", Migrate::No).unwrap().add(&to(2)).unwrap();
+        list.extend(&[to_a(2), to_a(1), to_a(2)]).unwrap();
+        tx.set_view(id, "set", Migrate::No).unwrap().add(&to_a(2)).unwrap();
         let by_key = tx.map_view(id, "byKey", Migrate::No).unwrap();
         by_key.put(&Value::Null, &int(8)).unwrap();
-        by_key.put(&to(2), &int(7)).unwrap();
+        by_key.put(&to_a(2), &int(7)).unwrap();
         let by_value = tx.map_view(id, "byValue", Migrate::No).unwrap();
-        by_value.put(&int(1), &to(2)).unwrap();
-        by_value.put(&int(2), &to(2)).unwrap();
+        by_value.put(&int(1), &to_a(2)).unwrap();
+        by_value.put(&int(2), &to_a(2)).unwrap();
     }
 }
 
@@ -96,8 +74,8 @@ fn t085_t086_exception_refuses_unless_the_object_refers_to_itself() {
     let tx = world.begin(&containers("EXCEPTION", "EXCEPTION"));
     create(&tx, a(1));
     create(&tx, a(2));
-    tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to(2)).unwrap();
-    set(&tx, a(2), "ref", to(2));
+    tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to_a(2)).unwrap();
+    set(&tx, a(2), "ref", to_a(2));
     match tx.delete(a(2)) {
         Err(Error::ReferencedObject { id, referrer, field, full_name }) => {
             assert_eq!((id, referrer), (a(2), a(1)));
@@ -179,12 +157,12 @@ fn adjacent_duplicates_in_a_list_all_go() {
         create(&tx, a(2));
         let events = watched.then(|| Events::on(&tx, 21));
         let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
-        list.extend(&[to(2), to(2), to(2), to(1), to(2)]).unwrap();
+        list.extend(&[to_a(2), to_a(2), to_a(2), to_a(1), to_a(2)]).unwrap();
         if let Some(events) = &events {
             events.take();
         }
         assert!(tx.delete(a(2)).unwrap());
-        assert_eq!(list.to_vec().unwrap(), [to(1)]);
+        assert_eq!(list.to_vec().unwrap(), [to_a(1)]);
         if let Some(events) = events {
             let two = "0a00000000000002";
             let removed = [0, 0, 0, 1].map(|at| format!("remove {at}:{two}"));
@@ -224,7 +202,7 @@ fn t091_a_cycle_of_cascades_goes_as_a_whole() {
         create(&tx, a(n));
     }
     for (from, target) in [(1, 2), (2, 3), (3, 1)] {
-        set(&tx, a(from), "next", to(target));
+        set(&tx, a(from), "next", to_a(target));
     }
     let told = deletions(&tx);
     assert!(tx.delete(a(2)).unwrap());
@@ -241,10 +219,10 @@ fn t092_t095_forward_deletion() {
     for n in 1..=4 {
         create(&tx, a(n));
     }
-    set(&tx, a(1), "owned", to(2));
-    set(&tx, a(2), "owned", to(9));
+    set(&tx, a(1), "owned", to_a(2));
+    set(&tx, a(2), "owned", to_a(9));
     let all = tx.set_view(a(1), "all", Migrate::No).unwrap();
-    for value in [to(3), to(4), to(1), Value::Null] {
+    for value in [to_a(3), to_a(4), to_a(1), Value::Null] {
         all.add(&value).unwrap();
     }
     assert!(tx.delete(a(1)).unwrap());
@@ -258,17 +236,17 @@ fn t093_a_refusal_in_a_cascade_undoes_all_of_it() {
     for n in 1..=5 {
         create(&tx, a(n));
     }
-    set(&tx, a(1), "owned", to(2));
-    set(&tx, a(2), "owned", to(3));
-    set(&tx, a(4), "strict", to(3));
-    set(&tx, a(5), "owned", to(1));
+    set(&tx, a(1), "owned", to_a(2));
+    set(&tx, a(2), "owned", to_a(3));
+    set(&tx, a(4), "strict", to_a(3));
+    set(&tx, a(5), "owned", to_a(1));
     tx.commit().unwrap();
     let before = world.pairs();
     let tx = world.begin(CHAIN);
     let refused = tx.delete(a(1));
     assert!(matches!(refused, Err(Error::ReferencedObject { .. })), "{refused:?}");
     assert_eq!([1, 2, 3, 4, 5].map(|n| tx.exists(a(n)).unwrap()), [true; 5]);
-    assert_eq!(tx.get(a(5), "owned", Migrate::No).unwrap(), to(1));
+    assert_eq!(tx.get(a(5), "owned", Migrate::No).unwrap(), to_a(1));
     tx.commit().unwrap();
     assert_eq!(world.pairs(), before);
 }
@@ -285,11 +263,11 @@ fn t094_each_holder_reacts_by_its_own_schema() {
     for n in 1..=2 {
         create(&tx, a(n));
     }
-    set(&tx, a(1), "r", to(2));
+    set(&tx, a(1), "r", to_a(2));
     tx.commit().unwrap();
     let tx = world.begin(&xml("DELETE"));
     create(&tx, a(3));
-    set(&tx, a(3), "r", to(2));
+    set(&tx, a(3), "r", to_a(2));
     assert!(tx.delete(a(2)).unwrap());
     assert!(tx.exists(a(1)).unwrap());
     assert_eq!(tx.get(a(1), "r", Migrate::No).unwrap(), Value::Null);
@@ -345,14 +323,12 @@ fn t096_t097_deletions_within_a_delete_listener() {
     assert_eq!([1, 2, 3].map(|n| tx.exists(a(n)).unwrap()), [false, false, true]);
 }
 
-#[test]
-fn a_listener_whose_deletion_cascades_back_takes_the_object_away() {
-    let world = World::new();
-    let tx = world.begin(CHAIN);
+/// A1 refers to A2 and goes with it, and a listener to the deletion of A1 deletes A2.
+fn deleting_back(tx: &Transaction<'_>) {
     for n in 1..=2 {
-        create(&tx, a(n));
+        create(tx, a(n));
     }
-    set(&tx, a(1), "next", to(2));
+    set(tx, a(1), "next", to_a(2));
     tx.on_delete(
         Watch::itself(),
         Arc::new(move |tx, id, _| {
@@ -363,6 +339,13 @@ fn a_listener_whose_deletion_cascades_back_takes_the_object_away() {
         }),
     )
     .unwrap();
+}
+
+#[test]
+fn a_listener_whose_deletion_cascades_back_takes_the_object_away() {
+    let world = World::new();
+    let tx = world.begin(CHAIN);
+    deleting_back(&tx);
     assert!(!tx.delete(a(1)).unwrap(), "deleted by the nested deletion");
     assert!(!tx.exists(a(1)).unwrap());
 }
@@ -430,7 +413,7 @@ fn a_map_entry_whose_both_halves_go_is_nullified() {
     create(&tx, a(1));
     create(&tx, a(2));
     let map = tx.map_view(a(1), "m", Migrate::No).unwrap();
-    map.put(&to(2), &to(2)).unwrap();
+    map.put(&to_a(2), &to_a(2)).unwrap();
     assert!(tx.delete(a(2)).unwrap());
     assert_eq!(map.to_vec().unwrap(), [(Value::Null, Value::Null)]);
 }
@@ -600,20 +583,7 @@ fn a_failing_field_listener_leaves_the_deletion() {
 fn listeners_are_not_told_of_an_object_that_another_one_has_deleted() {
     let world = World::new();
     let tx = world.begin(CHAIN);
-    for n in 1..=2 {
-        create(&tx, a(n));
-    }
-    set(&tx, a(1), "next", to(2));
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |tx, id, _| {
-            if id == a(1) {
-                tx.delete(a(2))?;
-            }
-            Ok(())
-        }),
-    )
-    .unwrap();
+    deleting_back(&tx);
     let told = deletions(&tx);
     tx.delete(a(1)).unwrap();
     assert_eq!(*told.lock().unwrap(), [a(2)]);

@@ -38,10 +38,6 @@ fn bar(n: u8) -> ObjId {
     ObjId::from_bytes([0xc8, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-fn a(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
 type Told = Arc<Mutex<Vec<(ObjId, Vec<ObjId>)>>>;
 
 /// Notes who is told about which object.
@@ -326,17 +322,7 @@ fn an_id_of_a_listener_of_another_transaction_removes_nothing() {
     let tx = world.begin(XYZ);
     let of_this = tx.on_create(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
     let other = tx.detached().unwrap();
-    let told = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&told);
-    other
-        .on_create(
-            sid(10),
-            Arc::new(move |_, _| {
-                *count.lock().unwrap() += 1;
-                Ok(())
-            }),
-        )
-        .unwrap();
+    let told = count_created(&other);
     other.remove_listener(of_this).unwrap();
     create(&other, a(1));
     assert_eq!(*told.lock().unwrap(), 1);

@@ -17,10 +17,6 @@ const NODES: &str = r#"<Schema>
 </ObjectType>
 </Schema>"#;
 
-fn a(n: u8) -> ObjId {
-    id(&format!("0a000000000000{n:02x}"))
-}
-
 fn b(n: u8) -> ObjId {
     id(&format!("0b000000000000{n:02x}"))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use permazen::ObjId;
 use permazen::object::{
     CreateListener, DeleteListener, Error, FieldListener, IdFilter, ListenerSet, Migrate, PathStep,
     SchemaChangeListener, Transaction, Watch,
@@ -23,10 +22,6 @@ const NEWER: &str = r#"<Schema>
 <SimpleField name="j" encoding="urn:fdc:permazen.io:2020:int" storageId="21"/></ObjectType>
 <ObjectType name="B" storageId="11"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/></ObjectType>
 </Schema>"#;
-
-fn a(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
 
 fn only(object_type: u32) -> Watch {
     let filter = IdFilter::of_types([sid(object_type)]);

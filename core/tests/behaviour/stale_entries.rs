@@ -3,30 +3,12 @@
 //! content changes, and no object becomes impossible to delete.
 
 use permazen::ObjId;
-use permazen::encoding::Value;
 use permazen::object::{CopyOptions, Error, FieldValue, Migrate, Transaction};
 
 use crate::support::*;
 
 fn schema(action: &str) -> String {
-    let simple = if action == "REMOVE" { "NULLIFY" } else { action };
-    format!(
-        r#"<Schema><ObjectType name="A" storageId="10">
-<ReferenceField name="ref" storageId="20" inverseDelete="{simple}"/>
-<ListField name="list" storageId="21"><ReferenceField storageId="22" inverseDelete="{action}"/></ListField>
-<SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="{action}"/></SetField>
-<MapField name="byKey" storageId="25"><ReferenceField storageId="26" inverseDelete="{action}"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="27"/></MapField>
-<MapField name="byValue" storageId="28"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="29"/><ReferenceField storageId="30" inverseDelete="{action}"/></MapField>
-</ObjectType></Schema>"#
-    )
-}
-
-fn a(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
-fn to(n: u8) -> Value {
-    Value::Ref(a(n))
+    containers(if action == "REMOVE" { "NULLIFY" } else { action }, action)
 }
 
 /// A1 refers to A3 in every kind of field.
@@ -34,11 +16,11 @@ fn fill(tx: &Transaction<'_>) {
     for n in 1..=3 {
         create(tx, a(n));
     }
-    set(tx, a(1), "ref", to(3));
-    tx.list_view(a(1), "list", Migrate::No).unwrap().extend(&[to(3), to(3)]).unwrap();
-    tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to(3)).unwrap();
-    tx.map_view(a(1), "byKey", Migrate::No).unwrap().put(&to(3), &int(7)).unwrap();
-    tx.map_view(a(1), "byValue", Migrate::No).unwrap().put(&int(1), &to(3)).unwrap();
+    set(tx, a(1), "ref", to_a(3));
+    tx.list_view(a(1), "list", Migrate::No).unwrap().extend(&[to_a(3), to_a(3)]).unwrap();
+    tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to_a(3)).unwrap();
+    tx.map_view(a(1), "byKey", Migrate::No).unwrap().put(&to_a(3), &int(7)).unwrap();
+    tx.map_view(a(1), "byValue", Migrate::No).unwrap().put(&int(1), &to_a(3)).unwrap();
 }
 
 /// Everything stored for an object but its own pair.
@@ -83,7 +65,7 @@ fn what_does_refer_is_found_among_stale_entries() {
         fill(&tx);
         let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
         list.clear().unwrap();
-        list.extend(&[to(2), to(3), to(2)]).unwrap();
+        list.extend(&[to_a(2), to_a(3), to_a(2)]).unwrap();
         tx.commit().unwrap();
         for position in ["01", "09"] {
             world.raw(&format!("16{}{}{position}", a(2), a(1)), Some(""));
@@ -99,7 +81,7 @@ fn what_does_refer_is_found_among_stale_entries() {
     let world = World::new();
     let tx = world.begin(&schema("EXCEPTION"));
     fill(&tx);
-    tx.list_view(a(1), "list", Migrate::No).unwrap().push(&to(2)).unwrap();
+    tx.list_view(a(1), "list", Migrate::No).unwrap().push(&to_a(2)).unwrap();
     tx.commit().unwrap();
     world.raw(&format!("16{}{}00", a(2), a(1)), Some(""));
     let result = world.begin(&schema("EXCEPTION")).delete(a(2));

@@ -36,6 +36,20 @@ pub(crate) fn foo_with_more() -> String {
     FOO.replace("<CounterField", &format!("{more}<CounterField"))
 }
 
+/// All kinds of references, with the delete action given.
+pub(crate) fn containers(action: &str, element_action: &str) -> String {
+    format!(
+        r#"<Schema><ObjectType name="A" storageId="10">
+<SimpleField name="n" encoding="urn:fdc:permazen.io:2020:int" storageId="40"/>
+<ReferenceField name="ref" storageId="20" inverseDelete="{action}"/>
+<ListField name="list" storageId="21"><ReferenceField storageId="22" inverseDelete="{element_action}"/></ListField>
+<SetField name="set" storageId="23"><ReferenceField storageId="24" inverseDelete="{element_action}"/></SetField>
+<MapField name="byKey" storageId="25"><ReferenceField storageId="26" inverseDelete="{element_action}"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="27"/></MapField>
+<MapField name="byValue" storageId="28"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="29"/><ReferenceField storageId="30" inverseDelete="{element_action}"/></MapField>
+</ObjectType></Schema>"#
+    )
+}
+
 /// A database and what is counted of it.
 pub(crate) struct World {
     pub(crate) db: Database,
@@ -107,6 +121,16 @@ pub(crate) fn foo_id(n: u8) -> ObjId {
     let mut bytes = [n * 0x11; 8];
     bytes[0] = 0x0a;
     ObjId::from_bytes(bytes).unwrap()
+}
+
+/// `0a00000000000001` for 1, and so on.
+pub(crate) fn a(n: u8) -> ObjId {
+    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
+}
+
+/// A reference to [`a`].
+pub(crate) fn to_a(n: u8) -> Value {
+    Value::Ref(a(n))
 }
 
 pub(crate) fn sid(number: u32) -> StorageId {
@@ -257,4 +281,16 @@ pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: permazen::object:
         matches!(result, Err(Error::UnknownField { .. })),
         "expected UnknownField, got {result:?}"
     );
+}
+
+/// Counts the objects of type 10 whose creation is told.
+pub(crate) fn count_created(tx: &Transaction<'_>) -> Arc<Mutex<u32>> {
+    let told = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&told);
+    let listener = move |_: &Transaction<'_>, _| {
+        *count.lock().unwrap() += 1;
+        Ok(())
+    };
+    tx.on_create(sid(10), Arc::new(listener)).unwrap();
+    told
 }

@@ -38,16 +38,8 @@ fn narrow() -> String {
 
 const NOTHING: [&str; 0] = [];
 
-fn a(n: u8) -> ObjId {
-    ObjId::from_bytes([0x0a, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
 fn b(n: u8) -> ObjId {
     ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
-}
-
-fn to(n: u8) -> Value {
-    Value::Ref(a(n))
 }
 
 fn put(tx: &Transaction<'_>, n: u8, field: &str, value: i32) -> Result<()> {
@@ -132,8 +124,8 @@ fn a_deletion_within_a_deletion_tells_in_the_order_of_the_changes() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=4);
-    set(&tx, a(1), "r", to(3));
-    set(&tx, a(4), "r", to(2));
+    set(&tx, a(1), "r", to_a(3));
+    set(&tx, a(4), "r", to_a(2));
     let exists = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&exists);
     tx.on_change(
@@ -224,8 +216,8 @@ fn filters_between_the_ends_of_a_path() {
     let tx = world.begin(ALL);
     create_all(&tx, 1..=5);
     for (from, through) in [(1, 2), (3, 4)] {
-        set(&tx, a(from), "r", to(through));
-        tx.set_view(a(through), "refs", Migrate::No).unwrap().add(&to(5)).unwrap();
+        set(&tx, a(from), "r", to_a(through));
+        tx.set_view(a(through), "refs", Migrate::No).unwrap().add(&to_a(5)).unwrap();
     }
     let path = vec![PathStep::Forward(sid(23)), PathStep::Forward(sid(31))];
     for (through, from) in [(2, 1), (4, 3)] {
@@ -253,7 +245,7 @@ fn inverse_steps_go_through_one_half_of_a_map() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=3);
-    tx.map_view(a(1), "map", Migrate::No).unwrap().put(&to(2), &to(3)).unwrap();
+    tx.map_view(a(1), "map", Migrate::No).unwrap().put(&to_a(2), &to_a(3)).unwrap();
     for (half, end) in [(37, 2), (38, 3)] {
         let found = Arc::new(Mutex::new(Vec::new()));
         let listener = Arc::clone(&found);
@@ -278,15 +270,15 @@ fn inverse_steps_go_through_one_half_of_a_map() {
 fn fill(tx: &Transaction<'_>) {
     create_all(tx, 1..=3);
     set(tx, a(1), "x", int(1));
-    set(tx, a(1), "r", to(2));
+    set(tx, a(1), "r", to_a(2));
     let refs = tx.set_view(a(1), "refs", Migrate::No).unwrap();
     let ints = tx.set_view(a(1), "ints", Migrate::No).unwrap();
     for n in [2, 3] {
-        refs.add(&to(n)).unwrap();
+        refs.add(&to_a(n)).unwrap();
         ints.add(&int(i32::from(n))).unwrap();
     }
-    tx.list_view(a(1), "list", Migrate::No).unwrap().extend(&[to(3), to(2)]).unwrap();
-    tx.map_view(a(1), "map", Migrate::No).unwrap().put(&to(2), &to(3)).unwrap();
+    tx.list_view(a(1), "list", Migrate::No).unwrap().extend(&[to_a(3), to_a(2)]).unwrap();
+    tx.map_view(a(1), "map", Migrate::No).unwrap().put(&to_a(2), &to_a(3)).unwrap();
     tx.map_view(a(1), "names", Migrate::No).unwrap().put(&int(2), &int(3)).unwrap();
 }
 
@@ -378,8 +370,8 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     let tx = world.begin(ALL);
     create_all(&tx, 1..=3);
     create(&tx, b(1));
-    set(&tx, a(1), "r", to(2));
-    set(&tx, a(1), "s", to(3));
+    set(&tx, a(1), "r", to_a(2));
+    set(&tx, a(1), "s", to_a(3));
     let other = World::new();
     let dest = other.begin(ALL);
     let mut missing = MissingTargets::from([(a(9), Arc::from("x"))]);
@@ -403,7 +395,7 @@ fn a_list_that_a_migration_empties_is_cleared() {
     create_all(&tx, 1..=4);
     create(&tx, b(1));
     let gone = Value::Ref(b(1));
-    let kept = to(1);
+    let kept = to_a(1);
     for (n, content) in [
         (1, vec![gone.clone()]),
         (2, vec![gone.clone(), gone.clone()]),
@@ -439,7 +431,7 @@ fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     let refused = move |tx: &Transaction<'_>| {
         assert_deleted(tx.create_with(Some(a(7)), &data), a(2));
         assert_eq!([2, 7].map(|n| tx.exists(a(n)).unwrap()), [true, false]);
-        assert_eq!(tx.get(a(1), "r", Migrate::No).unwrap(), to(2));
+        assert_eq!(tx.get(a(1), "r", Migrate::No).unwrap(), to_a(2));
     };
     refused(&tx);
     let times = Arc::new(Mutex::new(0));
@@ -501,7 +493,7 @@ fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
         r#"storageId="23" inverseDelete="DELETE""#,
     ));
     create_all(&tx, 1..=2);
-    set(&tx, a(2), "r", to(1));
+    set(&tx, a(2), "r", to_a(1));
     let again = Arc::new(Mutex::new(Vec::new()));
     let results = Arc::clone(&again);
     let watch = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([a(2)]))]).unwrap();

@@ -32,10 +32,6 @@ fn schema(action: &str) -> String {
     )
 }
 
-fn a(n: u8) -> ObjId {
-    id(&format!("0a000000000000{n:02x}"))
-}
-
 fn refer(n: u8) -> Value {
     Value::Ref(a(n))
 }

@@ -102,6 +102,18 @@ impl<'a> Path<'a> {
     }
 }
 
+impl<'a> Path<'a> {
+    /// The entry come to, unless that is the one to stop before; then there is nothing any more.
+    #[inline]
+    fn unless_at(&mut self, end: Option<&Entry>, entry: Option<&'a Entry>) -> Option<&'a Entry> {
+        let entry = entry.filter(|entry| !end.is_some_and(|end| std::ptr::eq(end, *entry)));
+        if entry.is_none() {
+            *self = Path { above: Vec::new(), leaf: &[], at: 0 };
+        }
+        entry
+    }
+}
+
 /// Ascending entries up to one that is known, or to the last.
 #[derive(Debug)]
 pub(in crate::memory) struct Ascend<'a> {
@@ -114,11 +126,8 @@ impl<'a> Iterator for Ascend<'a> {
     type Item = &'a Entry;
 
     fn next(&mut self) -> Option<&'a Entry> {
-        let entry = self.path.next().filter(|entry| !is(self.end, entry));
-        if entry.is_none() {
-            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
-        }
-        entry
+        let entry = self.path.next();
+        self.path.unless_at(self.end, entry)
     }
 }
 
@@ -134,14 +143,7 @@ impl<'a> Iterator for Descend<'a> {
     type Item = &'a Entry;
 
     fn next(&mut self) -> Option<&'a Entry> {
-        let entry = self.path.prev().filter(|entry| !is(self.end, entry));
-        if entry.is_none() {
-            self.path = Path { above: Vec::new(), leaf: &[], at: 0 };
-        }
-        entry
+        let entry = self.path.prev();
+        self.path.unless_at(self.end, entry)
     }
-}
-
-fn is(end: Option<&Entry>, entry: &Entry) -> bool {
-    end.is_some_and(|end| std::ptr::eq(end, entry))
 }

@@ -1,0 +1,47 @@
+//! The counters of an object.
+
+use super::error::Result;
+use super::handle::Handle;
+use crate::object::Migrate;
+
+/// A counter of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct CounterOf<'t> {
+    handle: Handle<'t>,
+    position: usize,
+}
+
+impl<'t> CounterOf<'t> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Self {
+        CounterOf { handle, position }
+    }
+
+    /// The number. One get.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn get(&self) -> Result<i64> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes)?)
+    }
+
+    /// Sets the number. One put.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn set(&self, number: i64) -> Result<()> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.write_counter_field(self.handle.id, field, number, Migrate::Yes)?)
+    }
+
+    /// Adds to the number, wrapping in 64 bits: transactions that add do not conflict, where the store supports that.
+    /// One get, which looks for damage and does not count in the detection of conflicts, and one adjustment of the
+    /// store. Adding 0 does nothing.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn add(&self, by: i64) -> Result<()> {
+        let field = self.handle.binding.field(self.position)?;
+        Ok(self.handle.tx.core.adjust_counter_field(self.handle.id, field, by, Migrate::Yes)?)
+    }
+}
