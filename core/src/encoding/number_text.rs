@@ -36,11 +36,23 @@ fn parse_digits(digits: &str, radix: u32) -> Option<i128> {
     })
 }
 
+/// Fewest significant digits of the shortest text of an `f64` where two texts of that length can be equally close: they
+/// are then no farther apart than two neighbouring numbers, so each has as many digits as the least mantissa, 2⁵².
+const TIE_DIGITS_F64: usize = 16;
+
+/// The same of an `f32`, whose least mantissa is 2²³.
+const TIE_DIGITS_F32: usize = 7;
+
 /// Prints a number as Java 19 and later do.
 pub(crate) fn print_f64(value: f64) -> String {
     match special(value.is_nan(), value.is_infinite(), value == 0.0, value.is_sign_negative()) {
         Some(text) => text.to_owned(),
-        None => layout(&shortest(format!("{value:e}"), || format!("{value:.1e}"))),
+        None => layout(&closest(
+            format!("{value:e}"),
+            TIE_DIGITS_F64,
+            |places| format!("{value:.places$e}"),
+            |text| text.parse() == Ok(value),
+        )),
     }
 }
 
@@ -48,7 +60,12 @@ pub(crate) fn print_f64(value: f64) -> String {
 pub(crate) fn print_f32(value: f32) -> String {
     match special(value.is_nan(), value.is_infinite(), value == 0.0, value.is_sign_negative()) {
         Some(text) => text.to_owned(),
-        None => layout(&shortest(format!("{value:e}"), || format!("{value:.1e}"))),
+        None => layout(&closest(
+            format!("{value:e}"),
+            TIE_DIGITS_F32,
+            |places| format!("{value:.places$e}"),
+            |text| text.parse() == Ok(value),
+        )),
     }
 }
 
@@ -63,9 +80,23 @@ fn special(nan: bool, infinite: bool, zero: bool, negative: bool) -> Option<&'st
     }
 }
 
-/// The shortest scientific form; where one digit suffices, the closest one of two digits.
-fn shortest(scientific: String, two_digits: impl Fn() -> String) -> String {
-    if scientific.contains('.') { scientific } else { two_digits() }
+/// The text in scientific form with as many digits as `shortest`, but at least two, that is closest to the number; of
+/// two equally close ones the one whose last digit is even. `rounded` gives the number with so many places after the
+/// point.
+fn closest(
+    shortest: String,
+    tie_digits: usize,
+    rounded: impl Fn(usize) -> String,
+    reads_back: impl Fn(&str) -> bool,
+) -> String {
+    let digits =
+        shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    if (2..tie_digits).contains(&digits) {
+        return shortest;
+    }
+    // Below a power of two, numbers lie closer together: there the closest text can be that of a neighbour.
+    let closest = rounded(digits.max(2) - 1);
+    if reads_back(&closest) { closest } else { shortest }
 }
 
 /// Lays the digits of `[-]d[.ddd]e[-]x` out as Java does: plain from 10⁻³ up to below 10⁷, else with an exponent.
