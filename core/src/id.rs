@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rand::rngs::{StdRng, SysRng};
 use rand::{Rng, SeedableRng};
 
-use crate::encoding::{EncodingError, Reader, Result, uint};
+use crate::bytes::{EncodingError, Reader, Result, uint};
 
 /// The number a schema item has in keys: 1 to 2³¹−1 (encodings §16).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

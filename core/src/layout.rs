@@ -20,7 +20,7 @@ use std::ops::Deref;
 pub use permazen_kv::key::after_prefix as prefix_end;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
-use crate::encoding::{Reader, uint};
+use crate::bytes::{Reader, uint};
 use crate::id::{ObjId, StorageId};
 
 /// The key that makes a store a Permazen database; its value is the format version.

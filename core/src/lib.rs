@@ -60,6 +60,7 @@ extern crate self as permazen;
 
 pub use permazen_kv as kv;
 
+mod bytes;
 pub mod encoding;
 mod id;
 pub mod layout;

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::dynamic::check_part;
-use super::error::invalid;
 use super::text;
 use super::typed::{NOT_NULL, NULL, starts_null};
 use super::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader,
     Result, SchemaForm, TypedEncoding, Value,
 };
+use crate::bytes::invalid;
 
 const END: u8 = 0x00;
 const MARKER: u8 = 0x01;

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::error::invalid;
 use super::number::{
     BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
     LongSummaryStatistics,
@@ -19,6 +18,7 @@ use super::{
     Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding,
     Value, ids,
 };
+use crate::bytes::invalid;
 
 /// A primitive type's encodings: without null, with null, and of arrays.
 fn primitive<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {

@@ -1,10 +1,10 @@
 //! Values of one encoding as values of another, when a field's encoding changes (encodings §21.2).
 
-use super::error::{Result, invalid};
 use super::text;
 use super::{
     Encodable, Encoding, EncodingKind, JavaChar, JavaString, Primitive, TypedEncoding, Value,
 };
+use crate::bytes::{Result, invalid};
 
 /// The value of `to` that corresponds to `value`, a value of `from`.
 pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::error::invalid;
 use super::{
     EncodingError, EncodingId, EnumEncoding, Reader, ReferenceEncoding, Result, Value, convert,
 };
+use crate::bytes::invalid;
 
 /// How values of one type are written as sortable bytes (encodings §5).
 ///

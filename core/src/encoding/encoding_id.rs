@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::error::invalid;
 use super::{EncodingError, Result};
+use crate::bytes::invalid;
 
 /// The largest number of array dimensions.
 const MAX_DIMENSIONS: usize = 255;

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::error::invalid;
 use super::typed::{NULL, starts_null};
 use super::{
     ArrayEncoding, Encoding, EncodingError, EncodingId, EncodingKind, EnumValue, Reader, Result,
     Value, java_identifier, uint,
 };
+use crate::bytes::invalid;
 
 /// The encoding of an enum field.
 #[derive(Debug, Clone)]

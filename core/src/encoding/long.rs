@@ -2,8 +2,8 @@
 //!
 //! One to nine bytes, short near zero. The code delimits itself, sorts like the numbers and starts with neither `00` nor `ff`.
 
-use super::error::{Result, invalid};
 use super::{EncodingError, Reader};
+use crate::bytes::{Result, invalid};
 
 /// Smallest number of one byte.
 const MIN_SHORT: i64 = -118;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::error::invalid;
 use super::text::java_digit;
 use super::{Encodable, EncodingId, Reader, Result, Value, ids};
+use crate::bytes::invalid;
 
 /// Reads a numeric address: IPv6 with or without a scope, which is dropped; IPv4 within IPv6 becomes IPv4.
 ///

@@ -1,7 +1,7 @@
 //! Text forms of numbers, as Java prints and reads them (encodings §10.4, §10.5).
 
-use super::error::{Result, invalid};
 use super::text::java_digit;
+use crate::bytes::{Result, invalid};
 
 /// Parses an integer: sign, then `0x`, `0X` or `#` and hex digits, `0` and octal digits, or decimal digits.
 pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {

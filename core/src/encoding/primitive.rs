@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::array::ArrayHooks;
-use super::error::invalid;
 use super::text::{escape, unescape};
 use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value, ids};
 use super::{float, long, number_text, primitive_array};
+use crate::bytes::invalid;
 
 impl Primitive {
     /// All primitive types.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::error::{Result, invalid};
 use super::{Encodable, EncodingError, JavaChar, Reader, base64, string, text};
+use crate::bytes::{Result, invalid};
 
 /// The [`ArrayHooks`](super::array::ArrayHooks) of a primitive type.
 macro_rules! hooks {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::error::invalid;
 use super::{ArrayEncoding, Encodable, Encoding, EncodingId, FieldType, Result};
+use crate::bytes::invalid;
 
 /// The encodings known by id: the built-in ones, those a program adds, and all arrays of them.
 ///

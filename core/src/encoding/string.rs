@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::error::{Result, invalid};
 use super::{EncodingError, Reader, uint};
+use crate::bytes::{Result, invalid};
 
 /// A string of UTF-16 units, as Java has them: unlike a Rust string it may hold unpaired surrogates.
 ///

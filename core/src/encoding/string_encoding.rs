@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::error::invalid;
 use super::string::{self, JavaString};
 use super::text::{escape, unescape};
 use super::typed::{NULL, starts_null};
 use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids};
+use crate::bytes::invalid;
 
 /// Strings that Rust text can hold: reading one with unpaired surrogates is an error. See [`JavaString`] for all.
 impl Encodable for String {

@@ -1,7 +1,7 @@
 //! Text forms (encodings §10): escapes, quoting, and the list form of arrays and tuples.
 
-use super::error::{Result, invalid};
 use super::string::JavaString;
+use crate::bytes::{Result, invalid};
 
 /// Escapes UTF-16 units so that only characters remain which XML allows; `tabs`: tab, LF and CR are escaped as well.
 pub(crate) fn escape(units: impl IntoIterator<Item = u16>, tabs: bool) -> String {

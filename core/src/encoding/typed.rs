@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::array::ArrayHooks;
 use super::dynamic::wrong_type;
-use super::error::invalid;
 use super::{
     CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
 };
+use crate::bytes::invalid;
 
 /// The byte that stands for null.
 pub(crate) const NULL: u8 = 0xff;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::error::invalid;
 use super::{CustomValue, Encoding, EncodingId, Reader, Result, Value};
+use crate::bytes::invalid;
 
 /// Stands for an encoding this program does not know, so that tools can carry its values unchanged.
 ///

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::error::invalid;
 use super::text::java_digit;
 use super::time::text_impls;
 use super::value::plain_value;
 use super::{Encodable, EncodingId, Reader, Result, Value, ids};
+use crate::bytes::invalid;
 
 /// A universally unique id.
 ///

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::dynamic::check_part;
-use super::error::invalid;
 use super::text;
 use super::typed::{NOT_NULL, NULL, starts_null};
 use super::{Encoding, EncodingId, EncodingKind, Reader, Result, Value};
+use crate::bytes::invalid;
 
 /// The values of an encoding that has no null, and null.
 ///

@@ -35,7 +35,7 @@ impl From<std::convert::Infallible> for EncodingError {
 /// A value that the other crate's type, or ours, cannot hold.
 #[allow(dead_code, reason = "not every set of features has such values")]
 pub(crate) fn not_held<T>(value: &dyn std::fmt::Display, other: &str) -> super::Result<T> {
-    super::error::invalid(format!("{value} cannot be held as {other}"))
+    crate::bytes::invalid(format!("{value} cannot be held as {other}"))
 }
 
 /// Gives `$type` the encoding of `$own`, between which there are conversions.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::BigInteger;
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::text::java_digit;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, uint};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::letters::is_letter_or_digit;
 use super::string_type;
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::{EncodingError, JavaString, Result, Value};
 
 /// A mail address, maybe with a person's name: `Fred Example <fred@example.com>`, or a group of addresses.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{pattern_syntax, string_type};
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::{JavaString, Result, Value};
 
 /// A regular expression in Java's syntax.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::string_type;
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::{JavaString, Result, Value};
 
 /// A URI or relative reference, as `java.net.URI` accepts it: RFC 2396 with characters beyond ASCII as they are, and IPv6

@@ -7,7 +7,7 @@ use super::calendar::{
 };
 use super::scan::{Scanner, out_of_range, parse_all, print_fraction, print_year};
 use super::text_impls;
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 

@@ -6,7 +6,7 @@ use std::fmt;
 use super::calendar::{DAY_NANOS, SECOND_NANOS};
 use super::scan::{Scanner, out_of_range, parse_all, parsed};
 use super::{Instant, LocalDateTime, LocalTime, MAX_OFFSET, text_impls};
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 

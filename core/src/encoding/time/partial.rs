@@ -5,7 +5,7 @@ use std::fmt;
 use super::calendar::{MAX_YEAR, month_length};
 use super::scan::{Scanner, number, out_of_range, parse_all};
 use super::text_impls;
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long, uint};
 

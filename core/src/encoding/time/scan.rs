@@ -1,8 +1,8 @@
 //! Reading the parts of date and time texts.
 
 use super::calendar::{MAX_YEAR, month_length};
+use crate::bytes::{Result, invalid};
 use crate::encoding::EncodingError;
-use crate::encoding::error::{Result, invalid};
 
 /// A position in a text; every method returns `None` if what it looks for is not there.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::io::Write;
 use super::scan::{parse_all, parsed};
 use super::zone_rules::ZoneRules;
 use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset, text_impls};
-use crate::encoding::error::invalid;
+use crate::bytes::invalid;
 use crate::encoding::text::{escape, unescape};
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, string};

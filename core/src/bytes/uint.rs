@@ -3,8 +3,7 @@
 //! Covers `0 ..= 2³¹−1` in one to five bytes. The code delimits itself, sorts like the numbers and never starts with `ff`.
 //! Storage ids, list indexes, enum ordinals and the UTF-16 units of strings are written with it.
 
-use super::error::{Result, invalid};
-use super::{EncodingError, Reader};
+use super::{EncodingError, Reader, Result, invalid};
 
 /// The largest number the code is defined for.
 pub const MAX: u32 = i32::MAX as u32;

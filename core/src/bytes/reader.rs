@@ -1,7 +1,6 @@
 //! A cursor over encoded bytes.
 
-use super::error::invalid;
-use super::{EncodingError, Result};
+use super::{EncodingError, Result, invalid};
 
 /// Reads encoded values one after the other from a byte slice, without allocation.
 #[derive(Debug, Clone)]
