@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::bytes::{EncodingError, Reader, Result, uint};
 
-/// The number a schema item has in keys: 1 to 2³¹−1 (encodings §16).
+/// The number a schema item has in keys: 1 to 2³¹−1 (docs/src/format.md#storage-id-table).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorageId(NonZeroU32);
 
@@ -87,7 +87,8 @@ impl TryFrom<u32> for StorageId {
     }
 }
 
-/// Identity of an object: eight bytes, the storage id of its type followed by random bytes (encodings §16).
+/// Identity of an object: eight bytes, the storage id of its type followed by random bytes
+/// (docs/src/format.md#object-ids).
 ///
 /// Sorts by bytes, so objects of one type are consecutive. Displayed and parsed as 16 hex digits.
 ///

@@ -1,4 +1,8 @@
-//! Where everything lies in the store: keys of meta-data, objects and indexes (schema §1).
+//! Where everything lies in the store: keys of meta-data, objects and indexes.
+//!
+//! Keys are put together and taken apart here; elsewhere, bounds of ranges are made of these prefixes
+//! and encoded values. `docs/src/format.md` draws each kind of key, with examples that are compared
+//! with a database that Java has written.
 //!
 //! | key | value |
 //! |---|---|
@@ -8,8 +12,16 @@
 //! | `00 80` + schema index + object ID | empty: the object is of that schema |
 //! | `00 ff` … | the user's own |
 //! | object ID | schema index of the object |
-//! | object ID + field storage ID … | content of the field |
-//! | storage ID of an indexed field or composite index + … | empty: an index entry |
+//! | object ID + storage ID of a simple field | its value; no pair for the default |
+//! | object ID + storage ID of a counter | 8 bytes |
+//! | object ID + storage ID of a set + element | empty |
+//! | object ID + storage ID of a list + position | element |
+//! | object ID + storage ID of a map + key | value |
+//! | storage ID of an indexed field + value + object ID | empty: an index entry |
+//! | storage ID of an indexed element + element + object ID (+ position in a list) | empty |
+//! | storage ID of an indexed map key + key + object ID | empty |
+//! | storage ID of an indexed map value + value + object ID + map key | empty |
+//! | storage ID of a composite index + values + object ID | empty |
 //!
 //! Numbers are in the order-preserving code of [`encoding::uint`](crate::encoding::uint).
 
@@ -41,11 +53,17 @@ pub const USER_META_DATA: u8 = 0xff;
 
 /// All meta-data.
 pub const META_DATA_SPAN: KeySpan<'static> = KeySpan { min: &[0], max: Some(&[1]) };
+/// The schema table.
+pub const SCHEMA_TABLE_SPAN: KeySpan<'static> = KeySpan { min: &[0, 1], max: Some(&[0, 2]) };
+/// The storage ID table.
+pub const STORAGE_ID_TABLE_SPAN: KeySpan<'static> = KeySpan { min: &[0, 2], max: Some(&[0, 3]) };
 /// Schema table and storage ID table.
 pub const TABLES_SPAN: KeySpan<'static> = KeySpan { min: &[0, 1], max: Some(&[0, 3]) };
 /// The object schema index.
 pub const OBJECT_SCHEMA_INDEX_SPAN: KeySpan<'static> =
-    KeySpan { min: &[0, 0x80], max: Some(&[0, 0x81]) };
+    KeySpan { min: &[0, 0x80], max: Some(OBJECT_SCHEMA_INDEX_END) };
+/// The end of the object schema index.
+pub const OBJECT_SCHEMA_INDEX_END: &[u8] = &[0, 0x81];
 
 /// The number under which a schema is recorded: 1 to 2³¹−1, or 0 for the empty schema, which is
 /// never recorded.
@@ -87,10 +105,8 @@ pub struct StorageIdKey {
 
 impl From<StorageId> for StorageIdKey {
     fn from(id: StorageId) -> Self {
-        let prefix = id.prefix();
-        let mut bytes = [0; 5];
-        bytes[..prefix.len()].copy_from_slice(&prefix);
-        StorageIdKey { bytes, len: prefix.len() as u8 }
+        let (bytes, len) = uint::to_array(id.get());
+        StorageIdKey { bytes, len: len as u8 }
     }
 }
 
@@ -119,16 +135,26 @@ pub fn object_schema_prefix(index: SchemaIndex) -> Vec<u8> {
 
 /// Key that says that an object is of a schema.
 pub fn object_schema_key(index: SchemaIndex, id: ObjId) -> Vec<u8> {
-    let mut key = object_schema_prefix(index);
-    key.extend_from_slice(id.as_bytes());
+    let mut key = Vec::with_capacity(15);
+    write_object_schema_key(index, id, &mut key);
     key
+}
+
+/// Appends an [`object_schema_key`].
+pub fn write_object_schema_key(index: SchemaIndex, id: ObjId, out: &mut Vec<u8>) {
+    write_meta_data_key(OBJECT_SCHEMA_INDEX, index.get(), out);
+    out.extend_from_slice(id.as_bytes());
 }
 
 fn meta_data_key(table: u8, number: u32) -> Vec<u8> {
     let mut key = Vec::with_capacity(15);
-    key.extend([META_DATA, table]);
-    uint::write(number, &mut key);
+    write_meta_data_key(table, number, &mut key);
     key
+}
+
+fn write_meta_data_key(table: u8, number: u32, out: &mut Vec<u8>) {
+    out.extend([META_DATA, table]);
+    uint::write(number, out);
 }
 
 /// Key of a field of an object: of its value, or what all keys of its content start with.
@@ -137,6 +163,133 @@ pub fn field_key(id: ObjId, field: &StorageIdKey) -> Vec<u8> {
     key.extend_from_slice(id.as_bytes());
     key.extend_from_slice(field);
     key
+}
+
+/// As [`field_key`], without allocation.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldKey {
+    bytes: [u8; ObjId::LEN + 5],
+    len: u8,
+}
+
+impl FieldKey {
+    /// The key of a field of an object.
+    pub fn new(id: ObjId, field: &StorageIdKey) -> Self {
+        let mut bytes = [0; ObjId::LEN + 5];
+        let (head, tail) = bytes.split_at_mut(ObjId::LEN);
+        head.copy_from_slice(id.as_bytes());
+        tail.copy_from_slice(&field.bytes);
+        FieldKey { bytes, len: ObjId::LEN as u8 + field.len }
+    }
+}
+
+impl Deref for FieldKey {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Key of a pair of an object's content: `rest` is what follows the field, an element, a position or
+/// a map key; nothing for simple fields and counters.
+pub fn content_key(id: ObjId, field: StorageId, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(ObjId::LEN + 5 + rest.len());
+    write_content_key(id, field, rest, &mut key);
+    key
+}
+
+/// Appends a [`content_key`].
+pub fn write_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(id.as_bytes());
+    field.write_to(out);
+    out.extend_from_slice(rest);
+}
+
+/// A position in a list, as it ends the keys of the list's elements and of their index entries.
+pub fn list_position(position: u32) -> Vec<u8> {
+    let (bytes, len) = uint::to_array(position);
+    bytes[..len].to_vec()
+}
+
+/// The position that [`list_position`] has written, longer forms included; `None` for anything else.
+pub fn parse_list_position(bytes: &[u8]) -> Option<u32> {
+    uint::decode(bytes).ok()
+}
+
+/// What all entries of an index with this value start with: `storage id · value`.
+///
+/// Of a composite index, `value` may be the first values one after the other. What follows is the
+/// object ID, see [`object_after`].
+pub fn index_prefix(index: &StorageIdKey, value: &[u8]) -> Vec<u8> {
+    [index, value].concat()
+}
+
+/// Appends the key of an index entry: `storage id · value · object id · suffix`.
+///
+/// `value` is the encoded value of the field, element or map key, or the values of a composite index
+/// one after the other. `suffix` is the position of a list element, the key of a map value, and empty
+/// in all other indexes.
+#[inline]
+pub fn write_index_entry(
+    index: &StorageIdKey,
+    value: &[u8],
+    id: ObjId,
+    suffix: &[u8],
+    out: &mut Vec<u8>,
+) {
+    out.reserve(index_entry_len(index, value.len(), suffix.len()));
+    out.extend_from_slice(index);
+    out.extend_from_slice(value);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(suffix);
+}
+
+/// The key that [`write_index_entry`] appends.
+pub fn index_entry(index: &StorageIdKey, value: &[u8], id: ObjId, suffix: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    write_index_entry(index, value, id, suffix, &mut key);
+    key
+}
+
+/// How many bytes [`write_index_entry`] appends.
+pub fn index_entry_len(index: &StorageIdKey, value_len: usize, suffix_len: usize) -> usize {
+    index.len() + value_len + ObjId::LEN + suffix_len
+}
+
+/// What stands in the key of an index entry after the storage ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexPart {
+    /// An indexed value; there are several in a composite index.
+    Value(usize),
+    /// The object ID.
+    Object,
+    /// The position in a list or the key of a map.
+    Suffix,
+}
+
+/// Visits the parts of an index entry in their order, up to the first error: so many values, the
+/// object ID, and the suffix if there is one.
+///
+/// Whoever takes an entry apart reads one part at each call, as strictly as is called for.
+///
+/// # Errors
+/// Those of `read`.
+#[inline]
+pub fn each_index_part<E>(
+    values: usize,
+    has_suffix: bool,
+    mut read: impl FnMut(IndexPart) -> Result<(), E>,
+) -> Result<(), E> {
+    (0..values).try_for_each(|column| read(IndexPart::Value(column)))?;
+    read(IndexPart::Object)?;
+    if has_suffix { read(IndexPart::Suffix) } else { Ok(()) }
+}
+
+/// The object whose ID stands in a key after its first `prefix_len` bytes: for entries that start with
+/// an [`index_prefix`] of all their values, or with an [`object_schema_prefix`].
+pub fn object_after(key: &[u8], prefix_len: usize) -> Option<ObjId> {
+    ObjId::from_bytes(*key.get(prefix_len..)?.first_chunk()?).ok()
 }
 
 /// The value stored under an object's own key: the index of its schema.
@@ -206,7 +359,7 @@ pub fn parse_key(key: &[u8]) -> KeyKind<'_> {
         [STORAGE_ID_TABLE, number @ ..] => {
             whole_number(number).and_then(StorageId::new).map(KeyKind::StorageId)
         }
-        [OBJECT_SCHEMA_INDEX, rest @ ..] => parse_object_schema(rest),
+        [OBJECT_SCHEMA_INDEX, ..] => parse_object_schema(key),
         [USER_META_DATA, ..] => Some(KeyKind::UserMetaData),
         _ => None,
     };
@@ -218,10 +371,17 @@ pub(crate) fn whole_number(bytes: &[u8]) -> Option<u32> {
     uint::read(&mut reader).ok().filter(|_| reader.is_empty())
 }
 
-fn parse_object_schema(rest: &[u8]) -> Option<KeyKind<'static>> {
+/// The schema index in a key of the object schema index, and what follows it, which is an object ID.
+pub fn split_object_schema(key: &[u8]) -> Option<(SchemaIndex, &[u8])> {
+    let [META_DATA, OBJECT_SCHEMA_INDEX, rest @ ..] = key else { return None };
     let mut reader = Reader::new(rest);
     let index = uint::read(&mut reader).ok().and_then(SchemaIndex::new)?;
-    let id = ObjId::from_slice(reader.rest()).ok()?;
+    Some((index, reader.rest()))
+}
+
+fn parse_object_schema(key: &[u8]) -> Option<KeyKind<'static>> {
+    let (index, rest) = split_object_schema(key)?;
+    let id = ObjId::from_slice(rest).ok()?;
     (!index.is_empty_schema()).then_some(KeyKind::ObjectSchema(index, id))
 }
 
@@ -232,7 +392,7 @@ fn parse_object_schema(rest: &[u8]) -> Option<KeyKind<'static>> {
 /// Those of the two stores.
 pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
-    let after = KeySpan { min: &[0x00, 0x81], max: META_DATA_SPAN.max };
+    let after = KeySpan { min: OBJECT_SCHEMA_INDEX_END, max: META_DATA_SPAN.max };
     for span in [before, after] {
         for pair in from.scan(span, Direction::Forward)? {
             let (key, value) = pair?;
@@ -281,6 +441,36 @@ mod tests {
         let id: ObjId = "fb31111111111111".parse().unwrap();
         assert_eq!(hex(&object_schema_key(index(300), id)), "0080fb31fb31111111111111");
         assert_eq!(hex(&field_key(id, &storage_id(251).into())), "fb31111111111111fb00");
+    }
+
+    #[test]
+    fn content_and_index_entries() {
+        let id: ObjId = "0111111111111111".parse().unwrap();
+        let (name, tags) = (StorageIdKey::from(storage_id(2)), StorageIdKey::from(storage_id(300)));
+        assert_eq!(hex(&FieldKey::new(id, &tags)), "0111111111111111fb31");
+        assert_eq!(field_key(id, &tags)[..], FieldKey::new(id, &tags)[..]);
+        assert_eq!(hex(&content_key(id, storage_id(300), b"x")), "0111111111111111fb3178");
+        for position in [0, 250, 251, uint::MAX] {
+            assert_eq!(parse_list_position(&list_position(position)), Some(position));
+        }
+        assert_eq!((parse_list_position(&[1, 0]), parse_list_position(&[])), (None, None));
+        let entry = index_entry(&name, b"x\0", id, &list_position(251));
+        assert_eq!(hex(&entry), "0278000111111111111111fb00");
+        assert_eq!(entry.len(), index_entry_len(&name, 2, 2));
+        let prefix = index_prefix(&name, b"x\0");
+        assert_eq!((hex(&prefix), object_after(&entry, prefix.len())), ("027800".into(), Some(id)));
+        assert_eq!(object_after(&entry, entry.len() - 7), None);
+        let mut parts = Vec::new();
+        let all = each_index_part(2, true, |part| {
+            parts.push(part);
+            if parts.len() < 4 { Ok(()) } else { Err("the last one") }
+        });
+        let (first, second) = (IndexPart::Value(0), IndexPart::Value(1));
+        assert_eq!(parts, [first, second, IndexPart::Object, IndexPart::Suffix]);
+        assert_eq!(all, Err("the last one"));
+        let key = object_schema_key(index(300), id);
+        assert_eq!(split_object_schema(&key), Some((index(300), &id.as_bytes()[..])));
+        assert_eq!(split_object_schema(&schema_table_key(index(1))), None);
     }
 
     #[test]

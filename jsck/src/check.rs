@@ -6,7 +6,8 @@ use std::sync::Arc;
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen::layout::{
-    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, schema_table_key, storage_id_table_key,
+    OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, schema_table_key,
+    storage_id_table_key,
 };
 use permazen::schema::SchemaBundle;
 
@@ -233,7 +234,7 @@ impl Check<'_> {
             Ok(())
         };
         let KeySpan { min, max } = OBJECT_SCHEMA_INDEX_SPAN;
-        cut(min, max.unwrap_or(&[0, 0x81]))?;
+        cut(min, max.unwrap_or(OBJECT_SCHEMA_INDEX_END))?;
         for (id, range) in ranges {
             if matches!(range, Range::Index(_)) {
                 let (min, max) = id.key_range();
@@ -259,11 +260,17 @@ impl Check<'_> {
             let mut seen = Seen::default();
             match part.content {
                 Content::Objects(type_id) => {
-                    let mut calls = FingerprintCalls::new(expected.take());
-                    let seen = &mut seen;
-                    let calls_here = &mut calls;
-                    let mut scan =
-                        ObjectScan { kv, bundle, known, selection, calls: calls_here, seen, out };
+                    let mut calls = FingerprintCalls { fingerprint: expected.take() };
+                    let mut scan = ObjectScan {
+                        kv,
+                        bundle,
+                        known,
+                        selection,
+                        calls: &mut calls,
+                        seen: &mut seen,
+                        entry: Vec::new(),
+                        out,
+                    };
                     scan.check_span(type_id, part.span())?;
                     expected.give_back(calls.fingerprint);
                 }
@@ -300,6 +307,7 @@ impl Check<'_> {
                 selection: self.selection,
                 calls: &mut calls,
                 seen: &mut self.seen,
+                entry: Vec::new(),
                 out,
             };
             scan.check_span(type_id, KeySpan::new(&min, Some(&max)))?;

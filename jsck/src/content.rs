@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use permazen::ObjId;
 use permazen::encoding::{EncodingKind, Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::prefix_end;
+use permazen::layout::{content_key, index_entry, list_position, prefix_end, write_index_entry};
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
 use crate::calls::Calls;
 use crate::finding::{Class, Finding};
 use crate::known::Known;
-use crate::objects::list_index;
 use crate::output::{Checked, Output};
 
 /// One pair of an object's content.
@@ -43,9 +42,9 @@ impl Place<'_> {
             .item(format!("{}.{}", self.object_type.name, field.full_name))
     }
 
-    /// The part of the key before the tail.
-    fn prefix(&self) -> &[u8] {
-        self.key.get(..self.key.len() - self.tail.len()).unwrap_or_default()
+    /// The key of another pair of the same content.
+    fn with_tail(&self, tail: &[u8]) -> Vec<u8> {
+        content_key(self.id, self.field.storage_id, tail)
     }
 }
 
@@ -55,6 +54,8 @@ pub(crate) struct Content<'a, 'o> {
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
     pub(crate) calls: &'a mut dyn Calls,
+    /// Where the keys of entries are put together.
+    pub(crate) entry: &'a mut Vec<u8>,
     pub(crate) out: &'a mut Output<'o>,
 }
 
@@ -139,11 +140,11 @@ impl Content<'_, '_> {
         match self.judge(place, element, simple, place.tail, Class::UndecodableElement)? {
             Judged::Bad(class, detail) => self.out.report(place.finding_in(element, class, detail)),
             Judged::Rewrite(canonical) => {
-                let key = [place.prefix(), &canonical].concat();
+                let key = place.with_tail(&canonical);
                 if !self.rewrite_key(place, element, key, &[])? {
                     return Ok(());
                 }
-                self.call_for(element, &[&canonical, place.id.as_bytes()])
+                self.call_for(element, &canonical, place.id, &[])
             }
             Judged::Good => {
                 if !place.value.is_empty() {
@@ -154,7 +155,7 @@ impl Content<'_, '_> {
                     );
                     self.out.report(finding.put(&[]))?;
                 }
-                self.call_for(element, &[place.tail, place.id.as_bytes()])
+                self.call_for(element, place.tail, place.id, &[])
             }
         }
     }
@@ -198,12 +199,12 @@ impl Content<'_, '_> {
                 }
                 Judged::Good => Cow::Borrowed(place.value),
             };
-        let index = list_index(so_far.count);
+        let index = list_position(so_far.count);
         let moved = place.tail != index;
         if moved {
             self.renumber(place, element, so_far, found, &index, &value)?;
         }
-        self.call_for(element, &[&value, place.id.as_bytes(), &index])?;
+        self.call_for(element, &value, place.id, &index)?;
         *so_far = Elements { count: so_far.count + 1, moved };
         Ok(())
     }
@@ -219,9 +220,9 @@ impl Content<'_, '_> {
         value: &[u8],
     ) -> Checked {
         let count = so_far.count;
-        let new_key = [place.prefix(), index].concat();
+        let new_key = place.with_tail(index);
         // The old key was given to an earlier element; then it stays.
-        if found < count && place.tail == list_index(found) {
+        if found < count && place.tail == list_position(found) {
             self.out.move_to(place.key, new_key, value)?;
             return Ok(());
         }
@@ -250,10 +251,10 @@ impl Content<'_, '_> {
             return Ok(false);
         }
         let after = [place.key, &[0]].concat();
-        if self.kv.at_least(&after, prefix_end(place.prefix()).as_deref())?.is_some() {
+        if self.kv.at_least(&after, prefix_end(&place.with_tail(&[])).as_deref())?.is_some() {
             return Ok(false);
         }
-        let entry = [&element.key[..], value, place.id.as_bytes(), place.tail].concat();
+        let entry = index_entry(&element.key, value, place.id, place.tail);
         Ok(!element.is_indexed() || self.kv.get(&entry)?.is_none())
     }
 
@@ -285,7 +286,7 @@ impl Content<'_, '_> {
         let entry_value = new_value.as_deref().unwrap_or(place.value);
         let entry_key = match &new_key {
             Some(canonical) => {
-                let moved = [place.prefix(), canonical].concat();
+                let moved = place.with_tail(canonical);
                 if !self.rewrite_key(place, key, moved, entry_value)? {
                     return Ok(());
                 }
@@ -303,8 +304,8 @@ impl Content<'_, '_> {
                 place.tail
             }
         };
-        self.call_for(key, &[entry_key, place.id.as_bytes()])?;
-        self.call_for(value, &[entry_value, place.id.as_bytes(), entry_key])
+        self.call_for(key, entry_key, place.id, &[])?;
+        self.call_for(value, entry_value, place.id, entry_key)
     }
 
     /// A pair whose key is not as the encoder writes it moves to the right key, unless that is
@@ -328,14 +329,17 @@ impl Content<'_, '_> {
         Ok(free)
     }
 
-    fn call_for(&mut self, field: &ResolvedField, parts: &[&[u8]]) -> Checked {
-        if !field.is_indexed() {
-            return Ok(());
-        }
-        match parts {
-            [a, b] => self.calls.add(&[&field.key, a, b])?,
-            [a, b, c] => self.calls.add(&[&field.key, a, b, c])?,
-            _ => {}
+    fn call_for(
+        &mut self,
+        field: &ResolvedField,
+        value: &[u8],
+        id: ObjId,
+        suffix: &[u8],
+    ) -> Checked {
+        if field.is_indexed() {
+            self.entry.clear();
+            write_index_entry(&field.key, value, id, suffix, self.entry);
+            self.calls.add(self.entry)?;
         }
         Ok(())
     }

@@ -4,7 +4,9 @@
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{SchemaIndex, field_key, prefix_end};
+use permazen::layout::{
+    IndexPart, SchemaIndex, each_index_part, field_key, index_entry, prefix_end,
+};
 use permazen::schema::{ResolvedField, Schema, SchemaBundle};
 
 use crate::finding::{Class, Finding};
@@ -136,7 +138,7 @@ impl Judge<'_> {
         });
         for (index, values) in of_fields.chain(of_indexes) {
             let Some(values) = values else { continue };
-            if self.kv.get(&[&index[..], &values, id.as_bytes()].concat())?.is_some() {
+            if self.kv.get(&index_entry(&index, &values, id, &[]))?.is_some() {
                 return Ok(true);
             }
         }
@@ -243,45 +245,57 @@ impl IndexRange {
     /// Where the object ID of an entry begins, and what is left over behind the entry's end.
     fn split<'k>(&self, key: &'k [u8]) -> Result<(usize, &'k [u8]), String> {
         let mut reader = Reader::new(key.strip_prefix(&self.key[..]).unwrap_or_default());
-        for column in &self.columns {
-            canonical(
-                &mut reader,
-                |r| column.decode(r).map(drop),
-                |bytes| column.check_canonical(bytes),
-            )
-            .map_err(|e| format!("no value of {}: {e}", column.name()))?;
-        }
-        let at = key.len() - reader.rest().len();
-        ObjId::read_from(&mut reader).map_err(|e| format!("no object ID: {e}"))?;
-        match &self.tail {
-            Tail::Nothing => {}
+        let mut at = key.len();
+        let has_suffix = !matches!(self.tail, Tail::Nothing);
+        each_index_part(self.columns.len(), has_suffix, |part| match (part, &self.tail) {
+            (IndexPart::Value(column), _) => {
+                let Some(column) = self.columns.get(column) else { return Ok(()) };
+                canonical(
+                    &mut reader,
+                    |r| column.decode(r).map(drop),
+                    |bytes| column.check_canonical(bytes),
+                )
+                .map_err(|e| format!("no value of {}: {e}", column.name()))
+            }
+            (IndexPart::Object, _) => {
+                at = key.len() - reader.rest().len();
+                ObjId::read_from(&mut reader).map(drop).map_err(|e| format!("no object ID: {e}"))
+            }
+            (IndexPart::Suffix, tail) => tail.read(&mut reader),
+        })?;
+        Ok((at, reader.rest()))
+    }
+}
+
+impl Tail {
+    /// Passes over what follows the object ID in an entry.
+    fn read(&self, reader: &mut Reader<'_>) -> Result<(), String> {
+        match self {
+            Tail::Nothing => Ok(()),
             Tail::ListPosition => {
                 let before = reader.rest().len();
-                let position =
-                    uint::read(&mut reader).map_err(|e| format!("no list position: {e}"))?;
+                let position = uint::read(reader).map_err(|e| format!("no list position: {e}"))?;
                 if uint::len(position) != before - reader.rest().len() {
                     return Err("the list position is written longer than necessary".to_owned());
                 }
+                Ok(())
             }
             Tail::MapKey(encodings) => {
                 let start = reader.clone();
                 let mut failed = "no encoding is known for it".to_owned();
                 let fits = encodings.iter().any(|encoding| {
-                    reader = start.clone();
+                    *reader = start.clone();
                     canonical(
-                        &mut reader,
+                        reader,
                         |r| encoding.decode(r).map(drop),
                         |bytes| encoding.check_canonical(bytes),
                     )
                     .map_err(|e| failed = e)
                     .is_ok()
                 });
-                if !fits {
-                    return Err(format!("no map key: {failed}"));
-                }
+                if fits { Ok(()) } else { Err(format!("no map key: {failed}")) }
             }
         }
-        Ok((at, reader.rest()))
     }
 }
 

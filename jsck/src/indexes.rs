@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
-use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
+use permazen::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
 use permazen::schema::SchemaBundle;
 
 use crate::entry::{Judge, Kind};
@@ -64,7 +64,7 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     /// Checks the object schema index, then all others in the order of their keys.
     pub(crate) fn run(&mut self, ranges: &BTreeMap<StorageId, Range>) -> Checked {
         let KeySpan { min, max } = OBJECT_SCHEMA_INDEX_SPAN;
-        self.merge(&Kind::ObjectSchema, min, max.unwrap_or(&[0, 0x81]))?;
+        self.merge(&Kind::ObjectSchema, min, max.unwrap_or(OBJECT_SCHEMA_INDEX_END))?;
         for (id, range) in ranges {
             if let Range::Index(index) = range {
                 let (min, max) = id.key_range();

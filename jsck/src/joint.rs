@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use permazen::encoding::{Reader, uint};
 use permazen::kv::{Direction, KeySpan, KvRead};
 use permazen::layout::{
-    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, prefix_end, schema_table_key, storage_id_table_key,
+    OBJECT_SCHEMA_INDEX_SPAN, SchemaIndex, prefix_end, schema_table_key, split_object_schema,
+    storage_id_table_key,
 };
 use permazen::schema::{SchemaBundle, SchemaId, UnknownEncodings};
 use permazen::{ObjId, StorageId};
@@ -193,12 +194,11 @@ fn no_object_lacks_its_schema(
     loop {
         let span = KeySpan::new(&from, OBJECT_SCHEMA_INDEX_SPAN.max);
         let Some((key, _)) = kv.at_least(span.min, span.max)? else { return Ok(true) };
-        let mut reader = Reader::new(key.get(2..).unwrap_or_default());
-        let Some(index) = uint::read(&mut reader).ok().and_then(SchemaIndex::new) else {
+        let Some((index, rest)) = split_object_schema(&key) else {
             from = [&key[..], &[0]].concat();
             continue;
         };
-        let prefix = key.get(..key.len() - reader.rest().len()).unwrap_or_default().to_vec();
+        let prefix = key.get(..key.len() - rest.len()).unwrap_or_default().to_vec();
         let Some(end) = prefix_end(&prefix) else { return Ok(true) };
         let dropped = options.schemas.get(&index).is_some_and(Option::is_none)
             && kv.get(&schema_table_key(index))?.is_none();

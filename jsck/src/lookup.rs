@@ -4,8 +4,7 @@
 use std::io;
 
 use permazen::ObjId;
-use permazen::encoding::{Reader, uint};
-use permazen::layout::{field_key, object_schema_key};
+use permazen::layout::{content_key, field_key, object_schema_key, parse_list_position};
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 use crate::Progress;
@@ -90,14 +89,14 @@ impl Judge<'_> {
         tail: &[u8],
         entry: &[u8],
     ) -> Checked<bool> {
-        let key = [&field_key(id, &field.key)[..], tail].concat();
+        let key = content_key(id, field.storage_id, tail);
         let Some(value) = self.kv.get(&key)? else { return Ok(false) };
         let place = Place { id, object_type, field, key: &key, tail, value: &value };
         let mut wanted = Wanted { entry, found: false };
         self.aside(&mut wanted, |content| match &field.kind {
             ResolvedKind::Set { element } => content.set_element(&place, element),
             ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
-            ResolvedKind::List { element } => match list_position(tail) {
+            ResolvedKind::List { element } => match parse_list_position(tail) {
                 Some(position) => {
                     content.list_element(&place, element, &mut Elements::before(position))
                 }
@@ -137,14 +136,8 @@ impl Judge<'_> {
         let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
         let mut out = Output::quiet(self.kv, &mut silent, &mut quiet);
         let (kv, bundle, known) = (self.kv, self.bundle, self.known);
-        look(&mut Content { kv, bundle, known, calls, out: &mut out })
+        look(&mut Content { kv, bundle, known, calls, entry: &mut Vec::new(), out: &mut out })
     }
-}
-
-/// The position that a key of a list ends with.
-fn list_position(tail: &[u8]) -> Option<u32> {
-    let mut reader = Reader::new(tail);
-    uint::read(&mut reader).ok().filter(|_| reader.is_empty())
 }
 
 /// Waits for one entry to be called for.
@@ -154,12 +147,8 @@ struct Wanted<'w> {
 }
 
 impl Calls for Wanted<'_> {
-    fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let mut rest = Some(self.entry);
-        for part in parts {
-            rest = rest.and_then(|rest| rest.strip_prefix(*part));
-        }
-        self.found |= rest.is_some_and(<[u8]>::is_empty);
+    fn add(&mut self, entry: &[u8]) -> io::Result<()> {
+        self.found |= entry == self.entry;
         Ok(())
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use permazen::StorageId;
 use permazen::encoding::{Reader, string, uint};
-use permazen::kv::{Direction, KeySpan, KvRead};
+use permazen::kv::{Direction, KvRead};
 use permazen::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, SchemaIndex, schema_table_key, storage_id_table_key,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, SCHEMA_TABLE_SPAN, STORAGE_ID_TABLE_SPAN, SchemaIndex,
+    schema_table_key, storage_id_table_key,
 };
 use permazen::schema::{
     InflateError, SchemaId, SchemaModel, SchemaTables, XmlForm, deflate, inflate,
@@ -69,7 +70,7 @@ pub(crate) fn read_tables(
 ) -> Checked<Tables> {
     let mut tables = Tables { usable: true, ..Tables::default() };
     let mut overrides = options.schemas.clone();
-    for pair in kv.scan(KeySpan::new(&[0, 1], Some(&[0, 2])), Direction::Forward)? {
+    for pair in kv.scan(SCHEMA_TABLE_SPAN, Direction::Forward)? {
         let (key, value) = pair?;
         out.entry()?;
         match number(&key).and_then(|n| {
@@ -102,7 +103,7 @@ pub(crate) fn read_tables(
         }
     }
     let mut overrides = options.storage_ids.clone();
-    for pair in kv.scan(KeySpan::new(&[0, 2], Some(&[0, 3])), Direction::Forward)? {
+    for pair in kv.scan(STORAGE_ID_TABLE_SPAN, Direction::Forward)? {
         let (key, value) = pair?;
         out.entry()?;
         match number(&key).and_then(|n| StorageId::new(n).ok_or_else(|| "ID 0".to_owned())) {

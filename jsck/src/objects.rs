@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use permazen::encoding::uint;
 use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{
-    SchemaIndex, StorageIdKey, object_info, object_schema_key, object_schema_prefix,
+    SchemaIndex, StorageIdKey, object_info, object_schema_key, write_index_entry,
+    write_object_schema_key,
 };
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
@@ -27,6 +27,8 @@ pub(crate) struct ObjectScan<'a, 'c, 'o> {
     /// Takes the index entries the objects call for.
     pub(crate) calls: &'c mut dyn Calls,
     pub(crate) seen: &'c mut Seen,
+    /// Where the keys of entries are put together.
+    pub(crate) entry: Vec<u8>,
     pub(crate) out: &'c mut Output<'o>,
 }
 
@@ -200,6 +202,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
             bundle: self.bundle,
             known: self.known,
             calls: self.calls,
+            entry: &mut self.entry,
             out: self.out,
         };
         match &field.kind {
@@ -231,11 +234,15 @@ impl<'a> ObjectScan<'a, '_, '_> {
         };
         self.out.moves_are_complete()?;
         self.seen.objects += 1;
-        let prefix = object.schema_prefix(schema, &mut self.seen.schemas);
-        self.calls.add(&[prefix, id.as_bytes()])?;
+        if object.last_schema.replace(schema) != Some(schema) {
+            self.seen.schemas.insert(schema);
+        }
+        self.entry.clear();
+        write_object_schema_key(schema, id, &mut self.entry);
+        self.calls.add(&self.entry)?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
             if field.is_indexed() && !value.is_empty() {
-                self.calls.add(&[&field.key, value, id.as_bytes()])?;
+                self.call_for(&field.key, value, id)?;
             }
         }
         for index in &object_type.indexes {
@@ -248,11 +255,17 @@ impl<'a> ObjectScan<'a, '_, '_> {
                 values.extend_from_slice(value);
             }
             if known {
-                self.calls.add(&[&index.key, &values, id.as_bytes()])?;
+                self.call_for(&index.key, &values, id)?;
             }
             object.scratch = values;
         }
         Ok(())
+    }
+
+    fn call_for(&mut self, index: &StorageIdKey, values: &[u8], id: ObjId) -> Checked {
+        self.entry.clear();
+        write_index_entry(index, values, id, &[], &mut self.entry);
+        Ok(self.calls.add(&self.entry)?)
     }
 
     fn about(&self, finding: Finding, type_id: StorageId, id: &[u8; 8]) -> Finding {
@@ -297,8 +310,8 @@ struct Object<'a> {
     last: Option<(usize, StorageIdKey)>,
     /// The list last met and its elements so far.
     list: Option<(usize, Elements)>,
-    /// The schema last met, and what the keys of its objects in the object schema index begin with.
-    prefix: Option<(SchemaIndex, Vec<u8>)>,
+    /// The schema last met.
+    last_schema: Option<SchemaIndex>,
     scratch: Vec<u8>,
 }
 
@@ -310,7 +323,7 @@ impl<'a> Object<'a> {
             values: Vec::new(),
             last: None,
             list: None,
-            prefix: None,
+            last_schema: None,
             scratch: Vec::new(),
         }
     }
@@ -327,15 +340,6 @@ impl<'a> Object<'a> {
         }
         self.last = None;
         self.list = None;
-    }
-
-    /// What keys of the object schema index begin with for a schema, which is noted in `met`.
-    fn schema_prefix(&mut self, schema: SchemaIndex, met: &mut BTreeSet<SchemaIndex>) -> &[u8] {
-        if self.prefix.as_ref().is_none_or(|(last, _)| *last != schema) {
-            met.insert(schema);
-            self.prefix = None;
-        }
-        &self.prefix.get_or_insert_with(|| (schema, object_schema_prefix(schema))).1
     }
 
     /// Position of the field whose storage ID `rest` starts with, and what follows it.
@@ -376,11 +380,4 @@ impl<'a> Object<'a> {
 /// Whether some index is about the field's values.
 fn has_index(field: &ResolvedField) -> bool {
     field.is_indexed() || !field.indexes.is_empty()
-}
-
-/// A list index as it stands in keys.
-pub(crate) fn list_index(index: u32) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(5);
-    uint::write(index, &mut bytes);
-    bytes
 }

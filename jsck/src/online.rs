@@ -5,7 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use permazen::kv::{Direction, KeySpan, KvError, KvRead};
-use permazen::layout::{KeyKind, OBJECT_SCHEMA_INDEX_SPAN, parse_key, prefix_end};
+use permazen::layout::{
+    KeyKind, OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN, parse_key, prefix_end,
+};
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
@@ -146,8 +148,8 @@ impl OnlineCheck {
         let sort_memory = self.options.sort_memory;
         let mut walk =
             Walk { judge, ranges: &ranges, selection: &selection, sort_memory, course, out };
-        let (min, max) = (OBJECT_SCHEMA_INDEX_SPAN.min, [0, 0x81]);
-        if walk.entries(&Kind::ObjectSchema, min, &max)? {
+        let (min, max) = (OBJECT_SCHEMA_INDEX_SPAN.min, OBJECT_SCHEMA_INDEX_END);
+        if walk.entries(&Kind::ObjectSchema, min, max)? {
             return Ok(Walked::Enough);
         }
         for (&id, range) in &*ranges {
@@ -232,7 +234,7 @@ impl Walk<'_, '_> {
         let Judge { kv, bundle, known } = self.judge;
         let before = self.out.position.entries;
         let missing = Sorter::new(self.sort_memory);
-        let mut calls = MissingCalls { kv, missing, entry: Vec::new(), failed: None };
+        let mut calls = MissingCalls { kv, missing, failed: None };
         let mut seen = Seen::default();
         let mut scan = ObjectScan {
             kv,
@@ -241,6 +243,7 @@ impl Walk<'_, '_> {
             selection: self.selection,
             calls: &mut calls,
             seen: &mut seen,
+            entry: Vec::new(),
             out: self.out,
         };
         let scanned = scan.check_span(type_id, span);
@@ -306,19 +309,14 @@ impl Walk<'_, '_> {
 struct MissingCalls<'k> {
     kv: &'k dyn KvRead,
     missing: Sorter,
-    entry: Vec<u8>,
     failed: Option<KvError>,
 }
 
 impl Calls for MissingCalls<'_> {
-    fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        self.entry.clear();
-        for part in parts {
-            self.entry.extend_from_slice(part);
-        }
-        match self.kv.get(&self.entry) {
+    fn add(&mut self, entry: &[u8]) -> io::Result<()> {
+        match self.kv.get(entry) {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => self.missing.push(&self.entry),
+            Ok(None) => self.missing.push(entry),
             Err(e) => {
                 self.failed = Some(e);
                 Err(io::Error::other("the store failed"))

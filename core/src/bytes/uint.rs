@@ -1,4 +1,4 @@
-//! The variable-length code of unsigned numbers (encodings §2).
+//! The variable-length code of unsigned numbers (docs/src/format.md#numbers).
 //!
 //! Covers `0 ..= 2³¹−1` in one to five bytes. The code delimits itself, sorts like the numbers and never starts with `ff`.
 //! Storage ids, list indexes, enum ordinals and the UTF-16 units of strings are written with it.
@@ -29,13 +29,21 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
         out.push(value as u8);
         return;
     }
-    let rest = value - BIAS;
-    let count = byte_count(rest);
-    out.push(0xfa + count as u8);
-    let bytes = rest.to_be_bytes();
-    if let Some(bytes) = bytes.get(4 - count..) {
+    let (bytes, len) = to_array(value);
+    if let Some(bytes) = bytes.get(..len) {
         out.extend_from_slice(bytes);
     }
+}
+
+/// What [`write()`] appends, and how much of it: the rest of the array is zero.
+pub(crate) fn to_array(value: u32) -> ([u8; 5], usize) {
+    if value < BIAS {
+        return ([value as u8, 0, 0, 0, 0], 1);
+    }
+    let rest = value - BIAS;
+    let count = byte_count(rest);
+    let [a, b, c, d] = (rest << (32 - 8 * count)).to_be_bytes();
+    ([0xfa + count as u8, a, b, c, d], 1 + count)
 }
 
 /// How many bytes [`write()`] appends.

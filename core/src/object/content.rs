@@ -8,6 +8,7 @@ use permazen_kv::Direction;
 use super::change::ChangeKind;
 use super::column::{ColumnFilter, EncodedRange, OwnedSpan, encode_bound, is_inverted, span_of};
 use super::error::{Error, Result, hex};
+use super::object_data::KeyList;
 use super::references::describe;
 use super::scan::{LiveScan, ScanSource};
 use super::store::Undo;
@@ -51,9 +52,7 @@ impl<'t, 'db> Content<'t, 'db> {
 
     /// The key with `suffix` behind the prefix.
     pub(crate) fn key(&self, suffix: &[u8]) -> Vec<u8> {
-        let mut key = self.prefix();
-        key.extend_from_slice(suffix);
-        key
+        layout::content_key(self.id, self.field.storage_id, suffix)
     }
 
     pub(crate) fn source(&self) -> &'t dyn ScanSource {
@@ -173,16 +172,6 @@ impl<'t, 'db> Content<'t, 'db> {
         self.tx.check_reference_exists(self.id, part, bytes)
     }
 
-    /// The key of an index entry: `sid value id suffix`.
-    pub(crate) fn index_key(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Vec<u8> {
-        let mut key = Vec::with_capacity(part.key.len() + value.len() + ObjId::LEN + suffix.len());
-        key.extend_from_slice(&part.key);
-        key.extend_from_slice(value);
-        key.extend_from_slice(self.id.as_bytes());
-        key.extend_from_slice(suffix);
-        key
-    }
-
     /// Refuses a value whose index entry would have too long a key, before anything is written.
     pub(crate) fn check_entry(
         &self,
@@ -190,11 +179,11 @@ impl<'t, 'db> Content<'t, 'db> {
         value: &[u8],
         suffix_len: usize,
     ) -> Result<()> {
-        let len = part.key.len() + value.len() + ObjId::LEN + suffix_len;
+        let len = layout::index_entry_len(&part.key, value.len(), suffix_len);
         if !part.is_indexed() || self.tx.store().fits(len) {
             return Ok(());
         }
-        let key = self.index_key(part, value, &vec![0; suffix_len]);
+        let key = layout::index_entry(&part.key, value, self.id, &vec![0; suffix_len]);
         let checked = self.tx.store().check_key(&key);
         checked.map_err(|error| {
             error.about(|| format!("the index entry of a value of {}", self.describe()))
@@ -204,7 +193,7 @@ impl<'t, 'db> Content<'t, 'db> {
     /// Puts the index entry of `part`, if it has an index.
     pub(crate) fn index(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
-            self.tx.store().put_entry(&self.index_key(part, value, suffix))?;
+            self.tx.store().put_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
         }
         Ok(())
     }
@@ -212,7 +201,9 @@ impl<'t, 'db> Content<'t, 'db> {
     /// Removes the index entry of `part`, if it has an index.
     pub(crate) fn unindex(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
-            self.tx.store().remove_entry(&self.index_key(part, value, suffix))?;
+            self.tx
+                .store()
+                .remove_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
         }
         Ok(())
     }
@@ -223,10 +214,10 @@ impl<'t, 'db> Content<'t, 'db> {
         &self,
         min: &[u8],
         max: Option<&[u8]>,
-        mut entries: impl FnMut(&[u8], &[u8], &mut EntryKeys) -> Result<()>,
+        mut entries: impl FnMut(&[u8], &[u8], &mut KeyList) -> Result<()>,
     ) -> Result<bool> {
         let prefix_len = self.prefix().len();
-        let mut keys = EntryKeys::default();
+        let mut keys = KeyList::default();
         let mut found = false;
         self.tx.store().remove_span_with(permazen_kv::KeySpan::new(min, max), |key, value| {
             found = true;
@@ -268,38 +259,6 @@ impl<'t, 'db> Content<'t, 'db> {
     ) -> Result<R> {
         let result = self.tx.store().first(span, direction, read);
         result.map_err(|error| error.about(|| self.describe()))
-    }
-}
-
-/// Keys of index entries, in one buffer.
-#[derive(Debug, Default)]
-pub(crate) struct EntryKeys {
-    bytes: Vec<u8>,
-    spans: Vec<(usize, usize)>,
-}
-
-impl EntryKeys {
-    /// Adds the entry of `part` for a value, if `part` has an index.
-    pub(crate) fn add(&mut self, part: &ResolvedField, value: &[u8], id: ObjId, suffix: &[u8]) {
-        if !part.is_indexed() {
-            return;
-        }
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&part.key);
-        self.bytes.extend_from_slice(value);
-        self.bytes.extend_from_slice(id.as_bytes());
-        self.bytes.extend_from_slice(suffix);
-        self.spans.push((start, self.bytes.len()));
-    }
-
-    /// Puts the keys in order, in which stores take them fastest.
-    pub(crate) fn sort(&mut self) {
-        let bytes = &self.bytes;
-        self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.spans.iter().filter_map(|&(start, end)| self.bytes.get(start..end))
     }
 }
 

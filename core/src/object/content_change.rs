@@ -9,8 +9,8 @@ use super::objects::describe_entry;
 use super::references::describe;
 use super::store::Undo;
 use super::{Migrate, Result, Transaction};
-use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
+use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// How the elements of sets and the entries of maps are told when their references were exchanged for
@@ -107,14 +107,7 @@ impl Transaction<'_> {
             checked.map_err(|error| error.about(|| describe_entry(id, new.object_type(), key)))?;
         }
         self.check_content_keys(id, new)?;
-        let mut key = self.buffer();
-        key.extend_from_slice(id.as_bytes());
-        let mut at = |field: StorageId, rest: &[u8]| {
-            key.truncate(ObjId::LEN);
-            field.write_to(&mut key);
-            key.extend_from_slice(rest);
-            key.clone()
-        };
+        let at = |field, rest: &[u8]| layout::content_key(id, field, rest);
         let order = |a: &Pair<'_>, b: &Pair<'_>| (a.0, a.1).cmp(&(b.0, b.1));
         differences(old.all_pairs(), new.all_pairs(), order, |before, after| {
             match (before, after) {
@@ -167,11 +160,7 @@ fn content_changes(
     told: Told,
     queue: &mut dyn FnMut(ChangeKind),
 ) -> Result<()> {
-    let refers = || {
-        field
-            .sub_fields()
-            .any(|part| part.simple().is_some_and(|simple| simple.reference.is_some()))
-    };
+    let refers = || field.sub_fields().any(|part| part.is_reference());
     match &field.kind {
         ResolvedKind::Simple(_) => {
             if old.stored(field) == new.stored(field) {
@@ -271,11 +260,4 @@ fn list_changes(
         queue(ChangeKind::ListAdd { index, value: value.into() });
         index += 1;
     }
-}
-
-/// The key of a position in a list.
-pub(super) fn position_key(position: u32) -> Vec<u8> {
-    let mut key = Vec::with_capacity(5);
-    uint::write(position, &mut key);
-    key
 }

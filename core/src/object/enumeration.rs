@@ -5,7 +5,7 @@ use permazen_kv::{Direction, KeySpan};
 use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id, ids_of_types};
 use super::transaction::Transaction;
-use crate::encoding::{Reader, uint};
+
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 
@@ -92,12 +92,8 @@ impl Transaction<'_> {
 }
 
 fn schema_of_key(key: &[u8]) -> Result<SchemaIndex> {
-    let mut reader = Reader::new(key);
-    reader
-        .take(2)
-        .and_then(|_| uint::read(&mut reader))
-        .ok()
-        .and_then(SchemaIndex::new)
+    layout::split_object_schema(key)
+        .map(|(schema, _)| schema)
         .filter(|schema| key.starts_with(&layout::object_schema_prefix(*schema)))
         .ok_or_else(|| {
             Error::inconsistent(format!(

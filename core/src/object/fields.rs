@@ -11,34 +11,8 @@ use super::store::Undo;
 use super::{Error, Result, Transaction};
 use crate::encoding::Value;
 use crate::id::ObjId;
-use crate::layout;
+use crate::layout::{self, FieldKey};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType};
-
-/// A key of a field: 8 bytes of the object and up to 5 of the field.
-struct FieldKey {
-    bytes: [u8; 13],
-    len: usize,
-}
-
-impl FieldKey {
-    fn new(id: ObjId, field: &ResolvedField) -> Self {
-        let mut bytes = [0; 13];
-        let (head, tail) = bytes.split_at_mut(ObjId::LEN);
-        head.copy_from_slice(id.as_bytes());
-        for (to, from) in tail.iter_mut().zip(field.key.iter()) {
-            *to = *from;
-        }
-        FieldKey { bytes, len: ObjId::LEN + field.key.len() }
-    }
-}
-
-impl std::ops::Deref for FieldKey {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-}
 
 fn simple_field<'a>(
     object_type: &'a ResolvedType,
@@ -102,10 +76,9 @@ impl Transaction<'_> {
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = simple_field(&object_type, field)?;
         self.read_value(id, field, simple, |value| {
-            simple
-                .encoding
-                .decode_all(value)
-                .map_err(|reason| damaged(id, field, &FieldKey::new(id, field), value, &reason))
+            simple.encoding.decode_all(value).map_err(|reason| {
+                damaged(id, field, &FieldKey::new(id, &field.key), value, &reason)
+            })
         })?
     }
 
@@ -152,7 +125,7 @@ impl Transaction<'_> {
         simple: &ResolvedSimple,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
-        let key = FieldKey::new(id, field);
+        let key = FieldKey::new(id, &field.key);
         let value = self.store.get(&key, |value| {
             value.or(simple.default.as_deref()).map(read).ok_or_else(|| unknown(id, field, simple))
         });
@@ -231,7 +204,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let monitored = self.is_monitored(object_type, field);
         if !simple.indexed && field.indexes.is_empty() && !monitored {
-            return self.store_simple(&FieldKey::new(id, field), simple, new, Undo::Unread);
+            return self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread);
         }
         self.exchange_simple(id, object_type, field, simple, None, new)
     }
@@ -246,7 +219,7 @@ impl Transaction<'_> {
         only: Option<&[u8]>,
         new: &[u8],
     ) -> Result<()> {
-        let key = FieldKey::new(id, field);
+        let key = FieldKey::new(id, &field.key);
         let monitored = self.is_monitored(object_type, field);
         let mut old = self.buffer();
         let stored = self.store.get(&key, |value| {
@@ -266,9 +239,7 @@ impl Transaction<'_> {
         let mut new_entry = self.buffer();
         if simple.indexed {
             for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
-                entry.extend_from_slice(&field.key);
-                entry.extend_from_slice(value);
-                entry.extend_from_slice(id.as_bytes());
+                layout::write_index_entry(&field.key, value, id, &[], entry);
             }
             self.store
                 .check_key(&new_entry)
@@ -324,23 +295,21 @@ impl Transaction<'_> {
         ends: &mut Vec<usize>,
     ) -> Result<()> {
         for index in object_type.indexes_of(field) {
-            let start = entries.len();
-            entries.extend_from_slice(&index.key);
-            let mut own = start..start;
+            let mut values = self.buffer();
+            let mut own = 0;
             for member in &index.fields {
                 if member.storage_id == field.storage_id {
-                    own = entries.len()..entries.len() + old.len();
-                    entries.extend_from_slice(old);
+                    own = values.len();
+                    values.extend_from_slice(old);
                 } else {
-                    self.append_value(id, member, entries)?;
+                    self.append_value(id, member, &mut values)?;
                 }
             }
-            entries.extend_from_slice(id.as_bytes());
+            layout::write_index_entry(&index.key, &values, id, &[], entries);
             let end = entries.len();
             ends.push(end);
-            entries.extend_from_within(start..own.start);
-            entries.extend_from_slice(new);
-            entries.extend_from_within(own.end..end);
+            values.splice(own..own + old.len(), new.iter().copied());
+            layout::write_index_entry(&index.key, &values, id, &[], entries);
             self.store.check_key(entries.get(end..).unwrap_or_default()).map_err(|error| {
                 error.about(|| format!("{} in index {:?}", describe(id, field), &*index.name))
             })?;
@@ -365,7 +334,7 @@ impl Transaction<'_> {
     pub fn is_default(&self, id: ObjId, field: &str) -> Result<bool> {
         let object_type = self.type_for_reading(id, Migrate::No)?;
         let field = object_type.field(field).ok_or_else(|| unknown_field(&object_type, field))?;
-        let key = FieldKey::new(id, field);
+        let key = FieldKey::new(id, &field.key);
         let result = match &field.kind {
             ResolvedKind::Simple(simple) => {
                 self.store.get(&key, |value| value.is_none_or(|value| simple.is_default(value)))
@@ -392,7 +361,7 @@ impl Transaction<'_> {
     }
 
     fn read_counter(&self, id: ObjId, field: &ResolvedField) -> Result<i64> {
-        let key = FieldKey::new(id, field);
+        let key = FieldKey::new(id, &field.key);
         let count = self.store.get(&key, |value| match value {
             None => Ok(0),
             Some(value) => self
@@ -405,7 +374,7 @@ impl Transaction<'_> {
 
     fn write_counter(&self, id: ObjId, field: &ResolvedField, count: i64) -> Result<()> {
         let value = self.store.encode_counter(count)?;
-        self.store.put(&FieldKey::new(id, field), &value, Undo::Unread)
+        self.store.put(&FieldKey::new(id, &field.key), &value, Undo::Unread)
     }
 
     /// Sets a counter. One put. Nothing is told to listeners.
@@ -439,7 +408,7 @@ impl Transaction<'_> {
     }
 
     fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {
-        let key = FieldKey::new(id, field);
+        let key = FieldKey::new(id, &field.key);
         if self.store.has_counter(&key)? {
             return self.store.adjust_counter(&key, by);
         }

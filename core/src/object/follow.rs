@@ -86,7 +86,7 @@ impl Transaction<'_> {
     fn check_reference_field(&self, field: StorageId) -> Result<()> {
         let bundle = self.bundle();
         let field_there = bundle.item(field).and_then(|item| item.field());
-        if field_there.and_then(|f| f.simple()).is_some_and(|simple| simple.reference.is_some()) {
+        if field_there.is_some_and(|field| field.is_reference()) {
             return Ok(());
         }
         Err(Error::UnknownField { type_name: None, field: format!("#{field} (reference)") })

@@ -10,6 +10,7 @@ use super::id_merge::Merge;
 use super::id_node::{Node, Op};
 use super::scan::{LiveScan, ScanSource, extend_to_after_prefix};
 use crate::id::ObjId;
+use crate::layout;
 
 /// Where an id stands in the order of a direction: the id as a number, complemented going backward, so
 /// that what comes later is always greater.
@@ -161,10 +162,9 @@ impl<'t> KeyIds<'t> {
         let mut passed = 0;
         loop {
             let Some((key, _)) = self.scan.next()? else { return Ok(None) };
-            let bytes = key.get(self.prefix_len..).unwrap_or_default();
-            let id = match bytes.get(..ObjId::LEN).map(ObjId::from_slice) {
-                Some(Ok(id)) => id,
-                _ => {
+            let id = match layout::object_after(key, self.prefix_len) {
+                Some(id) => id,
+                None => {
                     let error = Error::inconsistent(format!(
                         "key {} holds no object id where one should be",
                         hex(key, 64)

@@ -7,6 +7,7 @@ use permazen_kv::Direction;
 
 use super::{Error, Result, Transaction};
 use crate::id::{ObjId, StorageId};
+use crate::layout;
 use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
 
 use super::references::{field_or_part, holder_in};
@@ -120,8 +121,7 @@ impl Transaction<'_> {
         if !incoming.may_ask(action, target_type) {
             return Ok(None);
         }
-        let mut prefix = incoming.field.prefix();
-        prefix.extend_from_slice(target.as_bytes());
+        let prefix = layout::index_prefix(&incoming.field.into(), target.as_bytes());
         let always = incoming.always_asks(action, target_type);
         let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
         let mut last = Some(target);

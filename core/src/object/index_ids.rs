@@ -14,6 +14,7 @@ use super::index_key::ValueLens;
 use super::index_view::{IndexView, Selection, push_jump};
 use super::scan::{LiveScan, extend_to_after_prefix};
 use crate::id::ObjId;
+use crate::layout;
 
 /// The object ids of an [`IndexView`] in index order, each once per value; from both ends.
 pub struct IndexIds<'t> {
@@ -99,11 +100,10 @@ impl Keep for IdAtEnd {
         if let Some((_, lens)) = self.short
             && kept.first_byte() != 0
         {
-            let len = lens.after(kept.first_byte());
-            let mut key = self.selection.shape.prefix().to_vec();
-            key.extend(kept.value.to_be_bytes().iter().take(len));
-            key.extend_from_slice(kept.id().as_bytes());
-            return Cow::Owned(key);
+            let value = kept.value.to_be_bytes();
+            let value = value.get(..lens.after(kept.first_byte())).unwrap_or(&value);
+            let index = self.selection.shape.prefix();
+            return Cow::Owned(layout::index_entry(index, value, kept.id(), &[]));
         }
         let appended = bytes.get(kept.value as usize..).unwrap_or_default();
         let key = appended

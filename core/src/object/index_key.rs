@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::error::{Error, Result, hex};
 use crate::encoding::{
-    self, Encoding, EncodingId, EncodingKind, Primitive, Reader, Value, long, uint,
+    self, Encoding, EncodingError, EncodingId, EncodingKind, Primitive, Reader, Value, long, uint,
 };
 use crate::id::{ObjId, StorageId};
+use crate::layout::{self, IndexPart, StorageIdKey};
 
 /// What an index is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +34,7 @@ pub enum IndexKind {
 #[derive(Debug, Clone)]
 pub struct IndexShape {
     storage_id: StorageId,
-    prefix: Vec<u8>,
+    prefix: StorageIdKey,
     name: String,
     kind: IndexKind,
     values: Vec<Arc<dyn Encoding>>,
@@ -142,7 +143,7 @@ impl IndexShape {
         values: Vec<Arc<dyn Encoding>>,
         map_keys: Vec<Arc<dyn Encoding>>,
     ) -> Self {
-        let prefix = storage_id.prefix();
+        let prefix = StorageIdKey::from(storage_id);
         let opaque_end = values.last().is_some_and(is_opaque);
         let id_place = IdPlace::of(prefix.len(), &values);
         IndexShape { storage_id, prefix, name, kind, values, map_keys, opaque_end, id_place }
@@ -183,7 +184,7 @@ impl IndexShape {
         self.values.len() + 1 + usize::from(self.has_suffix())
     }
 
-    pub(crate) fn prefix(&self) -> &[u8] {
+    pub(crate) fn prefix(&self) -> &StorageIdKey {
         &self.prefix
     }
 
@@ -301,23 +302,24 @@ impl IndexShape {
     fn try_cut(&self, key: &[u8], ends: &mut Vec<usize>) -> encoding::Result<()> {
         let mut reader = Reader::new(key);
         reader.take(self.prefix.len())?;
-        for (column, value) in self.values.iter().enumerate() {
-            self.skip_value(column, &**value, &mut reader)?;
-            ends.push(key.len() - reader.rest().len());
-        }
-        ObjId::read_from(&mut reader)?;
-        ends.push(key.len() - reader.rest().len());
-        match self.kind {
-            IndexKind::ListElement => uint::skip(&mut reader)?,
-            IndexKind::MapValue => match self.only_map_key() {
-                Some(encoding) => encoding.skip(&mut reader)?,
-                None => drop(reader.take(reader.rest().len().max(1))?),
+        layout::each_index_part(
+            self.values.len(),
+            self.has_suffix(),
+            |part| -> encoding::Result<()> {
+                match (part, self.kind, self.only_map_key()) {
+                    (IndexPart::Value(column), ..) => {
+                        let value = self.values.get(column).ok_or(EncodingError::Truncated)?;
+                        self.skip_value(column, &**value, &mut reader)?;
+                    }
+                    (IndexPart::Object, ..) => drop(ObjId::read_from(&mut reader)?),
+                    (IndexPart::Suffix, IndexKind::ListElement, _) => uint::skip(&mut reader)?,
+                    (IndexPart::Suffix, _, Some(encoding)) => encoding.skip(&mut reader)?,
+                    (IndexPart::Suffix, _, None) => drop(reader.take(reader.rest().len().max(1))?),
+                }
+                ends.push(key.len() - reader.rest().len());
+                Ok(())
             },
-            _ => {}
-        }
-        if self.has_suffix() {
-            ends.push(key.len() - reader.rest().len());
-        }
+        )?;
         reader.finish()
     }
 

@@ -6,9 +6,9 @@ use super::change::ChangeKind;
 use super::content::Target;
 use super::error::{Error, Result};
 use super::list_shift;
-use super::list_view::{ListView, MAX_LIST_LEN, position_suffix};
+use super::list_view::{ListView, MAX_LIST_LEN};
 use crate::encoding::{Value, uint};
-use crate::layout;
+use crate::layout::{self, list_position};
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// Changes. Inserting and removing in the middle moves the elements behind.
@@ -68,7 +68,7 @@ impl ListView<'_, '_> {
         }
         let result = read(&old)?;
         if old != element {
-            let suffix = position_suffix(at);
+            let suffix = list_position(at);
             self.content.check_entry(part, element, suffix.len())?;
             self.content.put(&self.element_key(at), element, Some(&old))?;
             self.content.unindex(part, &old, &suffix)?;
@@ -145,7 +145,7 @@ impl ListView<'_, '_> {
             let part = self.element_of(target);
             for value in values {
                 if let Value::Ref(id) = value
-                    && part.simple().is_some_and(|simple| simple.reference.is_some())
+                    && part.is_reference()
                 {
                     self.content.check_exists(part, id.as_bytes())?;
                 }
@@ -298,7 +298,7 @@ impl ListView<'_, '_> {
         self.content.mutate(|target| {
             let value = read(at, &old)?;
             self.content.remove(&self.element_key(at), &old)?;
-            self.content.unindex(self.element_of(target), &old, &position_suffix(at))?;
+            self.content.unindex(self.element_of(target), &old, &list_position(at))?;
             self.removed_one(target, at, at + 1, &old);
             Ok(Some(value))
         })
@@ -360,7 +360,7 @@ impl ListView<'_, '_> {
         let max = layout::prefix_end(&self.content.prefix());
         let mut at = from;
         self.content.remove_content(&min, max.as_deref(), |suffix, value, entries| {
-            entries.add(part, value, id, suffix);
+            entries.add_entry(part, value, id, suffix);
             removed(at, value)?;
             at = at.saturating_add(1);
             Ok(())

@@ -6,11 +6,10 @@
 
 use permazen_kv::KeySpan;
 
-use super::content::EntryKeys;
 use super::error::Result;
-use super::list_view::{ListView, position_suffix};
-use crate::encoding::uint;
-use crate::layout;
+use super::list_view::ListView;
+use super::object_data::KeyList;
+use crate::layout::{self, list_position, parse_list_position};
 use crate::schema::ResolvedField;
 
 /// The fewest elements of a chunk.
@@ -32,7 +31,7 @@ impl Chunk {
         let mut chunk = Chunk { from, bytes: Vec::new(), ends: Vec::new() };
         let mut expected = from;
         list.content.tx.store().each(KeySpan::new(&min, Some(&max)), |key, value| {
-            if uint::decode(key.get(prefix_len..).unwrap_or_default()).ok() != Some(expected) {
+            if parse_list_position(key.get(prefix_len..).unwrap_or_default()) != Some(expected) {
                 return Err(hole(list, expected));
             }
             expected += 1;
@@ -80,17 +79,17 @@ pub(super) fn insert(
             let value = chunk.get(position).ok_or_else(|| hole(list, position))?;
             let target = position.saturating_add(by);
             let old = chunk.get(target).or_else(|| above.get(target));
-            content.unindex(part, value, &position_suffix(position))?;
+            content.unindex(part, value, &list_position(position))?;
             content.put(&list.element_key(target), value, old)?;
-            content.index(part, value, &position_suffix(target))?;
+            content.index(part, value, &list_position(target))?;
         }
         to = from;
     }
-    let mut entries = EntryKeys::default();
+    let mut entries = KeyList::default();
     for (position, element) in (at..).zip(elements) {
         let old = chunk.get(position).or_else(|| above.get(position));
         content.put(&list.element_key(position), element, old)?;
-        entries.add(part, element, content.id, &position_suffix(position));
+        entries.add_entry(part, element, content.id, &list_position(position));
     }
     entries.sort();
     for key in entries.iter() {
@@ -125,7 +124,7 @@ pub(super) fn remove(
             if goes {
                 removed(position, value)?;
             }
-            content.unindex(part, value, &position_suffix(position))?;
+            content.unindex(part, value, &list_position(position))?;
             if goes {
                 by += 1;
                 continue;
@@ -133,7 +132,7 @@ pub(super) fn remove(
             let target = position - by;
             let old = chunk.get(target).or_else(|| below.get(target));
             content.put(&list.element_key(target), value, old)?;
-            content.index(part, value, &position_suffix(target))?;
+            content.index(part, value, &list_position(target))?;
         }
         from = to;
     }

@@ -11,7 +11,7 @@ use super::list_cursor::ListCursor;
 use super::transaction::Transaction;
 use crate::encoding::{Value, uint};
 use crate::id::ObjId;
-use crate::layout;
+use crate::layout::{self, list_position, parse_list_position};
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// The largest number of elements a list can have.
@@ -29,13 +29,6 @@ pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 pub struct ListView<'t, 'db> {
     pub(super) content: Content<'t, 'db>,
     pub(super) element: Arc<ResolvedField>,
-}
-
-/// The key suffix of a position.
-pub(super) fn position_suffix(position: u32) -> Vec<u8> {
-    let mut suffix = Vec::with_capacity(5);
-    uint::write(position, &mut suffix);
-    suffix
 }
 
 impl<'t, 'db> ListView<'t, 'db> {
@@ -90,8 +83,7 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// The position in a key of this list.
     pub(super) fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
-        uint::decode(key.get(prefix_len..).unwrap_or_default())
-            .ok()
+        parse_list_position(key.get(prefix_len..).unwrap_or_default())
             .filter(|position| *position < MAX_LIST_LEN)
             .ok_or_else(|| self.content.damaged(key, &"no list position"))
     }
@@ -107,7 +99,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     pub(super) fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
-        self.content.decode(&self.element, element, || position_suffix(position))
+        self.content.decode(&self.element, element, || list_position(position))
     }
 
     /// As [`get`](ListView::get), lending the encoded element. One get.
@@ -127,7 +119,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     }
 
     pub(super) fn element_key(&self, position: u32) -> Vec<u8> {
-        self.content.key(&position_suffix(position.min(MAX_LIST_LEN)))
+        self.content.key(&list_position(position.min(MAX_LIST_LEN)))
     }
 
     /// The elements in order; also readable from the back.
@@ -155,7 +147,7 @@ impl<'t, 'db> ListView<'t, 'db> {
     ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
         let (content, element) = (self.content.clone(), self.element.clone());
         self.range_with(positions, move |position, bytes| {
-            content.decode(&element, bytes, || position_suffix(position))
+            content.decode(&element, bytes, || list_position(position))
         })
     }
 
@@ -181,7 +173,7 @@ impl<'t, 'db> ListView<'t, 'db> {
         F: FnMut(u32, &[u8]) -> Result<T>,
     {
         let content = self.content.clone();
-        let suffix = |bound: Bound<&u32>| bound.map(|position| position_suffix(*position));
+        let suffix = |bound: Bound<&u32>| bound.map(|position| list_position(*position));
         ContentIter::new(
             &self.content,
             &(suffix(positions.start_bound()), suffix(positions.end_bound())),

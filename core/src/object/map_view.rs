@@ -448,8 +448,8 @@ impl<'t, 'db> MapView<'t, 'db> {
             let id = self.content.id;
             let found =
                 self.content.remove_content(&min, max.as_deref(), |key, value, entries| {
-                    entries.add(key_part, key, id, &[]);
-                    entries.add(value_part, value, id, key);
+                    entries.add_entry(key_part, key, id, &[]);
+                    entries.add_entry(value_part, value, id, key);
                     Ok(())
                 })?;
             if found && target.monitored {

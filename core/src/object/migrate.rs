@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::change::ChangeKind;
-use super::content_change::position_key;
 use super::info::ObjectInfo;
 use super::listeners::SchemaChange;
 use super::object_builder::ObjectBuilder;
@@ -172,7 +171,7 @@ fn keep(
                     // Until something has gone, keys are kept as they are.
                     match gone {
                         false => new.push_pair(storage_id, position, value),
-                        true => new.push_pair(storage_id, &position_key(index), value),
+                        true => new.push_pair(storage_id, &layout::list_position(index), value),
                     }
                     index += 1;
                     left -= 1;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::error::hex;
 use super::fields::damaged;
 use super::{Error, Result};
-use crate::encoding::{Value, uint};
+use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
+use crate::layout;
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// The values of all fields of an object, encoded, in one buffer.
@@ -148,7 +149,7 @@ impl ObjectData {
                 continue;
             }
             for (expected, (position, value)) in (0..).zip(self.pairs(field)) {
-                if uint::decode(position).ok() != Some(expected) {
+                if layout::parse_list_position(position) != Some(expected) {
                     let reason = format!("there is no element at position {expected} before it");
                     return Err(self.damaged(field, position, value, &reason));
                 }
@@ -239,7 +240,7 @@ impl ObjectData {
     ) -> Error {
         match self.id {
             Some(id) => {
-                let key = [id.as_bytes(), &field.key[..], key].concat();
+                let key = [&layout::FieldKey::new(id, &field.key)[..], key].concat();
                 damaged(id, field, &key, bytes, reason)
             }
             None => Error::inconsistent(format!(
@@ -269,54 +270,19 @@ impl ObjectData {
         mut visit: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut key = Vec::with_capacity(64);
-        for field in &self.object_type.fields {
-            match &field.kind {
-                ResolvedKind::Simple(simple) => {
-                    if simple.indexed {
-                        entry(&mut key, field, self.simple(field)?, id, &[]);
-                        visit(&key)?;
-                    }
-                }
-                ResolvedKind::Counter => {}
-                ResolvedKind::Set { element } => {
-                    if element.is_indexed() {
-                        for (value, _) in self.pairs(field) {
-                            entry(&mut key, element, value, id, &[]);
-                            visit(&key)?;
-                        }
-                    }
-                }
-                ResolvedKind::List { element } => {
-                    if element.is_indexed() {
-                        for (position, value) in self.pairs(field) {
-                            entry(&mut key, element, value, id, position);
-                            visit(&key)?;
-                        }
-                    }
-                }
-                ResolvedKind::Map { key: keys, value: values } => {
-                    if keys.is_indexed() || values.is_indexed() {
-                        for (map_key, value) in self.pairs(field) {
-                            if keys.is_indexed() {
-                                entry(&mut key, keys, map_key, id, &[]);
-                                visit(&key)?;
-                            }
-                            if values.is_indexed() {
-                                entry(&mut key, values, value, id, map_key);
-                                visit(&key)?;
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        for index in &self.object_type.indexes {
+        self.each_value(ResolvedField::is_indexed, |part, value, suffix| {
             key.clear();
-            key.extend_from_slice(&index.key);
+            layout::write_index_entry(&part.key, value, id, suffix, &mut key);
+            visit(&key)
+        })?;
+        let mut values = Vec::new();
+        for index in &self.object_type.indexes {
+            values.clear();
             for field in &index.fields {
-                key.extend_from_slice(self.simple(field)?);
+                values.extend_from_slice(self.simple(field)?);
             }
-            key.extend_from_slice(id.as_bytes());
+            key.clear();
+            layout::write_index_entry(&index.key, &values, id, &[], &mut key);
             visit(&key)?;
         }
         Ok(())
@@ -327,34 +293,42 @@ impl ObjectData {
         &self,
         mut visit: impl FnMut(&Arc<ResolvedField>, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let is_reference =
-            |field: &ResolvedField| field.simple().is_some_and(|simple| simple.reference.is_some());
+        self.each_value(ResolvedField::is_reference, |part, value, _| visit(part, value))
+    }
+
+    /// Visits every value of the wanted fields and sub-fields, defaults included, up to the first error:
+    /// the field or sub-field, the value, and what follows the object ID in its index entry.
+    fn each_value(
+        &self,
+        wanted: impl Fn(&ResolvedField) -> bool,
+        mut visit: impl FnMut(&Arc<ResolvedField>, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
         for field in &self.object_type.fields {
             match &field.kind {
-                ResolvedKind::Simple(_) if is_reference(field) => {
-                    visit(field, self.simple(field)?)?;
+                // A default that is not known is an error only where the value is wanted.
+                ResolvedKind::Simple(_) if wanted(field) => {
+                    visit(field, self.simple(field)?, &[])?;
                 }
                 ResolvedKind::Simple(_) | ResolvedKind::Counter => {}
-                ResolvedKind::Set { element } => {
-                    if is_reference(element) {
-                        self.pairs(field).try_for_each(|(value, _)| visit(element, value))?;
-                    }
+                ResolvedKind::Set { element } if wanted(element) => {
+                    self.pairs(field).try_for_each(|(value, _)| visit(element, value, &[]))?;
                 }
-                ResolvedKind::List { element } => {
-                    if is_reference(element) {
-                        self.pairs(field).try_for_each(|(_, value)| visit(element, value))?;
-                    }
+                ResolvedKind::List { element } if wanted(element) => {
+                    self.pairs(field)
+                        .try_for_each(|(position, value)| visit(element, value, position))?;
                 }
+                ResolvedKind::Set { .. } | ResolvedKind::List { .. } => {}
                 ResolvedKind::Map { key: keys, value: values } => {
-                    let (keys_refer, values_refer) = (is_reference(keys), is_reference(values));
-                    if keys_refer || values_refer {
-                        for (key, value) in self.pairs(field) {
-                            if keys_refer {
-                                visit(keys, key)?;
-                            }
-                            if values_refer {
-                                visit(values, value)?;
-                            }
+                    let (keys_wanted, values_wanted) = (wanted(keys), wanted(values));
+                    if !keys_wanted && !values_wanted {
+                        continue;
+                    }
+                    for (key, value) in self.pairs(field) {
+                        if keys_wanted {
+                            visit(keys, key, &[])?;
+                        }
+                        if values_wanted {
+                            visit(values, value, key)?;
                         }
                     }
                 }
@@ -362,15 +336,6 @@ impl ObjectData {
         }
         Ok(())
     }
-}
-
-/// Writes the key of an index entry: `sid value id suffix`.
-fn entry(key: &mut Vec<u8>, part: &ResolvedField, value: &[u8], id: ObjId, suffix: &[u8]) {
-    key.clear();
-    key.extend_from_slice(&part.key);
-    key.extend_from_slice(value);
-    key.extend_from_slice(id.as_bytes());
-    key.extend_from_slice(suffix);
 }
 
 pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
@@ -424,6 +389,22 @@ impl KeyList {
         self.spans.push((start, self.bytes.len()));
     }
 
+    /// Adds the index entry of a value of `part`, if `part` has an index.
+    pub(crate) fn add_entry(
+        &mut self,
+        part: &ResolvedField,
+        value: &[u8],
+        id: ObjId,
+        suffix: &[u8],
+    ) {
+        if part.is_indexed() {
+            let start = self.bytes.len();
+            layout::write_index_entry(&part.key, value, id, suffix, &mut self.bytes);
+            self.spans.push((start, self.bytes.len()));
+        }
+    }
+
+    /// Puts the keys in order, in which stores take them fastest.
     pub(crate) fn sort(&mut self) {
         let bytes = &self.bytes;
         self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));

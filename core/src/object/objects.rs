@@ -309,15 +309,12 @@ impl Transaction<'_> {
         }
         self.check_keys(id, data)?;
         let object_type = data.object_type();
+        let info = layout::object_info(object_type.schema);
+        self.store.put(id.as_bytes(), &info, Undo::Absent)?;
         let mut key = self.buffer();
-        uint::write(object_type.schema.get(), &mut key);
-        self.store.put(id.as_bytes(), &key, Undo::Absent)?;
-        key.clear();
-        key.extend_from_slice(id.as_bytes());
         for (field, rest, value) in data.all_pairs() {
-            key.truncate(ObjId::LEN);
-            field.write_to(&mut key);
-            key.extend_from_slice(rest);
+            key.clear();
+            layout::write_content_key(id, field, rest, &mut key);
             let count = self.counter_in(object_type, field, value)?;
             let value = count.as_ref().map_or(value, |count| &count[..]);
             self.store
@@ -338,11 +335,8 @@ impl Transaction<'_> {
             if self.store.fits(ObjId::LEN + uint::len(field.get()) + rest.len()) {
                 continue;
             }
-            let mut key = id.as_bytes().to_vec();
-            field.write_to(&mut key);
-            key.extend_from_slice(rest);
             self.store
-                .check_key(&key)
+                .check_key(&layout::content_key(id, field, rest))
                 .map_err(|error| error.about(|| describe_stored(id, data.object_type(), field)))?;
         }
         Ok(())

@@ -42,8 +42,7 @@ pub(crate) fn field_or_part(
 
 /// The object in the key of an index entry, behind the value.
 pub(super) fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
-    key.get(prefix_len..prefix_len + ObjId::LEN)
-        .and_then(|bytes| ObjId::from_slice(bytes).ok())
+    layout::object_after(key, prefix_len)
         .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
 }
 
@@ -105,9 +104,7 @@ impl Transaction<'_> {
         target: ObjId,
         mut visit: impl FnMut(ObjId),
     ) -> Result<()> {
-        let mut prefix = Vec::with_capacity(13);
-        field.write_to(&mut prefix);
-        prefix.extend_from_slice(target.as_bytes());
+        let prefix = layout::index_prefix(&field.into(), target.as_bytes());
         let end = layout::prefix_end(&prefix);
         let mut last = None;
         self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {

@@ -358,7 +358,7 @@ impl<'t, 'db> SetView<'t, 'db> {
             let part = self.element_of(target);
             let found =
                 self.content.remove_content(&min, max.as_deref(), |element, _, entries| {
-                    entries.add(part, element, self.content.id, &[]);
+                    entries.add_entry(part, element, self.content.id, &[]);
                     Ok(())
                 })?;
             if found && target.monitored {

@@ -12,9 +12,8 @@ use super::references::{NULL, field_or_part};
 use super::scan::LiveScan;
 use super::set_view::SetView;
 use super::transaction::Transaction;
-use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
-use crate::layout;
+use crate::layout::{self, index_entry, index_prefix, parse_list_position};
 use crate::schema::{ResolvedField, SubFieldRole};
 
 /// What becomes of a reference in a collection when the object it refers to is deleted.
@@ -31,8 +30,7 @@ impl Transaction<'_> {
     /// id, ascending: a live set over the index. Holders of all types and schemas are in it. Nothing is
     /// read before the set is; that is one seek and a step per entry.
     pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
-        let mut prefix = field.prefix();
-        prefix.extend_from_slice(target.as_bytes());
+        let prefix = index_prefix(&field.into(), target.as_bytes());
         IdSet::of_keys(self.store(), prefix, any_id())
     }
 
@@ -82,7 +80,7 @@ impl Transaction<'_> {
         target: ObjId,
         null: Option<&[u8]>,
     ) -> Result<()> {
-        let prefix = entry_prefix(part, target, map.id());
+        let prefix = index_entry(&part.key, target.as_bytes(), map.id(), &[]);
         let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
         let mut key = Vec::new();
         while let Some((entry, _)) = entries.next()? {
@@ -103,11 +101,12 @@ impl Transaction<'_> {
         target: ObjId,
         null: Option<&[u8]>,
     ) -> Result<()> {
-        let prefix = entry_prefix(part, target, list.id());
+        let prefix = index_entry(&part.key, target.as_bytes(), list.id(), &[]);
         let end = layout::prefix_end(&prefix);
         let (mut first, mut last) = (None, None);
         self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
-            if let Ok(position) = uint::decode(key.get(prefix.len()..).unwrap_or_default()) {
+            if let Some(position) = parse_list_position(key.get(prefix.len()..).unwrap_or_default())
+            {
                 first = first.or(Some(position));
                 last = Some(position);
             }
@@ -143,7 +142,7 @@ impl Transaction<'_> {
                 self.store().contains(&key)
             }
             Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
-                let prefix = entry_prefix(part, target, holder);
+                let prefix = index_entry(&part.key, target.as_bytes(), holder, &[]);
                 let len = key.len();
                 let mut entries =
                     LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
@@ -158,12 +157,4 @@ impl Transaction<'_> {
             }
         }
     }
-}
-
-/// What the index entries of one value of one object start with.
-fn entry_prefix(part: &ResolvedField, target: ObjId, holder: ObjId) -> Vec<u8> {
-    let mut prefix = part.key.to_vec();
-    prefix.extend_from_slice(target.as_bytes());
-    prefix.extend_from_slice(holder.as_bytes());
-    prefix
 }

@@ -1,4 +1,4 @@
-//! All schemas of a database, ready to work with (schema §6.2 step 8, §9).
+//! All schemas of a database, ready to work with.
 
 use std::collections::HashMap;
 use std::sync::Arc;

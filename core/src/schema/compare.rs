@@ -1,4 +1,4 @@
-//! What a change of schema means for the objects already stored (schema §8.3, §8.4).
+//! What a change of schema means for the objects already stored (docs/src/schemas.md#evolution).
 
 use std::collections::HashMap;
 use std::fmt;

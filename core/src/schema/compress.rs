@@ -1,4 +1,4 @@
-//! The compressed form in which schemas are recorded (schema §4).
+//! The compressed form in which schemas are recorded (docs/src/format.md#schema-table).
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! What differs between two schema models, in the words Java uses (schema §2.6).
+//! What differs between two schema models, in the words Java uses.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The schema model: what a database's objects look like (schema §2.1).
+//! The schema model: what a database's objects look like (docs/src/schemas.md#models).
 
 use crate::encoding::EncodingId;
 use crate::encoding::string::compare as utf16_cmp;

@@ -1,4 +1,4 @@
-//! The rules for names (schema §2.2).
+//! The rules for names.
 
 use crate::encoding::java_identifier;
 
@@ -19,7 +19,7 @@ pub fn is_enum_identifier(text: &str) -> bool {
 /// Whether a valid identifier survives being written to schema XML and read again.
 ///
 /// The recorded form escapes ASCII control characters and characters above U+FFFF but never
-/// undoes that, so a schema with such an identifier could not be opened again (schema §3.4).
+/// undoes that, so a schema with such an identifier could not be opened again.
 pub fn identifier_can_be_stored(identifier: &str) -> bool {
     identifier.chars().all(|c| ('\u{20}'..='\u{ffff}').contains(&c) && c != '\\')
 }

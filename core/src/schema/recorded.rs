@@ -1,5 +1,5 @@
 //! The schemas recorded in a database, decoded and checked as far as that goes without an encoding
-//! registry (schema §6.2 steps 1 to 7), and how one is added or removed (schema §6.3, §6.4).
+//! registry, and how one is added or removed.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

@@ -1,5 +1,5 @@
 //! Opening a database with a schema: recognising it, recording it, and dropping schemas no object
-//! uses any more (schema §7).
+//! uses any more (docs/src/schemas.md#recording-and-garbage-collection).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -165,6 +165,11 @@ impl ResolvedField {
         self.simple().is_some_and(|simple| simple.indexed)
     }
 
+    /// Whether its values are references.
+    pub fn is_reference(&self) -> bool {
+        self.simple().is_some_and(|simple| simple.reference.is_some())
+    }
+
     /// Which kind of field it is.
     pub fn item_kind(&self) -> ItemKind {
         self.schema_id.kind()

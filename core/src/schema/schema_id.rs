@@ -1,4 +1,4 @@
-//! Schema ids: what identifies a schema, and each item of one, across databases (schema §5).
+//! Schema ids: what identifies a schema, and each item of one, across databases (docs/src/schemas.md#ids).
 
 use std::fmt;
 use std::str::FromStr;

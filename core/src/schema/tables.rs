@@ -1,4 +1,4 @@
-//! The two tables that record schemas, as they are stored (schema §6.1).
+//! The two tables that record schemas, as they are stored (docs/src/format.md#schema-table).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The rules a schema model must keep (schema §2.5).
+//! The rules a schema model must keep (docs/src/schemas.md#models).
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! Keys as they stand in the file: one zero byte, then the key. (kv §12.1)
+//! Keys as they stand in the file: one zero byte, then the key (docs/src/format.md#lmdb).
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! LMDB environments in the file format of Permazen for Java. (kv §12.1)
+//! LMDB environments in the file format of Permazen for Java (docs/src/format.md#lmdb).
 //!
 //! The pairs lie in one named database of an environment, a directory with the files `data.mdb` and
 //! `lock.mdb`. Each key has a zero byte before it in the file, so that the empty key can be stored.

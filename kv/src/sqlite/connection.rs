@@ -9,7 +9,7 @@ use rusqlite::{CachedStatement, Connection, Params, Row};
 use super::error::failed;
 use crate::{Blob, Direction, KeySpan, Pair, Result};
 
-/// The texts of the statements. (kv §12.2, §12.3)
+/// The texts of the statements (docs/src/format.md#sqlite).
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) create: String,

@@ -1,4 +1,4 @@
-//! SQLite databases in the file format of Permazen for Java. (kv §12.2, §12.3)
+//! SQLite databases in the file format of Permazen for Java (docs/src/format.md#sqlite).
 //!
 //! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode:
 //! read-only transactions see the state that was current when they began and neither wait nor are

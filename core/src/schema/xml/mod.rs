@@ -1,4 +1,4 @@
-//! Schemas as XML documents (schema §3).
+//! Schemas as XML documents (docs/src/schemas.md#models).
 
 mod read;
 mod write;

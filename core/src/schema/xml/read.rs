@@ -1,4 +1,4 @@
-//! Reading schema XML (schema §3.6).
+//! Reading schema XML.
 //!
 //! Elements nest no deeper than the grammar says.
 
