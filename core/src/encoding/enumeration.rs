@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::typed::{NULL, starts_null};
 use super::{
     ArrayEncoding, Encoding, EncodingError, EncodingId, EncodingKind, EnumValue, Reader, Result,
-    Value, java_identifier, uint,
+    Value, java::identifier, uint,
 };
 use crate::bytes::invalid;
 
@@ -34,7 +34,7 @@ impl EnumEncoding {
         let identifiers: Arc<[Arc<str>]> = identifiers.into_iter().map(Into::into).collect();
         let mut ordinals = HashMap::with_capacity(identifiers.len());
         for (index, identifier) in identifiers.iter().enumerate() {
-            if !java_identifier::is_enum_identifier(identifier) {
+            if !identifier::is_enum_identifier(identifier) {
                 return invalid(format!("invalid enum identifier {identifier:?} at index {index}"));
             }
             let ordinal = uint::check(i64::try_from(index).unwrap_or(i64::MAX))?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Encoding, EncodingId, Reader, Result, Value, number_text, uint};
+use super::{Encoding, EncodingId, Reader, Result, Value, java::number_text, uint};
 use crate::id::ObjId;
 
 /// Unsigned numbers (see [`uint`]) as [`Value::Int`]: list indexes, schema indexes, storage ids.

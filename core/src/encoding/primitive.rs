@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::array::ArrayHooks;
 use super::text::{escape, unescape};
 use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value, ids};
-use super::{float, long, number_text, primitive_array};
+use super::{float, java::number_text, long, primitive_array};
 use crate::bytes::invalid;
 
 impl Primitive {

@@ -1,11 +1,11 @@
 //! The rules for names.
 
-use crate::encoding::java_identifier;
+use crate::encoding::java::identifier;
 
 /// Whether `name` can name an object type, a field or a composite index.
 pub fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(java_identifier::is_start) && chars.all(java_identifier::is_continue)
+    chars.next().is_some_and(identifier::is_start) && chars.all(identifier::is_continue)
 }
 
 /// Whether `text` can be an identifier of an enum.
@@ -13,7 +13,7 @@ pub fn is_name(name: &str) -> bool {
 /// The rule is that of names, but ASCII control characters are allowed after the first character
 /// and `null` is not. Not every identifier can be recorded, see [`identifier_can_be_stored`].
 pub fn is_enum_identifier(text: &str) -> bool {
-    java_identifier::is_enum_identifier(text)
+    identifier::is_enum_identifier(text)
 }
 
 /// Whether a valid identifier survives being written to schema XML and read again.

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::radix::convert;
 use crate::bytes::invalid;
+use crate::encoding::java::radix::convert;
 use crate::encoding::text::java_digit;
 use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;

@@ -3,7 +3,6 @@
 mod big_decimal;
 mod big_integer;
 mod bit_set;
-mod radix;
 mod statistics;
 
 pub use big_decimal::BigDecimal;

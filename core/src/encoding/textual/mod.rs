@@ -6,7 +6,6 @@ mod file_path;
 mod internet_address;
 mod letters;
 mod pattern;
-mod pattern_syntax;
 mod uri;
 
 pub use file_path::FilePath;

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{pattern_syntax, string_type};
+use super::string_type;
 use crate::bytes::invalid;
+use crate::encoding::java::pattern_syntax;
 use crate::encoding::{JavaString, Result, Value};
 
 /// A regular expression in Java's syntax.

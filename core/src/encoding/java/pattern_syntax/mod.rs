@@ -20,7 +20,7 @@ const TOO_DEEP: Reason = "nested too deeply";
 
 /// Checks that Java compiles an expression, given as UTF-16 units. One that nests more than [`MAX_DEPTH`] deep passes
 /// unseen from there on, as Java takes what its stack allows.
-pub(super) fn check(units: &[u16]) -> Result<(), Reason> {
+pub(crate) fn check(units: &[u16]) -> Result<(), Reason> {
     let mut parser = Parser {
         text: without_quotes(code_points(units)),
         at: 0,

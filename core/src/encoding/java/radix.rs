@@ -11,7 +11,7 @@ const SHORT: usize = 32;
 
 /// The digits of a number in the radix `TO`, from those in the radix `FROM`; least significant first,
 /// without leading zeros. Both are at most 2³².
-pub(super) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
+pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
     let mut parts: Vec<Vec<u32>> = digits.chunks(LEAF).map(convert_leaf::<FROM, TO>).collect();
     if parts.len() <= 1 {
         return parts.pop().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Text forms of numbers, as Java prints and reads them (encodings §10.4, §10.5).
 
-use super::text::java_digit;
 use crate::bytes::{Result, invalid};
+use crate::encoding::text::java_digit;
 
 /// Parses an integer: sign, then `0x`, `0X` or `#` and hex digits, `0` and octal digits, or decimal digits.
 pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {

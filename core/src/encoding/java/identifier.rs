@@ -1,6 +1,6 @@
 //! Java identifiers: which characters names and enum constants are made of (encodings §15, schema §2.2).
 
-use super::java_identifier_table::{CONTINUE_ONLY, START};
+use super::identifier_table::{CONTINUE_ONLY, START};
 
 /// Whether a text is a Java identifier other than `null`.
 pub(crate) fn is_enum_identifier(text: &str) -> bool {
