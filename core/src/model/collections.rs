@@ -104,7 +104,7 @@ view_basics!(SetOf<E>);
 impl<'t, E: FieldType> SetOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.tx.core.require_current(handle.id)?;
+        handle.move_if_possible()?;
         let view = handle.tx.core.set_of(handle.id, field)?;
         Ok(SetOf { at: At { handle, position }, view, types: PhantomData })
     }
@@ -246,7 +246,7 @@ view_basics!(ListOf<E>);
 impl<'t, E: FieldType> ListOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.tx.core.require_current(handle.id)?;
+        handle.move_if_possible()?;
         let view = handle.tx.core.list_of(handle.id, field)?;
         Ok(ListOf { at: At { handle, position }, view, types: PhantomData })
     }
@@ -423,7 +423,7 @@ view_basics!(MapOf<K, V>);
 impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.tx.core.require_current(handle.id)?;
+        handle.move_if_possible()?;
         let view = handle.tx.core.map_of(handle.id, field)?;
         Ok(MapOf { at: At { handle, position }, view, types: PhantomData })
     }

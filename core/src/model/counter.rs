@@ -22,7 +22,8 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn get(&self) -> Result<i64> {
         let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes)?)
+        let read = self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes);
+        self.handle.or_unmovable(read, |data| Ok(data.counter(field)?))
     }
 
     /// Sets the number. One put.

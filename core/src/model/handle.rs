@@ -17,7 +17,7 @@ use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType, Value};
 use crate::id::ObjId;
-use crate::object::{FieldValue, Migrate};
+use crate::object::{self, FieldValue, Migrate, ObjectData};
 use crate::schema::{ResolvedField, ResolvedType, SchemaId};
 
 /// An object in a transaction, as generated accessors see it.
@@ -42,9 +42,8 @@ impl<'t> Handle<'t> {
     /// If the object does not exist, or the stored value does not fit `V`.
     pub fn get<V: FieldType>(&self, position: usize) -> Result<V> {
         let field = self.binding.field(position)?;
-        self.tx
-            .core
-            .read_encoded(self.id, field, Migrate::Yes, V::decode_all)?
+        let read = self.tx.core.read_encoded(self.id, field, Migrate::Yes, V::decode_all);
+        self.or_unmovable(read, |data| Ok(V::decode_all(data.simple(field)?)))?
             .map_err(|source| self.undecodable(field, source))
     }
 
@@ -130,6 +129,30 @@ impl<'t> Handle<'t> {
     /// If the object does not exist.
     pub fn map_of<K: FieldType, V: FieldType>(&self, position: usize) -> Result<MapOf<'t, K, V>> {
         MapOf::new(*self, position)
+    }
+
+    /// What was read after the object was moved to the transaction's schema. If it cannot be moved, because a value has
+    /// too long an index entry there, what `read` finds in what it would hold.
+    pub(crate) fn or_unmovable<R>(
+        &self,
+        moved: object::Result<R>,
+        read: impl FnOnce(ObjectData) -> Result<R>,
+    ) -> Result<R> {
+        match moved {
+            Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => {
+                read(self.tx.unmovable(self.id, self.binding)?)
+            }
+            moved => Ok(moved?),
+        }
+    }
+
+    /// Moves the object to the transaction's schema, if it can be moved. If a value has too long an index entry there,
+    /// collections are read and changed where they are.
+    pub(crate) fn move_if_possible(&self) -> Result<()> {
+        match self.tx.core.require_current(self.id) {
+            Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => Ok(()),
+            moved => Ok(moved?),
+        }
     }
 
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
@@ -259,7 +282,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// If the object does not exist, or a stored value does not fit the struct.
     pub fn load(&self) -> Result<M> {
         let handle = self.handle();
-        let data = handle.tx.core.load(handle.id, Migrate::Yes)?;
+        let data = handle.tx.core.load(handle.id, Migrate::Yes);
+        let data = handle.or_unmovable(data, Ok)?;
         M::read(&mut ObjectReader::new(handle, &data))
     }
 

@@ -8,7 +8,7 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// changed as if alone; what is equal is not written. All or nothing.
 pub(crate) fn replace(tx: &Transaction<'_>, id: ObjId, new: &ObjectData) -> Result<()> {
     tx.atomic(|tx| {
-        let old = tx.load(id, Migrate::Yes)?;
+        let old = tx.load_to_replace(id, new)?;
         for field in &new.object_type().fields {
             replace_field(tx, id, field, &old, new)?;
         }

@@ -7,8 +7,10 @@ use super::error::{Error, Result};
 use super::target::ModelInfo;
 use crate::encoding::{Encoding, EncodingError, EncodingRegistry, Value, ids};
 use crate::id::ObjId;
-use crate::object::{self, ListenerSet, Migrate, Narrowing, SchemaChange, Transaction};
-use crate::schema::{ResolvedKind, Schema, SchemaBundle};
+use crate::object::{
+    self, ListenerSet, Migrate, Narrowing, ObjectBuilder, ObjectData, SchemaChange, Transaction,
+};
+use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// Listeners that carry the values of objects over when these move to the schema of the models.
 pub(super) fn listeners(
@@ -37,20 +39,75 @@ fn upgrade(
     field: &FieldDecl,
     long: &dyn Encoding,
 ) -> object::Result<()> {
-    if field.upgrade == Upgrade::Reset {
-        return Ok(());
-    }
-    match carry(tx, change, field.name, long) {
+    let (id, name) = (change.id, field.name);
+    let written =
+        carried(&tx.bundle(), &change.old, &change.new_type, field, long).and_then(|carried| {
+            match carried {
+                None => Ok(()),
+                Some(Carried::Value(value)) => Ok(tx.set(id, name, &value, Migrate::No)?),
+                Some(Carried::Count(count)) => Ok(tx.set_counter(id, name, count, Migrate::No)?),
+            }
+        });
+    match written {
         Ok(()) => Ok(()),
         Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => Ok(()),
-        Err(Refused::Value(source)) => {
+        Err(refused) => {
             // The object has moved; nothing would convert the value again.
             tx.set_rollback_only();
-            let field = format!("{}.{}", change.new_type.name, field.name);
-            Err(object::Error::listener(Error::Upgrade { field, id: change.id, source }))
+            Err(match refused {
+                Refused::Value(source) => {
+                    let field = format!("{}.{name}", change.new_type.name);
+                    object::Error::listener(Error::Upgrade { field, id, source })
+                }
+                Refused::Object(error) => error,
+            })
         }
-        Err(Refused::Object(error)) => Err(error),
     }
+}
+
+/// What an object of an older schema would hold after it was moved to the transaction's.
+pub(super) fn preview(
+    tx: &Transaction<'_>,
+    id: ObjId,
+    fields: &[FieldDecl],
+    long: Option<&dyn Encoding>,
+) -> Result<ObjectData> {
+    let (old, new) = tx.load_unmovable(id)?;
+    let Some(long) = long else { return Ok(new) };
+    let new_type = Arc::clone(new.object_type());
+    let mut builder = ObjectBuilder::of(&new);
+    for field in fields {
+        let Some(to) = new_type.field(field.name) else { continue };
+        let written =
+            carried(&tx.bundle(), &old, &new_type, field, long).and_then(|carried| match carried {
+                None => Ok(()),
+                Some(Carried::Count(count)) => {
+                    builder.write_counter(to, count);
+                    Ok(())
+                }
+                Some(Carried::Value(value)) => builder
+                    .write_simple(to, |out| {
+                        to.simple().map_or(Ok(()), |to| to.encoding.encode(&value, out))
+                    })
+                    .map_err(Refused::Value),
+            });
+        match written {
+            Ok(()) => {}
+            Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => {}
+            Err(Refused::Value(source)) => {
+                let field = format!("{}.{}", new_type.name, field.name);
+                return Err(Error::Upgrade { field, id, source });
+            }
+            Err(Refused::Object(error)) => return Err(error.into()),
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// What is written to a field so that its value is carried over.
+enum Carried {
+    Value(Value),
+    Count(i64),
 }
 
 /// Why a value was not carried over.
@@ -73,44 +130,49 @@ impl From<object::Error> for Refused {
     }
 }
 
-fn carry(
-    tx: &Transaction<'_>,
-    change: &SchemaChange,
-    name: &str,
+/// The value of a field of an older schema as the field's new type has it; none if it needs no conversion, or is not
+/// to have one.
+fn carried(
+    bundle: &SchemaBundle,
+    old_data: &ObjectData,
+    new_type: &ResolvedType,
+    field: &FieldDecl,
     long: &dyn Encoding,
-) -> std::result::Result<(), Refused> {
-    let (old_type, new_type) = (change.old.object_type(), &change.new_type);
-    let (Some(old), Some(new)) = (old_type.field(name), new_type.field(name)) else {
-        return Ok(());
+) -> std::result::Result<Option<Carried>, Refused> {
+    let name = field.name;
+    let (Some(old), Some(new)) = (old_data.object_type().field(name), new_type.field(name)) else {
+        return Ok(None);
     };
-    let (id, current) = (change.id, Migrate::No);
+    if field.upgrade == Upgrade::Reset {
+        return Ok(None);
+    }
     match (&old.kind, &new.kind) {
         (ResolvedKind::Simple(from), ResolvedKind::Simple(to)) => {
             if from.encoding.is_same(&*to.encoding) {
                 if to.reference.is_none() {
-                    return Ok(());
+                    return Ok(None);
                 }
-                let lost = Narrowing::new(&tx.bundle(), old, new).refused(change.old.simple(old)?);
-                return lost.map_or(Ok(()), |target| Err(lost_reference(target)));
+                let lost = Narrowing::new(bundle, old, new).refused(old_data.simple(old)?);
+                return lost.map_or(Ok(None), |target| Err(lost_reference(target)));
             }
-            let value = decoded(&*from.encoding, change.old.simple(old)?)?;
+            let value = decoded(&*from.encoding, old_data.simple(old)?)?;
             let value = to.encoding.convert(&*from.encoding, &value).map_err(Refused::Value)?;
-            Ok(tx.set(id, name, &value, current)?)
+            Ok(Some(Carried::Value(value)))
         }
         (ResolvedKind::Counter, ResolvedKind::Simple(to)) => {
-            let count = Value::Long(change.old.counter(old)?);
+            let count = Value::Long(old_data.counter(old)?);
             let value = to.encoding.convert(long, &count).map_err(Refused::Value)?;
-            Ok(tx.set(id, name, &value, current)?)
+            Ok(Some(Carried::Value(value)))
         }
         (ResolvedKind::Simple(from), ResolvedKind::Counter) => {
-            let value = decoded(&*from.encoding, change.old.simple(old)?)?;
+            let value = decoded(&*from.encoding, old_data.simple(old)?)?;
             let count = value.to_counter().ok_or_else(|| no_count("the value"))?;
-            Ok(tx.set_counter(id, name, count, current)?)
+            Ok(Some(Carried::Count(count)))
         }
-        (ResolvedKind::Counter, ResolvedKind::Counter) => Ok(()),
+        (ResolvedKind::Counter, ResolvedKind::Counter) => Ok(None),
         (_, ResolvedKind::Counter) => Err(no_count("a collection")),
         // Fields with one schema id keep their content when an object moves.
-        _ if old.schema_id == new.schema_id || change.old.pairs(old).len() == 0 => Ok(()),
+        _ if old.schema_id == new.schema_id || old_data.pairs(old).len() == 0 => Ok(None),
         _ => Err(Refused::Value(EncodingError::Invalid(
             "the elements of collections are not converted".to_owned(),
         ))),

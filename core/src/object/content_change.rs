@@ -44,7 +44,10 @@ impl Transaction<'_> {
         self.mutate(|| {
             data.check_lists()?;
             let data = &*self.as_recorded(data)?;
-            let old = self.load(id, migrate)?;
+            let old = match migrate {
+                Migrate::Yes => self.load_to_replace(id, data)?,
+                Migrate::No => self.load(id, migrate)?,
+            };
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
                 return Err(super::Error::SchemaMismatch {
@@ -79,6 +82,17 @@ impl Transaction<'_> {
         told: Told,
     ) -> Result<()> {
         self.write_differences(id, old, new)?;
+        self.queue_differences(id, old, new, told)
+    }
+
+    /// Queues what is told of two contents of an object, of the same type.
+    pub(super) fn queue_differences(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        new: &ObjectData,
+        told: Told,
+    ) -> Result<()> {
         let object_type = old.object_type();
         if !self.watches_content(object_type) {
             return Ok(());

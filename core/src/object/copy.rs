@@ -216,7 +216,7 @@ impl Transaction<'_> {
             let schema = bundle.schema(wanted.schema).ok_or_else(|| {
                 Error::inconsistent(format!("schema {} is not recorded", wanted.schema))
             })?;
-            self.migrate_to(id, schema)?;
+            self.migrate_to_replace(id, schema, data)?;
         }
         let old = self.load(id, Migrate::No)?;
         self.change_content(id, &old, data, told)

@@ -147,17 +147,25 @@ impl Transaction<'_> {
     /// which is not known; [`Error::KeyTooLong`]. Errors of listeners; the change stays then.
     pub fn set(&self, id: ObjId, field: &str, value: &Value, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
-            let object_type = self.type_for_writing(id, migrate)?;
-            let (field, simple) = simple_field(&object_type, field)?;
-            if let Value::Ref(target) = value {
-                self.check_reference_exists(id, field, target.as_bytes())?;
-            }
+            let encode = |object_type: &ResolvedType, bytes: &mut Vec<u8>| {
+                let (field, simple) = simple_field(object_type, field)?;
+                if let Value::Ref(target) = value {
+                    self.check_reference_exists(id, field, target.as_bytes())?;
+                }
+                simple
+                    .encoding
+                    .encode(value, bytes)
+                    .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
+                self.check_reference_type(id, field, bytes)
+            };
+            let object_type = self.type_for_setting(id, migrate, |object_type| {
+                let mut bytes = Vec::new();
+                encode(object_type, &mut bytes)?;
+                Ok((simple_field(object_type, field)?.0.storage_id, bytes))
+            })?;
             let mut bytes = self.buffer();
-            simple
-                .encoding
-                .encode(value, &mut bytes)
-                .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
-            self.check_reference_type(id, field, &bytes)?;
+            encode(&object_type, &mut bytes)?;
+            let (field, simple) = simple_field(&object_type, field)?;
             self.write_simple(id, &object_type, field, simple, &bytes)
         })
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
@@ -178,16 +186,23 @@ impl Transaction<'_> {
         migrate: Migrate,
     ) -> Result<()> {
         self.mutate(|| {
-            let object_type = self.type_for_writing(id, migrate)?;
+            let check = |object_type: &ResolvedType| {
+                let (field, simple) = own_simple_field(object_type, field)?;
+                if simple.reference.is_some() {
+                    self.check_reference_exists(id, field, value)?;
+                    self.check_reference_type(id, field, value)?;
+                }
+                simple
+                    .encoding
+                    .check_canonical(value)
+                    .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
+            };
+            let object_type = self.type_for_setting(id, migrate, |object_type| {
+                check(object_type)?;
+                Ok((field.storage_id, value.to_vec()))
+            })?;
+            check(&object_type)?;
             let (field, simple) = own_simple_field(&object_type, field)?;
-            if simple.reference.is_some() {
-                self.check_reference_exists(id, field, value)?;
-                self.check_reference_type(id, field, value)?;
-            }
-            simple
-                .encoding
-                .check_canonical(value)
-                .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
             self.write_simple(id, &object_type, field, simple, value)
         })
         .map_err(|error| error.about(|| describe(id, field)))

@@ -239,7 +239,7 @@ impl Transaction<'_> {
     /// Moves an object that must exist to the schema of the transaction, if it is of another one. No read if the object
     /// is known in this transaction.
     pub(crate) fn require_current(&self, id: ObjId) -> Result<()> {
-        if self.info(id)?.schema != self.schema_index() {
+        if !self.is_current(id)? {
             self.migrate(id)?;
         }
         Ok(())

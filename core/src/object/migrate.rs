@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::change::ChangeKind;
+use super::content_change::Told;
 use super::info::ObjectInfo;
 use super::listeners::SchemaChange;
 use super::object_builder::ObjectBuilder;
@@ -10,7 +11,7 @@ use super::object_data::ObjectData;
 use super::references::target_of;
 use super::store::Undo;
 use super::{Error, Migrate, Result, Transaction};
-use crate::id::ObjId;
+use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::schema::{
     ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
@@ -43,16 +44,27 @@ impl Transaction<'_> {
 
     /// Moves an object of another schema to this one.
     pub(super) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
-        let Some(new_type) = schema.type_by_storage_id(id.storage_id()) else {
-            let type_name = self.type_name(id.storage_id())?.to_string();
-            return Err(Error::TypeNotInSchema { id, type_name, schema: schema.id });
-        };
+        self.migrate_replacing(id, schema, |_| Ok(None))
+    }
+
+    /// As [`Transaction::migrate_to`]. If `replace` makes other content of what the object would have
+    /// there, it gets that: what is replaced needs no index entries, which can be too long for the store.
+    /// The difference is told as changes of the fields.
+    fn migrate_replacing(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
+    ) -> Result<()> {
+        let new_type = self.type_in(id, schema)?;
         let old_schema = self.object_schema(id)?;
         self.mutate_then(
             || {
                 let old = self.load(id, Migrate::No)?;
-                let new = self.converted(id, &old, new_type)?;
-                self.write_differences(id, &old, &new)?;
+                let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
+                let replaced = replace(&kept)?;
+                self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
+                    .map_err(|error| unmovable(error, id, schema))?;
                 let before = layout::object_info(old_schema.index);
                 let after = layout::object_info(schema.index);
                 self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
@@ -60,6 +72,9 @@ impl Transaction<'_> {
                 self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
                 let object_type = Some(Arc::clone(new_type));
                 self.remember(id, ObjectInfo { schema: schema.index, object_type });
+                if let Some(replaced) = &replaced {
+                    self.queue_differences(id, &kept, replaced, Told::Differences)?;
+                }
                 Ok(SchemaChange {
                     id,
                     old_schema: old_schema.id,
@@ -74,12 +89,96 @@ impl Transaction<'_> {
         .map(|_| ())
     }
 
+    /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where a value
+    /// that is replaced has too long an index entry there, the object gets `new` at once.
+    pub(super) fn migrate_to_replace(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        new: &ObjectData,
+    ) -> Result<()> {
+        match self.migrate_to(id, schema) {
+            Err(Error::KeyTooLong { .. }) if self.object_schema(id)?.index != schema.index => {
+                self.check_references(id, new)?;
+                self.migrate_replacing(id, schema, |_| Ok(Some(new.clone())))
+            }
+            moved => moved,
+        }
+    }
+
+    /// The type of an object whose simple field `field` is about to be set to a checked value, after moving the
+    /// object to the transaction's schema if asked. Where the value that is replaced has too long an index
+    /// entry there, the object is moved with the new one.
+    pub(super) fn type_for_setting(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+        value: impl FnOnce(&Arc<ResolvedType>) -> Result<(StorageId, Vec<u8>)>,
+    ) -> Result<Arc<ResolvedType>> {
+        let error = match self.type_for_writing(id, migrate) {
+            Err(error @ Error::KeyTooLong { .. }) => error,
+            known => return known,
+        };
+        let schema = self.schema();
+        if self.is_current(id)? {
+            return Err(error);
+        }
+        let (field, value) = value(self.type_in(id, &schema)?)?;
+        self.migrate_replacing(id, &schema, |kept| {
+            let mut new = ObjectBuilder::of(kept);
+            new.push_pair(field, &[], &value);
+            Ok(Some(new.finish()))
+        })?;
+        self.object_type(id)
+    }
+
+    /// Everything an object holds, to be replaced by `new`: it is first moved to the transaction's schema, as
+    /// [`Transaction::migrate_to_replace`] does.
+    pub(crate) fn load_to_replace(&self, id: ObjId, new: &ObjectData) -> Result<ObjectData> {
+        let schema = self.schema();
+        let fits = new.object_type().schema == schema.index
+            && new.object_type().storage_id == id.storage_id();
+        match self.load(id, Migrate::Yes) {
+            Err(Error::KeyTooLong { .. }) if fits && !self.is_current(id)? => {
+                self.migrate_to_replace(id, &schema, new)?;
+                self.load(id, Migrate::No)
+            }
+            loaded => loaded,
+        }
+    }
+
+    /// Whether an object is of the transaction's schema.
+    pub(crate) fn is_current(&self, id: ObjId) -> Result<bool> {
+        Ok(self.info(id)?.schema == self.schema_index())
+    }
+
+    /// What an object that is of another schema holds, and what it would hold in the transaction's schema, to
+    /// which it cannot be moved. Changes nothing, and nobody is told.
+    pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<(ObjectData, ObjectData)> {
+        let schema = self.schema();
+        let old = self.load(id, Migrate::No)?;
+        let new = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
+        Ok((old, new))
+    }
+
+    /// The type of an object in a schema it is to be moved to.
+    fn type_in<'s>(&self, id: ObjId, schema: &'s Schema) -> Result<&'s Arc<ResolvedType>> {
+        match schema.type_by_storage_id(id.storage_id()) {
+            Some(object_type) => Ok(object_type),
+            None => {
+                let type_name = self.type_name(id.storage_id())?.to_string();
+                Err(Error::TypeNotInSchema { id, type_name, schema: schema.id })
+            }
+        }
+    }
+
     /// The content of an object as it is in another schema.
     fn converted(
         &self,
         id: ObjId,
         old: &ObjectData,
         new_type: &Arc<ResolvedType>,
+        narrowed: Narrowed,
     ) -> Result<ObjectData> {
         let bundle = self.bundle();
         let old_type = old.object_type();
@@ -90,7 +189,7 @@ impl Transaction<'_> {
             else {
                 continue;
             };
-            let monitored = self.is_monitored(old_type, before);
+            let monitored = narrowed == Narrowed::Told && self.is_monitored(old_type, before);
             let mut tell = |kind| {
                 if monitored {
                     self.queue_change(id, old_type, before, kind);
@@ -99,6 +198,30 @@ impl Transaction<'_> {
             keep(&bundle, old, before, field, &mut new, &mut tell);
         }
         Ok(new.finish())
+    }
+}
+
+/// Whether listeners are told of references that go from collections because their type is no longer allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Narrowed {
+    Told,
+    Untold,
+}
+
+/// Says which object cannot be moved and what would let it, if the key of one of its index entries is too long.
+fn unmovable(error: Error, id: ObjId, schema: &Schema) -> Error {
+    match error {
+        Error::KeyTooLong { of, key, len, limit } => Error::KeyTooLong {
+            of: format!(
+                "object {id} cannot be moved to schema {} before this value is replaced or the object is stored \
+                 anew: {of}",
+                schema.id
+            ),
+            key,
+            len,
+            limit,
+        },
+        error => error,
     }
 }
 

@@ -48,6 +48,11 @@ impl ObjectBuilder {
         ObjectBuilder { data, in_order: true }
     }
 
+    /// An object with the content of another one, to be changed.
+    pub(crate) fn of(data: &ObjectData) -> Self {
+        ObjectBuilder { data: data.clone(), in_order: true }
+    }
+
     /// The type.
     pub fn object_type(&self) -> &Arc<ResolvedType> {
         &self.data.object_type

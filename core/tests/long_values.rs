@@ -1,0 +1,305 @@
+//! Values too long to be indexed, in objects stored before there was an index on them.
+#![allow(missing_docs, clippy::unwrap_used)]
+#![cfg(feature = "lmdb")]
+
+use permazen::kv::lmdb::LmdbStore;
+use permazen::object::{self, CopyOptions, Migrate};
+use permazen::{Counter, Error, ObjId, Permazen, Ref};
+
+mod before {
+    use permazen::{Counter, PermazenObject};
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq, Default)]
+    pub(super) struct Job {
+        pub(super) title: String,
+        pub(super) number: i32,
+        pub(super) count: Counter,
+        pub(super) total: Counter,
+        pub(super) tags: std::collections::BTreeSet<String>,
+        pub(super) steps: Vec<String>,
+    }
+}
+
+mod after {
+    use permazen::{Counter, PermazenObject, Ref};
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq, Default)]
+    #[permazen(composite(name = "byTitleNumber", fields(title, number)))]
+    pub(super) struct Job {
+        #[permazen(indexed)]
+        pub(super) title: String,
+        pub(super) number: i64,
+        pub(super) count: Counter,
+        pub(super) total: i64,
+        #[permazen(element(indexed))]
+        pub(super) tags: std::collections::BTreeSet<String>,
+        #[permazen(element(indexed))]
+        pub(super) steps: Vec<String>,
+        pub(super) next: Option<Ref<Job>>,
+        pub(super) notes: Vec<String>,
+    }
+}
+
+/// A value of so many bytes; LMDB takes keys of 510.
+fn long() -> String {
+    "long ".repeat(120)
+}
+
+/// An LMDB store with one job of the old kind.
+fn store(job: before::Job) -> (tempfile::TempDir, LmdbStore, ObjId) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(dir.path()).unwrap();
+    let db = Permazen::builder(store.clone()).model::<before::Job>().build().unwrap();
+    let id = db.write(|tx| Ok(tx.create(job.clone())?.id())).unwrap();
+    (dir, store, id)
+}
+
+fn job() -> before::Job {
+    before::Job {
+        title: long(),
+        number: 7,
+        count: Counter(5),
+        total: Counter(9),
+        tags: ["red".to_owned()].into(),
+        steps: vec!["one".to_owned(), "two".to_owned()],
+    }
+}
+
+fn open(store: &LmdbStore) -> Permazen {
+    Permazen::builder(store.clone()).model::<after::Job>().build().unwrap()
+}
+
+/// The checker finds nothing wrong.
+fn check(store: &LmdbStore) {
+    let options = permazen_jsck::Options::default();
+    let mut found = Vec::new();
+    let mut sink = |finding: &permazen_jsck::Finding| found.push(finding.to_string());
+    permazen_jsck::check_database(store, &options, &mut sink, &mut |_| {}).unwrap();
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn expected() -> after::Job {
+    after::Job {
+        title: long(),
+        number: 7,
+        count: Counter(5),
+        total: 9,
+        tags: ["red".to_owned()].into(),
+        steps: vec!["one".to_owned(), "two".to_owned()],
+        next: None,
+        notes: vec![],
+    }
+}
+
+#[test]
+fn an_object_with_a_value_too_long_for_a_new_index_can_be_read() {
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    let read = |tx: &permazen::Tx| {
+        let job = tx.get(Ref::<after::Job>::new(id))?;
+        assert_eq!(job.load()?, expected());
+        assert_eq!(job.title()?, long());
+        assert_eq!(job.number()?, 7);
+        assert_eq!(job.count().get()?, 5);
+        assert_eq!(job.total()?, 9);
+        assert!(job.tags()?.contains("red")?);
+        assert_eq!(job.steps()?.get(1)?.as_deref(), Some("two"));
+        assert!(job.next()?.is_none());
+        assert_eq!(job.notes()?.len()?, 0);
+        assert_eq!(tx.all::<after::Job>()?.count()?, 1);
+        Ok(())
+    };
+    db.read(read).unwrap();
+    db.write(read).unwrap();
+    check(&store);
+    let schema = db.write(|tx| tx.any(id).schema_id()).unwrap();
+    assert_ne!(schema, db.schema().schema_id(), "it is where it was");
+}
+
+#[test]
+fn setting_a_value_too_long_for_a_new_index_moves_the_object() {
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    db.write(|tx| tx.get(Ref::<after::Job>::new(id))?.set_title("short")).unwrap();
+    check(&store);
+    db.read(|tx| {
+        let found = tx.index(after::Job::TITLE)?.get("short")?.into_iter().next().unwrap()?;
+        assert_eq!(found.load()?, after::Job { title: "short".into(), ..expected() });
+        assert_eq!(tx.any(id).schema_id()?, db.schema().schema_id());
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn storing_an_object_replaces_values_too_long_for_a_new_index() {
+    let (_dir, store, id) = store(before::Job { steps: vec![long()], ..job() });
+    let db = open(&store);
+    let new = after::Job {
+        title: "short".into(),
+        number: 8,
+        total: 3,
+        tags: ["blue".to_owned()].into(),
+        next: Some(Ref::new(id)),
+        ..expected()
+    };
+    db.write(|tx| tx.get(Ref::<after::Job>::new(id))?.store(&new)).unwrap();
+    check(&store);
+    db.read(|tx| {
+        assert_eq!(tx.get(Ref::<after::Job>::new(id))?.load()?, new);
+        assert_eq!(tx.index(after::Job::TAGS)?.get("blue")?.count()?, 1);
+        assert_eq!(tx.index(after::Job::STEPS)?.count()?, 2);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn copying_over_an_object_replaces_values_too_long_for_a_new_index() {
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    db.write(|tx| {
+        let other = tx.create(after::Job { title: "short".into(), ..expected() })?;
+        let data = tx.core().load(other.id(), Migrate::No)?;
+        assert!(!tx.core().replace_object(id, &data, &mut CopyOptions::new())?);
+        Ok(())
+    })
+    .unwrap();
+    check(&store);
+    let (_dir, store, id) = self::store(job());
+    let db = open(&store);
+    db.write(|tx| {
+        let other = tx.create(after::Job { title: "short".into(), ..expected() })?;
+        let data = tx.core().load(other.id(), Migrate::No)?;
+        Ok(tx.core().store_object(id, &data, Migrate::Yes)?)
+    })
+    .unwrap();
+    check(&store);
+    db.read(|tx| {
+        assert_eq!(tx.index(after::Job::TITLE)?.get("short")?.count()?, 2);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn an_element_too_long_for_a_new_index_can_be_removed() {
+    let steps = vec![long(), "two".to_owned()];
+    let (_dir, store, id) = store(before::Job { title: "short".into(), steps, ..job() });
+    let db = open(&store);
+    db.write(|tx| {
+        let job = tx.get(Ref::<after::Job>::new(id))?;
+        assert_eq!(job.steps()?.get(0)?, Some(long()));
+        job.steps()?.remove(0)?;
+        assert_eq!(job.title()?, "short");
+        Ok(())
+    })
+    .unwrap();
+    check(&store);
+    db.read(|tx| {
+        assert_eq!(tx.index(after::Job::STEPS)?.get("two")?.count()?, 1);
+        assert_eq!(tx.index(after::Job::TITLE)?.get("short")?.count()?, 1);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_needs_the_object_moved_says_which_value_is_in_the_way() {
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    let refused = db.write(|tx| {
+        let job = tx.get(Ref::<after::Job>::new(id))?;
+        let texts = [
+            job.set_number(8).unwrap_err().to_string(),
+            job.count().add(1).unwrap_err().to_string(),
+            job.migrate().unwrap_err().to_string(),
+            job.set_title(long()).unwrap_err().to_string(),
+            tx.core().get(id, "title", Migrate::Yes).unwrap_err().to_string(),
+        ];
+        for text in texts {
+            for part in [&id.to_string(), "field title", "510 bytes", "of 610 bytes", "replaced"] {
+                assert!(text.contains(part), "{part} in: {text}");
+            }
+        }
+        Ok(())
+    });
+    refused.unwrap();
+    check(&store);
+    let same = db.read(|tx| tx.get(Ref::<after::Job>::new(id))?.load()).unwrap();
+    assert_eq!(same, expected(), "nothing has changed");
+    // What would be too long there as well is refused all the same.
+    let refused = db.write(|tx| {
+        tx.get(Ref::<after::Job>::new(id))?.store(&after::Job { title: long(), ..expected() })
+    });
+    let long = |error: &Error| matches!(error, Error::Object(object::Error::KeyTooLong { .. }));
+    assert!(refused.as_ref().is_err_and(long), "{refused:?}");
+}
+
+#[test]
+fn listeners_are_told_of_a_value_that_is_replaced_as_its_object_moves() {
+    use std::sync::{Arc, Mutex};
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    db.write(|tx| {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let core = tx.core();
+        let of = core.type_storage_id("Job")?;
+        let log = Arc::clone(&told);
+        core.on_schema_change(
+            of,
+            Arc::new(move |_, change| {
+                log.lock().unwrap().push(format!("moved, was {}", change.old.object_type().schema));
+                Ok(())
+            }),
+        )?;
+        let log = Arc::clone(&told);
+        core.on_change(
+            core.field_storage_id("Job", "title")?,
+            object::Watch::itself(),
+            Arc::new(move |_, change, _| {
+                let object::ChangeKind::Simple { old, new } = change.kind() else { return Ok(()) };
+                log.lock().unwrap().push(format!("{} then {}", old.len(), new.len()));
+                Ok(())
+            }),
+        )?;
+        tx.get(Ref::<after::Job>::new(id))?.set_title("short")?;
+        assert_eq!(*told.lock().unwrap(), ["moved, was 1", "601 then 6"]);
+        Ok(())
+    })
+    .unwrap();
+}
+
+mod numbers {
+    #[derive(permazen::PermazenObject, Debug, Clone, PartialEq, Default)]
+    pub(super) struct Job {
+        pub(super) title: Option<Box<[i32]>>,
+    }
+}
+
+mod texts {
+    #[derive(permazen::PermazenObject, Debug, Clone, PartialEq, Default)]
+    pub(super) struct Job {
+        #[permazen(indexed)]
+        pub(super) title: Option<String>,
+    }
+}
+
+#[test]
+fn a_value_too_long_once_it_is_converted_is_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(dir.path()).unwrap();
+    let db = Permazen::builder(store.clone()).model::<numbers::Job>().build().unwrap();
+    let job = numbers::Job { title: Some((1000..1200).collect()) };
+    let id = db.write(|tx| Ok(tx.create(job.clone())?.id())).unwrap();
+    let new = Permazen::builder(store.clone()).model::<texts::Job>().build().unwrap();
+    let committed = new.write(|tx| {
+        let refused = tx.get(Ref::<texts::Job>::new(id))?.title().unwrap_err().to_string();
+        assert!(refused.contains("field title") && refused.contains("510 bytes"), "{refused}");
+        Ok(())
+    });
+    let refused = matches!(committed, Err(Error::Object(object::Error::RollbackOnly)));
+    assert!(refused, "{committed:?}");
+    assert_eq!(db.read(|tx| tx.get(Ref::<numbers::Job>::new(id))?.load()).unwrap(), job);
+    check(&store);
+}
