@@ -343,7 +343,7 @@ fn report_obsolete(
         let detail = format!("no object uses schema {} ({})", schema.index, schema.id);
         let key = schema_table_key(schema.index);
         out.report(Finding::new(Class::ObsoleteSchema, &key, detail))?;
-        for &(item, storage_id) in &schema.items {
+        for &(item, storage_id) in schema.items.iter() {
             if needed.insert(storage_id) {
                 let detail = format!("only obsolete schemas use storage ID {storage_id} ({item})");
                 let key = storage_id_table_key(storage_id);

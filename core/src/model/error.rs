@@ -24,7 +24,8 @@ pub enum Error {
     /// The database has other schemas than the models describe, and recording a new one is not allowed.
     #[error(
         "the models differ from the schema recorded in the database: {differences}; change the models, or allow new \
-         schemas"
+         schemas (if their schema was recorded before, no object used it and a program with other models removed it, \
+         unless all of them open the database with SchemaRemoval::Never)"
     )]
     SchemaDiffers {
         /// What differs.

@@ -21,6 +21,7 @@ mod objects;
 mod owned;
 mod permazen;
 mod replace;
+mod running;
 mod target;
 mod tx;
 mod upgrade;

@@ -10,6 +10,7 @@ use super::differences::one_line;
 use super::error::{Error, Failure, Result};
 use super::generate::schema_model;
 use super::owned::OwnedTransaction;
+use super::running::{Running, is_running};
 use super::target::{Model, ModelInfo};
 use super::tx::{Transaction, Tx};
 use crate::encoding::EncodingRegistry;
@@ -48,6 +49,7 @@ struct Shared {
     schema: Arc<SchemaModel>,
     config: TransactionConfig,
     retry: Retry,
+    _running: Running,
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
 }
@@ -109,7 +111,7 @@ impl Builder {
     }
 
     /// When recorded schemas without objects are dropped. Unless said otherwise that is when the configuration changes,
-    /// and never if new schemas are not allowed.
+    /// and never if new schemas are not allowed. A schema with which a database of this process is open stays.
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema_removal = Some(removal);
         self
@@ -121,14 +123,15 @@ impl Builder {
         self
     }
 
-    /// How [`Permazen::write`] runs a transaction again.
+    /// How [`build`](Builder::build) and [`Permazen::write`] run a transaction again.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
     /// Checks the models and opens the database. The schema of the models is recorded in it if it is not yet; otherwise
-    /// nothing is written.
+    /// nothing is written. If others open it at the same time and that makes this one fail, it is run again, as
+    /// [`Builder::retry`] says.
     ///
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models, before the database is touched;
@@ -144,25 +147,30 @@ impl Builder {
             if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
         let removal = self.schema_removal.unwrap_or(usual);
         let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
-        let config = config.kv_options(self.kv_options);
+        let config = config.kv_options(self.kv_options).keeping(is_running);
+        let running = Running::new(schema.schema_id());
         // Looking whether the schema is recorded drops none.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let config = config.allow_new_schema(self.allow_new_schema);
-        let opened = match begin(&database, &known.read_only()) {
-            Err(object::Error::Schema(SchemaError::NotAllowed { .. })) if self.allow_new_schema => {
-                let tx = begin(&database, &config)?;
-                let recorded = (tx.schema(), tx.bundle());
-                tx.commit()?;
-                recorded
-            }
-            Err(object::Error::Schema(SchemaError::NotAllowed { .. })) => {
-                return Err(schema_differs(&database, &schema)?);
-            }
-            opened => {
-                let tx = opened?;
-                (tx.schema(), tx.bundle())
-            }
-        };
+        let known = known.read_only();
+        // Others may open the same database at this moment, and record their schemas in it.
+        let opened = self.retry.run(
+            || Ok(()),
+            |()| match begin(&database, &known) {
+                Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
+                    let tx = begin(&database, &config)?;
+                    let recorded = (tx.schema(), tx.bundle());
+                    tx.commit()?;
+                    Ok(recorded)
+                }
+                Err(error) if is_not_recorded(&error) => Err(schema_differs(&database, &schema)?),
+                opened => {
+                    let tx = opened?;
+                    Ok((tx.schema(), tx.bundle()))
+                }
+            },
+            Error::is_retryable,
+        )?;
         let bindings = Bindings::new(&self.models, opened.0, &opened.1, database.encodings())?;
         let shared = Shared {
             database,
@@ -170,6 +178,7 @@ impl Builder {
             schema,
             config,
             retry: self.retry,
+            _running: running,
             bindings: Mutex::new(Arc::new(bindings)),
         };
         Ok(Permazen { shared: Arc::new(shared) })
@@ -181,8 +190,22 @@ fn begin(
     database: &Database,
     config: &TransactionConfig,
 ) -> object::Result<object::Transaction<'static>> {
-    let kv = OwnedTransaction::begin(Arc::clone(database.kv()), config.kv())?;
-    database.begin_on(Box::new(kv), config)
+    let kv = begin_below(database, config)?;
+    database.begin_on_new(Box::new(kv), config)
+}
+
+/// Begins a transaction of the store that keeps the database open.
+fn begin_below(
+    database: &Database,
+    config: &TransactionConfig,
+) -> object::Result<OwnedTransaction> {
+    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), config.kv())?)
+}
+
+/// Whether a database was refused because its schema is not recorded.
+fn is_not_recorded(error: &object::Error) -> bool {
+    use SchemaError::{NotAllowed, Removed};
+    matches!(error, object::Error::Schema(NotAllowed { .. } | Removed { .. }))
 }
 
 /// The error of models that are not what the database records.
@@ -227,8 +250,8 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// Begins a transaction. One scan of the recorded schemas if they are as they were; waits for its turn in stores where
-    /// writers take turns.
+    /// Begins a transaction. What it reads of the recorded schemas is said at
+    /// [`Database::begin`]; waits for its turn in stores where writers take turns.
     ///
     /// # Errors
     /// Those of the store; the schema may have been removed or contradicted by another program.
@@ -245,8 +268,13 @@ impl Permazen {
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
+        self.retrying(config, Ok)
+    }
+
+    /// Opens the database in a transaction of its store.
+    fn open(&self, kv: OwnedTransaction, config: &TransactionConfig) -> Result<Transaction> {
         let shared = &*self.shared;
-        let core = begin(&shared.database, config)?;
+        let core = shared.database.begin_on_new(Box::new(kv), config)?;
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         if !bindings.fit(&core) {
             let encodings = shared.database.encodings();
@@ -278,14 +306,11 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(
-            || self.begin(),
-            |tx| {
-                let value = body(&tx)?;
-                tx.commit()?;
-                Ok(value)
-            },
-        )
+        self.retrying(&self.shared.config, |tx| {
+            let value = body(&tx)?;
+            tx.commit()?;
+            Ok(value)
+        })
     }
 
     /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost. As with
@@ -305,14 +330,20 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(|| self.begin_read(), |tx| body(&tx))
+        self.retrying(&self.shared.config.clone().read_only(), |tx| body(&tx))
     }
 
+    /// Runs `attempt` on a transaction, with others again while that fails for a reason that may pass. So does
+    /// opening the database, which can record the schema anew.
     fn retrying<T, E: Failure>(
         &self,
-        begin: impl Fn() -> Result<Transaction>,
-        attempt: impl FnMut(Transaction) -> Result<T, E>,
+        config: &TransactionConfig,
+        mut attempt: impl FnMut(Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.shared.retry.run(|| Ok(begin()?), attempt, E::is_retryable)
+        self.shared.retry.run(
+            || Ok(begin_below(&self.shared.database, config).map_err(Error::from)?),
+            |kv| attempt(self.open(kv, config)?),
+            E::is_retryable,
+        )
     }
 }

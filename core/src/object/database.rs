@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{KvDatabase, KvTransaction, KvWrite, TxOptions};
+use permazen_kv::{KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
 
 use super::incoming::IncomingCache;
 use super::store::Store;
@@ -10,7 +10,8 @@ use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
 use crate::schema::{
-    DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, open_schema,
+    AsOf, DatabaseState, SchemaConfig, SchemaId, SchemaModel, SchemaRemoval, UnknownEncodings,
+    open_schema, open_schema_at,
 };
 
 /// How a transaction is begun.
@@ -46,6 +47,13 @@ impl TransactionConfig {
     #[must_use]
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema = self.schema.schema_removal(removal);
+        self
+    }
+
+    /// Never drops the schemas of which `keeps` says so.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keeps: fn(SchemaId) -> bool) -> Self {
+        self.schema = self.schema.keeping(keeps);
         self
     }
 
@@ -222,14 +230,21 @@ impl Database {
     }
 
     /// Begins a transaction: reads the recorded schemas, drops unused ones and records the given one,
-    /// as the configuration says. One scan of the recorded schemas if nothing has changed since the
-    /// previous transaction.
+    /// as the configuration says. Reads nothing of them if the store has the
+    /// [version](permazen_kv::KvTransaction::version) it had at the previous transaction; where transactions that write
+    /// are checked for conflicts, only those that are read-only can do without. Otherwise one scan of the recorded
+    /// schemas, of which those that are new are decoded. If that fails for a reason that may pass, it is begun again, as
+    /// [`Retry::default`] says.
     ///
     /// # Errors
     /// [`Error::Schema`] if the store is no database, is damaged, or the schema does not fit or is not
     /// allowed; those of the store. Nothing is left behind.
     pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction<'_>> {
-        self.begin_on(self.kv.begin(&config.kv)?, config)
+        Retry::default().run(
+            || Ok(self.kv.begin(&config.kv)?),
+            |kv| self.begin_on_new(kv, config),
+            Error::is_retryable,
+        )
     }
 
     /// As [`begin`](Database::begin), on a transaction that was begun in the store below.
@@ -238,10 +253,37 @@ impl Database {
     /// As [`begin`](Database::begin).
     pub fn begin_on<'k>(
         &self,
+        kv: Box<dyn KvTransaction + Send + 'k>,
+        config: &TransactionConfig,
+    ) -> Result<Transaction<'k>> {
+        // Nobody knows of which store it is, and what was written in it.
+        self.begin_at(AsOf::Unknown, kv, config)
+    }
+
+    /// As [`begin_on`](Database::begin_on), on a transaction of this store in which nothing was done.
+    pub(crate) fn begin_on_new<'k>(
+        &self,
+        kv: Box<dyn KvTransaction + Send + 'k>,
+        config: &TransactionConfig,
+    ) -> Result<Transaction<'k>> {
+        // Where writing transactions are checked for conflicts, the recorded schemas have to be among what was read.
+        let offers = self.kv.capabilities();
+        let in_turn = offers.serializable && !offers.concurrent_writers;
+        let as_of = match kv.version() {
+            Some(version) if in_turn || kv.is_read_only() => AsOf::Version(version),
+            Some(version) => AsOf::CheckedVersion(version),
+            None => AsOf::Unknown,
+        };
+        self.begin_at(as_of, kv, config)
+    }
+
+    fn begin_at<'k>(
+        &self,
+        as_of: AsOf,
         mut kv: Box<dyn KvTransaction + Send + 'k>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
-        let opened = open_schema(&mut *kv, &self.shared.state, &config.schema)?;
+        let opened = open_schema_at(&mut *kv, as_of, &self.shared.state, &config.schema)?;
         let store = Store::of_transaction(kv);
         Ok(Transaction::new(store, Arc::clone(&self.shared), opened.bundle, opened.schema))
     }

@@ -7,13 +7,14 @@ use permazen_kv::KvWrite;
 use super::{Result, Transaction};
 use crate::layout::TABLES_SPAN;
 use crate::schema::{
-    RecordedSchemas, SchemaBundle, SchemaId, SchemaModel, SchemaTables, add_schemas, remove_schema,
+    RecordedSchemas, SchemaBundle, SchemaId, SchemaModel, SchemaTables, Stored, add_schemas,
+    remove_schema,
 };
 
 impl Transaction<'_> {
     /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
-    /// stays the same. False if it was recorded before. Writes all recorded schemas anew: one scan, one
-    /// range removal and one put for each schema and storage id.
+    /// stays the same. False if it was recorded before. One scan of the recorded schemas, and one put for the
+    /// schema and for each new storage id.
     ///
     /// # Errors
     /// [`Error::Schema`](super::Error::Schema) if the model is empty or invalid, or contradicts a
@@ -23,7 +24,7 @@ impl Transaction<'_> {
     }
 
     /// Records further schemas, as [`Transaction::add_schema`] would one after the other. True if any
-    /// of them was not recorded before. Writes all recorded schemas anew, once.
+    /// of them was not recorded before.
     ///
     /// # Errors
     /// As [`Transaction::add_schema`]; none is recorded then.
@@ -32,7 +33,8 @@ impl Transaction<'_> {
     }
 
     /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False
-    /// if there is no such schema. One seek for its objects, then as [`Transaction::add_schema`].
+    /// if there is no such schema. One seek for its objects, one scan of the recorded schemas, and one delete for the
+    /// schema and for each storage id that only it has.
     ///
     /// # Errors
     /// [`Error::Schema`](super::Error::Schema) if there are objects of it.
@@ -69,11 +71,11 @@ impl Transaction<'_> {
         }
         let known = self.bundle();
         let read = self.store.read(|kv| {
-            if known.tables().is_all_stored(kv)? {
+            if matches!(known.tables().compare(kv)?, Stored::These) {
                 return Ok(None);
             }
             let recorded = RecordedSchemas::decode(SchemaTables::read(kv)?)?;
-            Ok(Some(self.shared.state.resolve(recorded)?))
+            Ok(Some(self.shared.state.resolve(Some(&known), recorded)?))
         });
         match read {
             Ok(None) => {}

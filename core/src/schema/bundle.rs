@@ -125,6 +125,17 @@ impl SchemaBundle {
         registry: &EncodingRegistry,
         unknown: UnknownEncodings,
     ) -> Result<SchemaBundle> {
+        SchemaBundle::resolve_after(None, recorded, registry, unknown)
+    }
+
+    /// As [`SchemaBundle::resolve`]; schemas that are in `before` just the same, where the same encodings
+    /// were known, are taken over from there.
+    pub(super) fn resolve_after(
+        before: Option<&SchemaBundle>,
+        recorded: RecordedSchemas,
+        registry: &EncodingRegistry,
+        unknown: UnknownEncodings,
+    ) -> Result<SchemaBundle> {
         let mut resolver = Resolver {
             recorded: &recorded,
             registry,
@@ -132,8 +143,14 @@ impl SchemaBundle {
             encodings: HashMap::new(),
             problems: Vec::new(),
         };
-        let schemas: Vec<_> =
-            recorded.schemas().iter().filter_map(|schema| resolver.schema(schema)).collect();
+        let schemas: Vec<_> = recorded
+            .schemas()
+            .iter()
+            .filter_map(|schema| match before.and_then(|before| before.same(schema)) {
+                Some(same) => Some(Arc::clone(same)),
+                None => resolver.schema(schema),
+            })
+            .collect();
         if !resolver.problems.is_empty() {
             return Err(SchemaError::Invalid(Problems(resolver.problems)));
         }
@@ -153,6 +170,16 @@ impl SchemaBundle {
             .collect();
         let items = collect_items(&schemas);
         Ok(SchemaBundle { recorded, schemas, empty, by_id, items, type_storage_ids })
+    }
+
+    /// The schema that was resolved from just this one.
+    fn same(&self, schema: &RecordedSchema) -> Option<&Arc<Schema>> {
+        let recorded = self.recorded.schemas();
+        let at = recorded.binary_search_by_key(&schema.index, |recorded| recorded.index).ok()?;
+        let own = recorded.get(at)?;
+        let is_same =
+            Arc::ptr_eq(&own.model, &schema.model) && Arc::ptr_eq(&own.items, &schema.items);
+        self.schema(schema.index).filter(|_| is_same)
     }
 
     /// The schemas as recorded.

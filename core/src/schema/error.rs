@@ -35,6 +35,17 @@ pub enum SchemaError {
         /// The schema.
         schema_id: SchemaId,
     },
+    /// The schema was recorded in the database but was removed, because no object used it, and recording it
+    /// again was not allowed.
+    #[error(
+        "the schema {schema_id} was recorded in this database, and was removed because no object used it, by this \
+         program or by another one that began with other models; recording it again is not allowed: allow new \
+         schemas, or let all programs open the database with SchemaRemoval::Never"
+    )]
+    Removed {
+        /// The schema.
+        schema_id: SchemaId,
+    },
     /// A schema asks for a storage ID that contradicts the database, or that is none for an object type.
     #[error("{item} asks for storage ID {wanted}, but {reason}")]
     StorageIdConflict {

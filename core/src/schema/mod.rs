@@ -38,6 +38,7 @@ pub use model::{
 };
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
 pub use recorded::{RecordedSchema, RecordedSchemas};
+pub(crate) use recording::{AsOf, open_schema_at};
 pub use recording::{
     DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, add_schemas, open_schema,
     read_schemas, remove_schema,
@@ -48,5 +49,6 @@ pub use resolved::{
 };
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
+pub(crate) use tables::Stored;
 pub(crate) use xml::read_schema;
 pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -34,7 +34,7 @@ pub struct RecordedSchema {
     /// Its model as recorded: with those storage IDs that were asked for explicitly.
     pub model: Arc<SchemaModel>,
     /// Id and storage ID of each of its items, in visit order.
-    pub items: Vec<(SchemaId, StorageId)>,
+    pub items: Arc<[(SchemaId, StorageId)]>,
 }
 
 impl RecordedSchema {
@@ -51,11 +51,22 @@ impl RecordedSchemas {
     /// # Errors
     /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves.
     pub fn decode(tables: impl Into<Arc<SchemaTables>>) -> Result<RecordedSchemas> {
+        RecordedSchemas::decode_after(None, tables)
+    }
+
+    /// As [`RecordedSchemas::decode`]; what stands in `before` just the same is taken over from there.
+    pub(super) fn decode_after(
+        before: Option<&RecordedSchemas>,
+        tables: impl Into<Arc<SchemaTables>>,
+    ) -> Result<RecordedSchemas> {
         let tables = tables.into();
-        let storage_ids = decode_storage_ids(&tables)?;
+        let storage_ids = decode_storage_ids(before, &tables)?;
         let mut schemas = Vec::with_capacity(tables.schemas.len());
         for (&index, compressed) in &tables.schemas {
-            schemas.push(decode_schema(index, compressed, &storage_ids)?);
+            match before.and_then(|before| before.same(index, compressed, &storage_ids)) {
+                Some(schema) => schemas.push(schema.clone()),
+                None => schemas.push(decode_schema(index, compressed, &storage_ids)?),
+            }
         }
         let mut by_id = HashMap::new();
         for RecordedSchema { index, id, .. } in &schemas {
@@ -65,11 +76,30 @@ impl RecordedSchemas {
             }
         }
         for schema in &mut schemas {
-            assign_storage_ids(schema, &storage_ids)?;
+            // No schema is without items; those taken over have theirs.
+            if schema.items.is_empty() {
+                assign_storage_ids(schema, &storage_ids)?;
+            }
         }
         let recorded = RecordedSchemas { tables, schemas, storage_ids };
         recorded.check_all_used()?;
         Ok(recorded)
+    }
+
+    /// The schema of that index, if its document is this one and its items have these storage IDs.
+    fn same(
+        &self,
+        index: SchemaIndex,
+        compressed: &[u8],
+        storage_ids: &HashMap<SchemaId, StorageId>,
+    ) -> Option<&RecordedSchema> {
+        if self.tables.schemas.get(&index)? != compressed {
+            return None;
+        }
+        let at = self.schemas.binary_search_by_key(&index, |schema| schema.index).ok()?;
+        let schema = self.schemas.get(at)?;
+        let same = |(item, id): &(SchemaId, StorageId)| storage_ids.get(item) == Some(id);
+        schema.items.iter().all(same).then_some(schema)
     }
 
     /// The tables they were decoded from.
@@ -225,7 +255,7 @@ impl Adding<'_> {
     fn owner(&self, entry: &[u8]) -> String {
         let Ok(id) = parse_storage_id_value(entry) else { return "another item".to_owned() };
         let mut items = self.recorded.iter().flat_map(|schema| {
-            schema.model.items().zip(&schema.items).filter(|(_, (known, _))| *known == id)
+            schema.model.items().zip(&*schema.items).filter(|(_, (known, _))| *known == id)
         });
         items.next().map_or_else(|| id.to_string(), |(item, _)| item.to_string())
     }
@@ -259,9 +289,19 @@ fn lowest<T>(
     None
 }
 
-fn decode_storage_ids(tables: &SchemaTables) -> Result<HashMap<SchemaId, StorageId>> {
-    let mut ids = HashMap::with_capacity(tables.storage_ids.len());
+fn decode_storage_ids(
+    before: Option<&RecordedSchemas>,
+    tables: &SchemaTables,
+) -> Result<HashMap<SchemaId, StorageId>> {
+    let known = before.filter(|before| {
+        let same = |(id, value): (&StorageId, &Vec<u8>)| tables.storage_ids.get(id) == Some(value);
+        before.tables.storage_ids.iter().all(same)
+    });
+    let mut ids = known.map(|known| known.storage_ids.clone()).unwrap_or_default();
     for (&storage_id, value) in &tables.storage_ids {
+        if known.is_some_and(|known| known.tables.storage_ids.contains_key(&storage_id)) {
+            continue;
+        }
         let wrong = |what| SchemaError::inconsistent(what, &storage_id_table_key(storage_id));
         let schema_id = parse_storage_id_value(value)
             .map_err(|error| wrong(format!("bad entry of storage ID {storage_id}: {error}")))?;
@@ -303,15 +343,15 @@ fn decode_schema(
         }
     }
     let id = model.schema_id();
-    Ok(RecordedSchema { index, id, model: Arc::new(model), items: Vec::new() })
+    Ok(RecordedSchema { index, id, model: Arc::new(model), items: Arc::default() })
 }
 
 fn assign_storage_ids(
     schema: &mut RecordedSchema,
     storage_ids: &HashMap<SchemaId, StorageId>,
 ) -> Result<()> {
-    let model = Arc::clone(&schema.model);
-    for item in model.items() {
+    let mut items = Vec::new();
+    for item in schema.model.items() {
         let wrong = |what: String| {
             let what = format!("recorded schema {}: {}: {what}", schema.index, item.location());
             SchemaError::inconsistent(what, &schema_table_key(schema.index))
@@ -326,8 +366,9 @@ fn assign_storage_ids(
             let what = format!("asks for storage ID {explicit} but has {storage_id}");
             return Err(wrong(what));
         }
-        schema.items.push((id, storage_id));
+        items.push((id, storage_id));
     }
+    schema.items = items.into();
     Ok(())
 }
 

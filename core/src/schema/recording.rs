@@ -12,11 +12,11 @@ use super::model::SchemaModel;
 use super::recorded::RecordedSchemas;
 use super::resolved::Schema;
 use super::schema_id::SchemaId;
-use super::tables::SchemaTables;
+use super::tables::{SchemaTables, Stored};
 use crate::encoding::{EncodingRegistry, Reader, uint};
 use crate::layout::{
-    FORMAT_VERSION, FORMAT_VERSION_KEY, META_DATA, META_DATA_SPAN, SchemaIndex, USER_META_DATA,
-    object_schema_prefix, prefix_end,
+    FORMAT_VERSION, FORMAT_VERSION_KEY, META_DATA, META_DATA_SPAN, OBJECT_SCHEMA_INDEX_SPAN,
+    SchemaIndex, USER_META_DATA, object_schema_prefix, prefix_end,
 };
 
 /// When opening a transaction drops recorded schemas of which there are no objects.
@@ -41,6 +41,8 @@ pub struct SchemaConfig {
     id: SchemaId,
     allow_new: bool,
     removal: SchemaRemoval,
+    /// Which schemas are never dropped.
+    keeps: fn(SchemaId) -> bool,
 }
 
 impl SchemaConfig {
@@ -52,16 +54,25 @@ impl SchemaConfig {
     pub fn new(model: impl Into<Arc<SchemaModel>>) -> Result<Self> {
         let model = model.into();
         model.validate()?;
-        let id = model.schema_id();
-        Ok(SchemaConfig { model, id, allow_new: true, removal: SchemaRemoval::default() })
+        Ok(SchemaConfig::of(model))
     }
 
     /// Opens with the empty schema, which sees the objects of all recorded ones and can create
     /// none.
     pub fn empty() -> Self {
-        let model = Arc::new(SchemaModel::new());
-        let id = model.schema_id();
-        SchemaConfig { model, id, allow_new: true, removal: SchemaRemoval::default() }
+        SchemaConfig::of(Arc::new(SchemaModel::new()))
+    }
+
+    fn of(model: Arc<SchemaModel>) -> Self {
+        let (id, removal) = (model.schema_id(), SchemaRemoval::default());
+        SchemaConfig { model, id, allow_new: true, removal, keeps: |_| false }
+    }
+
+    /// Never drops the schemas of which `keeps` says so.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keeps: fn(SchemaId) -> bool) -> Self {
+        self.keeps = keeps;
+        self
     }
 
     /// Whether the schema may be recorded if it is not yet. Without this, opening with a schema
@@ -98,7 +109,18 @@ impl SchemaConfig {
 pub struct DatabaseState {
     registry: Arc<EncodingRegistry>,
     unknown_encodings: UnknownEncodings,
-    last: Mutex<Option<Arc<LastOpen>>>,
+    last: Mutex<Last>,
+}
+
+/// What is remembered of the previous successful opening.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    open: Option<Arc<LastOpen>>,
+    /// Whether the tables of `open` were found in the store; otherwise they were written there by a transaction of
+    /// which nobody knows whether it was committed.
+    stored: bool,
+    /// The version of the store in which they were found.
+    version: Option<u64>,
 }
 
 /// The previous successful opening.
@@ -135,7 +157,7 @@ impl DatabaseState {
     /// The state of a database that was not opened before.
     pub fn new(registry: Arc<EncodingRegistry>) -> Self {
         let unknown_encodings = UnknownEncodings::default();
-        DatabaseState { registry, unknown_encodings, last: Mutex::new(None) }
+        DatabaseState { registry, unknown_encodings, last: Mutex::default() }
     }
 
     /// Decides about encodings that are not registered.
@@ -155,11 +177,26 @@ impl DatabaseState {
         &self.registry
     }
 
-    pub(crate) fn resolve(&self, recorded: RecordedSchemas) -> Result<SchemaBundle> {
-        SchemaBundle::resolve(recorded, &self.registry, self.unknown_encodings)
+    /// Looks up the encodings of recorded schemas, but for those that `before` has just the same.
+    pub(crate) fn resolve(
+        &self,
+        before: Option<&SchemaBundle>,
+        recorded: RecordedSchemas,
+    ) -> Result<SchemaBundle> {
+        SchemaBundle::resolve_after(before, recorded, &self.registry, self.unknown_encodings)
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Arc<LastOpen>>> {
+    /// Notes that the tables are those of this opening in a version of the store.
+    fn found(&self, open: &LastOpen, version: Option<u64>) {
+        let mut last = self.last();
+        let is_last = last.open.as_deref().is_some_and(|last| std::ptr::eq(last, open));
+        if is_last {
+            last.stored = true;
+            last.version = version.or(last.version);
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
         // What is inside is replaced as a whole, so a panic elsewhere leaves nothing half done.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,22 +206,59 @@ impl DatabaseState {
 /// the recorded schemas, drops unused ones and records the given one, as `config` says.
 ///
 /// Costs one scan of the recorded schemas if they and `config` are as in the previous call; more
-/// only if something changed or [`SchemaRemoval::Always`] asks for it.
+/// only if something changed or [`SchemaRemoval::Always`] asks for it. Of changed schemas only those that
+/// are new are decoded.
 ///
 /// # Errors
 /// [`SchemaError::NotPermazen`], [`SchemaError::UnknownFormatVersion`],
 /// [`SchemaError::Inconsistent`] about the store; [`SchemaError::Invalid`] if an encoding is not
-/// registered; [`SchemaError::NotAllowed`] and [`SchemaError::StorageIdConflict`] about the schema
-/// asked for. Roll the transaction back then: nothing useful was written.
+/// registered; [`SchemaError::NotAllowed`], [`SchemaError::Removed`] and
+/// [`SchemaError::StorageIdConflict`] about the schema asked for. Roll the transaction back then: nothing
+/// useful was written.
 pub fn open_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
     config: &SchemaConfig,
 ) -> Result<OpenedSchema> {
-    let last = state.last().clone();
-    let known = match &last {
-        Some(last) if last.bundle.tables().is_all_stored(kv)? => Some(last),
-        _ => None,
+    open_schema_at(kv, AsOf::Unknown, state, config)
+}
+
+/// What is known of the store as a transaction sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AsOf {
+    /// It has this version, and nothing was written in the transaction.
+    Version(u64),
+    /// Likewise, but the transaction has to read what it depends on, so that it is checked for conflicts.
+    CheckedVersion(u64),
+    /// Nothing.
+    Unknown,
+}
+
+/// As [`open_schema`]. Nothing is read if the previous call found the same version.
+pub(crate) fn open_schema_at(
+    kv: &mut dyn KvWrite,
+    as_of: AsOf,
+    state: &DatabaseState,
+    config: &SchemaConfig,
+) -> Result<OpenedSchema> {
+    let Last { open: last, stored, version: last_version } = state.last().clone();
+    let version = match as_of {
+        AsOf::Version(version) | AsOf::CheckedVersion(version) => Some(version),
+        AsOf::Unknown => None,
+    };
+    let last = last.as_deref();
+    let mut others = None;
+    let known = match last {
+        Some(last) if last_version.is_some_and(|last| as_of == AsOf::Version(last)) => Some(last),
+        Some(last) => match last.bundle.tables().compare(kv)? {
+            Stored::These => Some(last),
+            Stored::Others(tables) => {
+                others = Some(tables);
+                None
+            }
+            Stored::Unknown => None,
+        },
+        None => None,
     };
     let hit = known.filter(|last| last.is_like(config));
     let should_remove = match config.removal {
@@ -196,39 +270,50 @@ pub fn open_schema(
     if let Some(hit) = hit
         && !should_remove
     {
+        state.found(hit, version);
         return Ok(hit.opened());
     }
-    let recorded = match known {
-        Some(last) => last.bundle.recorded().clone(),
-        None => {
-            check_format(kv, config)?;
-            RecordedSchemas::decode(SchemaTables::read_checked(kv)?)?
+    let before = last.map(|last| last.bundle.recorded());
+    let mut was_there = true;
+    let recorded = match (known, others) {
+        (Some(last), _) => last.bundle.recorded().clone(),
+        (None, Some(tables)) => RecordedSchemas::decode_after(before, tables)?,
+        (None, None) => {
+            was_there = check_format(kv, config)?;
+            RecordedSchemas::decode_after(before, SchemaTables::read_checked(kv)?)?
         }
     };
-    let unused = if should_remove { unused_schemas(kv, &recorded)? } else { Vec::new() };
+    let unused = if should_remove { unused_schemas(kv, &recorded, config)? } else { Vec::new() };
     if let Some(hit) = hit
         && unused.is_empty()
     {
+        state.found(hit, version);
         return Ok(hit.opened());
     }
+    let was_recorded = recorded.find(config.id).is_some()
+        || before.is_some_and(|before| stored && before.find(config.id).is_some());
     let original = Arc::clone(recorded.tables());
-    let recorded = record(recorded, &unused, config)?;
+    let recorded = record(recorded, &unused, config).map_err(|error| match error {
+        SchemaError::NotAllowed { schema_id } if was_recorded => SchemaError::Removed { schema_id },
+        error => error,
+    })?;
     let tables = Arc::clone(recorded.tables());
     let bundle = match known {
         Some(last) if tables == original => Arc::clone(&last.bundle),
-        _ => Arc::new(state.resolve(recorded)?),
+        _ => Arc::new(state.resolve(last.map(|last| &*last.bundle), recorded)?),
     };
     let schema = match bundle.schema_by_id(config.id) {
         Some(schema) => Arc::clone(schema),
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
-    if tables != original {
-        tables.write(kv)?;
-    }
+    tables.write_over(&original, kv)?;
+    // What is not committed yet is of no version.
+    let stored = was_there && tables == original;
+    let version = version.filter(|_| stored);
     let model = Arc::clone(&config.model);
     let now = LastOpen { model, removal: config.removal, bundle, schema };
     let opened = now.opened();
-    *state.last() = Some(Arc::new(now));
+    *state.last() = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)
 }
 
@@ -243,7 +328,7 @@ fn record(
     if !unused.is_empty() {
         let old = recorded.tables();
         reusable = unused.iter().filter_map(|index| old.schemas.get(index).cloned()).collect();
-        recorded = RecordedSchemas::decode(recorded.with_removed(unused))?;
+        recorded = RecordedSchemas::decode_after(Some(&recorded), recorded.with_removed(unused))?;
     }
     if config.model.is_empty() {
         return Ok(recorded);
@@ -251,18 +336,39 @@ fn record(
     match recorded.with_added([(&*config.model, config.id)], &reusable)? {
         None => Ok(recorded),
         Some(_) if !config.allow_new => Err(SchemaError::NotAllowed { schema_id: config.id }),
-        Some(tables) => RecordedSchemas::decode(tables),
+        Some(tables) => RecordedSchemas::decode_after(Some(&recorded), tables),
     }
 }
 
-fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<SchemaIndex>> {
+/// The schemas of which there are no objects, but for those to be kept. One seek, and up to one for each of the
+/// others.
+fn unused_schemas(
+    kv: &dyn KvRead,
+    recorded: &RecordedSchemas,
+    config: &SchemaConfig,
+) -> Result<Vec<SchemaIndex>> {
     let mut unused = Vec::new();
-    for schema in recorded.schemas() {
-        if !is_in_use(kv, schema.index)? {
-            unused.push(schema.index);
+    let mut schemas = recorded.schemas().iter().peekable();
+    while let Some(first) = schemas.peek() {
+        let min = object_schema_prefix(first.index);
+        let found = kv.at_least(&min, OBJECT_SCHEMA_INDEX_SPAN.max)?;
+        // None of the schemas that end before this key has objects.
+        let key = found.as_ref().map(|(key, _)| &key[..]);
+        let is_before = |prefix: &[u8]| match (key, prefix_end(prefix)) {
+            (Some(key), Some(end)) => *key >= *end,
+            (key, _) => key.is_none(),
+        };
+        while let Some(schema) =
+            schemas.next_if(|schema| is_before(&object_schema_prefix(schema.index)))
+        {
+            unused.push(schema);
         }
+        schemas.next_if(|schema| {
+            key.is_some_and(|key| key.starts_with(&object_schema_prefix(schema.index)))
+        });
     }
-    Ok(unused)
+    unused.retain(|schema| !(config.keeps)(schema.id));
+    Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
 
 /// Whether there is an object of the schema. One seek.
@@ -272,8 +378,8 @@ fn is_in_use(kv: &dyn KvRead, schema: SchemaIndex) -> Result<bool> {
     Ok(kv.at_least(&min, max.as_deref())?.is_some())
 }
 
-/// Makes sure that the store is a database of the known format; makes an empty store one.
-fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<()> {
+/// Makes sure that the store is a database of the known format; makes an empty store one. Whether it was one.
+fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
     let version = match kv.at_least(META_DATA_SPAN.min, META_DATA_SPAN.max)? {
         Some((key, value)) if *key == *FORMAT_VERSION_KEY => Some(value.to_vec()),
         Some((key, _)) if !is_user_meta_data(&key) => {
@@ -284,7 +390,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<()> {
     if let Some(version) = version {
         let mut reader = Reader::new(&version);
         return match uint::read(&mut reader) {
-            Ok(FORMAT_VERSION) if reader.is_empty() => Ok(()),
+            Ok(FORMAT_VERSION) if reader.is_empty() => Ok(true),
             Ok(other) if reader.is_empty() => {
                 Err(SchemaError::UnknownFormatVersion { version: other.to_string() })
             }
@@ -306,7 +412,7 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<()> {
     let mut version = Vec::new();
     uint::write(FORMAT_VERSION, &mut version);
     kv.put(FORMAT_VERSION_KEY, &version)?;
-    Ok(())
+    Ok(false)
 }
 
 fn is_user_meta_data(key: &[u8]) -> bool {
@@ -348,8 +454,19 @@ pub fn add_schemas(
     let Some(tables) = bundle.recorded().with_added(models, &[])? else {
         return Ok(None);
     };
-    let bundle = state.resolve(RecordedSchemas::decode(tables)?)?;
-    bundle.tables().write(kv)?;
+    write_tables(kv, state, bundle, tables)
+}
+
+/// Turns the tables of `before`, which are stored, into these.
+fn write_tables(
+    kv: &mut dyn KvWrite,
+    state: &DatabaseState,
+    before: &SchemaBundle,
+    tables: SchemaTables,
+) -> Result<Option<Arc<SchemaBundle>>> {
+    let recorded = RecordedSchemas::decode_after(Some(before.recorded()), tables)?;
+    let bundle = state.resolve(Some(before), recorded)?;
+    bundle.tables().write_over(before.tables(), kv)?;
     Ok(Some(Arc::new(bundle)))
 }
 
@@ -369,9 +486,7 @@ pub fn remove_schema(
         return Err(SchemaError::InUse { schema_id: id });
     }
     let tables = bundle.recorded().with_removed(&[schema.index]);
-    let bundle = state.resolve(RecordedSchemas::decode(tables)?)?;
-    bundle.tables().write(kv)?;
-    Ok(Some(Arc::new(bundle)))
+    write_tables(kv, state, bundle, tables)
 }
 
 /// Reads and decodes the recorded schemas without changing anything and without an encoding

@@ -29,6 +29,16 @@ enum Entry {
     StorageId(StorageId),
 }
 
+/// How the stored tables compare with those that are known.
+pub(crate) enum Stored {
+    /// They are the same, and nothing unknown is around them.
+    These,
+    /// They are these, and nothing unknown is around them.
+    Others(SchemaTables),
+    /// The store is no database of the known format, or has something unknown around them.
+    Unknown,
+}
+
 impl SchemaTables {
     /// Reads the tables. One scan.
     ///
@@ -74,45 +84,102 @@ impl SchemaTables {
         Ok(tables)
     }
 
-    /// Whether the store is a database with just these tables and nothing unknown around them. One
-    /// scan, without allocation.
-    pub(crate) fn is_all_stored(&self, kv: &dyn KvRead) -> Result<bool> {
+    /// Turns the stored tables, which are `stored`, into these. One put or delete for each entry that
+    /// differs.
+    pub(super) fn write_over(
+        &self,
+        stored: &SchemaTables,
+        kv: &mut dyn KvWrite,
+    ) -> permazen_kv::Result<()> {
+        write_map(&stored.schemas, &self.schemas, kv, |index| layout::schema_table_key(*index))?;
+        write_map(&stored.storage_ids, &self.storage_ids, kv, |id| {
+            layout::storage_id_table_key(*id)
+        })
+    }
+
+    /// Compares the store with these tables. One scan, without allocation unless they differ.
+    pub(crate) fn compare(&self, kv: &dyn KvRead) -> Result<Stored> {
         let mut pairs = kv.scan(AROUND_TABLES, Direction::Forward)?;
         match pairs.next().transpose()? {
-            Some((key, value)) if *key == *FORMAT_VERSION_KEY => {
-                if whole_number(&value) != Some(FORMAT_VERSION) {
-                    return Ok(false);
-                }
-            }
-            _ => return Ok(false),
+            Some((key, value))
+                if *key == *FORMAT_VERSION_KEY && whole_number(&value) == Some(FORMAT_VERSION) => {}
+            _ => return Ok(Stored::Unknown),
         }
         let mut schemas = self.schemas.iter();
         let mut storage_ids = self.storage_ids.iter();
+        // How many entries were as they are here before the first that was not.
+        let mut same = (0, 0);
+        let mut others: Option<SchemaTables> = None;
         for pair in pairs {
             let (key, value) = pair?;
-            let same = match Entry::parse(&key) {
-                Ok(Entry::Schema(index)) => {
-                    schemas.next().is_some_and(|(i, v)| *i == index && *v == *value)
+            let Ok(entry) = Entry::parse(&key) else { return Ok(Stored::Unknown) };
+            if let Some(others) = &mut others {
+                others.put(entry, &value);
+                continue;
+            }
+            let is_same = match &entry {
+                Entry::Schema(index) => {
+                    schemas.next().is_some_and(|(i, v)| i == index && *v == *value)
                 }
-                Ok(Entry::StorageId(id)) => {
-                    storage_ids.next().is_some_and(|(i, v)| *i == id && *v == *value)
+                Entry::StorageId(id) => {
+                    storage_ids.next().is_some_and(|(i, v)| i == id && *v == *value)
                 }
-                Err(_) => false,
             };
-            if !same {
-                return Ok(false);
+            match (is_same, &entry) {
+                (true, Entry::Schema(_)) => same.0 += 1,
+                (true, Entry::StorageId(_)) => same.1 += 1,
+                (false, _) => others.insert(self.first(same)).put(entry, &value),
             }
         }
-        Ok(schemas.next().is_none() && storage_ids.next().is_none())
+        Ok(match others {
+            Some(others) => Stored::Others(others),
+            None if same == (self.schemas.len(), self.storage_ids.len()) => Stored::These,
+            None => Stored::Others(self.first(same)),
+        })
+    }
+
+    /// The first entries of each table, so many.
+    fn first(&self, (schemas, storage_ids): (usize, usize)) -> SchemaTables {
+        SchemaTables {
+            schemas: self.schemas.iter().take(schemas).map(|(k, v)| (*k, v.clone())).collect(),
+            storage_ids: self
+                .storage_ids
+                .iter()
+                .take(storage_ids)
+                .map(|(k, v)| (*k, v.clone()))
+                .collect(),
+        }
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        match Entry::parse(key)? {
+        self.put(Entry::parse(key)?, value);
+        Ok(())
+    }
+
+    fn put(&mut self, entry: Entry, value: &[u8]) {
+        match entry {
             Entry::Schema(index) => self.schemas.insert(index, value.to_vec()),
             Entry::StorageId(id) => self.storage_ids.insert(id, value.to_vec()),
         };
-        Ok(())
     }
+}
+
+/// Turns one stored table into another.
+fn write_map<K: Ord>(
+    stored: &BTreeMap<K, Vec<u8>>,
+    wanted: &BTreeMap<K, Vec<u8>>,
+    kv: &mut dyn KvWrite,
+    key: impl Fn(&K) -> Vec<u8>,
+) -> permazen_kv::Result<()> {
+    for gone in stored.keys().filter(|number| !wanted.contains_key(number)) {
+        kv.remove(&key(gone))?;
+    }
+    for (number, value) in wanted {
+        if stored.get(number) != Some(value) {
+            kv.put(&key(number), value)?;
+        }
+    }
+    Ok(())
 }
 
 /// The stored format version and everything from there to the object schema index.

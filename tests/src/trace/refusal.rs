@@ -87,9 +87,9 @@ fn kind(error: &Error) -> &'static str {
         Error::OutOfRange { .. } => "index-out-of-range",
         Error::SchemaMismatch { .. } => "schema-mismatch",
         Error::Schema(error) => match error {
-            SchemaError::NotAllowed { .. } | SchemaError::StorageIdConflict { .. } => {
-                "schema-mismatch"
-            }
+            SchemaError::NotAllowed { .. }
+            | SchemaError::Removed { .. }
+            | SchemaError::StorageIdConflict { .. } => "schema-mismatch",
             SchemaError::InUse { .. } | SchemaError::UnknownSchema(_) | SchemaError::Empty => {
                 "illegal-argument"
             }

@@ -91,7 +91,7 @@ fn compare(
 
     let mut storage_ids = BTreeMap::new();
     let mut item_ids = BTreeMap::new();
-    for (item, (schema_id, storage_id)) in found.model.items().zip(&found.items) {
+    for (item, (schema_id, storage_id)) in found.model.items().zip(found.items.iter()) {
         storage_ids.insert(item.to_string(), storage_id.get());
         item_ids.insert(item.to_string(), schema_id.to_string());
     }

@@ -165,7 +165,7 @@ impl<'t> Replay<'t> {
             }));
         }
         let mut storage_ids = Map::new();
-        for (item, storage_id) in recorded.schemas().iter().flat_map(|schema| &schema.items) {
+        for (item, storage_id) in recorded.schemas().iter().flat_map(|schema| schema.items.iter()) {
             storage_ids.insert(storage_id.to_string(), json!(item.to_string()));
         }
         Ok((schemas.into(), storage_ids.into()))

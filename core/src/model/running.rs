@@ -1,0 +1,42 @@
+//! The schemas this process works with: as long as it does, they are not dropped where no object uses them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::schema::SchemaId;
+
+/// How many databases are open with each schema.
+static RUNNING: Mutex<BTreeMap<SchemaId, usize>> = Mutex::new(BTreeMap::new());
+
+fn running() -> MutexGuard<'static, BTreeMap<SchemaId, usize>> {
+    // Each change is one step, so a panic elsewhere leaves nothing half done.
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A schema that is in use until this is dropped.
+#[derive(Debug)]
+pub(super) struct Running(SchemaId);
+
+impl Running {
+    pub(super) fn new(schema: SchemaId) -> Self {
+        *running().entry(schema).or_default() += 1;
+        Running(schema)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = running();
+        if let Some(count) = running.get_mut(&self.0) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.0);
+            }
+        }
+    }
+}
+
+/// Whether a database of this process is open with that schema.
+pub(super) fn is_running(schema: SchemaId) -> bool {
+    running().contains_key(&schema)
+}

@@ -1,0 +1,149 @@
+//! What a thousand recorded schemas cost those who open a transaction.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use permazen::encoding::{EncodingId, Value};
+use permazen::kv::counting::{Counter, CountingStore, Operations};
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::optimistic::OptimisticDatabase;
+use permazen::kv::{KvDatabase, KvError, KvWrite, TxOptions};
+use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
+use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
+
+const SCHEMAS: usize = 1000;
+
+/// The recorded tables: a schema each, and storage ids for their fields and the type they have in common.
+const ENTRIES: u64 = 2 * SCHEMAS as u64 + 1;
+
+fn model(n: usize) -> SchemaModel {
+    let int = Simple::of(EncodingId::builtin("int").unwrap());
+    SchemaModel::new()
+        .object_type(ObjectType::new("Item").field(Field::new(format!("field{n}"), int)))
+}
+
+fn config(n: usize) -> TransactionConfig {
+    TransactionConfig::new(model(n)).unwrap().schema_removal(SchemaRemoval::Never)
+}
+
+/// A database with schemas 0 to 999.
+fn database(store: impl KvDatabase + 'static) -> (Database, Counter) {
+    let store = CountingStore::new(store);
+    let counter = store.counter();
+    let db = Database::new(Arc::new(store));
+    let tx = db.begin(&config(0)).unwrap();
+    assert!(tx.add_schemas(&(1..SCHEMAS).map(model).collect::<Vec<_>>()).unwrap());
+    tx.commit().unwrap();
+    db.begin(&config(0)).unwrap();
+    (db, counter)
+}
+
+fn begin<'d>(db: &'d Database, counter: &Counter, n: usize) -> (Transaction<'d>, Operations) {
+    counter.take();
+    let tx = db.begin(&config(n)).unwrap();
+    let cost = counter.take();
+    (tx, cost)
+}
+
+#[test]
+fn beginning_reads_nothing_of_them_while_the_store_is_as_it_was() {
+    let (db, counter) = database(MemoryStore::new());
+    let config = config(0);
+    let cost = |config: &TransactionConfig| {
+        counter.take();
+        let tx = db.begin(config).unwrap();
+        assert_eq!(tx.bundle().schemas().len(), SCHEMAS);
+        let cost = counter.take();
+        (cost.reads(), cost.writes())
+    };
+    assert_eq!(cost(&config), (0, 0));
+    assert_eq!(cost(&config.clone().read_only()), (0, 0));
+    let tx = db.begin(&config).unwrap();
+    let item = tx.create("Item").unwrap();
+    tx.set(item, "field0", &Value::Int(5), Migrate::No).unwrap();
+    tx.commit().unwrap();
+    // Others may have written as well: one scan, and the format version before the tables.
+    assert_eq!(cost(&config), (1 + 1 + ENTRIES, 0));
+    assert_eq!(cost(&config), (0, 0));
+}
+
+#[test]
+fn recording_one_more_decodes_and_writes_that_one() {
+    let (db, counter) = database(MemoryStore::new());
+    let (tx, cost) = begin(&db, &counter, SCHEMAS);
+    assert_eq!((cost.reads(), cost.puts, cost.removes, cost.span_removes), (0, 2, 0, 0));
+    let seen = tx.bundle();
+    tx.commit().unwrap();
+    // What this program has seen it takes over, also where another one has recorded something.
+    let others = Database::new(Arc::clone(db.kv()));
+    others.begin(&config(SCHEMAS + 1)).unwrap().commit().unwrap();
+    let (tx, cost) = begin(&db, &counter, SCHEMAS);
+    assert_eq!((cost.seeks, cost.steps, cost.puts), (1, 1 + ENTRIES + 4, 0));
+    let bundle = tx.bundle();
+    assert_eq!(bundle.schemas().len(), SCHEMAS + 2);
+    for (new, old) in bundle.schemas().iter().zip(seen.schemas()).take(SCHEMAS) {
+        assert!(Arc::ptr_eq(&new.model, &old.model), "{} is decoded again", new.index);
+    }
+    drop(tx);
+    let (_, cost) = begin(&db, &counter, SCHEMAS);
+    assert_eq!(cost.reads(), 0);
+}
+
+#[test]
+fn unused_schemas_are_found_by_a_seek_for_each_one_in_use() {
+    let (db, counter) = database(MemoryStore::new());
+    for n in [0, 500] {
+        let tx = db.begin(&config(n)).unwrap();
+        tx.create("Item").unwrap();
+        tx.commit().unwrap();
+    }
+    db.begin(&config(500)).unwrap();
+    counter.take();
+    let tx = db.begin(&config(500).schema_removal(SchemaRemoval::Always)).unwrap();
+    let cost = counter.take();
+    assert_eq!((cost.seeks, cost.steps, cost.puts), (3, 0, 0));
+    assert_eq!(cost.removes, 2 * 998);
+    assert_eq!(tx.bundle().schemas().len(), 2);
+}
+
+#[test]
+fn a_rolled_back_recording_is_not_remembered() {
+    let (db, counter) = database(MemoryStore::new());
+    let (tx, _) = begin(&db, &counter, SCHEMAS);
+    assert_eq!(tx.bundle().schemas().len(), SCHEMAS + 1);
+    tx.rollback().unwrap();
+    let tx = db.begin(&config(0)).unwrap();
+    assert_eq!(tx.bundle().schemas().len(), SCHEMAS);
+    drop(tx);
+    let (tx, cost) = begin(&db, &counter, SCHEMAS);
+    assert_eq!(tx.bundle().schemas().len(), SCHEMAS + 1);
+    assert_eq!(cost.puts, 2, "it is recorded again");
+}
+
+#[test]
+fn what_was_written_before_a_database_is_opened_on_it_is_seen() {
+    let (db, _) = database(MemoryStore::new());
+    db.begin(&config(0)).unwrap();
+    let mut kv = db.kv().begin(&TxOptions::writing()).unwrap();
+    kv.put(&[0, 3], b"").unwrap();
+    let refused = db.begin_on(kv, &config(0));
+    assert!(matches!(refused, Err(Error::Schema(_))), "{refused:?}");
+}
+
+#[test]
+fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
+    let (db, counter) = database(OptimisticDatabase::new(MemoryStore::new()));
+    let (tx, _) = begin(&db, &counter, 0);
+    let other = db.begin(&config(1)).unwrap();
+    assert!(other.remove_schema(tx.schema().id).unwrap());
+    other.commit().unwrap();
+    tx.create("Item").unwrap();
+    let refused = tx.commit().unwrap_err();
+    let conflict = |error: &KvError| matches!(error, KvError::Conflict(_));
+    assert!(matches!(&refused, Error::Kv { source, .. } if conflict(source)), "{refused}");
+    // A reader conflicts with nobody and needs to read nothing.
+    db.begin(&config(1)).unwrap();
+    counter.take();
+    db.begin(&config(1).read_only()).unwrap();
+    assert_eq!(counter.take().reads(), 0);
+}
