@@ -214,7 +214,7 @@ pub fn list_position(position: u32) -> Vec<u8> {
 
 /// The position that [`list_position`] has written, longer forms included; `None` for anything else.
 pub fn parse_list_position(bytes: &[u8]) -> Option<u32> {
-    uint::decode(bytes).ok()
+    whole_number(bytes)
 }
 
 /// What all entries of an index with this value start with: `storage id · value`.
@@ -367,8 +367,7 @@ pub fn parse_key(key: &[u8]) -> KeyKind<'_> {
 }
 
 pub(crate) fn whole_number(bytes: &[u8]) -> Option<u32> {
-    let mut reader = Reader::new(bytes);
-    uint::read(&mut reader).ok().filter(|_| reader.is_empty())
+    uint::decode(bytes).ok()
 }
 
 /// The schema index in a key of the object schema index, and what follows it, which is an object ID.

@@ -1,5 +1,5 @@
 //! Compares the examples of `docs/src/format.md` with the sample database `music`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
