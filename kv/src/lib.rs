@@ -12,6 +12,8 @@ mod conflict;
 mod deadline;
 mod durability;
 mod error;
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+mod file_id;
 mod pointers;
 mod range;
 mod ranges;

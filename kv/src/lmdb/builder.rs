@@ -5,13 +5,10 @@ use std::io;
 use std::path::Path;
 
 use super::LmdbStore;
-use super::env::Shared;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
+use super::{map, registry};
 use crate::{Durability, KvDatabase, KvError, Result};
-
-/// The space of addresses reserved for an environment; the file itself grows as needed.
-const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 
 /// Options for opening an LMDB environment.
 ///
@@ -30,7 +27,7 @@ const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 pub struct LmdbBuilder {
     pub(super) create: bool,
     pub(super) read_only: bool,
-    pub(super) map_size: usize,
+    pub(super) map_size: Option<usize>,
     pub(super) max_readers: u32,
     pub(super) durability: Durability,
     pub(super) name: String,
@@ -42,7 +39,7 @@ impl Default for LmdbBuilder {
         LmdbBuilder {
             create: false,
             read_only: false,
-            map_size: MAP_SIZE,
+            map_size: None,
             max_readers: 1022,
             durability: Durability::Full,
             name: "permazen".to_owned(),
@@ -70,10 +67,13 @@ impl LmdbBuilder {
 
     /// The size in bytes the environment can grow to; one TiB unless set, less if the operating
     /// system refuses that much. Only addresses are reserved, neither memory nor disk.
+    ///
+    /// If the environment is open in this process already, a larger size than it was opened with
+    /// makes its map grow, for all who have it open; that is refused while a transaction or snapshot of
+    /// it is open in this process. Unless set, the size stays as it is then.
     #[must_use]
     pub fn map_size(mut self, bytes: usize) -> Self {
-        // A multiple of every page size in use.
-        self.map_size = bytes.max(1).div_ceil(1 << 16).saturating_mul(1 << 16);
+        self.map_size = Some(map::rounded(bytes));
         self
     }
 
@@ -122,7 +122,7 @@ impl LmdbBuilder {
             return Err(cannot_open(directory, format!("{:?} cannot name a database", self.name)));
         }
         let missing = self.prepare(directory)?;
-        let shared = Shared::open(self, directory, missing)?;
+        let shared = registry::open(self, directory, missing)?;
         let store = LmdbStore { shared, read_only: self.read_only };
         if self.verify
             && let Some(problem) = store.verify()?.into_iter().next()

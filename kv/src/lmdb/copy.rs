@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
 use crate::Result;
+use crate::file_id::FileId;
 
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
@@ -39,7 +40,9 @@ impl<'t> Part<'t> {
                 return Err(cannot_open(target, "another copy is just being written to it"));
             }
             // Until it was locked another copy could give it its name and another one begin.
-            if !is_at(&file, &path).map_err(failed)? {
+            let is_at =
+                FileId::at(&path).map_err(failed)? == Some(FileId::of(&file).map_err(failed)?);
+            if !is_at {
                 continue;
             }
             if !new {
@@ -88,25 +91,5 @@ impl Drop for Part<'_> {
     fn drop(&mut self) {
         // After an error that is the one to report; else the next copy removes it.
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Whether `file` is the one found at `path`.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let found = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        found => found?,
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let own = file.metadata()?;
-        Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        // A file that is open cannot be replaced there.
-        let _ = (file, found);
-        Ok(true)
     }
 }

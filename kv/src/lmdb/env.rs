@@ -1,31 +1,24 @@
-//! The open environments of this process: at most one per directory, shared by all who open it.
+//! An open environment, and what all of its users in this process share.
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heed::types::Bytes;
-use heed::{
-    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn, WithoutTls,
-};
+use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
-use super::builder::{LmdbBuilder, create_files};
+use super::builder::LmdbBuilder;
 use super::error::{cannot_open, failed, io_failed};
+use super::files::Files;
+use super::map::{Map, MapUse};
 use super::writer::Writer;
+use crate::file_id::FileId;
 use crate::write_lock::WriteLock;
 use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
 pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 
-/// How long to wait for an environment that is just being closed.
-const CLOSING: Duration = Duration::from_secs(10);
-
-/// What is open in this process, by directory.
-static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mutex::default);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What these mutexes guard is changed in single steps, so a panic leaves it whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -39,17 +32,56 @@ pub(super) struct Shared {
     pub(super) durability: Durability,
     name: String,
     pairs: Mutex<Option<Pairs>>,
-    /// The versions that open readers of this process look at, with how many look at each.
-    readers: Mutex<BTreeMap<usize, usize>>,
 }
 
 /// An environment that stays open as long as anybody, be it the writer thread, needs it.
 pub(super) struct OpenEnv {
     env: Env<WithoutTls>,
     directory: PathBuf,
+    files: Files,
+    map: Map,
+}
+
+/// A reader that is counted as long as this lives, which must be longer than its transaction.
+pub(super) struct CountedReader {
+    env: Arc<OpenEnv>,
+    version: usize,
+}
+
+impl Drop for CountedReader {
+    fn drop(&mut self) {
+        self.env.map.end_read(self.version);
+    }
 }
 
 impl OpenEnv {
+    /// What LMDB has opened in `directory`, where the files `before` were, with a map for which
+    /// `map_size` was asked.
+    pub(super) fn new(
+        env: Env<WithoutTls>,
+        directory: &Path,
+        before: &Files,
+        map_size: usize,
+    ) -> Result<Self> {
+        let data = env
+            .try_clone_inner_file()
+            .map_err(|error| failed(directory, "cannot look at data.mdb", error))?;
+        let data = FileId::of(&data)
+            .map_err(|error| io_failed(directory, "cannot look at data.mdb", error))?;
+        let files = Files::opened(directory, before, data)?;
+        let map = Map::new(env.info().map_size, map_size);
+        Ok(OpenEnv { env, directory: directory.to_owned(), files, map })
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Fails if the directory has no longer the files that are open.
+    pub(super) fn check_files(&self) -> Result<()> {
+        self.files.check(&self.directory)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.directory
     }
@@ -58,9 +90,56 @@ impl OpenEnv {
         &self.env
     }
 
+    pub(super) fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// Keeps the memory map where it is. Whatever LMDB does with an open environment uses the map,
+    /// unless it is about `lock.mdb` only.
+    pub(super) fn using_map(&self) -> Result<MapUse<'_>> {
+        self.map.using(&self.directory)
+    }
+
+    /// Makes the memory map larger if less than `map_size` was asked for until now.
+    pub(super) fn grow(&self, map_size: usize) -> Result<()> {
+        self.map.grow(&self.directory, map_size, |size| {
+            // SAFETY: No transaction of this process is active, and nothing else uses the map: that
+            // is when `Map::grow` calls this, and it keeps new ones from beginning meanwhile.
+            #[allow(unsafe_code)]
+            unsafe {
+                self.env.resize(size)
+            }
+        })
+    }
+
+    /// The error of a failed operation.
+    pub(super) fn failed(&self, what: &'static str, error: heed::Error) -> KvError {
+        match error {
+            heed::Error::Mdb(MdbError::MapFull) => KvError::Full {
+                path: self.path().into(),
+                reason: format!(
+                    "its memory map of {} bytes is used up; {}",
+                    self.map.size(),
+                    self.map.advice()
+                )
+                .into(),
+            },
+            heed::Error::Mdb(MdbError::MapResized) => cannot_open(
+                self.path(),
+                format!(
+                    "another process has made it larger than the memory map of {} bytes this one \
+                     has for it; {}",
+                    self.map.size(),
+                    self.map.advice()
+                ),
+            ),
+            error => failed(self.path(), what, error),
+        }
+    }
+
     /// Begins a write transaction, waiting for as long as it takes.
     ///
-    /// Whoever holds the transaction also holds this environment.
+    /// Whoever holds the transaction also holds this environment and its map.
     pub(super) fn begin_write(&self) -> heed::Result<RwTxn<'static>> {
         let txn = self.env.write_txn()?;
         // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it
@@ -73,44 +152,35 @@ impl OpenEnv {
 
     /// The error of a failed commit, which depends on whether the environment survived it.
     pub(super) fn commit_failed(&self, error: heed::Error) -> KvError {
+        let _using = self.using_map();
         match self.env.read_txn() {
             // LMDB gives up when the page that makes a commit valid could not be written.
             Err(heed::Error::Mdb(MdbError::Panic)) => KvError::OutcomeUnknown(format!(
                 "{}: {error}; close the store and open it again to see",
                 self.directory.display()
             )),
-            _ => failed(&self.directory, "cannot commit", error),
+            _ => self.failed("cannot commit", error),
         }
     }
 }
 
 impl Shared {
-    /// Opens the environment in `directory` or joins those who have it open. If its files are
-    /// `missing` they are created.
-    pub(super) fn open(
-        options: &LmdbBuilder,
-        directory: &Path,
-        missing: bool,
-    ) -> Result<Arc<Shared>> {
-        let directory = directory
-            .canonicalize()
-            .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
-        let mut open = lock(&OPEN);
-        if let Some(shared) = open.get(&directory).and_then(Weak::upgrade) {
-            shared.suits(options)?;
-            return Ok(shared);
-        }
-        open.retain(|_, shared| shared.strong_count() > 0);
-        if missing {
-            create_files(&directory)?;
-        }
-        let shared = Arc::new(Shared::open_new(options, directory.clone())?);
-        open.insert(directory, Arc::downgrade(&shared));
-        Ok(shared)
+    /// Shares an environment that has just been opened.
+    pub(super) fn new(options: &LmdbBuilder, env: OpenEnv) -> Result<Shared> {
+        let env = Arc::new(env);
+        let writer = if options.read_only { None } else { Some(Writer::start(Arc::clone(&env))?) };
+        Ok(Shared {
+            writer,
+            turn: Arc::default(),
+            env,
+            durability: options.durability,
+            name: options.name.clone(),
+            pairs: Mutex::new(None),
+        })
     }
 
     /// Whether an environment that is already open does what `options` ask for.
-    fn suits(&self, options: &LmdbBuilder) -> Result<()> {
+    pub(super) fn suits(&self, options: &LmdbBuilder) -> Result<()> {
         let reason = if !options.read_only && self.writer.is_none() {
             "it is already open in this process, read-only; close it there first, or open it \
              read-only here too"
@@ -122,28 +192,26 @@ impl Shared {
         } else {
             return Ok(());
         };
-        Err(cannot_open(self.path(), reason))
+        let waits = self.writer.as_ref().is_some_and(Writer::is_blocked);
+        let still = "; it stays open as long as a transaction that gave up waiting is in line for the \
+                     right to write, which another process has";
+        Err(cannot_open(self.path(), format!("{reason}{}", if waits { still } else { "" })))
     }
 
-    fn open_new(options: &LmdbBuilder, directory: PathBuf) -> Result<Shared> {
-        let env = Arc::new(open_env(options, directory)?);
-        let shared = Shared {
-            writer: None,
-            turn: Arc::default(),
-            env: Arc::clone(&env),
-            durability: options.durability,
-            name: options.name.clone(),
-            pairs: Mutex::new(None),
-            readers: Mutex::default(),
-        };
+    /// Sees to it that the environment can be used as `options` ask for. May wait for other
+    /// processes.
+    pub(super) fn prepare(&self, options: &LmdbBuilder) -> Result<()> {
+        let env = &self.env;
         // Readers that died without saying so would keep old pages from being used again.
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
-        if shared.pairs()?.is_none() {
+        if self.pairs()?.is_none() {
             // An environment without any database was never written. To start one in it changes the file, which
             // therefore has to be asked for.
+            let using = env.using_map()?;
             let empty = env.env.unnamed_database_stat().entries == 0;
+            drop(using);
             if !(empty && (options.create || options.read_only)) {
                 return Err(cannot_open(
                     env.path(),
@@ -151,11 +219,10 @@ impl Shared {
                 ));
             }
             if !options.read_only {
-                shared.create_pairs()?;
+                self.create_pairs()?;
             }
         }
-        let writer = if options.read_only { None } else { Some(Writer::start(env)?) };
-        Ok(Shared { writer, ..shared })
+        Ok(())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -182,8 +249,9 @@ impl Shared {
                 cannot_open(self.path(), format!("{:?} in it is not a database", self.name))
             }
             heed::Error::Mdb(MdbError::ReadersFull) => self.readers_full(),
-            error => failed(self.path(), "cannot open the database in it", error),
+            error => self.env.failed("cannot open the database in it", error),
         };
+        let _using = self.env.using_map()?;
         let txn = self.with_reader(|| self.env.env.read_txn()).map_err(failed)?;
         let opened = self.env.env.open_databases_and_commit(txn, |opener, txn| {
             opener.open_database::<Bytes, Bytes>(txn, Some(&self.name)).map(commit)
@@ -192,7 +260,8 @@ impl Shared {
     }
 
     fn create_pairs(&self) -> Result<()> {
-        let failed = |error| failed(self.path(), "cannot create the database in it", error);
+        let failed = |error| self.env.failed("cannot create the database in it", error);
+        let _using = self.env.using_map()?;
         let txn = self.env.env.write_txn().map_err(failed)?;
         let created = self.env.env.create_databases_and_commit(txn, |opener, txn| {
             opener.create_database::<Bytes, Bytes>(txn, Some(&self.name)).map(commit)
@@ -202,14 +271,18 @@ impl Shared {
     }
 
     /// Begins to read the current version.
-    pub(super) fn begin_read(&self) -> Result<RoTxn<'static, WithoutTls>> {
-        let txn = self.with_reader(|| self.env.env.clone().static_read_txn());
+    pub(super) fn begin_read(&self) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+        let txn = self.env.map.begin_read(self.path(), || {
+            let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
+            let version = txn.id();
+            Ok((txn, version))
+        })?;
         let txn = txn.map_err(|error| match error {
             heed::Error::Mdb(MdbError::ReadersFull) => self.readers_full(),
-            error => failed(self.path(), "cannot begin to read", error),
+            error => self.env.failed("cannot begin to read", error),
         })?;
-        *lock(&self.readers).entry(txn.id()).or_default() += 1;
-        Ok(txn)
+        let version = txn.id();
+        Ok((txn, CountedReader { env: Arc::clone(&self.env), version }))
     }
 
     /// What `read` gives, which needs a slot for a reader.
@@ -230,103 +303,8 @@ impl Shared {
     pub(super) fn readers_full(&self) -> KvError {
         KvError::ReadersFull { path: self.path().into(), max: self.env.env.max_readers() }
     }
-
-    /// Notes that a reader of version `id` has ended.
-    pub(super) fn reader_ended(&self, id: usize) {
-        let mut readers = lock(&self.readers);
-        if let Some(count) = readers.get_mut(&id) {
-            *count -= 1;
-            if *count == 0 {
-                readers.remove(&id);
-            }
-        }
-    }
-
-    /// How many readers of this process are open, and the oldest version they look at.
-    pub(super) fn readers(&self) -> (usize, Option<usize>) {
-        let readers = lock(&self.readers);
-        (readers.values().sum(), readers.keys().next().copied())
-    }
 }
 
 fn commit<D>(databases: D) -> CommitOrAbort<D, ()> {
     CommitOrAbort::Commit(databases)
-}
-
-fn open_env(options: &LmdbBuilder, directory: PathBuf) -> Result<OpenEnv> {
-    let mut map_size = options.map_size;
-    let mut waited = false;
-    loop {
-        let mut heed = EnvOpenOptions::new().read_txn_without_tls();
-        heed.map_size(map_size).max_dbs(1).max_readers(options.max_readers);
-        let mut flags = EnvFlags::empty();
-        if options.read_only {
-            flags |= EnvFlags::READ_ONLY;
-        }
-        match options.durability {
-            Durability::Full => {}
-            Durability::MayLoseLastCommits => flags |= EnvFlags::NO_META_SYNC,
-            Durability::MayLoseEverything => flags |= EnvFlags::NO_SYNC,
-        }
-        // SAFETY: None of the flags used makes the map writable or gives up locking. Opening maps
-        // the file, which must not be changed by others than LMDB; that is the documented
-        // condition for using an environment at all. The file was checked to be whole.
-        #[allow(unsafe_code)]
-        let opened = unsafe {
-            heed.flags(flags);
-            heed.open(&directory)
-        };
-        let error = match opened {
-            Ok(env) => return Ok(OpenEnv { env, directory }),
-            Err(error) => error,
-        };
-        match error {
-            // The address space is limited: make do with less, down to what LMDB uses unasked.
-            heed::Error::Io(error)
-                if error.kind() == std::io::ErrorKind::OutOfMemory && map_size > 2 << 20 =>
-            {
-                map_size /= 2;
-            }
-            heed::Error::EnvAlreadyOpened if !waited => {
-                // Its last user in this process is just closing it.
-                waited = true;
-                if let Some(closing) = heed::env_closing_event(&directory) {
-                    closing.wait_timeout(CLOSING);
-                }
-            }
-            error => return Err(open_failed(options, &directory, error)),
-        }
-    }
-}
-
-fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> KvError {
-    use std::io::ErrorKind;
-    let reason = match &error {
-        // The format of the data was checked before, so this is about the lock file.
-        heed::Error::Mdb(MdbError::VersionMismatch) => {
-            "in use by a program whose LMDB has another lock format, such as Permazen for Java; \
-             close it there first"
-        }
-        heed::Error::Mdb(MdbError::Invalid) => "no LMDB environment",
-        heed::Error::EnvAlreadyOpened => {
-            "already open in this process by other means; close it there first"
-        }
-        heed::Error::Io(error) => match error.kind() {
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if options.read_only => {
-                "cannot take part in locking: lock.mdb cannot be written; copy the directory to a \
-                 place where it can"
-            }
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                "not writable; open it read-only, or change its permissions"
-            }
-            ErrorKind::OutOfMemory => "not enough address space to map it",
-            _ => "cannot open the LMDB environment",
-        },
-        heed::Error::Mdb(_) | heed::Error::Encoding(_) | heed::Error::Decoding(_) => {
-            "cannot open the LMDB environment"
-        }
-    };
-    let shows_error = matches!(reason, "cannot open the LMDB environment");
-    let reason = if shows_error { format!("{reason}: {error}") } else { reason.to_owned() };
-    cannot_open(directory, reason)
 }

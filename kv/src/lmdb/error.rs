@@ -33,9 +33,6 @@ pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvE
             "{what}, as not everything could be written: the disk is full, a limit to the size of \
              files was met, or the disk fails"
         )),
-        heed::Error::Mdb(MdbError::MapFull) => {
-            full("its memory map is used up; open it with a larger map size".to_owned())
-        }
         heed::Error::Mdb(MdbError::TxnFull) => {
             full("the transaction changes too many pages; use several smaller ones".to_owned())
         }
@@ -48,12 +45,6 @@ pub(super) fn failed(path: &Path, what: &'static str, error: heed::Error) -> KvE
         heed::Error::Mdb(MdbError::BadValSize) => {
             KvError::InvalidArgument("the value is too long for LMDB".to_owned())
         }
-        heed::Error::Mdb(MdbError::MapResized) => KvError::Open {
-            path: path.into(),
-            reason: "another process has made it larger than this one has room for; close it in \
-                     this process and open it with a larger map size"
-                .into(),
-        },
         heed::Error::Mdb(MdbError::Panic) => KvError::Open {
             path: path.into(),
             reason: "writing has failed and left it unusable; close it in this process and open \

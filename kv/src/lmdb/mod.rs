@@ -20,10 +20,14 @@ mod builder;
 mod copy;
 mod env;
 mod error;
+mod files;
 mod header;
 mod key;
+mod map;
+mod opening;
 mod page;
 mod read;
+mod registry;
 mod structure;
 mod transaction;
 mod writer;
@@ -103,6 +107,7 @@ impl LmdbStore {
     /// # Errors
     /// [`KvError::Store`](crate::KvError::Store) if the disk fails.
     pub fn sync(&self) -> Result<()> {
+        let _using = self.shared.env.using_map()?;
         let synced = self.shared.env.heed().force_sync();
         synced.map_err(|error| failed(self.path(), "cannot sync", error))
     }
@@ -120,9 +125,11 @@ impl LmdbStore {
     /// that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
+        self.shared.env.check_files()?;
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
         let mut part = Part::create(target)?;
+        let _using = self.shared.env.using_map()?;
         let env = self.shared.env.heed();
         let copied =
             self.shared.with_reader(|| env.copy_to_file(&mut part.file, CompactionOption::Enabled));
@@ -170,6 +177,7 @@ impl KvDatabase for LmdbStore {
     /// the environment, except for the order of their keys; those with several values for a key
     /// (`MDB_DUPSORT`) are passed over. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
+        self.shared.env.check_files()?;
         // What this reader sees stays as it is meanwhile.
         let reader = View::open(Arc::clone(&self.shared))?;
         let problems = header::verify(self.path(), self.shared.name());
@@ -181,9 +189,10 @@ impl KvDatabase for LmdbStore {
         let env = self.shared.env.heed();
         let view = View::open(Arc::clone(&self.shared))?;
         let (entries, pages, page_size) = view.sizes()?;
-        drop(view);
+        // With the view, which keeps the map in its place.
         let info = env.info();
-        let (readers, oldest) = self.shared.readers();
+        drop(view);
+        let (readers, oldest) = self.shared.env.map().readers();
         let readers = (info.number_of_readers as u64).max(readers as u64);
         // The two meta pages come first; page numbers count from zero.
         let used = pages + 2;

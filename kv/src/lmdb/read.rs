@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heed::types::Bytes;
 use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
 
-use super::env::{Pairs, Shared};
+use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use crate::key::head_of;
@@ -309,6 +309,8 @@ impl<I> Drop for Steps<'_, I> {
 /// The read-only transactions of this crate own one alone; snapshots share it between threads.
 pub(super) struct View {
     txn: RoTxn<'static, WithoutTls>,
+    /// After `txn`, so that it is dropped later.
+    _counted: CountedReader,
     pairs: Option<Pairs>,
     /// Whether others than the transaction that opened this view may use it.
     shared: AtomicBool,
@@ -328,8 +330,9 @@ impl View {
     pub(super) fn open(env: Arc<Shared>) -> Result<Self> {
         // The database must be known before the transaction begins that is to use it.
         let pairs = env.pairs()?;
-        let txn = env.begin_read()?;
-        Ok(View { txn, pairs, shared: AtomicBool::new(false), turn: Mutex::new(()), env })
+        let (txn, counted) = env.begin_read()?;
+        let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
+        Ok(View { txn, _counted: counted, pairs, shared, turn, env })
     }
 
     /// Number of entries, pages in use for them, and size of a page.
@@ -374,12 +377,6 @@ impl read_transaction::View for View {
 
     fn version(&self) -> Option<u64> {
         Some(self.txn.id() as u64)
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        self.env.reader_ended(self.txn.id());
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use heed::RwTxn;
 
 use super::env::{Pairs, Shared};
-use super::error::failed;
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::read::Reader;
 use super::writer::Writer;
@@ -46,15 +45,18 @@ impl WriteTransaction {
         let writer = shared.writer.as_ref().ok_or_else(|| read_only(shared))?;
         let pairs = shared.pairs()?.ok_or_else(|| read_only(shared))?;
         let turn = shared.turn.acquire(wait)?;
-        let txn = writer.begin(wait.saturating_sub(start.elapsed()))?;
-        Ok(WriteTransaction {
+        let txn = writer.begin(shared, wait.saturating_sub(start.elapsed()))?;
+        let begun = WriteTransaction {
             txn: Some(txn),
             pairs,
             discard: false,
             deadline: Deadline::new(options.timeout),
             env: Arc::clone(shared),
             _turn: turn,
-        })
+        };
+        // Now that nobody else can write; dropped, the transaction gives back the lock.
+        shared.env.check_files()?;
+        Ok(begun)
     }
 
     fn ended() -> KvError {
@@ -121,7 +123,7 @@ impl KvWrite for WriteTransaction {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (pairs, txn, env) = self.write()?;
         let key = StoredKey::new(key)?;
-        pairs.put(txn, key.bytes(), value).map_err(|error| failed(env.path(), "cannot put", error))
+        pairs.put(txn, key.bytes(), value).map_err(|error| env.env.failed("cannot put", error))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
@@ -129,14 +131,14 @@ impl KvWrite for WriteTransaction {
         let Some(key) = StoredKey::fitting(key) else { return Ok(()) };
         match pairs.delete(txn, key.bytes()) {
             Ok(_) => Ok(()),
-            Err(error) => Err(failed(env.path(), "cannot remove", error)),
+            Err(error) => Err(env.env.failed("cannot remove", error)),
         }
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
         let (pairs, txn, env) = self.write()?;
         span.check()?;
-        let failed = |error| failed(env.path(), "cannot remove", error);
+        let failed = |error| env.env.failed("cannot remove", error);
         if span.is_full() {
             return pairs.clear(txn).map_err(failed);
         }
@@ -177,11 +179,14 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return Ok(());
         }
+        self.env.env.check_files()?;
         let txn = self.txn.take().ok_or_else(Self::ended)?;
         match self.writer() {
-            Some(writer) => writer.commit(txn),
-            None => Err(Self::ended()),
+            Some(writer) => writer.commit(txn)?,
+            None => return Err(Self::ended()),
         }
+        // Had its file been replaced by now, nobody would ever see the commit.
+        self.env.env.files().check_committed(self.env.path())
     }
 
     fn rollback(self: Box<Self>) {}

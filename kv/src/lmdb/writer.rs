@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use heed::RwTxn;
 
-use super::env::OpenEnv;
-use super::error::{failed, io_failed};
+use super::env::{OpenEnv, Shared};
+use super::error::io_failed;
 use crate::retry::note_wait_in_vain;
 use crate::{KvError, Result};
 
 enum Request {
-    Begin(SyncSender<heed::Result<RwTxn<'static>>>),
+    /// With what is kept open until the lock is there, so that whoever opens the environment
+    /// meanwhile joins it.
+    Begin(SyncSender<Result<RwTxn<'static>>>, Arc<Shared>),
     Commit(RwTxn<'static>, SyncSender<heed::Result<()>>),
     Abort(RwTxn<'static>),
 }
@@ -59,16 +61,15 @@ impl Writer {
     /// Begins a write transaction, waiting for at most `wait`.
     ///
     /// The caller sees to it that there is no other one in this process, and keeps the environment
-    /// alive for as long as the transaction.
-    pub(super) fn begin(&self, wait: Duration) -> Result<RwTxn<'static>> {
+    /// alive for as long as the transaction. `shared` is what this writer belongs to; after a wait
+    /// in vain it lives until the thread is through with waiting.
+    pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
         // Without a buffer: the transaction is either handed over or stays with its thread.
         let (reply, begun) = sync_channel(0);
-        self.send(Request::Begin(reply))?;
+        self.send(Request::Begin(reply, Arc::clone(shared)))?;
         // The thread needs a moment even if nobody holds the lock.
         match begun.recv_timeout(wait.max(Duration::from_millis(100))) {
-            Ok(begun) => {
-                begun.map_err(|error| failed(self.env.path(), "cannot begin to write", error))
-            }
+            Ok(begun) => begun,
             Err(RecvTimeoutError::Timeout) => {
                 note_wait_in_vain();
                 Err(KvError::Retry(format!(
@@ -92,6 +93,11 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
+    /// Whether the thread is waiting for a lock that another process holds.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Acquire)
+    }
+
     /// Rolls back; a later `begin` waits until that is done.
     pub(super) fn abort(&self, txn: RwTxn<'static>) {
         // Should the thread have gone, the transaction ends here with the request.
@@ -102,9 +108,10 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.requests = None;
-        // A thread that waits for another process ends when it is through.
-        if !self.blocked.load(Ordering::Acquire)
-            && let Some(thread) = self.thread.take()
+        // The thread itself drops this after a wait in vain, and then ends by itself. No other time
+        // is it waiting: what it waits for keeps this alive.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
         {
             let _ = thread.join();
         }
@@ -112,19 +119,35 @@ impl Drop for Writer {
 }
 
 fn serve(env: &OpenEnv, inbox: &Receiver<Request>, blocked: &AtomicBool) {
+    // A transaction uses the map until it has ended, and so does the wait for one.
+    let mut using = None;
     while let Ok(request) = inbox.recv() {
         match request {
-            Request::Begin(reply) => {
+            Request::Begin(reply, shared) => {
                 blocked.store(true, Ordering::Release);
-                let begun = env.begin_write();
+                let begun = env.using_map().and_then(|used| {
+                    using = Some(used);
+                    env.begin_write().map_err(|error| env.failed("cannot begin to write", error))
+                });
                 blocked.store(false, Ordering::Release);
+                // Before the transaction is handed over: whoever takes it has the environment open,
+                // and is to be the one who closes it.
+                drop(shared);
                 // If nobody waits any more the transaction comes back and is rolled back here.
-                let _ = reply.send(begun);
+                let ended = begun.is_err() | reply.send(begun).is_err();
+                if ended {
+                    using = None;
+                }
             }
             Request::Commit(txn, reply) => {
-                let _ = reply.send(txn.commit());
+                let committed = txn.commit();
+                using = None;
+                let _ = reply.send(committed);
             }
-            Request::Abort(txn) => txn.abort(),
+            Request::Abort(txn) => {
+                txn.abort();
+                using = None;
+            }
         }
     }
 }

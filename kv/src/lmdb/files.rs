@@ -1,0 +1,100 @@
+//! The files of an open environment, and whether its directory still has them.
+//!
+//! A file that is open stays what it is when its directory gets another one, as when a backup is
+//! restored. What is then committed to it is lost to everybody else, and a lock in it keeps nobody
+//! out.
+
+use std::path::{Path, PathBuf};
+
+use super::error::{cannot_open, io_failed};
+use crate::file_id::FileId;
+use crate::{KvError, Result};
+
+/// The files in a directory at one time.
+#[derive(Debug)]
+pub(super) struct Files {
+    data_path: PathBuf,
+    lock_path: PathBuf,
+    data: Option<FileId>,
+    /// None on a file system that cannot be written, where LMDB does without.
+    lock: Option<FileId>,
+}
+
+const CLOSE: &str = "close every store, transaction and snapshot of it in this process and open it \
+     again";
+
+impl Files {
+    /// Those that are in `directory` now.
+    pub(super) fn in_directory(directory: &Path) -> Result<Self> {
+        let (data_path, lock_path) = (directory.join("data.mdb"), directory.join("lock.mdb"));
+        let id = |path: &Path| {
+            FileId::at(path)
+                .map_err(|error| io_failed(directory, "cannot look at its files", error))
+        };
+        Ok(Files { data: id(&data_path)?, lock: id(&lock_path)?, data_path, lock_path })
+    }
+
+    /// Those LMDB has opened in `directory`: `before` is what was there before it did, `data` the
+    /// data file it has.
+    pub(super) fn opened(directory: &Path, before: &Files, data: FileId) -> Result<Self> {
+        let files = Files::in_directory(directory)?;
+        let lock_stayed = before.lock.is_none() || files.have_same_lock(before);
+        if files.data == Some(data) && lock_stayed {
+            return Ok(files);
+        }
+        Err(cannot_open(directory, "its files were replaced while it was opened; open it again"))
+    }
+
+    pub(super) fn have_same_data(&self, other: &Files) -> bool {
+        FileId::TELLS && self.data.is_some() && self.data == other.data
+    }
+
+    pub(super) fn have_same_lock(&self, other: &Files) -> bool {
+        FileId::TELLS && self.lock == other.lock
+    }
+
+    /// Fails unless `directory`, where these were opened, still has both.
+    pub(super) fn check(&self, directory: &Path) -> Result<()> {
+        self.check_data(directory)?;
+        let Some(lock) = self.lock else { return Ok(()) };
+        let Some(state) = state(directory, &self.lock_path, lock)? else { return Ok(()) };
+        Err(cannot_open(
+            directory,
+            format!(
+                "its lock.mdb was {state} while it is open in this process, which other processes \
+                 therefore do not see; {CLOSE}, and leave lock.mdb alone while anybody has it open"
+            ),
+        ))
+    }
+
+    fn check_data(&self, directory: &Path) -> Result<()> {
+        let Some(data) = self.data else { return Ok(()) };
+        let Some(state) = state(directory, &self.data_path, data)? else { return Ok(()) };
+        Err(cannot_open(
+            directory,
+            format!(
+                "its data.mdb was {state} while it is open in this process, which still has the \
+                 file that was there before; {CLOSE}"
+            ),
+        ))
+    }
+
+    /// Fails if what was just committed went to a file that `directory` no longer has.
+    pub(super) fn check_committed(&self, directory: &Path) -> Result<()> {
+        self.check_data(directory).map_err(|error| {
+            KvError::OutcomeUnknown(format!(
+                "it was committed, but perhaps to a file that others do not see: {error}"
+            ))
+        })
+    }
+}
+
+/// What has become of the file that was at `path`, if it is not there any more.
+fn state(directory: &Path, path: &Path, opened: FileId) -> Result<Option<&'static str>> {
+    match FileId::at(path) {
+        Ok(Some(found)) if found == opened => Ok(None),
+        Ok(Some(_)) => Ok(Some("replaced")),
+        Ok(None) => Ok(Some("removed")),
+        Err(error) => Err(io_failed(directory, "cannot look at its files", error)),
+    }
+}

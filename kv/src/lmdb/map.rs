@@ -1,0 +1,221 @@
+//! The memory map of an open environment: who uses it, and how it grows.
+//!
+//! LMDB gives up the map it has before it makes a larger one, so nobody may use it meanwhile. Whoever
+//! does in this process is therefore counted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::env::lock;
+use super::error::cannot_open;
+use crate::Result;
+
+/// What the size of a map is a multiple of: so it is one of every page size in use.
+const STEP: usize = 1 << 16;
+
+/// How long to wait for uses that are just ending.
+const ENDING: Duration = Duration::from_millis(100);
+
+/// `bytes` as the size of a map.
+pub(super) fn rounded(bytes: usize) -> usize {
+    bytes.max(1).checked_next_multiple_of(STEP).unwrap_or(usize::MAX - (STEP - 1))
+}
+
+/// What to try when the system refuses a map of this size.
+pub(super) fn halved(size: usize) -> usize {
+    (size / 2 / STEP).max(1) * STEP
+}
+
+/// The map, as those who use it see it.
+pub(super) struct Map {
+    uses: Mutex<Uses>,
+    ended: Condvar,
+}
+
+struct Uses {
+    /// How large the map is, and how large it was to be.
+    size: usize,
+    asked: usize,
+    /// The versions that open readers look at, with how many look at each.
+    readers: BTreeMap<usize, usize>,
+    /// How many others use the map.
+    others: usize,
+    /// Whether somebody waits for the last use to end.
+    awaited: bool,
+    /// Whether there is no map any more.
+    lost: bool,
+}
+
+/// A use of the map, for as long as this lives.
+pub(super) struct MapUse<'m> {
+    map: &'m Map,
+}
+
+impl Drop for MapUse<'_> {
+    fn drop(&mut self) {
+        self.map.end(|uses| uses.others -= 1);
+    }
+}
+
+impl Map {
+    /// A map of `size` bytes, where `asked` were asked for.
+    pub(super) fn new(size: usize, asked: usize) -> Self {
+        let (readers, others) = (BTreeMap::new(), 0);
+        let uses = Uses { size, asked, readers, others, awaited: false, lost: false };
+        Map { uses: Mutex::new(uses), ended: Condvar::new() }
+    }
+
+    fn uses(&self, path: &Path) -> Result<MutexGuard<'_, Uses>> {
+        let uses = lock(&self.uses);
+        if uses.lost {
+            return Err(cannot_open(
+                path,
+                "it was to be mapped into memory anew, and the system has refused that; close it in \
+                 this process and open it again",
+            ));
+        }
+        Ok(uses)
+    }
+
+    /// Keeps the map where it is.
+    pub(super) fn using(&self, path: &Path) -> Result<MapUse<'_>> {
+        self.uses(path)?.others += 1;
+        Ok(MapUse { map: self })
+    }
+
+    /// Counts the reader that `begin` gives, with the version it looks at.
+    pub(super) fn begin_read<T>(
+        &self,
+        path: &Path,
+        begin: impl FnOnce() -> heed::Result<(T, usize)>,
+    ) -> Result<heed::Result<T>> {
+        let mut uses = self.uses(path)?;
+        Ok(begin().map(|(reader, version)| {
+            *uses.readers.entry(version).or_default() += 1;
+            reader
+        }))
+    }
+
+    /// Notes that a reader of `version` has ended.
+    pub(super) fn end_read(&self, version: usize) {
+        self.end(|uses| {
+            if let Some(count) = uses.readers.get_mut(&version) {
+                *count -= 1;
+                if *count == 0 {
+                    uses.readers.remove(&version);
+                }
+            }
+        });
+    }
+
+    fn end(&self, note: impl FnOnce(&mut Uses)) {
+        let mut uses = lock(&self.uses);
+        note(&mut uses);
+        if uses.awaited && !uses.any() {
+            self.ended.notify_all();
+        }
+    }
+
+    /// How many readers of this process are open, and the oldest version they look at.
+    pub(super) fn readers(&self) -> (usize, Option<usize>) {
+        let uses = lock(&self.uses);
+        (uses.readers.values().sum(), uses.readers.keys().next().copied())
+    }
+
+    /// Makes the map as large as was `asked` for, or as the system allows, by `resize`, unless it was
+    /// to be that large already. Fails while anybody uses it.
+    pub(super) fn grow(
+        &self,
+        path: &Path,
+        asked: usize,
+        resize: impl FnOnce(usize) -> heed::Result<()>,
+    ) -> Result<()> {
+        let mut uses = self.uses(path)?;
+        if asked <= uses.size.max(uses.asked) {
+            return Ok(());
+        }
+        let start = Instant::now();
+        while uses.any() {
+            let left = ENDING.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Err(uses.cannot_grow(path));
+            }
+            uses.awaited = true;
+            uses = self.ended.wait_timeout(uses, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        uses.awaited = false;
+        uses.asked = asked;
+        let mut size = asked;
+        while !has_room(size) {
+            size = halved(size);
+            if size <= uses.size {
+                return Ok(());
+            }
+        }
+        if let Err(error) = resize(size) {
+            uses.lost = true;
+            return Err(cannot_open(path, format!("cannot map it into memory anew: {error}")));
+        }
+        uses.size = size;
+        Ok(())
+    }
+
+    /// What to do when the map is too small.
+    pub(super) fn advice(&self) -> String {
+        let uses = lock(&self.uses);
+        if uses.size < uses.asked {
+            return format!(
+                "the system has refused the map size of {} bytes that was asked for; allow this \
+                 process more address space to have a larger map size",
+                uses.asked
+            );
+        }
+        "open it with a larger map size; while it is open in this process that takes effect if no \
+         transaction or snapshot of it is open here"
+            .to_owned()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        lock(&self.uses).size
+    }
+}
+
+impl Uses {
+    fn any(&self) -> bool {
+        self.others > 0 || !self.readers.is_empty()
+    }
+
+    fn cannot_grow(&self, path: &Path) -> crate::KvError {
+        let readers: usize = self.readers.values().sum();
+        cannot_open(
+            path,
+            format!(
+                "it is already open in this process with a map size of {} bytes, which cannot grow \
+                 while it is in use, now by {readers} read-only transactions and snapshots and \
+                 {} others (a transaction that writes or waits for that, a copy): end them first, or \
+                 open it without a map size",
+                self.size, self.others
+            ),
+        )
+    }
+}
+
+/// Whether there are `size` bytes of addresses beside those that are in use.
+#[cfg(unix)]
+fn has_room(size: usize) -> bool {
+    let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    // SAFETY: The system chooses the place of the new map, which is in nobody's way and which nobody
+    // uses before it is given back.
+    #[allow(unsafe_code)]
+    unsafe {
+        let place = libc::mmap(std::ptr::null_mut(), size, prot, flags, -1, 0);
+        place != libc::MAP_FAILED && libc::munmap(place, size) == 0
+    }
+}
+
+#[cfg(not(unix))]
+fn has_room(_: usize) -> bool {
+    true
+}

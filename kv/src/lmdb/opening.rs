@@ -1,0 +1,103 @@
+//! Has LMDB open an environment.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use heed::{EnvFlags, EnvOpenOptions, MdbError};
+
+use super::builder::{LmdbBuilder, create_files};
+use super::env::OpenEnv;
+use super::error::cannot_open;
+use super::files::Files;
+use super::map::halved;
+use crate::{Durability, KvError, Result};
+
+/// The space of addresses reserved for an environment; the file itself grows as needed.
+const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
+
+/// What comes of an attempt to open an environment.
+pub(super) enum Opening {
+    Open(OpenEnv),
+    /// LMDB has it open in this process, be it for a moment.
+    StillOpen,
+}
+
+/// Opens the environment in `directory`; nobody in this process may have it open through this crate.
+pub(super) fn open_env(options: &LmdbBuilder, directory: &Path, missing: bool) -> Result<Opening> {
+    if heed::env_closing_event(directory).is_some() {
+        return Ok(Opening::StillOpen);
+    }
+    if missing {
+        create_files(directory)?;
+    }
+    let before = Files::in_directory(directory)?;
+    let asked = options.map_size.unwrap_or(MAP_SIZE);
+    let mut map_size = asked;
+    loop {
+        let mut heed = EnvOpenOptions::new().read_txn_without_tls();
+        heed.map_size(map_size).max_dbs(1).max_readers(options.max_readers);
+        let mut flags = EnvFlags::empty();
+        if options.read_only {
+            flags |= EnvFlags::READ_ONLY;
+        }
+        match options.durability {
+            Durability::Full => {}
+            Durability::MayLoseLastCommits => flags |= EnvFlags::NO_META_SYNC,
+            Durability::MayLoseEverything => flags |= EnvFlags::NO_SYNC,
+        }
+        // SAFETY: None of the flags used makes the map writable or gives up locking. Opening maps
+        // the file, which must not be changed by others than LMDB; that is the documented
+        // condition for using an environment at all. The file was checked to be whole.
+        #[allow(unsafe_code)]
+        let opened = unsafe {
+            heed.flags(flags);
+            heed.open(directory)
+        };
+        let error = match opened {
+            Ok(env) => return OpenEnv::new(env, directory, &before, asked).map(Opening::Open),
+            Err(error) => error,
+        };
+        match error {
+            // The address space is limited: make do with less, down to what LMDB uses unasked.
+            heed::Error::Io(error) if is_too_much(&error) && map_size > 2 << 20 => {
+                map_size = halved(map_size);
+            }
+            heed::Error::EnvAlreadyOpened => return Ok(Opening::StillOpen),
+            error => return Err(open_failed(options, directory, error)),
+        }
+    }
+}
+
+/// What systems say to a map that is too large for them.
+fn is_too_much(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::InvalidInput)
+}
+
+fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> KvError {
+    let reason = match &error {
+        // The format of the data was checked before, so this is about the lock file.
+        heed::Error::Mdb(MdbError::VersionMismatch) => {
+            "in use by a program whose LMDB has another lock format, such as Permazen for Java; \
+             close it there first"
+        }
+        heed::Error::Mdb(MdbError::Invalid) => "no LMDB environment",
+        heed::Error::Io(error) => match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if options.read_only => {
+                "cannot take part in locking: lock.mdb cannot be written; copy the directory to a \
+                 place where it can"
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "not writable; open it read-only, or change its permissions"
+            }
+            ErrorKind::OutOfMemory => "not enough address space to map it",
+            _ => "cannot open the LMDB environment",
+        },
+        heed::Error::EnvAlreadyOpened
+        | heed::Error::Mdb(_)
+        | heed::Error::Encoding(_)
+        | heed::Error::Decoding(_) => "cannot open the LMDB environment",
+    };
+    let shows_error = matches!(reason, "cannot open the LMDB environment");
+    let reason = if shows_error { format!("{reason}: {error}") } else { reason.to_owned() };
+    cannot_open(directory, reason)
+}

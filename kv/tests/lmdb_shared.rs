@@ -1,0 +1,221 @@
+//! One environment used by several parts of a program: joining it, leaving it, and others' locks.
+#![cfg(feature = "lmdb")]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use std::io::Read as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::{dump, message, put, reading, role, spawn, wait_for, writing};
+use permazen_kv::lmdb::{Durability, LmdbStore};
+use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+
+/// A process that keeps the right to write; the other tests start it.
+#[test]
+fn child() {
+    let Some((role, path)) = role() else { return };
+    match role.as_str() {
+        "hold" => {
+            let store = LmdbStore::open(&path).unwrap();
+            let _tx = writing(&store);
+            println!("holds");
+            let _ = std::io::stdin().read(&mut [0]);
+        }
+        "hold-empty" => {
+            // SAFETY: Its files are changed by LMDB only.
+            #[allow(unsafe_code)]
+            let env = unsafe { heed::EnvOpenOptions::new().open(&path) }.unwrap();
+            let _tx = env.write_txn().unwrap();
+            println!("holds");
+            let _ = std::io::stdin().read(&mut [0]);
+        }
+        other => panic!("role {other}"),
+    }
+}
+
+fn short_wait() -> TxOptions {
+    TxOptions::writing().with_wait(Duration::from_millis(20))
+}
+
+#[test]
+fn after_a_wait_in_vain_the_store_can_be_dropped_and_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(LmdbStore::open_or_create(dir.path()).unwrap());
+    let (mut child, mut out) = spawn("hold", dir.path());
+    wait_for(&mut out, "holds");
+    for _ in 0..3 {
+        let store = LmdbStore::open(dir.path()).unwrap();
+        assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
+        assert_eq!(dump(&*reading(&store)).len(), 0);
+    }
+    // It cannot be opened in another way as long as it waits, and says why.
+    let other = LmdbStore::builder().durability(Durability::MayLoseEverything);
+    let text = message(other.open(dir.path()), dir.path());
+    assert!(text.contains("in line for the right to write"), "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Joined or opened anew, whether the thread that waited has ended already or not.
+    put(&LmdbStore::open(dir.path()).unwrap(), b"mine", b"");
+    assert_eq!(dump(&*reading(&LmdbStore::open(dir.path()).unwrap())).len(), 1);
+}
+
+#[test]
+fn who_gave_up_waiting_closes_the_environment_in_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(LmdbStore::open_or_create(dir.path()).unwrap());
+    let (mut child, mut out) = spawn("hold", dir.path());
+    wait_for(&mut out, "holds");
+    let store = LmdbStore::open(dir.path()).unwrap();
+    assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
+    drop(store);
+    let directory = dir.path().canonicalize().unwrap();
+    let closing = heed::env_closing_event(&directory).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(closing.wait_timeout(Duration::from_secs(60)));
+    let other = LmdbStore::builder().durability(Durability::MayLoseEverything);
+    put(&other.open(dir.path()).unwrap(), b"mine", b"");
+}
+
+#[test]
+fn who_waits_for_an_environment_is_in_nobody_elses_way() {
+    let (empty, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut child, mut out) = spawn("hold-empty", empty.path());
+    wait_for(&mut out, "holds");
+    std::thread::scope(|scope| {
+        // Its database is to be created, for which it takes the right to write.
+        let waiting = scope.spawn(|| LmdbStore::open_or_create(empty.path()).map(drop));
+        std::thread::sleep(Duration::from_millis(200));
+        let (say, opened) = channel();
+        let path = other.path();
+        scope.spawn(move || say.send(LmdbStore::open_or_create(path).is_ok()));
+        let opened = opened.recv_timeout(Duration::from_secs(20));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(opened, Ok(true));
+        waiting.join().unwrap().unwrap();
+    });
+}
+
+/// Fills the store until its map is used up; returns the error.
+fn fill(store: &LmdbStore) -> String {
+    let mut tx = writing(store);
+    let error = (0..2000u32).find_map(|i| tx.put(&i.to_be_bytes(), &[7; 5000]).err()).unwrap();
+    assert!(matches!(error, KvError::Full { .. }), "{error}");
+    error.to_string()
+}
+
+fn limit(store: &LmdbStore) -> u64 {
+    store.statistics().unwrap().limit_bytes.unwrap()
+}
+
+#[test]
+fn a_map_grows_while_its_environment_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |map_size| LmdbStore::builder().create(true).map_size(map_size).open(dir.path());
+    let store = open(1 << 20).unwrap();
+    put(&store, b"first", b"");
+    let text = fill(&store);
+    assert!(text.contains("1048576 bytes"), "{text}");
+    assert!(text.contains("larger map size"), "{text}");
+    assert!(text.contains("no transaction or snapshot of it is open here"), "{text}");
+    // Neither an opening without a size nor one with the same changes it.
+    drop(LmdbStore::open(dir.path()).unwrap());
+    drop(open(1 << 20).unwrap());
+    assert_eq!(limit(&store), 1 << 20);
+    let larger = open(1 << 24).unwrap();
+    assert_eq!((limit(&store), limit(&larger)), (1 << 24, 1 << 24));
+    let mut tx = writing(&store);
+    (0..2000u32).for_each(|i| tx.put(&i.to_be_bytes(), &[7; 5000]).unwrap());
+    tx.commit().unwrap();
+    assert_eq!(dump(&*reading(&larger)).len(), 2001);
+    // It does not become smaller.
+    assert_eq!(limit(&open(1 << 20).unwrap()), 1 << 24);
+    assert_eq!(dump(&*reading(&store)).len(), 2001);
+}
+
+#[test]
+fn a_map_in_use_does_not_grow_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::builder().create(true).map_size(1 << 20).open(dir.path()).unwrap();
+    put(&store, b"key", b"value");
+    let larger = LmdbStore::builder().map_size(1 << 24);
+    let refused = |expected: &str| {
+        let text = message(larger.open(dir.path()), dir.path());
+        assert!(text.contains("a map size of 1048576 bytes, which cannot grow"), "{text}");
+        assert!(text.contains(expected), "{text}");
+    };
+    let tx = reading(&store);
+    refused("1 read-only transactions and snapshots and 0 others");
+    let snapshot = tx.snapshot().unwrap();
+    drop(tx);
+    refused("1 read-only transactions and snapshots and 0 others");
+    assert_eq!(dump(&*snapshot).len(), 1);
+    drop(snapshot);
+    let tx = writing(&store);
+    refused("0 read-only transactions and snapshots and 1 others");
+    drop(tx);
+    let (mut child, mut out) = spawn("hold", dir.path());
+    wait_for(&mut out, "holds");
+    assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
+    refused("0 read-only transactions and snapshots and 1 others");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    put(&store, b"other", b"value");
+    assert_eq!(limit(&larger.open(dir.path()).unwrap()), 1 << 24);
+    assert_eq!(dump(&*reading(&store)).len(), 2);
+}
+
+#[test]
+fn a_map_that_grows_is_in_no_readers_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::builder().create(true).map_size(1 << 20).open(dir.path()).unwrap();
+    put(&store, b"key", b"value");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(reading(&store).get(b"key").unwrap().is_some());
+                    store.statistics().unwrap();
+                    put(&store, b"other", b"");
+                }
+            });
+        }
+        let mut grown = 0;
+        for step in 1..400u64 {
+            let larger = LmdbStore::builder().map_size(((16 + step) << 16) as usize);
+            match larger.open(dir.path()) {
+                Ok(larger) => {
+                    grown += 1;
+                    assert_eq!(limit(&larger), (16 + step) << 16);
+                }
+                Err(error) => assert!(matches!(error, KvError::Open { .. }), "{error}"),
+            }
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+        println!("grown {grown} times");
+    });
+    assert_eq!(dump(&*reading(&store)).len(), 2);
+}
+
+#[test]
+fn a_map_larger_than_the_address_space_is_as_large_as_can_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |map_size| LmdbStore::builder().create(true).map_size(map_size).open(dir.path());
+    let store = open(usize::MAX).unwrap();
+    put(&store, b"key", b"value");
+    let most = limit(&store);
+    assert!(most >= 1 << 28, "{most}");
+    // Asked for while the environment is open, it is the same.
+    drop(store);
+    let store = open(1 << 20).unwrap();
+    for _ in 0..2 {
+        assert!(limit(&open(usize::MAX).unwrap()) > 1 << 20);
+        assert_eq!(dump(&*reading(&store)).len(), 1);
+    }
+}
