@@ -7,7 +7,8 @@ use permazen::encoding::{EncodingId, Value};
 use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
-use permazen::kv::{KvDatabase, KvError, KvWrite, TxOptions};
+use permazen::kv::{Direction, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
+use permazen::layout::TABLES_SPAN;
 use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
 use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
 
@@ -146,4 +147,37 @@ fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
     counter.take();
     db.begin(&config(1).read_only()).unwrap();
     assert_eq!(counter.take().reads(), 0);
+}
+
+/// Java writes numbers in keys as short as they can be whenever it writes the tables.
+#[test]
+fn over_long_keys_of_the_tables_are_shortened_when_a_schema_is_recorded() {
+    let store = Arc::new(MemoryStore::new());
+    let new = || Database::new(store.clone());
+    new().begin(&config(0)).unwrap().commit().unwrap();
+    let keys = || -> Vec<Vec<u8>> {
+        let kv = store.begin(&TxOptions::reading()).unwrap();
+        let pairs = kv.scan(TABLES_SPAN, Direction::Forward).unwrap();
+        pairs.map(|pair| pair.unwrap().0.to_vec()).collect()
+    };
+    let short = keys();
+    let mut kv = store.begin(&TxOptions::writing()).unwrap();
+    for key in &short {
+        // A number below 251 in five bytes, from which Java reads it too.
+        let [table, number] = [key[1], key[2]];
+        let [a, b, c, d] = u32::from(number).wrapping_sub(251).to_be_bytes();
+        let value = kv.get(key).unwrap().unwrap().to_vec();
+        kv.remove(key).unwrap();
+        kv.put(&[0, table, 0xfe, a, b, c, d], &value).unwrap();
+    }
+    kv.commit().unwrap();
+    let db = new();
+    db.begin(&config(0)).unwrap().commit().unwrap();
+    assert!(keys().iter().all(|key| key.len() == 7), "nothing is written for nothing");
+    db.begin(&config(1)).unwrap().commit().unwrap();
+    let after = keys();
+    assert_eq!(after.len(), short.len() + 2);
+    assert!(after.iter().all(|key| key.len() == 3), "{after:02x?}");
+    let tx = db.begin(&config(0)).unwrap();
+    assert_eq!(tx.bundle().schemas().len(), 2);
 }

@@ -136,7 +136,7 @@ impl RecordedSchemas {
     ) -> Result<Option<SchemaTables>> {
         let mut adding = Adding {
             recorded: &self.schemas,
-            tables: SchemaTables::clone(&self.tables),
+            tables: self.tables.to_change(),
             schemas: self.schemas.iter().map(|schema| schema.id).collect(),
             storage_ids: self.storage_ids.clone(),
             free_schema: 1,
@@ -151,7 +151,7 @@ impl RecordedSchemas {
 
     /// The tables without the schemas of these indexes, and without the storage IDs only they use.
     pub(super) fn with_removed(&self, indexes: &[SchemaIndex]) -> SchemaTables {
-        let mut tables = SchemaTables::clone(&self.tables);
+        let mut tables = self.tables.to_change();
         tables.schemas.retain(|index, _| !indexes.contains(index));
         let used: HashSet<StorageId> = self
             .schemas

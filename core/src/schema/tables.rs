@@ -15,13 +15,23 @@ use crate::layout::{
 /// Schema table and storage ID table, undecoded.
 ///
 /// Two of them are equal if and only if their values are equal byte for byte.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct SchemaTables {
     /// Schema index to compressed schema XML.
     pub schemas: BTreeMap<SchemaIndex, Vec<u8>>,
     /// Storage ID to encoded schema id of the item.
     pub storage_ids: BTreeMap<StorageId, Vec<u8>>,
+    /// Whether they were read from keys of which some have numbers longer than need be.
+    over_long: bool,
 }
+
+impl PartialEq for SchemaTables {
+    fn eq(&self, other: &Self) -> bool {
+        self.schemas == other.schemas && self.storage_ids == other.storage_ids
+    }
+}
+
+impl Eq for SchemaTables {}
 
 /// An entry of one of the tables.
 enum Entry {
@@ -84,6 +94,11 @@ impl SchemaTables {
         Ok(tables)
     }
 
+    /// A copy, to be changed and written.
+    pub(super) fn to_change(&self) -> SchemaTables {
+        SchemaTables { over_long: false, ..self.clone() }
+    }
+
     /// Turns the stored tables, which are `stored`, into these. One put or delete for each entry that
     /// differs.
     pub(super) fn write_over(
@@ -91,6 +106,13 @@ impl SchemaTables {
         stored: &SchemaTables,
         kv: &mut dyn KvWrite,
     ) -> permazen_kv::Result<()> {
+        if self == stored {
+            return Ok(());
+        }
+        // Their keys are written as they should be; then nothing is known of which are there.
+        if stored.over_long {
+            return self.write(kv);
+        }
         write_map(&stored.schemas, &self.schemas, kv, |index| layout::schema_table_key(*index))?;
         write_map(&stored.storage_ids, &self.storage_ids, kv, |id| {
             layout::storage_id_table_key(*id)
@@ -113,8 +135,9 @@ impl SchemaTables {
         for pair in pairs {
             let (key, value) = pair?;
             let Ok(entry) = Entry::parse(&key) else { return Ok(Stored::Unknown) };
+            let over_long = entry.is_over_long(&key);
             if let Some(others) = &mut others {
-                others.put(entry, &value);
+                others.put(entry, over_long, &value);
                 continue;
             }
             let is_same = match &entry {
@@ -125,10 +148,10 @@ impl SchemaTables {
                     storage_ids.next().is_some_and(|(i, v)| i == id && *v == *value)
                 }
             };
-            match (is_same, &entry) {
+            match (is_same && (self.over_long || !over_long), &entry) {
                 (true, Entry::Schema(_)) => same.0 += 1,
                 (true, Entry::StorageId(_)) => same.1 += 1,
-                (false, _) => others.insert(self.first(same)).put(entry, &value),
+                (false, _) => others.insert(self.first(same)).put(entry, over_long, &value),
             }
         }
         Ok(match others {
@@ -148,15 +171,19 @@ impl SchemaTables {
                 .take(storage_ids)
                 .map(|(k, v)| (*k, v.clone()))
                 .collect(),
+            over_long: self.over_long,
         }
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put(Entry::parse(key)?, value);
+        let entry = Entry::parse(key)?;
+        let over_long = entry.is_over_long(key);
+        self.put(entry, over_long, value);
         Ok(())
     }
 
-    fn put(&mut self, entry: Entry, value: &[u8]) {
+    fn put(&mut self, entry: Entry, over_long: bool, value: &[u8]) {
+        self.over_long |= over_long;
         match entry {
             Entry::Schema(index) => self.schemas.insert(index, value.to_vec()),
             Entry::StorageId(id) => self.storage_ids.insert(id, value.to_vec()),
@@ -186,6 +213,15 @@ fn write_map<K: Ord>(
 const AROUND_TABLES: KeySpan<'static> = KeySpan { min: &[0], max: Some(&[0, 0x80]) };
 
 impl Entry {
+    /// Whether the number in its key takes more bytes than it needs.
+    fn is_over_long(&self, key: &[u8]) -> bool {
+        let number = match self {
+            Entry::Schema(index) => index.get(),
+            Entry::StorageId(id) => id.get(),
+        };
+        key.len() > 2 + uint::len(number)
+    }
+
     fn parse(key: &[u8]) -> Result<Entry> {
         let malformed = |what: &str| SchemaError::inconsistent(what, key);
         let [META_DATA, table, rest @ ..] = key else {
