@@ -39,8 +39,11 @@ fn with_backup() -> (TempDir, PathBuf, PathBuf) {
     (parent, path, backup)
 }
 
+/// What is said afterwards to have become of the file, and what is done: to a store, with a backup.
+type Restore = (&'static str, fn(&Path, &Path));
+
 /// The ways in which a backup takes the place of a store.
-fn restores() -> [(&'static str, fn(&Path, &Path)); 5] {
+fn restores() -> [Restore; 5] {
     [
         ("replaced", |path, backup| {
             fs::rename(path, path.with_extension("old")).unwrap();

@@ -175,6 +175,7 @@ fn a_map_that_grows_is_in_no_readers_way() {
     let store = LmdbStore::builder().create(true).map_size(1 << 20).open(dir.path()).unwrap();
     put(&store, b"key", b"value");
     let done = AtomicBool::new(false);
+    let mut opened = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -185,21 +186,23 @@ fn a_map_that_grows_is_in_no_readers_way() {
                 }
             });
         }
-        let mut grown = 0;
         for step in 1..400u64 {
-            let larger = LmdbStore::builder().map_size(((16 + step) << 16) as usize);
-            match larger.open(dir.path()) {
-                Ok(larger) => {
-                    grown += 1;
-                    assert_eq!(limit(&larger), (16 + step) << 16);
-                }
-                Err(error) => assert!(matches!(error, KvError::Open { .. }), "{error}"),
-            }
+            let size = (16 + step) << 16;
+            let larger = LmdbStore::builder().map_size(usize::try_from(size).unwrap());
+            opened.push((size, larger.open(dir.path()).map(|larger| limit(&larger))));
             std::thread::yield_now();
         }
         done.store(true, Ordering::Relaxed);
-        println!("grown {grown} times");
     });
+    for (size, opened) in opened {
+        match opened {
+            Ok(limit) => assert_eq!(limit, size),
+            // Every time somebody was using it.
+            Err(error) => assert!(matches!(error, KvError::Open { .. }), "{error}"),
+        }
+    }
+    let larger = LmdbStore::builder().map_size(1 << 26).open(dir.path()).unwrap();
+    assert_eq!(limit(&larger), 1 << 26);
     assert_eq!(dump(&*reading(&store)).len(), 2);
 }
 
