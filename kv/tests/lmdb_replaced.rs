@@ -128,9 +128,12 @@ fn a_commit_to_a_file_that_was_replaced_meanwhile_is_not_acknowledged() {
     }
 }
 
+/// What is said afterwards to have become of a lock file, and what is done to it.
+type Loss = (&'static str, fn(&Path));
+
 #[test]
 fn a_lock_file_that_is_gone_keeps_nobody_out() {
-    let restores: [(&str, fn(&Path)); 2] = [
+    let losses: [Loss; 2] = [
         ("removed", |lock| fs::remove_file(lock).unwrap()),
         ("replaced", |lock| {
             fs::remove_file(lock).unwrap();
@@ -138,7 +141,7 @@ fn a_lock_file_that_is_gone_keeps_nobody_out() {
             fs::write(lock, b"").unwrap();
         }),
     ];
-    for (what, change) in restores {
+    for (what, change) in losses {
         let (_parent, path, _backup) = with_backup();
         let store = LmdbStore::open(&path).unwrap();
         let tx = writing(&store);
