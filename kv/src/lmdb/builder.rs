@@ -157,6 +157,15 @@ impl LmdbBuilder {
                 return Err(io_failed(directory, "cannot look at the directory", error));
             }
         }
+        for name in ["data.mdb", "lock.mdb"] {
+            // Opening a named pipe would wait for somebody to write to it.
+            if std::fs::metadata(directory.join(name)).is_ok_and(|found| !found.is_file()) {
+                return Err(cannot_open(
+                    directory,
+                    format!("no LMDB environment: {name} is no regular file"),
+                ));
+            }
+        }
         match header::check(directory, &self.name)? {
             DataFile::Sound => Ok(false),
             DataFile::Missing if create => Ok(true),

@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
+use super::log_files::LogFiles;
 use super::transaction::{View, WriteTransaction};
 use super::versions::{Pooled, Versions};
 use crate::read_transaction::ReadTransaction;
@@ -68,7 +69,14 @@ impl SqliteBuilder {
         self
     }
 
-    /// Whether to open for reading only; off unless set.
+    /// Whether to open for reading only, which changes neither the file nor its journal mode; off
+    /// unless set.
+    ///
+    /// Where the journal mode is WAL, SQLite makes two files beside the database for anybody who
+    /// reads it, `-wal` and `-shm`. If neither was there when the store was opened, SQLite removes
+    /// them when the store is dropped. They stay, and do no harm, if the file must not be written,
+    /// if others have it open then, or if the process ends without dropping the store; the next
+    /// one to close it after writing removes them.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
@@ -111,6 +119,13 @@ impl SqliteBuilder {
             Ok(found) if found.is_dir() => {
                 return Err(cannot_open(path, "a directory, where a SQLite file is expected"));
             }
+            // SQLite would wait for somebody to write to a named pipe.
+            Ok(found) if !found.is_file() => {
+                return Err(cannot_open(
+                    path,
+                    "a named pipe, socket or device, where a SQLite file is expected",
+                ));
+            }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if !create {
@@ -126,6 +141,7 @@ impl SqliteBuilder {
             idle: Mutex::default(),
             turn: Arc::default(),
             versions: Versions::default(),
+            _log_files: self.read_only.then(|| LogFiles::unless_present(path)).flatten(),
         };
         let connection = shared.connect(create)?;
         shared.prepare(&connection, create)?;
@@ -142,6 +158,8 @@ pub(super) struct Shared {
     idle: Mutex<Vec<Pooled>>,
     pub(super) turn: Arc<WriteLock>,
     pub(super) versions: Versions,
+    /// Dropped after all connections: everything that has one holds this, and `idle` stands before.
+    _log_files: Option<LogFiles>,
 }
 
 impl Shared {
