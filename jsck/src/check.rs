@@ -107,7 +107,8 @@ pub(crate) fn run(
         findings: out.findings,
         warnings: out.warnings,
         unrepairable: out.unrepairable,
-        entries: out.position.entries,
+        pairs: out.position.pairs,
+        reads: out.position.reads,
         objects,
         complete,
     };
@@ -207,7 +208,7 @@ impl Check<'_> {
         let seen = std::mem::take(&mut self.seen);
         let sorter = self.calls_of_objects(kv, Some(&differences), &mut again);
         self.seen = seen;
-        out.position.entries += again.position.entries;
+        out.position.reads += again.position.reads;
         self.merge(kv, ranges, Some(&differences), sorter?, out)
     }
 

@@ -1,11 +1,11 @@
 //! What the checker reports.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use permazen::layout::OBJECT_SCHEMA_INDEX_SPAN;
 use permazen::{ObjId, kv};
 
-use crate::RepairScope;
+use crate::{Escaping, RepairScope};
 
 /// One thing that is wrong with a database. It concerns exactly one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -262,9 +262,11 @@ impl Finding {
     }
 }
 
-/// `class: detail: key [hex] …` on one line; long keys and values are cut.
+/// `class: detail: key [hex] …` on one line; long keys and values are cut. Control and format
+/// characters are escaped, as [`Escaping`] does it.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let f = &mut Escaping(f);
         write!(f, "{}: ", self.class)?;
         if let Some(object) = self.object {
             write!(f, "object {object} ")?;

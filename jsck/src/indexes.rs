@@ -25,7 +25,7 @@ pub(crate) fn fingerprint(
     out: &mut Output<'_>,
 ) -> Checked {
     visit(kv, part.span(), |key, value| {
-        out.entry()?;
+        out.pair()?;
         into.add(key);
         if !value.is_empty() {
             into.suspect(key);
@@ -83,9 +83,13 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     }
 
     fn entry(&mut self, kind: &Kind<'_>, key: &[u8], value: &[u8]) -> Checked {
-        self.out.entry()?;
-        if self.only.is_some_and(|only| !only.includes(key)) {
-            return Ok(());
+        self.out.read()?;
+        match self.only {
+            // It was counted when the entries were summed up.
+            Some(only) if !only.includes(key) => return Ok(()),
+            Some(_) => {}
+            None if self.passes_over(kind, key) => {}
+            None => self.out.position.pairs += 1,
         }
         while self.expected.is_below(key) {
             self.missing(kind)?;

@@ -39,7 +39,7 @@ impl Known {
             let mut reader = MetaReader::new(bundle, type_id);
             let mut ids: Vec<u64> = Vec::new();
             visit(kv, part.span(), |key, value| {
-                out.entry()?;
+                out.read()?;
                 let Ok(id) = <[u8; 8]>::try_from(key) else { return Ok(()) };
                 if reader.read(value).object_type().is_some()
                     && count.fetch_add(1, Ordering::Relaxed) < KEPT

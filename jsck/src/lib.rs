@@ -28,6 +28,7 @@ mod check;
 mod content;
 mod describe;
 mod entry;
+mod escape;
 mod finding;
 mod fingerprint;
 mod indexes;
@@ -59,6 +60,7 @@ use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 
 pub use check::{check, check_database, check_with};
+pub use escape::{Escaping, needs_escape};
 pub use finding::{Class, Finding, Fix};
 pub use online::{OnlineCheck, Slice};
 pub use repair::{Intent, RepairReport, repair};
@@ -147,8 +149,10 @@ pub enum RepairScope {
 pub struct Progress {
     /// What is being looked at.
     pub phase: &'static str,
-    /// How many pairs were read so far; objects are read twice.
-    pub entries: u64,
+    /// How many pairs were checked so far, each counted once.
+    pub pairs: u64,
+    /// How often a pair was read so far: objects are read twice.
+    pub reads: u64,
 }
 
 /// What a check came to.
@@ -161,8 +165,12 @@ pub struct Report {
     pub warnings: u64,
     /// Findings about which repair could do nothing.
     pub unrepairable: u64,
-    /// How many pairs were read; objects are read twice.
-    pub entries: u64,
+    /// How many pairs were checked, each counted once: all there are, if everything was looked at,
+    /// but for user meta-data (`00ff…`) and keys from `ff` up, which are not checked.
+    pub pairs: u64,
+    /// How often a pair was read in a scan: those of objects twice, and all again where indexes are
+    /// damaged. Single pairs that are looked up are not counted.
+    pub reads: u64,
     /// How many objects there are, as far as the check came.
     pub objects: u64,
     /// Whether everything was looked at: neither stopped nor at the limit, and the meta-data was

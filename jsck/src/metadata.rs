@@ -35,6 +35,9 @@ pub(crate) fn check_format_version(
     out: &mut Output<'_>,
 ) -> Checked<bool> {
     let stored = kv.get(FORMAT_VERSION_KEY)?.map(|value| value.into_owned());
+    if stored.is_some() {
+        out.pair()?;
+    }
     let mut expected = Vec::new();
     uint::write(FORMAT_VERSION, &mut expected);
     let finding = match &stored {
@@ -72,7 +75,7 @@ pub(crate) fn read_tables(
     let mut overrides = options.schemas.clone();
     for pair in kv.scan(SCHEMA_TABLE_SPAN, Direction::Forward)? {
         let (key, value) = pair?;
-        out.entry()?;
+        out.pair()?;
         match number(&key).and_then(|n| {
             SchemaIndex::new(n).filter(|i| !i.is_empty_schema()).ok_or_else(|| "index 0".to_owned())
         }) {
@@ -105,7 +108,7 @@ pub(crate) fn read_tables(
     let mut overrides = options.storage_ids.clone();
     for pair in kv.scan(STORAGE_ID_TABLE_SPAN, Direction::Forward)? {
         let (key, value) = pair?;
-        out.entry()?;
+        out.pair()?;
         match number(&key).and_then(|n| StorageId::new(n).ok_or_else(|| "ID 0".to_owned())) {
             Err(detail) => out.report(
                 Finding::new(Class::BadStorageIdKey, &key, format!("storage ID table: {detail}"))

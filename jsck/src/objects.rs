@@ -57,8 +57,9 @@ impl<'a> ObjectScan<'a, '_, '_> {
         value: &[u8],
         object: &mut Object<'a>,
     ) -> Checked {
-        self.out.entry()?;
+        self.out.read()?;
         let Some((id, rest)) = key.split_first_chunk::<8>() else {
+            self.out.position.pairs += 1;
             return self.out.report(
                 Finding::new(Class::BadObjectKey, key, "the key ends inside an object ID")
                     .value(value)
@@ -68,6 +69,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         if !self.selection.includes(id) {
             return Ok(());
         }
+        self.out.position.pairs += 1;
         if object.state.id() != Some(id) {
             self.finish(object)?;
             object.state = self.begin(type_id, *id, rest, value, object)?;

@@ -42,8 +42,11 @@ pub struct OnlineCheck {
 pub struct Slice {
     /// Where the next slice begins; none if the end was reached.
     pub next: Option<Vec<u8>>,
-    /// How many pairs were passed.
-    pub entries: u64,
+    /// How many pairs were checked, each counted once; those of the meta-data in the slice at the
+    /// beginning.
+    pub pairs: u64,
+    /// How often a pair was read in a scan; single pairs that are looked up are not counted.
+    pub reads: u64,
     /// How many objects were checked.
     pub objects: u64,
     /// How many findings there were, warnings not counted.
@@ -64,7 +67,7 @@ impl OnlineCheck {
         OnlineCheck { options }
     }
 
-    /// Checks from the key `from` on (the empty key is the beginning), about `entries` pairs; an
+    /// Checks from the key `from` on (the empty key is the beginning), about `pairs` pairs; an
     /// object is never cut in two. What is wrong with the meta-data is reported in the slice at
     /// the beginning, and in every other that cannot look at objects because of it.
     ///
@@ -74,12 +77,12 @@ impl OnlineCheck {
         &self,
         kv: &dyn KvRead,
         from: &[u8],
-        entries: u64,
+        pairs: u64,
         sink: &mut dyn FnMut(&Finding),
     ) -> Result<Slice> {
         let mut quiet = |_: &_| {};
         let mut out = output(kv, &self.options, sink, &mut quiet, None);
-        let mut course = Course { position: from.to_vec(), entries, passed: 0, objects: 0 };
+        let mut course = Course::new(from, pairs);
         let (next, complete) = match self.run(kv, &mut course, &mut out) {
             Ok(Walked::ToTheEnd) => (None, true),
             Ok(Walked::Enough) => (Some(course.position), true),
@@ -90,7 +93,8 @@ impl OnlineCheck {
         };
         Ok(Slice {
             next,
-            entries: course.passed,
+            pairs: if from.is_empty() { out.position.pairs } else { course.passed },
+            reads: course.meta_data_again + out.position.reads,
             objects: course.objects,
             findings: out.findings,
             warnings: out.warnings,
@@ -112,16 +116,18 @@ impl OnlineCheck {
     fn usable_schemas(
         &self,
         kv: &dyn KvRead,
-        at_start: bool,
+        course: &mut Course,
         out: &mut Output<'_>,
     ) -> Checked<Option<SchemaBundle>> {
-        if at_start {
+        if course.position.is_empty() {
             return self.schemas(kv, out);
         }
         let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
         let options = Options { max_findings: u64::MAX, ..self.options.clone() };
         let mut aside = output(kv, &options, &mut silent, &mut quiet, None);
-        match self.schemas(kv, &mut aside)? {
+        let schemas = self.schemas(kv, &mut aside)?;
+        course.meta_data_again = aside.position.reads;
+        match schemas {
             Some(bundle) => Ok(Some(bundle)),
             None => self.schemas(kv, out),
         }
@@ -132,7 +138,7 @@ impl OnlineCheck {
             return Err(Halt::Limit);
         }
         let at_start = course.position.is_empty();
-        let Some(bundle) = self.usable_schemas(kv, at_start, out)? else {
+        let Some(bundle) = self.usable_schemas(kv, course, out)? else {
             return Ok(Walked::Unreadable);
         };
         let bundle = Arc::new(bundle);
@@ -179,12 +185,19 @@ struct Course {
     /// Everything before is checked.
     position: Vec<u8>,
     /// How many pairs it should pass.
-    entries: u64,
+    pairs: u64,
     passed: u64,
     objects: u64,
+    /// How many pairs were read only to know the schemas.
+    meta_data_again: u64,
 }
 
 impl Course {
+    fn new(from: &[u8], pairs: u64) -> Course {
+        let position = from.to_vec();
+        Course { position, pairs, passed: 0, objects: 0, meta_data_again: 0 }
+    }
+
     /// Moves on to `key` unless it is there already.
     fn reach(&mut self, key: &[u8]) {
         if &self.position[..] < key {
@@ -194,7 +207,7 @@ impl Course {
     }
 
     fn is_enough(&self) -> bool {
-        self.passed >= self.entries
+        self.passed >= self.pairs
     }
 }
 
@@ -232,7 +245,7 @@ impl Walk<'_, '_> {
     /// Checks an object, and whether the entries it calls for are there.
     fn object(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
         let Judge { kv, bundle, known } = self.judge;
-        let before = self.out.position.entries;
+        let before = self.out.position.pairs;
         let missing = Sorter::new(self.sort_memory);
         let mut calls = MissingCalls { kv, missing, failed: None };
         let mut seen = Seen::default();
@@ -248,7 +261,7 @@ impl Walk<'_, '_> {
         };
         let scanned = scan.check_span(type_id, span);
         self.course.objects += seen.objects;
-        self.course.passed += self.out.position.entries - before;
+        self.course.passed += self.out.position.pairs - before;
         if let Some(e) = calls.failed {
             return Err(e.into());
         }
@@ -287,7 +300,7 @@ impl Walk<'_, '_> {
                 return Ok(true);
             }
             self.course.passed += 1;
-            self.out.entry()?;
+            self.out.pair()?;
             let finding = if !self.judge.is_called_for(kind, &key)? {
                 self.judge.surplus(kind, &key)?.map(|finding| finding.value(&value))
             } else if value.is_empty() {

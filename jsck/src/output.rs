@@ -165,11 +165,19 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Counts an entry looked at; now and then shows progress and looks whether to stop.
+    /// Counts a pair that is read and checked; now and then shows progress and looks whether to
+    /// stop.
     #[inline]
-    pub(crate) fn entry(&mut self) -> Checked {
-        self.position.entries += 1;
-        if self.position.entries & 0xfff == 0 { self.pause() } else { Ok(()) }
+    pub(crate) fn pair(&mut self) -> Checked {
+        self.position.pairs += 1;
+        self.read()
+    }
+
+    /// As [`pair`](Self::pair), for one that is counted when it is read another time.
+    #[inline]
+    pub(crate) fn read(&mut self) -> Checked {
+        self.position.reads += 1;
+        if self.position.reads & 0xfff == 0 { self.pause() } else { Ok(()) }
     }
 
     /// Enters the next phase.

@@ -159,7 +159,7 @@ impl Gaps<'_, '_> {
         }
         for pair in self.kv.scan(KeySpan::new(min, Some(max)), Direction::Forward)? {
             let (key, value) = pair?;
-            self.out.entry()?;
+            self.out.pair()?;
             let detail = format!("the key lies in a range {place}, which must be empty");
             self.out.report(Finding::new(Class::ForeignKey, &key, detail).value(&value))?;
         }

@@ -19,8 +19,10 @@ const MAX_PASSES: u32 = 10;
 pub struct RepairReport {
     /// What was found in the first pass.
     pub found: Report,
-    /// How many pairs were put or removed.
+    /// How many pairs were put or removed; one that was in several passes is counted in each.
     pub changes: u64,
+    /// How often a pair was read in all passes, the last one included.
+    pub reads: u64,
     /// How many passes changed something.
     pub passes: u32,
     /// What is left: the report of a last pass, which changed nothing.
@@ -76,6 +78,7 @@ pub fn repair(
         let changes = Some(Changes::new(options.sort_memory));
         let (report, mut changes) =
             check::run(Readers::one(&*kv), &options, sink, progress, changes)?;
+        result.reads += report.reads;
         if pass == 0 {
             result.found = report;
         }
@@ -109,6 +112,7 @@ pub fn repair(
             options.max_findings = u64::MAX;
             let left = check::run(Readers::one(&*kv), &options, &mut ignore, progress, None);
             result.left = left?.0;
+            result.reads += result.left.reads;
             return Ok(result);
         }
     }

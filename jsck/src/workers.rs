@@ -95,7 +95,8 @@ impl<'r> Readers<'r> {
             findings: parts.iter().map(|_| Queue::default()).collect(),
             results: parts.iter().map(|_| Mutex::new(None)).collect(),
             next: AtomicUsize::new(0),
-            entries: AtomicU64::new(0),
+            pairs: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             describer: out.describer.clone(),
         };
@@ -137,7 +138,9 @@ struct Shared<'s, R> {
     results: Vec<Mutex<Option<Checked<R>>>>,
     /// The first part nobody works on.
     next: AtomicUsize,
-    entries: AtomicU64,
+    /// What the threads have counted.
+    pairs: AtomicU64,
+    reads: AtomicU64,
     stop: AtomicBool,
     describer: Option<Describer>,
 }
@@ -165,10 +168,11 @@ impl<R> Shared<'_, R> {
     }
 
     fn work_on(&self, part: &Part, kv: &dyn KvRead, findings: &Queue) -> Checked<R> {
-        let mut counted = 0;
+        let mut counted = Progress::default();
         let mut progress = |progress: &Progress| {
-            self.entries.fetch_add(progress.entries - counted, Ordering::Relaxed);
-            counted = progress.entries;
+            self.pairs.fetch_add(progress.pairs - counted.pairs, Ordering::Relaxed);
+            self.reads.fetch_add(progress.reads - counted.reads, Ordering::Relaxed);
+            counted = *progress;
         };
         let mut sink = |finding: &Finding| {
             if !findings.push(finding.clone()) {
@@ -186,9 +190,10 @@ impl<R> Shared<'_, R> {
 
     /// Hands findings on as they come, in the order of the parts.
     fn deliver(&self, out: &mut Output<'_>) -> Checked {
-        let before = out.position.entries;
+        let before = out.position;
         let beat = |out: &mut Output<'_>| {
-            out.position.entries = before + self.entries.load(Ordering::Relaxed);
+            out.position.pairs = before.pairs + self.pairs.load(Ordering::Relaxed);
+            out.position.reads = before.reads + self.reads.load(Ordering::Relaxed);
             out.pause()
         };
         let mut delivered: u64 = 0;

@@ -92,6 +92,38 @@ fn every_line_of_json_is_as_its_schema_says() {
     assert!(!is_valid(&schema, &serde_json::json!({"type": "store"})));
 }
 
+/// Each pair is counted once as one that is there; how often pairs were read is told beside it.
+#[test]
+fn pairs_and_reads_are_told_apart() {
+    for changes in [&[][..], &[STALE_ENTRY, ("13ff1000000000000002", None), ("01", Some("aa"))]] {
+        let (_dir, path) = damaged(changes);
+        let code = i32::from(!changes.is_empty());
+        let store = permazen::kv::lmdb::LmdbStore::open(&path).expect("open");
+        let pairs = store.statistics().expect("figures").entries.expect("how many pairs");
+        drop(store);
+        for args in [&[][..], &["--online"], &["--threads", "1"], &["--repair", "--dry-run"]] {
+            let args = [args, &[&*path]].concat();
+            let json = lines(&mut jsck(&[&["--json"], &args[..]].concat()), code);
+            let summary = json.last().expect("a summary");
+            assert_eq!(summary["pairs"], pairs, "{args:?}");
+            let reads = summary["reads"].as_u64().expect("a number");
+            assert!(reads > pairs || args.contains(&"--online"), "{args:?}: {reads} of {pairs}");
+            let text = stdout(&mut jsck(&args), code);
+            let told = format!("{pairs} pairs checked with {reads} reads in ");
+            assert!(text.contains(&told), "no {told:?} in\n{text}");
+        }
+    }
+    // A partial check counts what it looks at.
+    let (_dir, path) = damaged(&[]);
+    let part = |args: &[&str]| {
+        let json = lines(&mut jsck(&[args, &["--json", &path]].concat()), 0);
+        json[0]["pairs"].as_u64().expect("a number")
+    };
+    let (all, people, pets) = (part(&[]), part(&["--type", "Person"]), part(&["--type", "Pet"]));
+    let none = part(&["--range", "1fffffffffffffff..1fffffffffffffff"]);
+    assert_eq!(people + pets - none, all, "the meta-data is looked at in both");
+}
+
 #[test]
 fn a_dry_run_shows_the_exact_changes() {
     // An element is missing from the middle of a list: another moves down.

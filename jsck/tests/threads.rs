@@ -5,10 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
-use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, TxOptions};
 use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
 use permazen_jsck::{Finding, Options, Report, check, check_database};
@@ -66,6 +67,14 @@ fn found(store: &dyn KvDatabase, options: &Options) -> (Report, Vec<Finding>) {
     (report, findings)
 }
 
+/// How many pairs are those of objects, all of which are of one type.
+fn pairs_of_objects(kv: &dyn KvRead) -> u64 {
+    let (key, _) = kv.at_least(&[0, 0x80], None).expect("get").expect("an object");
+    let id = ObjId::from_bytes(key[3..].try_into().expect("eight bytes")).expect("an id");
+    let (min, max) = id.storage_id().key_range();
+    kv.scan(KeySpan::new(&min, Some(&max)), Direction::Forward).expect("scan").count() as u64
+}
+
 fn compare(store: &dyn KvDatabase) {
     let mut options = Options::default();
     let several = NonZeroUsize::new(3).expect("not zero");
@@ -79,6 +88,13 @@ fn compare(store: &dyn KvDatabase) {
         let report =
             check(&*kv, &options, &mut |finding| alone.push(finding.clone())).expect("a report");
         assert_eq!(found(store, &options), (report, alone.clone()));
+        // Each pair is counted once, however often it is read.
+        let pairs = kv.scan(KeySpan::FULL, Direction::Forward).expect("scan").count() as u64;
+        assert!(report.pairs == pairs && report.reads > pairs, "{report:?} of {pairs} pairs");
+        if every == usize::MAX {
+            let of_objects = pairs_of_objects(&*kv);
+            assert_eq!(report.reads, pairs + of_objects, "{pairs} pairs, {of_objects} of objects");
+        }
         options.threads = several;
         assert_eq!(found(store, &options), (report, alone.clone()));
         assert_eq!(report.is_clean(), every == usize::MAX);

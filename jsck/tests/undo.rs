@@ -55,7 +55,7 @@ fn it_says_what_it_is_of_and_what_was_changed() {
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let [head, changes @ .., end] = &lines[..] else { panic!("{text}") };
-    assert_eq!((&head["type"], &head["form"]), (&"undo".into(), &1.into()));
+    assert_eq!((&head["type"], &head["form"]), (&"undo".into(), &2.into()));
     let whole = Path::new(&path).canonicalize().expect("a path");
     assert_eq!(head["database"], whole.to_str().expect("UTF-8"));
     assert_eq!(head["kind"], "LMDB environment");
@@ -165,11 +165,11 @@ fn one_with_a_changed_byte_is_refused() {
     fs::write(&spoiled, twice).expect("write");
     let (_, error) = refused(&[spoiled.to_str().expect("UTF-8")], &path);
     assert!(error.contains("it comes after the end"), "{error}");
-    let newer = String::from_utf8(whole).expect("UTF-8").replace("\"form\":1", "\"form\":2");
+    let newer = String::from_utf8(whole).expect("UTF-8").replace("\"form\":2", "\"form\":3");
     let newer = newer.lines().next().expect("a line").to_owned() + "\n";
     fs::write(&spoiled, newer).expect("write");
     let (_, error) = refused(&[spoiled.to_str().expect("UTF-8")], &path);
-    assert!(error.contains("form 2"), "{error}");
+    assert!(error.contains("form 3"), "{error}");
 }
 
 /// A limit on the size of files stands for a disk without room.
@@ -226,4 +226,70 @@ fn files_that_cannot_be_written_are_refused_at_once() {
     let name = taken.to_str().expect("UTF-8");
     jsck(&["--repair", "--dry-run", "--undo-file", name, &path]).assert().code(1);
     assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 2, "a file was left behind");
+}
+
+/// A repaired dump under a name that need not be text, and the undo file.
+#[cfg(unix)]
+fn repaired_dump(dir: &Path, name: &[u8]) -> (std::path::PathBuf, std::path::PathBuf) {
+    use std::os::unix::ffi::OsStrExt;
+    let file = dir.join(std::ffi::OsStr::from_bytes(name));
+    let text = fs::read_to_string(fixture::data("reference/R.kv.xml")).expect("data");
+    let stale = format!("<entry><key>{}</key></entry></entries>", STALE_ENTRY.0);
+    fs::write(&file, text.replace("</entries>", &stale)).expect("write");
+    let mut undo = file.clone().into_os_string();
+    undo.push(".undo");
+    let undo = std::path::PathBuf::from(undo);
+    let args = ["--repair", "--yes", "--json", "--undo-file"];
+    let output = jsck(&args).arg(&undo).arg(&file).assert().code(1).get_output().stdout.clone();
+    let text = String::from_utf8(output).expect("UTF-8");
+    let shown = name.escape_ascii().to_string().replace('\\', r"\\");
+    assert!(text.contains(&format!("{shown}.undo\"")), "{text}");
+    (file, undo)
+}
+
+#[cfg(unix)]
+#[test]
+fn paths_that_are_no_text_are_told_apart() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let (ff, undo_ff) = repaired_dump(dir.path(), b"odd\xff");
+    let (fd, undo_fd) = repaired_dump(dir.path(), b"odd\xfd");
+    let (literal, undo_literal) = repaired_dump(dir.path(), b"odd\\xff");
+    let all = [(&ff, &undo_ff), (&fd, &undo_fd), (&literal, &undo_literal)];
+    for (file, own) in all {
+        for (_, undo) in all.iter().filter(|(other, _)| other != &file) {
+            let output = jsck(&["--apply-undo"]).arg(undo).arg(file).assert().code(2);
+            let error = String::from_utf8(output.get_output().stderr.clone()).expect("UTF-8");
+            assert!(error.contains("was written for") && error.contains(r"\x"), "{error}");
+        }
+        jsck(&["--apply-undo"]).arg(own).arg(file).assert().code(0);
+    }
+}
+
+/// The first form named the path as it is shown, with U+FFFD for what is no text.
+#[cfg(unix)]
+#[test]
+fn undo_files_of_the_first_form_are_read() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let whole = |file: &Path| file.canonicalize().expect("a path").display().to_string();
+    for (name, applied) in [(&b"plain"[..], true), (br"back\slash", true), (b"odd\xff", false)] {
+        let (file, undo) = repaired_dump(dir.path(), name);
+        let text = fs::read_to_string(&undo).expect("read");
+        let mut lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let end = lines.pop().expect("the end");
+        lines[0]["form"] = 1.into();
+        lines[0]["database"] = whole(&file).into();
+        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let mut crc = flate2::Crc::new();
+        crc.update(text.as_bytes());
+        let (changes, crc32) = (&end["changes"], crc.sum());
+        text += &format!("{{\"type\":\"end\",\"changes\":{changes},\"crc32\":{crc32}}}\n");
+        fs::write(&undo, text).expect("write");
+        if !applied {
+            jsck(&["--apply-undo"]).arg(&undo).arg(&file).assert().code(2);
+        }
+        let force = if applied { "--force=changed" } else { "--force=database" };
+        jsck(&["--apply-undo"]).arg(&undo).args([force]).arg(&file).assert().code(0);
+        jsck(&[]).arg(&file).assert().code(1);
+    }
 }

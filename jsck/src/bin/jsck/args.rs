@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 use permazen_jsck::{Options, RepairScope};
 
-use crate::Failure;
+use crate::{Failure, files};
 
 /// Check a Permazen database for consistency, and repair it.
 ///
 /// Exit code 0: nothing is wrong. 1: something is, whether it was repaired or not. 2: the
-/// database could not be checked. 130: Ctrl-C came when there was nothing to sum up.
+/// database could not be checked, or the report not be written. 130: Ctrl-C came when there was nothing to sum up.
 #[derive(Debug, Parser)]
 #[command(name = "jsck", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -71,8 +72,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["repair", "types", "range", "sample", "apply_undo", "threads",
           "collect_schemas"])]
     pub(crate) online: bool,
-    /// With --online: how many entries a second to read at most
-    #[arg(long, value_name = "ENTRIES", requires = "online",
+    /// With --online: how many pairs a second to check at most
+    #[arg(long, value_name = "PAIRS", requires = "online",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
     /// With --online: keep the position in this file, and go on from there if it exists
@@ -237,7 +238,9 @@ fn split<'t>(text: &'t str, option: &str) -> Result<(&'t str, Option<&'t str>), 
 }
 
 fn read_schema(file: &str) -> Result<SchemaModel, Failure> {
-    let xml = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
+    let mut xml = Vec::new();
+    let read = files::open(Path::new(file))?.read_to_end(&mut xml);
+    read.map_err(|e| format!("{file}: {e}"))?;
     let model = SchemaModel::from_xml(&xml).map_err(|e| format!("{file}: {e}"))?;
     model.validate().map_err(|e| format!("{file}: {e}"))?;
     Ok(model)

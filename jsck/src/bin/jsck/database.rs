@@ -10,6 +10,7 @@ use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, xml};
 
 use crate::args::Kind;
+use crate::terminal::path_text;
 use crate::{Failure, files};
 
 /// An open database.
@@ -27,13 +28,16 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
         Some(kind) => kind,
         None => detect(path)?,
     };
+    if kind != Kind::Lmdb {
+        files::must_be_file(path)?;
+    }
     let mut real = path.to_path_buf();
     let read = if kind == Kind::Xml {
         // It is replaced by a new file: where it is, not where a link to it is.
-        real = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
+        real = path.canonicalize().map_err(|e| format!("{}: {e}", path_text(path)))?;
         if write {
             let opened = File::options().append(true).open(&real);
-            opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path.display()))?;
+            opened.map_err(|e| format!("{}: {e}; it cannot be repaired", path_text(path)))?;
         }
         stamp(&real).ok()
     } else {
@@ -51,30 +55,31 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
 }
 
 fn detect(path: &Path) -> Result<Kind, Failure> {
-    let metadata = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let metadata = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
     if metadata.is_dir() {
         return Ok(Kind::Lmdb);
     }
     if path.file_name().is_some_and(|name| name == "data.mdb") {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new(".")).display();
-        let path = path.display();
+        let directory = path_text(directory.unwrap_or(Path::new(".")));
+        let path = path_text(path);
         return Err(format!(
             "{path} is a part of an LMDB environment; give its directory, {directory}"
         )
         .into());
     }
     let mut start = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(64).read_to_end(&mut start))
-        .map_err(|e| format!("{}: {e}", path.display()))?;
+    files::open(path)?
+        .take(64)
+        .read_to_end(&mut start)
+        .map_err(|e| format!("{}: {e}", path_text(path)))?;
     if start.starts_with(b"SQLite format 3\0") {
         #[cfg(feature = "sqlite")]
         return Ok(Kind::Sqlite);
         #[cfg(not(feature = "sqlite"))]
         return Err(format!(
             "{} is an SQLite file; this program was built without the feature `sqlite`",
-            path.display()
+            path_text(path)
         )
         .into());
     }
@@ -83,7 +88,7 @@ fn detect(path: &Path) -> Result<Kind, Failure> {
     }
     Err(format!(
         "{} is no LMDB environment directory, no SQLite file and no XML dump; --kind says what it is",
-        path.display()
+        path_text(path)
     )
     .into())
 }
@@ -94,10 +99,10 @@ fn stamp(path: &Path) -> std::io::Result<(u64, SystemTime)> {
 }
 
 fn read_xml(path: &Path) -> Result<MemoryStore, Failure> {
-    let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let file = files::open(path)?;
     let store = MemoryStore::new();
     let mut kv = store.begin(&TxOptions::writing())?;
-    xml::load(&mut *kv, BufReader::new(file)).map_err(|e| format!("{}: {e}", path.display()))?;
+    xml::load(&mut *kv, BufReader::new(file)).map_err(|e| format!("{}: {e}", path_text(path)))?;
     kv.commit()?;
     Ok(store)
 }
@@ -122,7 +127,7 @@ impl Database {
     }
 
     /// How many pairs it has, if the store knows.
-    pub(crate) fn entries(&self) -> Option<u64> {
+    pub(crate) fn pairs(&self) -> Option<u64> {
         self.store.statistics().ok()?.entries
     }
 
@@ -148,7 +153,7 @@ impl Database {
     /// Makes sure that a file which is about to be replaced is the one that was read.
     pub(crate) fn is_as_opened(&self) -> Result<(), Failure> {
         if self.read.is_some_and(|read| stamp(&self.path).ok() != Some(read)) {
-            let path = self.path.display();
+            let path = path_text(&self.path);
             return Err(format!("{path}: somebody has changed it; nothing is written").into());
         }
         Ok(())
@@ -160,7 +165,7 @@ impl Database {
         kv.commit()?;
         if self.kind == Kind::Xml {
             let kv = self.begin(false)?;
-            let wrap = |e: std::io::Error| format!("{}: {e}", self.path.display());
+            let wrap = |e: std::io::Error| format!("{}: {e}", path_text(&self.path));
             files::replace(&self.path, |file| {
                 dump(&*kv, &self.path, &mut *file)?;
                 Ok(file.sync_all().map_err(wrap)?)
@@ -174,6 +179,6 @@ impl Database {
 /// Writes all pairs as XML.
 pub(crate) fn dump(kv: &dyn KvRead, path: &Path, out: impl Write) -> Result<(), Failure> {
     xml::dump(kv, KeySpan::FULL, xml::Style::Indented, out)
-        .map_err(|e| format!("{}: {e}", path.display()))?;
+        .map_err(|e| format!("{}: {e}", path_text(path)))?;
     Ok(())
 }

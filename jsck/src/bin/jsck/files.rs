@@ -1,12 +1,49 @@
-//! Files the program writes: each appears under its name only when it is whole and on disk.
+//! Files the program reads and writes. Those it writes appear under their names only when they are
+//! whole and on disk.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 use crate::Failure;
+use crate::terminal::path_text;
+
+/// Opens a file for reading, if it is one.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    must_be_file(path)?;
+    Ok(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?)
+}
+
+/// Refuses what is no file, before it is opened: opening a named pipe would wait for somebody to
+/// write to it.
+pub(crate) fn must_be_file(path: &Path) -> Result<(), Failure> {
+    let found = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
+    if found.is_file() {
+        return Ok(());
+    }
+    let found = kind(found.file_type());
+    Err(format!("{}: {found}, where a file is expected", path_text(path)).into())
+}
+
+/// What something that is no file is, in words.
+fn kind(found: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a named pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+        if found.is_char_device() || found.is_block_device() {
+            return "a device";
+        }
+    }
+    if found.is_dir() { "a directory" } else { "something else" }
+}
 
 /// A file under a name that was free. It goes by itself unless it is kept.
 pub(crate) struct NewFile {
@@ -18,7 +55,7 @@ impl NewFile {
     /// Begins a file; refuses a name that is taken, and a place where nothing can be written.
     pub(crate) fn create(path: &Path) -> Result<NewFile, Failure> {
         if path.symlink_metadata().is_ok() {
-            return Err(format!("{}: the file exists already", path.display()).into());
+            return Err(format!("{}: the file exists already", path_text(path)).into());
         }
         Ok(NewFile { path: path.to_path_buf(), file: temporary(path)? })
     }
@@ -46,7 +83,7 @@ pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let wrap = |e: io::Error| format!("{}: {e}", path.display());
+    let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
     let mut file = temporary(path)?;
     if let Ok(replaced) = std::fs::metadata(path) {
         file.as_file().set_permissions(replaced.permissions()).map_err(wrap)?;
@@ -63,9 +100,9 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Failure> {
     let file = tempfile::Builder::new().prefix(".jsck-").tempfile_in(directory);
     file.map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => {
-            format!("{}: there is no directory {}", path.display(), directory.display()).into()
+            format!("{}: there is no directory {}", path_text(path), path_text(directory)).into()
         }
-        kind => format!("{}: no file can be written there: {kind}", path.display()).into(),
+        kind => format!("{}: no file can be written there: {kind}", path_text(path)).into(),
     })
 }
 

@@ -1,7 +1,5 @@
 //! Output for programs: one JSON object a line, findings first, a summary last.
 
-use std::io::Write;
-
 use permazen::kv::Hex;
 use permazen_jsck::{Finding, Fix, RepairScope, Report};
 use serde::Serialize;
@@ -9,6 +7,7 @@ use serde::Serialize;
 use crate::End;
 use crate::args::Args;
 use crate::plan::Change;
+use crate::terminal::{self, path_text};
 
 /// The JSON schema of a line.
 pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
@@ -51,9 +50,11 @@ enum Line<'l> {
         unrepairable: u64,
         store_problems: u64,
         complete: bool,
-        /// None of these three is known if the check failed.
+        /// None of these four is known if the check failed.
         objects: Option<u64>,
-        entries: Option<u64>,
+        /// How many pairs were checked, and how often one was read.
+        pairs: Option<u64>,
+        reads: Option<u64>,
         seconds: Option<f64>,
         position: Option<String>,
         repair: Option<Repair>,
@@ -77,7 +78,7 @@ impl Json {
 
     pub(crate) fn store_damage(&mut self, problem: &str) {
         self.store_problems += 1;
-        print(&Line::Store { problem });
+        terminal::json(&Line::Store { problem });
     }
 
     pub(crate) fn finding(&mut self, finding: &Finding) {
@@ -92,7 +93,7 @@ impl Json {
             Fix::Put(value) => ("put", Some(hex(value))),
             Fix::None => ("none", None),
         };
-        print(&Line::Finding {
+        terminal::json(&Line::Finding {
             class: finding.class.as_str(),
             warning: finding.class.is_warning(),
             beyond_reference: finding.class.is_beyond_reference(),
@@ -109,7 +110,7 @@ impl Json {
     }
 
     pub(crate) fn change(&self, change: &Change) {
-        print(&Line::Change {
+        terminal::json(&Line::Change {
             key: hex(&change.key),
             old_value: hex_or_null(change.old.as_deref()),
             new_value: hex_or_null(change.new.as_deref()),
@@ -118,7 +119,7 @@ impl Json {
 
     pub(crate) fn again(&mut self) {
         self.found = Report::default();
-        print(&Line::Again);
+        terminal::json(&Line::Again);
     }
 
     /// What was found before the check failed.
@@ -127,18 +128,19 @@ impl Json {
     }
 
     pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
-        self.end(report, end, Some((report.objects, report.entries)));
+        self.end(report, end, Some(report));
     }
 
-    fn end(&self, report: &Report, end: &End<'_>, read: Option<(u64, u64)>) {
-        print(&Line::Summary {
+    fn end(&self, report: &Report, end: &End<'_>, read: Option<&Report>) {
+        terminal::json(&Line::Summary {
             findings: report.findings,
             warnings: report.warnings,
             unrepairable: report.unrepairable,
             store_problems: self.store_problems,
             complete: report.complete,
-            objects: read.map(|(objects, _)| objects),
-            entries: read.map(|(_, entries)| entries),
+            objects: read.map(|read| read.objects),
+            pairs: read.map(|read| read.pairs),
+            reads: read.map(|read| read.reads),
             seconds: read.map(|_| end.seconds),
             position: hex_or_null(end.position),
             repair: end.mended.map(|mended| Repair {
@@ -147,7 +149,7 @@ impl Json {
                 findings_left: mended.left,
                 left_alone: mended.left_alone,
                 dry_run: mended.dry_run,
-                undo_file: mended.undo.as_ref().map(|path| path.display().to_string()),
+                undo_file: mended.undo.as_ref().map(|path| path_text(path)),
             }),
         });
     }
@@ -159,10 +161,4 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 pub(crate) fn hex_or_null(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(hex)
-}
-
-fn print(line: &Line<'_>) {
-    if let Ok(text) = serde_json::to_string(line) {
-        let _ = writeln!(std::io::stdout(), "{text}");
-    }
 }

@@ -1,5 +1,4 @@
 //! `jsck`: checks a Permazen database and mends it if asked to.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod database;
@@ -10,10 +9,10 @@ mod mend;
 mod online;
 mod plan;
 mod progress;
+mod terminal;
 mod text;
 mod undo;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -22,23 +21,28 @@ use permazen_jsck::{Finding, Report};
 
 use args::{Args, Generate};
 use interrupt::Interrupt;
+use terminal::path_text;
 
 /// Exit code of a database in which nothing is wrong.
 const CLEAN: u8 = 0;
 /// Exit code of a database in which something is wrong, mended or not.
 const FINDINGS: u8 = 1;
-/// Exit code when the database could not be checked.
+/// Exit code when the database could not be checked, or the report not be written.
 const FAILED: u8 = 2;
 
 /// Why the program ends early: one line for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(&args) {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return ExitCode::from(terminal::usage(&error)),
+    };
+    match run(&args).and_then(|code| terminal::written().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("jsck: {}", without_numbers(&failure.to_string()));
+            let failure = failure.to_string();
+            terminal::complain(format_args!("jsck: {}", without_numbers(&failure)));
             ExitCode::from(FAILED)
         }
     }
@@ -85,6 +89,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         Err(failure) => return not_opened(path, failure, &mut output),
     };
     output.start(&database);
+    terminal::written()?;
     let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
     if damaged && !database.can_be_read_damaged() {
         output.failed();
@@ -124,28 +129,30 @@ fn not_opened(
     if damage.is_none() {
         return Err(failure);
     }
-    eprintln!("jsck: {}: cannot be opened; restore a backup", path.display());
+    let path = path_text(path);
+    terminal::complain(format_args!("jsck: {path}: cannot be opened; restore a backup"));
     Ok(FINDINGS)
 }
 
 /// Ends with a word on why nothing more is done with a damaged store.
 fn not_looked_at(path: &std::path::Path) -> Result<u8, Failure> {
-    eprintln!(
+    terminal::complain(format_args!(
         "jsck: {}: the objects are not looked at, since reading damaged pages can end the program; \
          restore a backup, or try with --no-store-check on a copy",
-        path.display()
-    );
+        path_text(path)
+    ));
     Ok(FINDINGS)
 }
 
 fn generate(what: Generate) -> Result<(), Failure> {
     let mut command = Args::command();
-    let mut out = std::io::stdout();
+    let mut out = Vec::new();
     match what.shell() {
         Some(shell) => clap_complete::generate(shell, &mut command, "jsck", &mut out),
-        None if what == Generate::JsonSchema => out.write_all(json::SCHEMA.as_bytes())?,
+        None if what == Generate::JsonSchema => out.extend_from_slice(json::SCHEMA.as_bytes()),
         None => clap_mangen::Man::new(command).render(&mut out)?,
     }
+    terminal::generated(&out);
     Ok(())
 }
 
@@ -154,8 +161,6 @@ fn generate(what: Generate) -> Result<(), Failure> {
 struct End<'e> {
     seconds: f64,
     mended: Option<&'e mend::Mended>,
-    /// Of an online check.
-    online: bool,
     /// Where an online check stopped before its end.
     position: Option<&'e [u8]>,
 }

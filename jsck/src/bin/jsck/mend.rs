@@ -16,6 +16,7 @@ use crate::database::{Database, dump};
 use crate::files::NewFile;
 use crate::plan::{Change, Plan};
 use crate::progress::Bar;
+use crate::terminal::{self, path_text};
 use crate::undo::{UndoFile, default_path};
 use crate::{End, Failure, Presenter};
 
@@ -71,7 +72,7 @@ pub(crate) fn check(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let watch = Watch::new(database, output);
+    let watch = Watch::new(database, options, output);
     let report = permazen_jsck::check_database(
         database.store(),
         options,
@@ -79,7 +80,7 @@ pub(crate) fn check(
         &mut |progress| watch.progress(progress),
     );
     watch.bar.finish();
-    let report = report.map_err(|e| format!("{}: {e}", database.path().display()))?;
+    let report = report.map_err(|e| format!("{}: {e}", path_text(database.path())))?;
     let seconds = start.elapsed().as_secs_f64();
     output.summary(&report, &End { seconds, ..End::default() });
     Ok(report)
@@ -89,17 +90,22 @@ pub(crate) fn check(
 struct Watch<'w> {
     bar: Bar,
     output: RefCell<&'w mut Presenter>,
+    options: &'w Options,
     phase: Cell<&'static str>,
 }
 
 impl<'w> Watch<'w> {
-    fn new(database: &Database, output: &'w mut Presenter) -> Self {
-        let bar = Bar::new(database.entries());
-        Watch { bar, output: RefCell::new(output), phase: Cell::new("") }
+    fn new(database: &Database, options: &'w Options, output: &'w mut Presenter) -> Self {
+        let bar = Bar::of_reads(database.pairs());
+        Watch { bar, output: RefCell::new(output), options, phase: Cell::new("") }
     }
 
     fn finding(&self, finding: &Finding) {
         self.bar.suspend(|| self.output.borrow_mut().finding(finding));
+        // Nobody sees the rest: there is no use in going on, and nothing is repaired unseen.
+        if let Some(stop) = self.options.stop.as_ref().filter(|_| terminal::is_broken()) {
+            stop.store(true, Ordering::Relaxed);
+        }
     }
 
     fn progress(&self, progress: &Progress) {
@@ -147,8 +153,15 @@ pub(crate) fn run(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
-    let repair = Repair { options, database, files, left_alone: Cell::new(0) };
-    let (found, mut mended) = if args.dry_run {
+    let repair = Repair {
+        options,
+        database,
+        files,
+        left_alone: Cell::new(0),
+        reads: Cell::new(0),
+        asked: Cell::default(),
+    };
+    let (mut found, mut mended) = if args.dry_run {
         repair.dry_run(output)?
     } else if args.asks() {
         repair.after_asking(output)?
@@ -156,8 +169,15 @@ pub(crate) fn run(
         repair.at_once(output)?
     };
     mended.left_alone = repair.left_alone.get();
-    let seconds = start.elapsed().as_secs_f64();
+    found.reads = repair.reads.get();
+    let seconds = start.elapsed().saturating_sub(repair.asked.get()).as_secs_f64();
     output.summary(&found, &End { seconds, mended: Some(&mended), ..End::default() });
+    terminal::written().map_err(|e| match &mended.undo {
+        Some(undo) => {
+            format!("{e}; the repair is made, and what it replaced is in {}", path_text(undo))
+        }
+        None => format!("{e}; nothing was changed"),
+    })?;
     Ok(found)
 }
 
@@ -168,6 +188,10 @@ struct Repair<'r> {
     files: &'r Files,
     /// How many findings are not to be mended.
     left_alone: Cell<u64>,
+    /// How often a pair was read, in all looks.
+    reads: Cell<u64>,
+    /// How long answers were waited for.
+    asked: Cell<Duration>,
 }
 
 /// What a look at a database shows.
@@ -187,7 +211,8 @@ impl Repair<'_> {
     fn dry_run(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
         let Look { repair, plan, .. } = self.look(output)?;
         plan.changes().for_each(|change| output.change(&change));
-        let mended = Mended { dry_run: true, ..Mended::made(&repair, None) };
+        let changes = plan.changes().count() as u64;
+        let mended = Mended { dry_run: true, changes, ..Mended::made(&repair, None) };
         Ok((repair.found, Mended { left: repair.found.findings, ..mended }))
     }
 
@@ -205,6 +230,7 @@ impl Repair<'_> {
                 Ok(())
             })
         })?;
+        self.has_read(&repaired);
         if repaired.changes == 0 || self.stopped() {
             kv.rollback();
             return Ok((repaired.found, Mended::nothing(&repaired)));
@@ -218,10 +244,9 @@ impl Repair<'_> {
     fn after_asking(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
         loop {
             let Look { repair, plan, version } = self.look(output)?;
-            let agreed = repair.changes > 0
-                && !self.stopped()
-                && confirm(repair.changes, &|| self.stopped())?
-                && !self.stopped();
+            let changes = plan.changes().count() as u64;
+            let agreed =
+                changes > 0 && !self.stopped() && self.confirm(changes)? && !self.stopped();
             if !agreed {
                 return Ok((repair.found, Mended::nothing(&repair)));
             }
@@ -257,7 +282,7 @@ impl Repair<'_> {
                 }
             }
             let undo = self.commit(kv, undo, backup)?;
-            return Ok((repair.found, Mended::made(&repair, Some(undo))));
+            return Ok((repair.found, Mended { changes, ..Mended::made(&repair, Some(undo)) }));
         }
     }
 
@@ -268,15 +293,16 @@ impl Repair<'_> {
         undo: UndoFile,
         backup: Option<NewFile>,
     ) -> Result<PathBuf, Failure> {
+        terminal::written().map_err(|e| format!("{e}; nothing was changed"))?;
         self.database.is_as_opened()?;
         if let Some(backup) = backup {
             let path = backup.path().to_path_buf();
-            backup.keep().map_err(|e| format!("{}: {e}", path.display()))?;
+            backup.keep().map_err(|e| format!("{}: {e}", path_text(&path)))?;
         }
         let undo = undo.keep()?;
         if let Err(e) = self.database.commit(kv) {
             // Whether it has happened is not known, so the file stays.
-            return Err(format!("{e}; what was to be replaced is in {}", undo.display()).into());
+            return Err(format!("{e}; what was to be replaced is in {}", path_text(&undo)).into());
         }
         Ok(undo)
     }
@@ -300,7 +326,20 @@ impl Repair<'_> {
                 Ok(())
             })?;
         kv.rollback();
+        self.has_read(&repair);
         Ok(Look { repair, plan, version })
+    }
+
+    fn has_read(&self, repair: &RepairReport) {
+        self.reads.set(self.reads.get() + repair.reads);
+    }
+
+    fn confirm(&self, changes: u64) -> Result<bool, Failure> {
+        terminal::written().map_err(|e| format!("{e}; nothing was changed"))?;
+        let start = Instant::now();
+        let answer = confirm(changes, &|| self.stopped());
+        self.asked.set(self.asked.get() + start.elapsed());
+        answer
     }
 
     /// Shows findings and progress of some work.
@@ -312,7 +351,7 @@ impl Repair<'_> {
             &mut dyn FnMut(&Progress),
         ) -> permazen_jsck::Result<R>,
     ) -> Result<R, Failure> {
-        let watch = Watch::new(self.database, output);
+        let watch = Watch::new(self.database, self.options, output);
         let result = work(
             &mut |finding| {
                 if !finding.is_in(self.options.repair) && !finding.class.is_warning() {
@@ -327,7 +366,7 @@ impl Repair<'_> {
     }
 
     fn failure(&self, error: &permazen_jsck::Error) -> Failure {
-        format!("{}: {error}; nothing was changed", self.database.path().display()).into()
+        format!("{}: {error}; nothing was changed", path_text(self.database.path())).into()
     }
 
     /// Writes all pairs to the backup, if there is to be one. Nothing is committed meanwhile: the
@@ -367,8 +406,7 @@ impl Write for Stoppable<'_> {
 
 /// Asks; an interrupt is a no.
 fn confirm(changes: u64, stopped: &dyn Fn() -> bool) -> Result<bool, Failure> {
-    eprint!("Make {changes} changes? [y/N] ");
-    std::io::stderr().flush()?;
+    terminal::ask(format_args!("Make {changes} changes? [y/N] "))?;
     // Reading a line goes on after a signal, so somebody else does it.
     let (sender, answers) = channel();
     std::thread::spawn(move || {
@@ -383,6 +421,6 @@ fn confirm(changes: u64, stopped: &dyn Fn() -> bool) -> Result<bool, Failure> {
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    eprintln!();
+    terminal::complain("");
     Ok(false)
 }

@@ -11,20 +11,29 @@ use permazen_jsck::Progress;
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// `entries`: how many pairs the database has, if known. Objects are read twice, so the end
-    /// is only estimated.
-    pub(crate) fn new(entries: Option<u64>) -> Bar {
+    /// Shows how often a pair was read. `pairs` is how many the database has, if known; those of
+    /// objects are read twice, so the end is only estimated.
+    pub(crate) fn of_reads(pairs: Option<u64>) -> Bar {
+        Bar::new("reads", pairs.map(|pairs| pairs.saturating_add(pairs / 2)))
+    }
+
+    /// Shows how many pairs were checked, of so many if that is known.
+    pub(crate) fn of_pairs(pairs: Option<u64>) -> Bar {
+        Bar::new("pairs", pairs)
+    }
+
+    fn new(unit: &str, end: Option<u64>) -> Bar {
         if !std::io::stderr().is_terminal() {
             return Bar(ProgressBar::hidden());
         }
-        let (bar, template) = match entries {
-            Some(entries) => (
-                ProgressBar::new(entries.saturating_add(entries / 2)),
-                "{msg:20} {bar:30} {human_pos} entries, {rate}, {eta} left",
-            ),
-            None => (ProgressBar::new_spinner(), "{msg:20} {spinner} {human_pos} entries, {rate}"),
+        let done = format!("{{human_pos}} {unit}, {{rate}}");
+        let (bar, template) = match end {
+            Some(end) => {
+                (ProgressBar::new(end), format!("{{msg:20}} {{bar:30}} {done}, {{eta}} left"))
+            }
+            None => (ProgressBar::new_spinner(), format!("{{msg:20}} {{spinner}} {done}")),
         };
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
                 let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
             }));
@@ -34,16 +43,16 @@ impl Bar {
     }
 
     pub(crate) fn show(&self, progress: &Progress) {
-        self.position(progress.phase, progress.entries);
+        self.position(progress.phase, progress.reads);
     }
 
-    pub(crate) fn position(&self, phase: &'static str, entries: u64) {
+    pub(crate) fn position(&self, phase: &'static str, done: u64) {
         if !self.0.is_hidden() {
             // Where something is wrong, pairs are read again.
-            if let Some(length) = self.0.length().filter(|&length| entries > length) {
-                self.0.set_length(length.saturating_mul(2).max(entries));
+            if let Some(length) = self.0.length().filter(|&length| done > length) {
+                self.0.set_length(length.saturating_mul(2).max(done));
             }
-            self.0.set_position(entries);
+            self.0.set_position(done);
             self.0.set_message(phase);
         }
     }

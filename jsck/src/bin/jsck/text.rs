@@ -1,7 +1,7 @@
 //! Output for people.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use permazen::kv::Hex;
 use permazen_jsck::{Class, Finding, Fix, RepairScope, Report};
@@ -12,6 +12,7 @@ use crate::database::Database;
 use crate::json::hex;
 use crate::mend::Mended;
 use crate::plan::Change;
+use crate::terminal::{Line, path_text, say};
 
 /// Bytes of a key or value that are shown unless everything is asked for.
 const SHOWN: usize = 48;
@@ -42,16 +43,16 @@ impl Text {
     }
 
     pub(crate) fn start(&self, database: &Database) {
-        let entries = match database.entries() {
-            Some(entries) => format!(", {entries} pairs"),
+        let pairs = match database.pairs() {
+            Some(pairs) => format!(", {pairs} pairs"),
             None => String::new(),
         };
-        say(&format!("Checking {} ({}{entries})", database.path().display(), database.kind()));
+        say(format_args!("Checking {} ({}{pairs})", path_text(database.path()), database.kind()));
     }
 
     pub(crate) fn store_damage(&self, problem: &str) {
-        let style = &self.style;
-        say(&format!("{}store is damaged{}: {problem}", style.red, style.plain));
+        let line = Line::default().styled(self.style.red, "store is damaged");
+        line.text(format_args!(": {problem}")).say();
     }
 
     pub(crate) fn finding(&mut self, finding: &Finding) {
@@ -59,31 +60,31 @@ impl Text {
         let style = &self.style;
         let heading = heading(finding);
         if self.heading != heading {
-            say(&format!("{}{heading}{}", style.bold, style.plain));
+            Line::default().styled(style.bold, &heading).say();
             self.heading = heading;
         }
         let colour = if finding.class.is_warning() { style.yellow } else { style.red };
-        let mut head = format!("  {colour}{}{}", finding.class, style.plain);
+        let mut head = Line::default().text("  ").styled(colour, finding.class);
         if finding.class.is_warning() {
-            head.push_str(" (warning)");
+            head = head.text(" (warning)");
         }
         if finding.class.is_beyond_reference() {
-            head.push_str(" (beyond Java's checker)");
+            head = head.text(" (beyond Java's checker)");
         }
         if let Some(item) = &finding.item {
-            head.push_str(&format!("  {}{item}{}", style.bold, style.plain));
+            head = head.text("  ").styled(style.bold, item);
         }
         if let Some(object) = finding.object {
-            head.push_str(&format!("  object {object}"));
+            head = head.text(format_args!("  object {object}"));
         }
-        say(&head);
-        say(&format!("    {}", finding.detail));
+        head.say();
+        say(format_args!("    {}", finding.detail));
         let decoded = finding.decoded_key.as_ref().map(|text| format!("  ({text})"));
-        say(&format!("    key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
+        say(format_args!("    key     {}{}", self.hex(&finding.key), decoded.unwrap_or_default()));
         if let Some(value) = &finding.value {
-            say(&format!("    value   {}", self.hex(value)));
+            say(format_args!("    value   {}", self.hex(value)));
         }
-        say(&format!(
+        say(format_args!(
             "    repair  {}",
             match &finding.fix {
                 _ if !finding.is_in(self.scope) => NOT_DERIVED.to_owned(),
@@ -100,7 +101,7 @@ impl Text {
 
     pub(crate) fn phase(&self, phase: &str) {
         if self.verbose {
-            say(&format!("Looking at: {phase}"));
+            say(format_args!("Looking at: {phase}"));
         }
     }
 
@@ -116,7 +117,7 @@ impl Text {
         let key = self.hex(&change.key);
         for (sign, value) in [("-", &change.old), ("+", &change.new)] {
             if let Some(value) = value {
-                say(&format!("{sign} {key} = {}", self.hex(value)));
+                say(format_args!("{sign} {key} = {}", self.hex(value)));
             }
         }
     }
@@ -127,29 +128,27 @@ impl Text {
             say("");
             let width = self.counts.values().map(|n| n.to_string().len()).max().unwrap_or(1);
             for (class, count) in &self.counts {
-                say(&format!("{count:>width$}  {class}"));
+                say(format_args!("{count:>width$}  {class}"));
             }
         }
         let result = if report.findings == 0 && report.complete {
-            format!("{}No findings{}", style.green, style.plain)
+            Line::default().styled(style.green, "No findings")
         } else {
             let noun = if report.findings == 1 { "finding" } else { "findings" };
-            format!("{}{} {noun}{}", style.red, report.findings, style.plain)
+            Line::default().styled(style.red, format_args!("{} {noun}", report.findings))
         };
         let warnings = match report.warnings {
             0 => String::new(),
             n => format!(", {n} warnings"),
         };
         let partial = if report.complete { "" } else { "; not everything was looked at" };
-        say(&format!(
-            "{result}{warnings}: {} objects, {} pairs {} in {:.2} s{partial}",
-            report.objects,
-            report.entries,
-            if end.online { "checked" } else { "read" },
-            end.seconds,
-        ));
+        let checked = format_args!(
+            "{warnings}: {} objects, {} pairs checked with {} reads in {:.2} s{partial}",
+            report.objects, report.pairs, report.reads, end.seconds,
+        );
+        result.text(checked).say();
         if let Some(position) = end.position {
-            say(&format!("Stopped before the key {}", Hex(position)));
+            say(format_args!("Stopped before the key {}", Hex(position)));
         }
         if let Some(mended) = end.mended {
             self.mended(report, mended);
@@ -158,23 +157,23 @@ impl Text {
 
     fn mended(&self, report: &Report, mended: &Mended) {
         if mended.left_alone > 0 {
-            say(&format!(
+            say(format_args!(
                 "Left alone: {} findings that are not of indexes; a --repair of everything mends them",
                 mended.left_alone
             ));
         }
         if report.unrepairable > 0 {
-            say(&format!(
+            say(format_args!(
                 "Nothing was changed: {} findings cannot be repaired automatically",
                 report.unrepairable
             ));
         } else if mended.dry_run {
-            say(&format!("Nothing was changed: repair would make {} changes", mended.changes));
+            say(format_args!("Nothing was changed: repair would make {} changes", mended.changes));
         } else if mended.changes == 0 {
             say("Nothing was changed");
         } else {
             let passes = if mended.passes == 1 { "pass" } else { "passes" };
-            say(&format!(
+            say(format_args!(
                 "Repaired: {} changes in {} {passes}, {} findings left",
                 mended.changes, mended.passes, mended.left
             ));
@@ -182,7 +181,7 @@ impl Text {
                 say("To see what is left, check again");
             }
             if let Some(undo) = &mended.undo {
-                say(&format!("What was replaced is in {} (--apply-undo)", undo.display()));
+                say(format_args!("What was replaced is in {} (--apply-undo)", path_text(undo)));
             }
         }
     }
@@ -224,7 +223,7 @@ pub(crate) fn differing(change: &Change) {
         Some([]) => "(empty)".to_owned(),
         Some(value) => hex(value),
     };
-    say(&format!(
+    say(format_args!(
         "{} has changed since the repair: it is {}, not {}",
         hex(&change.key),
         value(&change.old),
@@ -232,32 +231,27 @@ pub(crate) fn differing(change: &Change) {
     ));
 }
 
-/// Prints a line; a reader that went away is no reason to fail.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
-}
-
+/// What begins and ends each way of showing text.
 struct Style {
-    red: &'static str,
-    green: &'static str,
-    yellow: &'static str,
-    bold: &'static str,
-    plain: &'static str,
+    red: [&'static str; 2],
+    green: [&'static str; 2],
+    yellow: [&'static str; 2],
+    bold: [&'static str; 2],
 }
 
 impl Style {
     /// Colours on a terminal, unless `NO_COLOR` is set.
     fn detect() -> Style {
+        const PLAIN: &str = "\x1b[0m";
         if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
             Style {
-                red: "\x1b[31m",
-                green: "\x1b[32m",
-                yellow: "\x1b[33m",
-                bold: "\x1b[1m",
-                plain: "\x1b[0m",
+                red: ["\x1b[31m", PLAIN],
+                green: ["\x1b[32m", PLAIN],
+                yellow: ["\x1b[33m", PLAIN],
+                bold: ["\x1b[1m", PLAIN],
             }
         } else {
-            Style { red: "", green: "", yellow: "", bold: "", plain: "" }
+            Style { red: [""; 2], green: [""; 2], yellow: [""; 2], bold: [""; 2] }
         }
     }
 }

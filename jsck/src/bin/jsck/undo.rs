@@ -5,7 +5,6 @@
 //! checksum of all lines before it. A file without the last line is not whole: a repair changes
 //! nothing before the file is whole and on disk.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,10 +20,13 @@ use crate::database::Database;
 use crate::files::NewFile;
 use crate::json::{hex, hex_or_null};
 use crate::plan::{Change, Plan};
-use crate::text;
+use crate::terminal::{self, path_text, say};
+use crate::{files, text};
 
-/// The form of undo files that this program writes and reads.
-const FORM: u32 = 1;
+/// The form of undo files that this program writes.
+const FORM: u32 = 2;
+/// One that it reads, too: its path has U+FFFD for what is no text, and nothing is escaped in it.
+const OLD_FORM: u32 = 1;
 
 /// A line.
 #[derive(Serialize, Deserialize)]
@@ -39,6 +41,7 @@ enum Line {
 #[derive(Serialize, Deserialize)]
 struct Origin {
     form: u32,
+    /// The path, as [`path_text`] writes it.
     database: String,
     kind: String,
     program: String,
@@ -47,17 +50,30 @@ struct Origin {
 }
 
 impl Origin {
-    /// A database as it is named in undo files.
+    /// A database as it is named in undo files of today.
     fn of(database: &Database) -> Origin {
         let path = database.path().canonicalize();
         let path = path.unwrap_or_else(|_| database.path().to_path_buf());
         Origin {
             form: FORM,
-            database: path.display().to_string(),
+            database: path_text(&path),
             kind: database.kind().to_owned(),
             program: env!("CARGO_PKG_VERSION").to_owned(),
             time: now(),
         }
+    }
+}
+
+/// Whether the file was written for a database with this path.
+fn names(origin: &Origin, path: &Path) -> bool {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    match origin.form {
+        // One with U+FFFD could stand for many.
+        OLD_FORM => {
+            !origin.database.contains(char::REPLACEMENT_CHARACTER)
+                && path.to_str() == Some(&origin.database)
+        }
+        _ => origin.database == path_text(&path),
     }
 }
 
@@ -117,14 +133,13 @@ impl UndoFile {
             Intent::Pass => self.out.flush().and_then(|()| self.out.get_mut().file().sync_all()),
         };
         added.map_err(|e| {
-            let path = self.out.get_ref().path().display();
+            let path = path_text(self.out.get_ref().path());
             io::Error::new(e.kind(), format!("{path}: {e}"))
         })
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
+        let text = terminal::json_line(line)?;
         self.crc.update(&text);
         self.out.write_all(&text)
     }
@@ -132,7 +147,7 @@ impl UndoFile {
     /// Ends the file, which is on disk under its name then; gives the name.
     pub(crate) fn keep(mut self) -> Result<PathBuf, Failure> {
         let path = self.out.get_ref().path().to_path_buf();
-        let wrap = |e: io::Error| format!("{}: {e}", path.display());
+        let wrap = |e: io::Error| format!("{}: {e}", path_text(&path));
         let end = Line::End { changes: self.changes, crc32: self.crc.sum() };
         self.line(&end).map_err(wrap)?;
         let file = self.out.into_inner().map_err(|e| wrap(e.into_error()))?;
@@ -152,8 +167,8 @@ struct Content {
 
 /// Reads an undo file.
 fn read(path: &Path) -> Result<Content, Failure> {
-    let wrap = |e: io::Error| format!("{}: {e}", path.display());
-    let mut file = BufReader::new(File::open(path).map_err(wrap)?);
+    let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
+    let mut file = BufReader::new(files::open(path)?);
     let mut crc = Crc::new();
     let mut text = Vec::new();
     let mut origin = None;
@@ -163,7 +178,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
         if file.read_until(b'\n', &mut text).map_err(wrap)? == 0 {
             break;
         }
-        let damaged = |why: &str| format!("{}: line {number} is damaged: {why}", path.display());
+        let damaged = |why: &str| format!("{}: line {number} is damaged: {why}", path_text(path));
         if whole {
             return Err(damaged("it comes after the end").into());
         }
@@ -194,13 +209,13 @@ fn read(path: &Path) -> Result<Content, Failure> {
         crc.update(&text);
     }
     match origin {
-        Some(origin) if origin.form != FORM => {
+        Some(origin) if ![OLD_FORM, FORM].contains(&origin.form) => {
             let Origin { form, program, .. } = origin;
-            let path = path.display();
-            Err(format!("{path}: undo file of form {form}, written by jsck {program}; this program knows form {FORM}").into())
+            let path = path_text(path);
+            Err(format!("{path}: undo file of form {form}, written by jsck {program}; this program knows forms {OLD_FORM} and {FORM}").into())
         }
         Some(origin) => Ok(Content { origin, plan, changes, whole }),
-        None => Err(format!("{} is no undo file", path.display()).into()),
+        None => Err(format!("{} is no undo file", path_text(path)).into()),
     }
 }
 
@@ -208,9 +223,9 @@ fn read(path: &Path) -> Result<Content, Failure> {
 /// them; what is different is done all the same only with force.
 pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result<(), Failure> {
     let Content { origin, plan, changes, whole } = read(path)?;
-    let file = path.display();
+    let file = path_text(path);
     let here = Origin::of(database);
-    if (&origin.database, &origin.kind) != (&here.database, &here.kind)
+    if (!names(&origin, database.path()) || origin.kind != here.kind)
         && !force.contains(&Force::Database)
     {
         let Origin { database, kind, program, .. } = origin;
@@ -257,15 +272,16 @@ pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result
         )
         .into());
     }
+    terminal::written().map_err(|e| format!("{e}; nothing was undone"))?;
     database.commit(kv)?;
     if !whole {
-        text::say(&format!("{file} is cut off: what follows is about the part that is left of it"));
+        say(format_args!("{file} is cut off: what follows is about the part that is left of it"));
     }
     let rest = match as_before {
         0 => String::new(),
         n => format!(", {n} were as before the repair already"),
     };
-    let path = database.path().display();
-    text::say(&format!("{undone} changes undone in {path}{rest}"));
-    Ok(())
+    let path = path_text(database.path());
+    say(format_args!("{undone} changes undone in {path}{rest}"));
+    Ok(terminal::written().map_err(|e| format!("{e}; {undone} changes were undone"))?)
 }

@@ -1,0 +1,51 @@
+//! Text of a database that is safe to show.
+
+use std::fmt;
+
+/// Whether a character could change how the text around it is shown: a control character, one that
+/// sets the direction of writing, one that ends a line or a paragraph, or an invisible one. Names and
+/// values of a database may have any of them.
+pub fn needs_escape(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Soft hyphen, marks of direction, Mongolian vowel separator.
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            // Zero width, direction, line and paragraph separators.
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            // Joiners, invisible operators, isolates.
+            | '\u{2060}'..='\u{206f}'
+            // Fillers that look like nothing.
+            | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+            | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+            // Format characters of scripts that set text in two dimensions.
+            | '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            // Tags.
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Writes text on with `\u{9b}` for each character that [`needs_escape`], and the rest as it is.
+///
+/// ```
+/// use std::fmt::Write;
+///
+/// let mut shown = String::new();
+/// permazen_jsck::Escaping(&mut shown).write_str("a\u{202e}b")?;
+/// assert_eq!(shown, r"a\u{202e}b");
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Escaping<W>(pub W);
+
+impl<W: fmt::Write> fmt::Write for Escaping<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| needs_escape(c)) {
+            let (before, after) = rest.split_at(at);
+            write!(self.0, "{before}{}", c.escape_unicode())?;
+            rest = after.get(c.len_utf8()..).unwrap_or_default();
+        }
+        self.0.write_str(rest)
+    }
+}

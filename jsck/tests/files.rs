@@ -1,0 +1,260 @@
+//! What the program does with files that are none, or cannot be written, and with those it only
+//! looks at.
+#![cfg(unix)]
+#![allow(clippy::expect_used)]
+
+mod fixture;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fixture::{STALE_ENTRY, bytes, change, damaged, jsck, sqlite_file};
+use permazen::kv::sqlite::SqliteStore;
+use permazen::kv::{KvDatabase, TxOptions};
+use tempfile::TempDir;
+
+/// A directory with a named pipe, a socket and a link to a device in it, each with its kind in words.
+fn no_files() -> (TempDir, Vec<(String, &'static str)>, UnixListener) {
+    let dir = TempDir::new().expect("a directory");
+    let name = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (pipe, socket, device) = (name("pipe"), name("socket"), name("device"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    std::os::unix::fs::symlink("/dev/zero", &device).expect("a link");
+    let kinds = vec![(pipe, "a named pipe"), (socket, "a socket"), (device, "a device")];
+    (dir, kinds, listener)
+}
+
+/// It ends, with exit code 2 and a line that names the file.
+fn refused(args: &[&str], file: &str) -> String {
+    let mut command = jsck(args);
+    let output = command.timeout(Duration::from_secs(20)).output().expect("run");
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+    assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+    assert!(error.contains(file), "{args:?}: {error}");
+    error
+}
+
+#[test]
+fn what_is_no_file_is_refused_in_words() {
+    let (dir, kinds, _listener) = no_files();
+    let (_other, path) = damaged(&[STALE_ENTRY]);
+    let directory = dir.path().to_str().expect("UTF-8").to_owned();
+    for (file, kind) in kinds.iter().map(|(f, k)| (f, *k)).chain([(&directory, "a directory")]) {
+        for args in [
+            &["--kind", "xml", file][..],
+            &["--kind", "xml", "--repair", "--yes", file],
+            &["--kind", "sqlite", file],
+            &["--kind", "sqlite", "--repair", "--yes", file],
+            &["--apply-undo", file, &path],
+            &["--schema", &format!("1={file}"), &path],
+            &["--online", "--position", file, &path],
+        ] {
+            let error = refused(args, file);
+            assert!(error.contains(kind) && error.contains("where a file is expected"), "{error}");
+        }
+        for option in ["--backup", "--undo-file"] {
+            refused(&["--repair", "--yes", option, file, &path], file);
+        }
+        if kind != "a directory" {
+            assert!(refused(&[file], file).contains(kind));
+            refused(&["--kind", "lmdb", file], file);
+        }
+    }
+    for (file, _) in &kinds {
+        let found = fs::metadata(file).expect("it is there").file_type();
+        assert!(found.is_fifo() || found.is_socket() || found.is_char_device(), "{file}");
+    }
+}
+
+#[test]
+fn an_environment_whose_files_are_none_is_refused() {
+    let (_dir, kinds, _listener) = no_files();
+    for name in ["data.mdb", "lock.mdb"] {
+        for (file, _) in &kinds {
+            let (_other, path) = damaged(&[]);
+            let inside = Path::new(&path).join(name);
+            let _ = fs::remove_file(&inside);
+            std::os::unix::fs::symlink(file, &inside).expect("a link");
+            for args in [&[&*path][..], &["--repair", "--yes", &path]] {
+                assert!(refused(args, &path).contains(name));
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn with_full_output(args: &[&str]) -> (Option<i32>, String) {
+    let full = fs::File::options().write(true).open("/dev/full").expect("open");
+    let output = Command::new(env!("CARGO_BIN_EXE_jsck"))
+        .args(args)
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("run");
+    (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let (_clean, clean) = damaged(&[]);
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    for args in [
+        &[&*clean][..],
+        &["--json", &clean],
+        &["--online", &clean],
+        &["--online", "--json", &clean],
+        &["--repair", "--yes", "--json", &clean],
+        &[&path],
+        &["--json", &path],
+        &["--online", "--json", &path],
+        &["--repair", "--dry-run", &path],
+        &["--repair", "--dry-run", "--json", &path],
+        &["--repair", "--yes", &path],
+        &["--repair", "--yes", "--json", &path],
+        &["--generate", "bash"],
+        &["--generate", "man"],
+        &["--generate", "json-schema"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let (code, error) = with_full_output(args);
+        assert_eq!(code, Some(2), "{args:?}: {error}");
+        assert!(error.contains("standard output: No space left on device"), "{args:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+    }
+    // Nothing is repaired that nobody was told of.
+    jsck(&[&path]).assert().code(1);
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_done_is_told_if_only_the_end_of_the_report_is_lost() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let undo = dir.path().join("undo");
+    let name = undo.to_str().expect("UTF-8");
+    jsck(&["--repair", "--yes", "--undo-file", name, &path]).assert().code(1);
+    // The last line of it is all that is printed.
+    let (code, error) = with_full_output(&["--apply-undo", name, &path]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("1 changes were undone"), "{error}");
+    jsck(&[&path]).assert().code(1);
+    // The finding can be written, the summary cannot: the report may grow by 600 bytes.
+    fs::remove_file(&undo).expect("remove");
+    let report = dir.path().join("report");
+    let script = "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\" >>\"$REPORT\"";
+    fs::write(&report, vec![b' '; 256 * 512 - 600]).expect("write");
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_jsck"), "--json", "--repair", "--yes"])
+        .args(["--undo-file", name, &path])
+        .env("REPORT", &report)
+        .output()
+        .expect("run");
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("the repair is made") && error.contains(name), "{error}");
+    jsck(&[&path]).assert().code(0);
+    jsck(&["--apply-undo", name, &path]).assert().code(0);
+}
+
+/// A reader that went away has seen what it wanted; an error that cannot be told has its exit code.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_pipe_changes_no_exit_code() {
+    let (_clean, clean) = damaged(&[]);
+    let (_dir, path) = damaged(&[STALE_ENTRY]);
+    for (script, code) in [
+        ("{ \"$JSCK\" \"$CLEAN\"; echo $? >&2; } | true", "0"),
+        ("{ \"$JSCK\" --json \"$CLEAN\"; echo $? >&2; } | true", "0"),
+        ("{ \"$JSCK\" \"$DAMAGED\"; echo $? >&2; } | true", "1"),
+        ("\"$JSCK\" /no/such/place 2>/dev/full; echo $? >&2", "2"),
+        ("\"$JSCK\" --no-such-option 2>/dev/full; echo $? >&2", "2"),
+    ] {
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .env("JSCK", env!("CARGO_BIN_EXE_jsck"))
+            .env("CLEAN", &clean)
+            .env("DAMAGED", &path)
+            .output()
+            .expect("run");
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(error.trim(), code, "{script}");
+    }
+}
+
+/// Every file in a directory.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).expect("list").map(|entry| entry.expect("entry"));
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().expect("UTF-8");
+            (name, fs::read(entry.path()).expect("read"))
+        })
+        .collect()
+}
+
+const LOOKS: [&[&str]; 4] = [&[], &["--json"], &["--online"], &["--repair", "--dry-run"]];
+
+#[test]
+fn a_look_at_a_sqlite_file_leaves_it_as_it_is() {
+    for wal in [true, false] {
+        let dir = TempDir::new().expect("a directory");
+        let file = sqlite_file(dir.path(), |kv| change(kv, &[STALE_ENTRY]));
+        if !wal {
+            // What the header says the journal mode is; there is no log.
+            let mut bytes = fs::read(&file).expect("read");
+            bytes[18..20].fill(1);
+            fs::write(&file, bytes).expect("write");
+        }
+        let before = files(dir.path());
+        assert_eq!(before.len(), 1, "{:?}", before.keys());
+        for args in LOOKS {
+            jsck(args).arg(&file).assert().code(1);
+            assert_eq!(files(dir.path()), before, "{args:?}, WAL: {wal}");
+        }
+    }
+}
+
+#[test]
+fn files_that_were_there_before_a_look_stay() {
+    let dir = TempDir::new().expect("a directory");
+    let file = sqlite_file(dir.path(), |_| {});
+    // What a writer that was killed has left: the stale entry is in the log only.
+    let writer = SqliteStore::open(&file).expect("open");
+    let mut kv = writer.begin(&TxOptions::writing()).expect("begin");
+    change(&mut *kv, &[STALE_ENTRY]);
+    kv.commit().expect("commit");
+    let killed = TempDir::new().expect("a directory");
+    for (name, content) in files(dir.path()) {
+        fs::write(killed.path().join(name), content).expect("write");
+    }
+    let names = ["db.sqlite", "db.sqlite-shm", "db.sqlite-wal"];
+    for place in [killed.path(), dir.path()] {
+        // In one nobody has the database open, in the other this process has.
+        let before = files(place);
+        assert_eq!(before.keys().collect::<Vec<_>>(), names);
+        for args in LOOKS {
+            jsck(args).arg(place.join("db.sqlite")).assert().code(1);
+            let after = files(place);
+            assert_eq!(after.keys().collect::<Vec<_>>(), names, "{args:?}");
+            for name in ["db.sqlite", "db.sqlite-wal"] {
+                assert!(after[name] == before[name], "{name} was changed: {args:?}");
+            }
+        }
+    }
+    // The writer goes on, and cleans up as ever.
+    let mut kv = writer.begin(&TxOptions::writing()).expect("begin");
+    kv.remove(&bytes(STALE_ENTRY.0)).expect("remove");
+    kv.commit().expect("commit");
+    jsck(&[]).arg(&file).assert().code(0);
+    drop(writer);
+    assert_eq!(files(dir.path()).len(), 1);
+}
