@@ -3,11 +3,13 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::LmdbStore;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
 use super::{map, registry};
+use crate::write_lock::DEFAULT_WAIT;
 use crate::{Durability, KvDatabase, KvError, Result};
 
 /// Options for opening an LMDB environment.
@@ -31,6 +33,7 @@ pub struct LmdbBuilder {
     pub(super) max_readers: u32,
     pub(super) durability: Durability,
     pub(super) name: String,
+    pub(super) wait: Duration,
     verify: bool,
 }
 
@@ -43,6 +46,7 @@ impl Default for LmdbBuilder {
             max_readers: 1022,
             durability: Durability::Full,
             name: "permazen".to_owned(),
+            wait: DEFAULT_WAIT,
             verify: false,
         }
     }
@@ -99,6 +103,14 @@ impl LmdbBuilder {
         self
     }
 
+    /// How long [`open`](Self::open) waits for the right to write, where it has to create the database
+    /// and another process writes just then; 30 seconds unless set.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
     /// Whether to look at the structure of the whole file before any pair in it can be used, as
     /// [`verify`](crate::KvDatabase::verify) does; off unless set. LMDB has the file open meanwhile,
     /// and has used what the look that opening takes each time has passed.
@@ -111,11 +123,12 @@ impl LmdbBuilder {
         self
     }
 
-    /// Opens the environment in the directory `path`.
+    /// Opens the environment in the directory `path`. If several processes create it at the same
+    /// time, one does and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`](crate::KvError::Open) and [`KvError::Damaged`](crate::KvError::Damaged),
-    /// which both name the path.
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if
+    /// another process has kept this one from creating the database for as long as it was to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
         if self.name.is_empty() || self.name.contains('\0') {
@@ -185,8 +198,10 @@ impl LmdbBuilder {
 ///
 /// This process must not have the environment open: closing `lock.mdb` gives up its locks.
 pub(super) fn create_files(directory: &Path) -> Result<()> {
-    create_file(directory, "data.mdb")?;
-    create_file(directory, "lock.mdb")
+    // Another process that finds `data.mdb` opens the environment at once, and LMDB would make its own
+    // `lock.mdb`.
+    create_file(directory, "lock.mdb")?;
+    create_file(directory, "data.mdb")
 }
 
 /// Creates an empty file unless there is one.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
@@ -12,11 +13,16 @@ use super::files::Files;
 use super::map::{Map, MapUse};
 use super::writer::Writer;
 use crate::file_id::FileId;
+use crate::retry::forget_wait_in_vain;
 use crate::write_lock::WriteLock;
 use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
 pub(super) type Pairs = Database<'static, Bytes, Bytes>;
+
+/// How long to wait at a time for the right to create the database, before looking whether somebody
+/// else has created it.
+const CREATING: Duration = Duration::from_millis(100);
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What these mutexes guard is changed in single steps, so a panic leaves it whole.
@@ -150,6 +156,25 @@ impl OpenEnv {
         Ok(txn)
     }
 
+    /// Finds or creates the database `name` in `txn`, and commits; nothing if there are others only.
+    pub(super) fn create_pairs(
+        &self,
+        txn: RwTxn<'static>,
+        name: &str,
+    ) -> heed::Result<Option<Pairs>> {
+        let created = self.env.create_databases_and_commit(txn, |opener, txn| {
+            if let Some(pairs) = opener.open_database::<Bytes, Bytes>(txn, Some(name))? {
+                return Ok(CommitOrAbort::Commit(pairs));
+            }
+            // Nobody else can add a database during this transaction.
+            if self.env.unnamed_database_stat().entries > 0 {
+                return Ok(CommitOrAbort::Abort(()));
+            }
+            opener.create_database::<Bytes, Bytes>(txn, Some(name)).map(CommitOrAbort::Commit)
+        });
+        created.map(CommitOrAbort::commit)
+    }
+
     /// The error of a failed commit, which depends on whether the environment survived it.
     pub(super) fn commit_failed(&self, error: heed::Error) -> KvError {
         let _using = self.using_map();
@@ -200,29 +225,38 @@ impl Shared {
 
     /// Sees to it that the environment can be used as `options` ask for. May wait for other
     /// processes.
-    pub(super) fn prepare(&self, options: &LmdbBuilder) -> Result<()> {
+    pub(super) fn prepare(self: &Arc<Self>, options: &LmdbBuilder) -> Result<()> {
         let env = &self.env;
         // Readers that died without saying so would keep old pages from being used again.
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
-        if self.pairs()?.is_none() {
-            // An environment without any database was never written. To start one in it changes the file, which
-            // therefore has to be asked for.
+        if options.read_only {
+            // An environment without any database was never written, or its database is just being created.
             let using = env.using_map()?;
             let empty = env.env.unnamed_database_stat().entries == 0;
             drop(using);
-            if !(empty && (options.create || options.read_only)) {
-                return Err(cannot_open(
-                    env.path(),
-                    format!("LMDB environment without a database named {:?}", options.name),
-                ));
-            }
-            if !options.read_only {
-                self.create_pairs()?;
+            return match self.pairs()? {
+                None if !empty => Err(self.no_pairs()),
+                _ => Ok(()),
+            };
+        }
+        if self.pairs()?.is_none() {
+            // To start a database in the environment changes the file, which therefore has to be asked for.
+            match &self.writer {
+                Some(writer) if options.create => self.create_pairs(writer, options.wait)?,
+                _ => return Err(self.no_pairs()),
             }
         }
         Ok(())
+    }
+
+    /// The error for an environment that holds something else.
+    fn no_pairs(&self) -> KvError {
+        cannot_open(
+            self.path(),
+            format!("LMDB environment without a database named {:?}", self.name),
+        )
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -259,14 +293,37 @@ impl Shared {
         Ok(opened.map_err(failed)?.commit().flatten())
     }
 
-    fn create_pairs(&self) -> Result<()> {
-        let failed = |error| self.env.failed("cannot create the database in it", error);
-        let _using = self.env.using_map()?;
-        let txn = self.env.env.write_txn().map_err(failed)?;
-        let created = self.env.env.create_databases_and_commit(txn, |opener, txn| {
-            opener.create_database::<Bytes, Bytes>(txn, Some(&self.name)).map(commit)
-        });
-        *lock(&self.pairs) = created.map_err(failed)?.commit();
+    /// Creates the database, unless another process does so first: that one may go on writing, so this
+    /// looks again and again while it waits for the right to write.
+    fn create_pairs(self: &Arc<Self>, writer: &Writer, wait: Duration) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            let left = wait.saturating_sub(start.elapsed());
+            let pause = CREATING.min(left);
+            let begin = || {
+                let turn = self.turn.acquire(pause)?;
+                Ok((writer.begin(self, pause)?, turn))
+            };
+            let (txn, _turn) = match begin() {
+                Err(KvError::Retry(_)) if self.pairs()?.is_some() => break,
+                Err(KvError::Retry(_)) if !left.is_zero() => continue,
+                Err(KvError::Retry(_)) => {
+                    return Err(KvError::Retry(format!(
+                        "{}: there is no database {:?} in it yet, and others have had the right to write \
+                         for the {wait:?} this one was to wait; open it again later",
+                        self.path().display(),
+                        self.name
+                    )));
+                }
+                begun => begun?,
+            };
+            match writer.create_pairs(txn, &self.name)? {
+                None => return Err(self.no_pairs()),
+                pairs => *lock(&self.pairs) = pairs,
+            }
+            break;
+        }
+        forget_wait_in_vain();
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use heed::RwTxn;
 
-use super::env::{OpenEnv, Shared};
+use super::env::{OpenEnv, Pairs, Shared};
 use super::error::io_failed;
 use crate::retry::note_wait_in_vain;
 use crate::{KvError, Result};
@@ -23,6 +23,7 @@ enum Request {
     /// meanwhile joins it.
     Begin(SyncSender<Result<RwTxn<'static>>>, Arc<Shared>),
     Commit(RwTxn<'static>, SyncSender<heed::Result<()>>),
+    Create(RwTxn<'static>, String, SyncSender<heed::Result<Option<Pairs>>>),
     Abort(RwTxn<'static>),
 }
 
@@ -98,6 +99,14 @@ impl Writer {
         self.blocked.load(Ordering::Acquire)
     }
 
+    /// Finds or creates the database `name`, and commits; nothing if the environment has others only.
+    pub(super) fn create_pairs(&self, txn: RwTxn<'static>, name: &str) -> Result<Option<Pairs>> {
+        let (reply, done) = sync_channel(1);
+        self.send(Request::Create(txn, name.to_owned(), reply))?;
+        let created = done.recv().map_err(|_| self.gone())?;
+        created.map_err(|error| self.env.failed("cannot create the database in it", error))
+    }
+
     /// Rolls back; a later `begin` waits until that is done.
     pub(super) fn abort(&self, txn: RwTxn<'static>) {
         // Should the thread have gone, the transaction ends here with the request.
@@ -147,6 +156,11 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, blocked: &AtomicBool) {
             Request::Abort(txn) => {
                 txn.abort();
                 using = None;
+            }
+            Request::Create(txn, name, reply) => {
+                let created = env.create_pairs(txn, &name);
+                using = None;
+                let _ = reply.send(created);
             }
         }
     }

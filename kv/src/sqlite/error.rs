@@ -18,7 +18,12 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
     let damaged = |reason: String| KvError::Damaged { path: path.into(), reason: reason.into() };
     let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => KvError::Retry(format!(
+        // The last one is what comes of many others who begin to use the log at the same time.
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => KvError::Retry(format!(
             "{}: {what}: another transaction is in the way: {error}",
             path.display()
         )),

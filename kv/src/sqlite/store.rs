@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
@@ -14,16 +15,18 @@ use super::log_files::LogFiles;
 use super::transaction::{View, WriteTransaction};
 use super::versions::{Pooled, Versions};
 use crate::read_transaction::ReadTransaction;
-use crate::write_lock::WriteLock;
+use crate::write_lock::{DEFAULT_WAIT, WriteLock};
 use crate::{
     Capabilities, Durability, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
 
 /// How long SQLite waits for a lock, if a transaction does not say otherwise.
 const BUSY: Duration = Duration::from_secs(3);
-/// How long to wait at a time, and how often, for the right to create the table.
-const CREATING: Duration = Duration::from_millis(100);
-const CREATING_ATTEMPTS: u32 = 100;
+/// How long SQLite waits for a lock while it opens a database, before that is begun anew: it may be
+/// another process that is creating the database, and then there is nothing left to do.
+const OPENING: Duration = Duration::from_millis(100);
+/// The pause before beginning anew, since some failures come without a wait.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Connections that are kept for later use.
 const IDLE: usize = 16;
@@ -47,6 +50,7 @@ pub struct SqliteBuilder {
     pub(super) late_lock: bool,
     durability: Durability,
     table: String,
+    wait: Duration,
 }
 
 impl Default for SqliteBuilder {
@@ -57,6 +61,7 @@ impl Default for SqliteBuilder {
             late_lock: false,
             durability: Durability::Full,
             table: "KV".to_owned(),
+            wait: DEFAULT_WAIT,
         }
     }
 }
@@ -108,12 +113,24 @@ impl SqliteBuilder {
         self
     }
 
-    /// Opens the database in the file `path`.
+    /// How long [`open`](Self::open) waits for others that are in its way, such as a process that is just
+    /// creating the database; 30 seconds unless set.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Opens the database in the file `path`. If several processes create it at the same time, one does
+    /// and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path.
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if others
+    /// were in the way for as long as it was to wait. Names that SQLite does not take for that of a file
+    /// (`:memory:`, URIs, none) are refused: each connection would have a database of its own.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();
+        check_name(path)?;
         let create = self.create && !self.read_only;
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => {
@@ -143,11 +160,33 @@ impl SqliteBuilder {
             versions: Versions::default(),
             _log_files: self.read_only.then(|| LogFiles::unless_present(path)).flatten(),
         };
-        let connection = shared.connect(create)?;
-        shared.prepare(&connection, create)?;
+        let connection = shared.patiently(self.wait, || {
+            let connection = shared.try_to_connect(create)?;
+            shared.find_or_create(&connection, create)?;
+            shared.set_up(&connection)?;
+            Ok(connection)
+        })?;
         shared.keep(Pooled { connection, last: None });
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
+}
+
+/// Refuses a name by which SQLite would not open the file of that name.
+fn check_name(path: &Path) -> Result<()> {
+    let name = path.as_os_str().as_encoded_bytes();
+    let reason = if name == b":memory:" {
+        "SQLite would make a database in memory of its own for each connection; for a database in memory \
+         use MemoryStore, for a file of that name give its directory as well"
+    } else if name.starts_with(b"file:") {
+        "a URI, where the path of a file is expected; give the path alone, for a database in memory use \
+         MemoryStore"
+    } else if name.is_empty() {
+        "no path: SQLite would make a temporary database of its own for each connection; for a database \
+         in memory use MemoryStore"
+    } else {
+        return Ok(());
+    };
+    Err(cannot_open(path, reason))
 }
 
 /// A database with its idle connections.
@@ -170,7 +209,7 @@ impl Shared {
     /// A connection that is in no transaction.
     pub(super) fn take(&self) -> Result<Pooled> {
         let Some(pooled) = self.idle().pop() else {
-            return Ok(Pooled { connection: self.connect(false)?, last: None });
+            return Ok(Pooled { connection: self.connect()?, last: None });
         };
         // The last one to use it may have set another time to wait.
         pooled
@@ -192,7 +231,34 @@ impl Shared {
         Session { connection, statements: &self.statements, path: &self.path }
     }
 
-    pub(super) fn connect(&self, create: bool) -> Result<Connection> {
+    /// A connection to the database, which is there.
+    pub(super) fn connect(&self) -> Result<Connection> {
+        self.patiently(BUSY.min(self.options.wait), || {
+            let connection = self.try_to_connect(false)?;
+            self.set_up(&connection)?;
+            Ok(connection)
+        })
+    }
+
+    /// What `attempt` gives, which is made again for as long as others are in its way.
+    fn patiently<T>(&self, wait: Duration, attempt: impl Fn() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match attempt() {
+                Err(error) if error.is_retryable() && start.elapsed() >= wait => {
+                    return Err(KvError::Retry(format!(
+                        "{}: waited {wait:?} for others that use it: {error}",
+                        self.path.display()
+                    )));
+                }
+                Err(error) if error.is_retryable() => thread::sleep(PAUSE),
+                done => return done,
+            }
+        }
+    }
+
+    /// A connection that waits no longer than [`OPENING`].
+    fn try_to_connect(&self, create: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= if self.options.read_only {
             OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -202,45 +268,64 @@ impl Shared {
         if create {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
+        let open = || -> rusqlite::Result<(Connection, String)> {
+            let connection = Connection::open_with_flags(&self.path, flags)?;
+            connection.busy_timeout(OPENING)?;
+            let mut mode = "wal".to_owned();
+            if !self.options.read_only {
+                connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| {
+                    mode = row.get(0)?;
+                    Ok(())
+                })?;
+            }
+            Ok((connection, mode))
+        };
+        let (connection, mode) =
+            open().map_err(|error| failed(&self.path, "cannot open it", error))?;
+        if mode != "wal" {
+            let reason = format!(
+                "SQLite cannot keep a log beside it (its journal mode stays {mode:?} instead of WAL), so \
+                 connections would be in each other's way; copy it to a local file system"
+            );
+            return Err(cannot_open(&self.path, reason));
+        }
+        Ok(connection)
+    }
+
+    /// Makes a new connection ready for transactions.
+    fn set_up(&self, connection: &Connection) -> Result<()> {
         let synchronous = match self.options.durability {
             Durability::Full => "FULL",
             Durability::MayLoseLastCommits => "NORMAL",
             Durability::MayLoseEverything => "OFF",
         };
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open_with_flags(&self.path, flags)?;
-            connection.busy_timeout(BUSY)?;
-            connection.set_prepared_statement_cache_capacity(32);
-            connection.pragma_update(None, "synchronous", synchronous)?;
-            if !self.options.read_only {
-                connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-            }
-            Ok(connection)
-        };
-        open().map_err(|error| failed(&self.path, "cannot open it", error))
+        connection.set_prepared_statement_cache_capacity(32);
+        connection
+            .pragma_update(None, "synchronous", synchronous)
+            .and_then(|()| connection.busy_timeout(BUSY))
+            .map_err(|error| failed(&self.path, "cannot open it", error))
     }
 
     /// Sees to it that the table is there.
-    fn prepare(&self, connection: &Connection, create: bool) -> Result<()> {
-        let busy_timeout = |pause| {
-            let set = connection.busy_timeout(pause);
-            set.map_err(|error| failed(&self.path, "cannot open it", error))
-        };
-        // If another process creates the table and goes on writing, it is better to look again than
-        // to wait for the right to create it.
-        busy_timeout(CREATING)?;
-        let mut attempt = 1;
-        let prepared = loop {
-            match self.find_or_create(connection, create) {
-                Err(error) if error.is_retryable() && attempt < CREATING_ATTEMPTS => attempt += 1,
-                prepared => break prepared,
-            }
-        };
-        busy_timeout(BUSY)?;
-        prepared
+    fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
+        if self.has_table(connection)? {
+            return Ok(());
+        }
+        if !create {
+            return Err(self.no_table());
+        }
+        let failed = |error| failed(&self.path, "cannot create the table", error);
+        let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+        let tx = tx.map_err(failed)?;
+        // Until now others could have created it, or something else.
+        if !self.has_table(&tx)? {
+            tx.execute(&self.statements.create, []).map_err(failed)?;
+        }
+        tx.commit().map_err(failed)
     }
 
-    fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
+    /// Whether the table is there; it is not in a new database.
+    fn has_table(&self, connection: &Connection) -> Result<bool> {
         let failed = |error| failed(&self.path, "cannot look for the table", error);
         let table = &self.options.table;
         let count = |sql: &str, table: &str| -> rusqlite::Result<i64> {
@@ -253,7 +338,7 @@ impl Shared {
             let columns =
                 "SELECT count(*) FROM pragma_table_info(?1) WHERE name IN ('kv_key', 'kv_value')";
             if count(columns, table).map_err(failed)? == 2 {
-                return Ok(());
+                return Ok(true);
             }
             return Err(cannot_open(
                 &self.path,
@@ -261,13 +346,12 @@ impl Shared {
             ));
         }
         let others = count(&format!("{tables} AND name <> ?1"), table).map_err(failed)?;
-        if others > 0 || !create {
-            return Err(cannot_open(
-                &self.path,
-                format!("SQLite database without a table named {table:?}"),
-            ));
-        }
-        connection.execute(&self.statements.create, []).map(drop).map_err(failed)
+        if others > 0 { Err(self.no_table()) } else { Ok(false) }
+    }
+
+    fn no_table(&self) -> KvError {
+        let table = &self.options.table;
+        cannot_open(&self.path, format!("SQLite database without a table named {table:?}"))
     }
 }
 

@@ -56,7 +56,7 @@ impl Count {
     fn look(&mut self, shared: &Shared) -> Result<i64> {
         let observer = match &mut self.observer {
             Some(observer) => observer,
-            none => none.insert(shared.connect(false)?),
+            none => none.insert(shared.connect()?),
         };
         shared.session(observer).data_version()
     }
