@@ -635,3 +635,31 @@ fn converted_and_unordered_types_are_stored() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn a_typed_transaction_that_is_overtaken_again_and_again_gets_its_turn() {
+    use permazen::kv::TxOptions;
+    use permazen::kv::optimistic::OptimisticDatabase;
+
+    #[derive(PermazenObject, Default)]
+    struct Account {
+        balance: i64,
+    }
+    let store = OptimisticDatabase::new(MemoryStore::new());
+    // The other one does not wait.
+    let options = TxOptions::writing().with_wait(std::time::Duration::ZERO);
+    let db = Permazen::builder(store).model::<Account>().kv_options(options).build().unwrap();
+    let account = db.write(|tx| Ok(tx.create(Account::default())?.to_ref())).unwrap();
+    let mut attempts = 0;
+    db.write(|tx| {
+        attempts += 1;
+        let balance = tx.get(account)?.balance()?;
+        let other = || db.write(|tx| tx.get(account)?.set_balance(10 + i64::from(attempts)));
+        let overtaken = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
+        assert_eq!(overtaken.is_ok(), attempts < 6, "{overtaken:?}");
+        tx.get(account)?.set_balance(balance + 1)
+    })
+    .unwrap();
+    assert_eq!(attempts, 6);
+    assert_eq!(db.read(|tx| tx.get(account)?.balance()).unwrap(), 16);
+}

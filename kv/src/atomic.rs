@@ -1,6 +1,11 @@
 //! Stores that take changes whole.
 
-use crate::{KvDatabase, KvError, KvRead, Result, SharedRead, Statistics, TxOptions, Writes};
+use std::time::Duration;
+
+use crate::store::TURN_AFTER;
+use crate::{
+    KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Writes,
+};
 
 /// Decides whether changes may be made to a content that others have changed; is told its version.
 pub type ContentCheck<'c> = dyn Fn(&dyn KvRead, u64) -> Result<()> + 'c;
@@ -35,7 +40,7 @@ pub trait AtomicKvStore: Send + Sync {
 
     /// As [`apply`](Self::apply), and returns the version it leads to. If the store counts versions
     /// and the content is not that of version `expected`, the changes are made only if `check` agrees,
-    /// while nobody else can change the content.
+    /// while nobody else can change the content. Waits for others who change it for at most `wait`.
     ///
     /// # Errors
     /// As [`apply`](Self::apply), and that of `check`.
@@ -44,10 +49,23 @@ pub trait AtomicKvStore: Send + Sync {
         expected: Option<u64>,
         writes: &Writes,
         sync: bool,
+        wait: Duration,
         check: &ContentCheck<'_>,
     ) -> Result<Option<u64>> {
-        let _ = (expected, check);
+        let _ = (expected, wait, check);
         self.apply(writes, sync).map(|()| None)
+    }
+
+    /// A transaction on the content as it stands that keeps all others, also in other processes, from
+    /// changing it until it ends, for changes that must not be overtaken. Waits for it for at most `wait`.
+    ///
+    /// None where the store has nothing like that.
+    ///
+    /// # Errors
+    /// Retryable if others were changing the content for all that time.
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+        let _ = wait;
+        Ok(None)
     }
 
     /// Whether the content survives the process.
@@ -95,22 +113,16 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
         expected: Option<u64>,
         writes: &Writes,
         _sync: bool,
+        wait: Duration,
         check: &ContentCheck<'_>,
     ) -> Result<Option<u64>> {
-        let mut tx = self.begin(&TxOptions::writing())?;
-        let found = tx.version();
-        if let Some(found) = found {
-            if expected != Some(found) {
-                check(&tx, found)?;
-            }
-            // A commit that finds nothing to change leads to no new version.
-            if !changes_something(&tx, writes)? {
-                return Ok(Some(found));
-            }
-        }
-        tx.apply(writes)?;
-        tx.commit()?;
-        Ok(found.map(|found| found + 1))
+        apply_in(self.begin(&TxOptions::writing().with_wait(wait))?, expected, writes, check)
+    }
+
+    fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
+        // Where the right to write is usually taken late, this one takes it at once.
+        let options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
+        self.begin(&options).map(Some)
     }
 
     fn persistent(&self) -> bool {
@@ -124,6 +136,28 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     fn store_statistics(&self) -> Result<Statistics> {
         self.statistics()
     }
+}
+
+/// What [`AtomicKvStore::apply_to`] does, in a transaction that keeps others from changing the content.
+pub(crate) fn apply_in(
+    mut tx: Box<dyn KvTransaction + Send + '_>,
+    expected: Option<u64>,
+    writes: &Writes,
+    check: &ContentCheck<'_>,
+) -> Result<Option<u64>> {
+    let found = tx.version();
+    if let Some(found) = found {
+        if expected != Some(found) {
+            check(&tx, found)?;
+        }
+        // A commit that finds nothing to change leads to no new version.
+        if !changes_something(&tx, writes)? {
+            return Ok(Some(found));
+        }
+    }
+    tx.apply(writes)?;
+    tx.commit()?;
+    Ok(found.map(|found| found + 1))
 }
 
 /// Whether `writes` put or remove anything.

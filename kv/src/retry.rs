@@ -29,13 +29,9 @@ pub(crate) fn forget_wait_in_vain() {
 /// ```
 /// use permazen_kv::{KvError, Retry};
 ///
-/// let mut attempts = 0;
 /// let result = Retry::default().run(
-///     || Ok(()),
-///     |()| {
-///         attempts += 1;
-///         if attempts < 3 { Err(KvError::Retry("busy".to_owned())) } else { Ok(attempts) }
-///     },
+///     Ok,
+///     |failed| if failed < 3 { Err(KvError::Retry("busy".to_owned())) } else { Ok(failed) },
 ///     KvError::is_retryable,
 /// );
 /// assert_eq!(result?, 3);
@@ -67,17 +63,20 @@ impl Retry {
     /// `retryable`, or has failed too often. A failure of `begin` is the end, and so is an attempt in
     /// which another transaction could not be begun: they have waited for their turn already.
     ///
+    /// `begin` is told how often `attempt` has failed, and tells the store ([`TxOptions::failed`]), so
+    /// that one which is overtaken again and again gets its turn.
+    ///
     /// # Errors
     /// That of `begin`, or the last one of `attempt`.
     pub fn run<B, T, E>(
         &self,
-        mut begin: impl FnMut() -> std::result::Result<B, E>,
+        mut begin: impl FnMut(u32) -> std::result::Result<B, E>,
         mut attempt: impl FnMut(B) -> std::result::Result<T, E>,
         retryable: impl Fn(&E) -> bool,
     ) -> std::result::Result<T, E> {
         let mut failed = 0;
         loop {
-            let begun = begin()?;
+            let begun = begin(failed)?;
             WAITED_IN_VAIN.set(false);
             match attempt(begun) {
                 Err(error) if failed < self.times && retryable(&error) && !WAITED_IN_VAIN.get() => {
@@ -104,7 +103,8 @@ impl Retry {
 /// Whole transactions as one call.
 pub trait KvDatabaseExt: KvDatabase {
     /// Runs `action` in a transaction and commits it; as long as that fails in a retryable way
-    /// ([`KvError::is_retryable`]), begins anew as [`Retry::default`] says.
+    /// ([`KvError::is_retryable`]), begins anew as [`Retry::default`] says. One that others overtake again
+    /// and again gets its turn, see [`TxOptions::failed`].
     ///
     /// `action` must not have effects elsewhere, since it may run more than once.
     ///
@@ -143,7 +143,7 @@ fn run<T>(
     mut action: impl FnMut(&mut dyn KvTransaction) -> Result<T>,
 ) -> Result<T> {
     Retry::default().run(
-        || db.begin(options),
+        |failed| db.begin(&options.after_failures(failed)),
         |mut tx| {
             let value = action(&mut *tx)?;
             tx.commit()?;
@@ -175,13 +175,13 @@ mod tests {
     fn attempts_are_counted_and_beginning_is_not_tried_again() {
         let retry = Retry { times: 3, first_pause: Duration::ZERO, longest_pause: Duration::ZERO };
         let mut attempts = 0;
-        let mut fail = |_: ()| -> std::result::Result<(), bool> {
+        let mut fail = |_: u32| -> std::result::Result<(), bool> {
             attempts += 1;
             Err(true)
         };
-        assert_eq!(retry.run(|| Ok(()), &mut fail, |again| *again), Err(true));
-        assert_eq!(retry.run(|| Ok(()), &mut fail, |_| false), Err(true));
-        assert_eq!(retry.run(|| Err(true), &mut fail, |again| *again), Err(true));
+        assert_eq!(retry.run(Ok, &mut fail, |again| *again), Err(true));
+        assert_eq!(retry.run(Ok, &mut fail, |_| false), Err(true));
+        assert_eq!(retry.run(|_| Err(true), &mut fail, |again| *again), Err(true));
         assert_eq!(attempts, 5);
     }
 

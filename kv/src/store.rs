@@ -240,7 +240,14 @@ pub struct TxOptions {
     /// How long the transaction may be used, see [`KvTransaction::set_timeout`]; unless given,
     /// without limit.
     pub timeout: Option<Duration>,
+    /// How often what the transaction does was tried before and failed for a reason that may pass;
+    /// [`Retry`](crate::Retry) counts it. Where transactions can overtake each other, one that has failed
+    /// five times gets its turn: it waits until it may write alone, and cannot be overtaken from then on.
+    pub failed: u32,
 }
+
+/// After how many failures a transaction gets its turn.
+pub(crate) const TURN_AFTER: u32 = 5;
 
 impl TxOptions {
     /// A transaction that reads and writes.
@@ -265,6 +272,25 @@ impl TxOptions {
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
+    }
+
+    /// Sets how often what the transaction does was tried before.
+    #[must_use]
+    pub fn with_failed(mut self, failed: u32) -> Self {
+        self.failed = failed;
+        self
+    }
+
+    /// These options for another attempt, after so many failures more.
+    #[must_use]
+    pub fn after_failures(&self, failed: u32) -> Self {
+        let failed = self.failed.saturating_add(failed);
+        TxOptions { failed, ..self.clone() }
+    }
+
+    /// Whether the transaction has failed so often that it is to get its turn.
+    pub(crate) fn has_turn(&self) -> bool {
+        !self.read_only && self.failed >= TURN_AFTER
     }
 
     /// How long to wait for the right to write.

@@ -155,10 +155,10 @@ impl Builder {
         let known = known.read_only();
         // Others may open the same database at this moment, and record their schemas in it.
         let opened = self.retry.run(
-            || Ok(()),
-            |()| match begin(&database, &known) {
+            Ok,
+            |failed| match begin(&database, &known, failed) {
                 Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
-                    let tx = begin(&database, &config)?;
+                    let tx = begin(&database, &config, failed)?;
                     let recorded = (tx.schema(), tx.bundle());
                     tx.commit()?;
                     Ok(recorded)
@@ -185,21 +185,24 @@ impl Builder {
     }
 }
 
-/// Begins a transaction that keeps the database open.
+/// Begins a transaction that keeps the database open, after so many failures.
 fn begin(
     database: &Database,
     config: &TransactionConfig,
+    failed: u32,
 ) -> object::Result<object::Transaction<'static>> {
-    let kv = begin_below(database, config)?;
+    let kv = begin_below(database, config, failed)?;
     database.begin_on_new(Box::new(kv), config)
 }
 
-/// Begins a transaction of the store that keeps the database open.
+/// Begins a transaction of the store that keeps the database open, after so many failures.
 fn begin_below(
     database: &Database,
     config: &TransactionConfig,
+    failed: u32,
 ) -> object::Result<OwnedTransaction> {
-    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), config.kv())?)
+    let options = config.kv().after_failures(failed);
+    Ok(OwnedTransaction::begin(Arc::clone(database.kv()), &options)?)
 }
 
 /// Whether a database was refused because its schema is not recorded.
@@ -211,7 +214,7 @@ fn is_not_recorded(error: &object::Error) -> bool {
 /// The error of models that are not what the database records.
 fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
     let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
-    let tx = begin(database, &config.read_only())?;
+    let tx = begin(database, &config.read_only(), 0)?;
     let bundle = tx.bundle();
     let differences = match bundle.schemas().last() {
         Some(newest) => one_line(&newest.model, wanted),
@@ -341,7 +344,7 @@ impl Permazen {
         mut attempt: impl FnMut(Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
         self.shared.retry.run(
-            || Ok(begin_below(&self.shared.database, config).map_err(Error::from)?),
+            |failed| Ok(begin_below(&self.shared.database, config, failed).map_err(Error::from)?),
             |kv| attempt(self.open(kv, config)?),
             E::is_retryable,
         )

@@ -241,7 +241,7 @@ impl Database {
     /// allowed; those of the store. Nothing is left behind.
     pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction<'_>> {
         Retry::default().run(
-            || Ok(self.kv.begin(&config.kv)?),
+            |failed| Ok(self.kv.begin(&config.kv.after_failures(failed))?),
             |kv| self.begin_on_new(kv, config),
             Error::is_retryable,
         )

@@ -11,6 +11,11 @@
 //! transactions are strictly serializable. One that only reads never fails: it takes place at
 //! its beginning. Writing without reading never conflicts either; the later commit wins.
 //!
+//! A long transaction could be overtaken by short ones each time it is run. So one that has failed five
+//! times ([`TxOptions::failed`], which [`Retry`](crate::Retry) counts) gets its turn: from its beginning
+//! to its end commits of other threads wait, at most for their [`TxOptions::wait`]. Every second time it
+//! also takes the right to write to the store below, so that other processes wait too.
+//!
 //! Others may write to the store meanwhile, directly or from another process, if the store numbers
 //! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
 //! committed before it began, and a commit that finds the store changed by others compares what was
@@ -35,14 +40,18 @@
 
 mod log;
 mod transaction;
+mod turn;
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use self::log::Log;
 use self::transaction::OptimisticTransaction;
+use self::turn::{Turn, Turns};
+use crate::atomic::apply_in;
 use crate::conflict::find_difference;
 use crate::overlay::MutableView;
 use crate::{
@@ -58,6 +67,7 @@ pub struct OptimisticDatabase<S> {
     sync: bool,
     /// Held through a commit, so that there is one at a time.
     committing: Mutex<()>,
+    turns: Turns,
     state: Mutex<State>,
     watches: WatchTracker,
     stopped: AtomicBool,
@@ -113,6 +123,7 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
             numbered,
             sync: true,
             committing: Mutex::new(()),
+            turns: Turns::default(),
             state: Mutex::new(State {
                 version: 0,
                 snapshot: None,
@@ -212,8 +223,28 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         }
     }
 
-    fn commit(&self, base: u64, view: MutableView<SharedRead>) -> Result<()> {
-        let _turn = lock(&self.committing);
+    /// Commits a transaction that began with version `base`. Waits for at most `wait` for one that has its
+    /// turn, and again for the store.
+    fn commit(
+        &self,
+        base: u64,
+        view: MutableView<SharedRead>,
+        mut turn: Option<Turn<'_>>,
+        wait: Duration,
+    ) -> Result<()> {
+        let mut waited = None;
+        let committing = loop {
+            let committing = lock(&self.committing);
+            // Whoever takes the turn waits for this lock: it is seen here, or the commit comes first.
+            if turn.is_some() || waited.is_some() || !self.turns.is_taken_elsewhere() {
+                break committing;
+            }
+            drop(committing);
+            waited = Some(self.turns.wait(wait)?);
+        };
+        if turn.is_none() {
+            self.turns.check_store_is_free()?;
+        }
         self.check_running()?;
         self.validate(base, &view)?;
         let (content, reads, mut writes) = view.into_parts();
@@ -227,7 +258,10 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
             find_difference(&reads, &*content, now)?.map_or(Ok(()), |conflict| Err(conflict.into()))
         };
         let expected = expected.filter(|_| log_tells);
-        let result = self.store.apply_to(expected, &writes, self.sync, &compare);
+        let result = match turn.as_mut().and_then(|turn| turn.store.take()) {
+            Some(tx) => apply_in(tx, expected, &writes, &compare),
+            None => self.store.apply_to(expected, &writes, self.sync, wait, &compare),
+        };
         if result.as_ref().is_err_and(KvError::is_retryable) {
             return result.map(drop);
         }
@@ -252,12 +286,13 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         } else {
             self.watches.notify(&writes);
         }
+        drop(committing);
         result.map(drop)
     }
 }
 
 impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
-    /// Never waits for other transactions.
+    /// Waits for other transactions only if it is to have its turn, see [`TxOptions::failed`].
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         if self.stopped.load(Ordering::Acquire) {
             return Err(KvError::IllegalState("database was stopped".to_owned()));

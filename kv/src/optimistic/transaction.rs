@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::OptimisticDatabase;
+use super::turn::Turn;
+use super::{OptimisticDatabase, lock};
 use crate::deadline::Deadline;
 use crate::overlay::MutableView;
 use crate::{
@@ -14,6 +15,10 @@ pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
     open: Open<'db, S>,
     /// A read-only transaction has none.
     registration: Option<Registration<'db, S>>,
+    /// How long to wait for one that has its turn.
+    wait: Duration,
+    /// Only if it has failed often.
+    turn: Option<Turn<'db>>,
 }
 
 /// What a transaction sees; read through this itself, nothing is recorded.
@@ -41,13 +46,18 @@ impl<S: AtomicKvStore> Drop for Registration<'_, S> {
 impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
     pub(super) fn begin(db: &'db OptimisticDatabase<S>, options: &TxOptions) -> Result<Self> {
         let deadline = Deadline::new(options.timeout);
+        let turn = db.turns.take(options, &db.store, || drop(lock(&db.committing)))?;
+        if turn.is_none() && !options.read_only {
+            db.turns.check_store_is_free()?;
+        }
         let (base, snapshot) = db.open(!options.read_only)?;
         let (view, registration) = match options.read_only {
             true => (MutableView::untracked(snapshot.content), None),
             false => (MutableView::new(snapshot.content), Some(Registration { db, base })),
         };
         let version = snapshot.version;
-        Ok(OptimisticTransaction { open: Open { db, view, version, deadline }, registration })
+        let open = Open { db, view, version, deadline };
+        Ok(OptimisticTransaction { open, registration, wait: options.writer_wait(), turn })
     }
 }
 
@@ -174,6 +184,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     fn set_read_only(&mut self) -> Result<()> {
         self.open.view_mut()?.disable_read_tracking();
         self.registration = None;
+        self.turn = None;
         Ok(())
     }
 
@@ -200,14 +211,15 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     }
 
     /// Costs, beside making the changes, a search for each change that others have committed
-    /// since this transaction began, or for each range read, whichever are fewer.
+    /// since this transaction began, or for each range read, whichever are fewer. Waits for one that has
+    /// its turn.
     fn commit(self: Box<Self>) -> Result<()> {
         crate::retry::forget_wait_in_vain();
         self.open.view()?;
-        let OptimisticTransaction { open, registration } = *self;
+        let OptimisticTransaction { open, registration, wait, turn } = *self;
         match registration {
             Some(registration) if !open.view.writes().is_empty() => {
-                open.db.commit(registration.base, open.view)
+                open.db.commit(registration.base, open.view, turn, wait)
             }
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@ use super::error::failed;
 use super::store::Shared;
 use super::versions::{Pooled, Seen};
 use crate::deadline::Deadline;
+use crate::retry::note_wait_in_vain;
 use crate::write_lock::WritePermit;
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
@@ -118,7 +119,8 @@ pub(super) struct WriteTransaction {
 impl WriteTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
         let start = Instant::now();
-        let late = shared.options.late_lock;
+        // One that others have overtaken again and again takes the right to write before it reads.
+        let late = shared.options.late_lock && !options.has_turn();
         let (turn, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
@@ -135,7 +137,11 @@ impl WriteTransaction {
             shared.versions.begin(shared, &mut pooled, "BEGIN DEFERRED")?
         } else {
             let session = shared.session(&pooled.connection);
-            session.execute("cannot begin", "BEGIN IMMEDIATE", [])?;
+            session.execute("cannot begin", "BEGIN IMMEDIATE", []).inspect_err(|error| {
+                if error.is_retryable() {
+                    note_wait_in_vain();
+                }
+            })?;
             shared.versions.of_writer(shared, &mut pooled)?
         };
         Ok(WriteTransaction {
