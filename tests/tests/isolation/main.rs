@@ -172,7 +172,7 @@ fn histories_have_a_serial_order() {
 /// The test is able to fail.
 #[test]
 fn histories_on_a_store_that_does_not_check_reads_have_none() {
-    let found = (0..20).any(|_| {
+    let found = (0..200).any(|_| {
         let db =
             Database::new(Arc::new(Careless::new(OptimisticDatabase::new(MemoryStore::new()))));
         with_cells(&db);

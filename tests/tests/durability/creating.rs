@@ -1,0 +1,113 @@
+//! Six processes that create the same database at the same instant and then use it: they write, one makes
+//! the file grow, one makes compacting copies, and some are killed, from the first instant on.
+//!
+//! `PERMAZEN_KILLS` sets how often, a twentieth of it; four times unless set.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use permazen::kv::lmdb::LmdbStore;
+use permazen::object::Database;
+
+use crate::kills::Known;
+use crate::processes::{Process, Role, Store, check, commit_until, read, stop_flag, wait_for_go};
+use crate::random::{Random, seed, setting};
+use crate::workload::Workload;
+
+const PROCESSES: u8 = 6;
+/// Which of them has large commits, and which one copies.
+const GROWING: u8 = 1;
+const COPYING: u8 = 2;
+
+fn rounds() -> u64 {
+    setting("PERMAZEN_KILLS").map_or(4, |kills| kills.div_ceil(20))
+}
+
+/// Creates the database when told to, and writes to it.
+pub(crate) fn child(path: &Path, store: Store, workload: Workload) {
+    wait_for_go();
+    let stopped = stop_flag();
+    let enough = || stopped.load(Ordering::Relaxed);
+    if store == Store::Lmdb && workload.partition == COPYING {
+        let lmdb = LmdbStore::open_or_create(path).unwrap();
+        std::thread::scope(|scope| {
+            let db = Database::new(Arc::new(lmdb.clone()));
+            scope.spawn(move || commit_until(&db, workload, &enough));
+            for number in 1.. {
+                lmdb.copy_to(path.with_file_name(format!("copy-{number}"))).unwrap();
+                if enough() {
+                    break;
+                }
+            }
+        });
+    } else {
+        commit_until(&Database::new(store.create(path).unwrap()), workload, &enough);
+    }
+}
+
+/// Processes that begin at the same time.
+fn start(roles: &[Role]) -> Vec<Process> {
+    let mut processes: Vec<_> = roles.iter().map(Role::start).collect();
+    processes.iter_mut().for_each(|process| process.wait_for("ready"));
+    processes.iter_mut().for_each(Process::go);
+    processes
+}
+
+fn create_and_kill(store: Store) {
+    let seed = seed(&format!("creating, {store:?}"));
+    let mut random = Random::new(seed, 0);
+    for round in 0..rounds() {
+        let when = format!("creating, {store:?}, PERMAZEN_SEED={seed}, round {round}");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let known =
+            |partition| Known::new(seed.wrapping_add(round), partition, partition == GROWING);
+        let mut known: Vec<_> = (1..=PROCESSES).map(known).collect();
+        let role = |known: &Known| Role {
+            name: "create",
+            store,
+            path: path.clone(),
+            workload: known.workload,
+        };
+        let processes = start(&known.iter().map(role).collect::<Vec<_>>());
+        let survivor = random.below(PROCESSES.into()) as usize;
+        let mut survivors = Vec::new();
+        let mut ended = Vec::new();
+        for (number, mut process) in processes.into_iter().enumerate() {
+            if number == survivor || random.below(2) == 0 {
+                survivors.push((number, process));
+            } else {
+                if random.below(3) == 0 {
+                    process.wait_for("committed");
+                }
+                ended.push((number, process.kill(Duration::from_micros(random.below(12_000)))));
+            }
+        }
+        for (_, process) in &mut survivors {
+            (0..2).for_each(|_| process.wait_for("committed"));
+        }
+        for (number, process) in survivors {
+            let survivor = process.stop();
+            assert!(survivor.status.success(), "{when}, process {number}: {:?}", survivor.status);
+            ended.push((number, survivor));
+        }
+        check(store.create(&path).unwrap(), &when);
+        for (number, ended) in ended {
+            let known = &mut known[number];
+            let found = read(store.create(&path).unwrap(), known.workload);
+            known.compare(found, ended.last("committed "), &format!("{when}, process {number}"));
+        }
+    }
+}
+
+#[test]
+fn kills_of_some_of_six_creators_on_lmdb() {
+    create_and_kill(Store::Lmdb);
+}
+
+#[test]
+fn kills_of_some_of_six_creators_on_sqlite() {
+    create_and_kill(Store::Sqlite);
+}
