@@ -8,11 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use permazen::kv::KvDatabase;
 use permazen::kv::lmdb::LmdbStore;
+use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::object::Database;
+use permazen::{Permazen, PermazenObject};
 
 use crate::kills::Known;
-use crate::processes::{Process, Role, Store, check, commit_until, read, stop_flag, wait_for_go};
+use crate::processes::{
+    Process, Role, Store, check, commit_until, looking, read, say, stop_flag, wait_for_go,
+};
 use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
@@ -110,4 +115,62 @@ fn kills_of_some_of_six_creators_on_lmdb() {
 #[test]
 fn kills_of_some_of_six_creators_on_sqlite() {
     create_and_kill(Store::Sqlite);
+}
+
+#[derive(PermazenObject, Default)]
+struct Visitor {
+    #[permazen(indexed)]
+    name: String,
+    number: i64,
+}
+
+const VISITS: usize = 5;
+
+fn builder(kv: Arc<dyn KvDatabase>) -> Permazen {
+    Permazen::builder_shared(kv).model::<Visitor>().build().unwrap()
+}
+
+/// Creates a database with its models when told to, and some objects.
+pub(crate) fn build(path: &Path, store: Store, optimistic: bool) {
+    wait_for_go();
+    let kv = store.create(path).unwrap();
+    let kv = if optimistic { Arc::new(OptimisticDatabase::new(kv)) } else { kv };
+    let db = builder(kv);
+    for number in 0..VISITS as i64 {
+        let name = format!("{}", std::process::id());
+        db.write(|tx| tx.create(Visitor { name: name.clone(), number }).map(drop)).unwrap();
+    }
+    say("built");
+}
+
+fn build_at_once(store: Store) {
+    for round in 0..rounds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let name = if round % 2 == 0 { "build-optimistic" } else { "build" };
+        let when = format!("{name}, {store:?}, round {round}");
+        let workload = Workload { seed: 0, partition: 0, large: false };
+        let role = Role { name, store, path: path.clone(), workload };
+        for process in start(&vec![role; PROCESSES.into()]) {
+            let ended = process.ended();
+            assert!(ended.status.success(), "{when}: {:?}", ended.said);
+        }
+        let kv = store.create(&path).unwrap();
+        check(Arc::clone(&kv), &when);
+        let db = builder(kv);
+        let visits = db.read(|tx| tx.all::<Visitor>()?.count()).unwrap();
+        assert_eq!(visits, usize::from(PROCESSES) * VISITS, "{when}");
+        let tx = db.database().begin(&looking()).unwrap();
+        assert_eq!(tx.bundle().schemas().len(), 1, "{when}");
+    }
+}
+
+#[test]
+fn six_processes_build_the_same_models_on_lmdb() {
+    build_at_once(Store::Lmdb);
+}
+
+#[test]
+fn six_processes_build_the_same_models_on_sqlite() {
+    build_at_once(Store::Sqlite);
 }

@@ -185,6 +185,8 @@ fn child() {
         }
         "copy" => copies::child(&path, workload),
         "create" => creating::child(&path, store, workload),
+        "build" => creating::build(&path, store, false),
+        "build-optimistic" => creating::build(&path, store, true),
         "fill" => disk::fill(&path, store),
         "fill-mounted" => disk::fill_mounted(&path, store),
         "look" => disk::look_without_writing(&path, store, false),
