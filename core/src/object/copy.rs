@@ -1,5 +1,6 @@
 //! Copying objects within a transaction or into another one (transactions §13).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::object_data::ObjectData;
 use super::references::{describe, target_of};
 use super::{Error, Migrate, Result, Transaction};
 use crate::id::ObjId;
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema};
 
 /// Which ids objects get where they are copied to. An object mapped to `None` gets a new id when it is
 /// copied, which is then entered; other objects keep their ids. References are exchanged accordingly.
@@ -72,7 +73,10 @@ impl Transaction<'_> {
     /// replaced. Only this one object is copied.
     ///
     /// Listeners to creation are told of a new object while it has default values. What they make of
-    /// it is replaced by the content of the source; all changes are told afterwards.
+    /// it is replaced by the content of the source; all changes are told afterwards. So it is with what
+    /// listeners to schema changes make of an existing object that is moved: they are told before it has
+    /// the content. Should they move it on, as reading it with [`Migrate::Yes`] may, it is moved back with
+    /// the content, which is not told once more. Then references are looked at again.
     ///
     /// Cost: as [`Transaction::load`] here and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] there.
@@ -82,8 +86,8 @@ impl Transaction<'_> {
     /// [`Error::TypeNotInSchema`] about the source; [`Error::SchemaMismatch`] if the destination does
     /// not record the schema, or the destination's id is of another type; [`Error::InvalidArgument`] if
     /// a reference is mapped to no id; [`Error::DeletedObject`] and [`Error::InvalidValue`] for
-    /// references that are not allowed at the destination. Errors of listeners, after which the copy is
-    /// there.
+    /// references that are not allowed at the destination, before and after listeners were told. Errors of
+    /// listeners to schema changes. After errors of other listeners the copy is there.
     pub fn copy_to(
         &self,
         source: ObjId,
@@ -150,8 +154,8 @@ impl Transaction<'_> {
     /// Nothing has changed then. [`Error::UnknownType`] if the type of `data` is not recorded in this
     /// database; [`Error::InvalidArgument`] if the id is of another type, or of none that objects are
     /// created with ([`ObjId::is_shortest`]); [`Error::DeletedObject`] and [`Error::InvalidValue`] for
-    /// references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners, after which the
-    /// object is there.
+    /// references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners to schema changes. After
+    /// errors of other listeners the object is there.
     pub fn replace_object(
         &self,
         id: ObjId,
@@ -208,18 +212,41 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data` the content of an existing object, which is first moved to the schema of `data`.
+    /// Makes `data`, whose references are allowed, the content of an existing object, which is first
+    /// moved to the schema of `data`.
     pub(super) fn replace_content(&self, id: ObjId, data: &ObjectData, told: Told) -> Result<()> {
-        let wanted = data.object_type();
-        if self.object_type(id)?.schema != wanted.schema {
-            let bundle = self.bundle();
-            let schema = bundle.schema(wanted.schema).ok_or_else(|| {
-                Error::inconsistent(format!("schema {} is not recorded", wanted.schema))
-            })?;
-            self.migrate_to_replace(id, schema, data)?;
+        let mut data = Cow::Borrowed(data);
+        if self.object_type(id)?.schema != data.object_type().schema {
+            self.migrate_to_replace(id, &self.schema_of(&data)?, &data)?;
+            data = Cow::Owned(self.after_listeners(id, &data)?.into_owned());
+            if self.object_type(id)?.schema != data.object_type().schema {
+                // A listener has moved it on, as reading it does. Telling of each way back might never end.
+                self.move_with(id, &self.schema_of(&data)?, &data)?;
+            }
         }
         let old = self.load(id, Migrate::No)?;
-        self.change_content(id, &old, data, told)
+        self.change_content(id, &old, &data, told)
+    }
+
+    /// Content for an object, looked at again after listeners were called: they may have recorded or
+    /// removed schemas, and deleted or created what it refers to.
+    pub(super) fn after_listeners<'d>(
+        &self,
+        id: ObjId,
+        data: &'d ObjectData,
+    ) -> Result<Cow<'d, ObjectData>> {
+        let data = self.as_recorded(data)?;
+        if let Some(missing) = &mut *self.missing.borrow_mut() {
+            missing.clear();
+        }
+        self.check_references(id, &data)?;
+        Ok(data)
+    }
+
+    fn schema_of(&self, data: &ObjectData) -> Result<Arc<Schema>> {
+        let index = data.object_type().schema;
+        let schema = self.bundle().schema(index).map(Arc::clone);
+        schema.ok_or_else(|| Error::inconsistent(format!("schema {index} is not recorded")))
     }
 
     /// While listeners are called in the middle of a copy: their own changes are told, and may not leave

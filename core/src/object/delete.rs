@@ -65,9 +65,10 @@ impl Transaction<'_> {
     }
 
     fn delete_one(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
-        let incoming = self.incoming();
         let mut entered = None;
-        let object_type = loop {
+        let (object_type, incoming) = loop {
+            // Listeners may have recorded schemas with further reference fields.
+            let incoming = self.incoming();
             let info = match self.find_info(id) {
                 Ok(Some(info)) => info,
                 Ok(None) | Err(Error::UnknownType { .. }) => return Ok(false),
@@ -90,7 +91,7 @@ impl Transaction<'_> {
                 || self.silent.get()
                 || !self.listeners.borrow().watches_deletion(id.storage_id())
             {
-                break object_type;
+                break (object_type, incoming);
             }
             self.tell_deleting(id)?;
         };

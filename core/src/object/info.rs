@@ -213,11 +213,31 @@ impl Transaction<'_> {
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
         if migrate == Migrate::Yes && info.schema != self.schema_index() {
-            self.migrate(id)?;
+            self.migrate_for_good(id)?;
             let info = self.info(id)?;
             return self.type_of_info(id, info);
         }
         self.type_of_info(id, info)
+    }
+
+    /// Moves an object to the schema of the transaction, for an operation that relies on its being there.
+    pub(super) fn migrate_for_good(&self, id: ObjId) -> Result<()> {
+        self.migrate(id)?;
+        self.check_current(id)
+    }
+
+    /// Refuses an object that was moved to the schema of the transaction, and then deleted or moved on by
+    /// listeners to the move.
+    pub(super) fn check_current(&self, id: ObjId) -> Result<()> {
+        if self.is_current(id)? {
+            return Ok(());
+        }
+        Err(Error::SchemaMismatch {
+            what: format!(
+                "object {id} was moved to the schema of the transaction, and by a listener to that on to \
+                 another one"
+            ),
+        })
     }
 
     /// The type of an object that is changed. An id of unknown type is one of no object.
@@ -240,7 +260,7 @@ impl Transaction<'_> {
     /// is known in this transaction.
     pub(crate) fn require_current(&self, id: ObjId) -> Result<()> {
         if !self.is_current(id)? {
-            self.migrate(id)?;
+            self.migrate_for_good(id)?;
         }
         Ok(())
     }

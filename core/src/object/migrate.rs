@@ -42,7 +42,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Moves an object of another schema to this one.
+    /// Moves an object of another schema to this one, and tells of it. Listeners may have done anything
+    /// to the object when this returns.
     pub(super) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
         self.migrate_replacing(id, schema, |_| Ok(None))
     }
@@ -56,37 +57,56 @@ impl Transaction<'_> {
         schema: &Arc<Schema>,
         replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
     ) -> Result<()> {
-        let new_type = self.type_in(id, schema)?;
-        let old_schema = self.object_schema(id)?;
         self.mutate_then(
-            || {
-                let old = self.load(id, Migrate::No)?;
-                let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
-                let replaced = replace(&kept)?;
-                self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
-                    .map_err(|error| unmovable(error, id, schema))?;
-                let before = layout::object_info(old_schema.index);
-                let after = layout::object_info(schema.index);
-                self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
-                self.store.remove_entry(&layout::object_schema_key(old_schema.index, id))?;
-                self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
-                let object_type = Some(Arc::clone(new_type));
-                self.remember(id, ObjectInfo { schema: schema.index, object_type });
-                if let Some(replaced) = &replaced {
-                    self.queue_differences(id, &kept, replaced, Told::Differences)?;
-                }
-                Ok(SchemaChange {
-                    id,
-                    old_schema: old_schema.id,
-                    new_schema: schema.id,
-                    old,
-                    new_type: Arc::clone(new_type),
-                })
-            },
+            || self.move_replacing(id, schema, replace),
             |change| self.tell_schema_changed(change),
         )
         .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
-        .map(|_| ())
+        .map(drop)
+    }
+
+    /// Moves an object of another schema to this one with the content `new`, whose references are allowed.
+    /// The move itself is not told. Within [`Transaction::mutate`].
+    pub(super) fn move_with(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        new: &ObjectData,
+    ) -> Result<()> {
+        self.move_replacing(id, schema, |_| Ok(Some(new.clone()))).map(drop)
+    }
+
+    /// As [`Transaction::migrate_replacing`], without telling of the move.
+    fn move_replacing(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
+    ) -> Result<SchemaChange> {
+        let new_type = self.type_in(id, schema)?;
+        let old_schema = self.object_schema(id)?;
+        let old = self.load(id, Migrate::No)?;
+        let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
+        let replaced = replace(&kept)?;
+        self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
+            .map_err(|error| unmovable(error, id, schema))?;
+        let before = layout::object_info(old_schema.index);
+        let after = layout::object_info(schema.index);
+        self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
+        self.store.remove_entry(&layout::object_schema_key(old_schema.index, id))?;
+        self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
+        let object_type = Some(Arc::clone(new_type));
+        self.remember(id, ObjectInfo { schema: schema.index, object_type });
+        if let Some(replaced) = &replaced {
+            self.queue_differences(id, &kept, replaced, Told::Differences)?;
+        }
+        Ok(SchemaChange {
+            id,
+            old_schema: old_schema.id,
+            new_schema: schema.id,
+            old,
+            new_type: Arc::clone(new_type),
+        })
     }
 
     /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where a value
@@ -129,6 +149,7 @@ impl Transaction<'_> {
             new.push_pair(field, &[], &value);
             Ok(Some(new.finish()))
         })?;
+        self.check_current(id)?;
         self.object_type(id)
     }
 

@@ -275,8 +275,7 @@ impl Transaction<'_> {
         self.check_keys(id, data)?;
         self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         let heard = self.tell_created(id);
-        // They may have deleted what is referred to.
-        self.check_references(id, data)?;
+        let data = &*self.after_listeners(id, data)?;
         self.replace_content(id, data, told)?;
         Ok(heard)
     }
@@ -424,13 +423,13 @@ impl Transaction<'_> {
             let known = self.infos.borrow().peek(id).map(|info| info.schema);
             // An object met for the first time is looked at in the scan below.
             if known.is_some_and(|schema| schema != self.schema_index()) {
-                self.migrate(id)?;
+                self.migrate_for_good(id)?;
             }
         }
         match self.scan_object(id, migrate, &mut visit)? {
             true => Ok(()),
             false => {
-                self.migrate(id)?;
+                self.migrate_for_good(id)?;
                 self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
             }
         }

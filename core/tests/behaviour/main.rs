@@ -13,6 +13,7 @@ mod deletion;
 mod failures;
 mod fields;
 mod given_content;
+mod interference;
 mod life_cycle;
 mod migration;
 mod notifications;
