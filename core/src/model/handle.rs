@@ -287,15 +287,22 @@ impl<'t, M: Model> Obj<'t, M> {
         M::read(&mut ObjectReader::new(handle, &data))
     }
 
-    /// Writes all fields, each as if it were set by itself. What does not change is not written: a scan of
-    /// the object's pairs, and what the changes of its fields and collections cost.
+    /// Writes all fields, as one operation. What does not change is not written.
+    ///
+    /// Listeners are told of each change when all is written, and see all of the new content. What a listener changes
+    /// stands; what is still to be told then says, as its old and new values, what the store did.
+    ///
+    /// Cost: one seek and a scan of the object's pairs; one put or delete for each pair that differs, index entries
+    /// included; one get for each new reference to an object that is not known in the transaction.
     ///
     /// # Errors
-    /// If the object does not exist, or a value is outside of what its field holds; nothing has changed then.
+    /// If the object does not exist, a value is outside of what its field holds, or a new reference is to an object that
+    /// does not exist, or if a listener to schema changes fails; nothing has changed then. Errors of other listeners,
+    /// after which all is stored.
     pub fn store(&self, value: &M) -> Result<()> {
         let handle = self.handle();
         let data = ObjectWriter::content(handle.binding, value)?;
-        Ok(super::replace::replace(&handle.tx.core, handle.id, &data)?)
+        Ok(handle.tx.core.store_object(handle.id, &data, Migrate::Yes)?)
     }
 
     /// Reads a simple field. One get.

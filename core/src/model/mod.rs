@@ -20,7 +20,6 @@ mod load;
 mod objects;
 mod owned;
 mod permazen;
-mod replace;
 mod running;
 mod target;
 mod tx;

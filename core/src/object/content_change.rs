@@ -30,24 +30,30 @@ impl Transaction<'_> {
     ///
     /// Listeners are told of each simple field that changed; of each element added to or removed from a
     /// set; of each element of a list replaced, removed at the end or appended; of each map entry added,
-    /// removed or replaced.
+    /// removed or replaced. They are told when all is written, and see all of the new content. What a
+    /// listener changes stands; what is still to be told then says, as its old and new values, what this
+    /// operation did.
     ///
-    /// Cost: one seek and a forward scan; one get for each reference that may not dangle; one put or
-    /// delete for each pair that differs, index entries included.
+    /// Cost: one seek and a forward scan; one get for each reference that is new and may not dangle, unless
+    /// its object is known in this transaction; one put or delete for each pair that differs, index entries
+    /// included.
     ///
     /// # Errors
     /// [`Error::DeletedObject`](super::Error::DeletedObject);
     /// [`Error::SchemaMismatch`](super::Error::SchemaMismatch) if the object is of another type than
     /// `data` or, without [`Migrate::Yes`], of another schema; references that are not allowed; keys
-    /// that are too long; those of listeners.
+    /// that are too long; those of listeners to schema changes, which refuse the operation as the others
+    /// do. After an error of a listener to fields the content is there.
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             data.check_lists()?;
-            let data = &*self.as_recorded(data)?;
+            let data = self.as_recorded(data)?;
             let old = match migrate {
-                Migrate::Yes => self.load_to_replace(id, data)?,
+                Migrate::Yes => self.load_to_replace(id, &data)?,
                 Migrate::No => self.load(id, migrate)?,
             };
+            // After listeners to a move, which may have recorded or removed schemas.
+            let data = &*self.as_recorded(&data)?;
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
                 return Err(super::Error::SchemaMismatch {
@@ -58,10 +64,37 @@ impl Transaction<'_> {
                     ),
                 });
             }
-            self.check_references(id, data)?;
+            self.check_new_references(id, &old, data)?;
             self.change_content(id, &old, data, Told::Differences)
         })
         .map_err(|error| error.about(|| format!("object {id}")))
+    }
+
+    /// Refuses content with references that are not allowed. Those that `old`, which is of the same
+    /// type, has in the same place are not looked at.
+    fn check_new_references(&self, id: ObjId, old: &ObjectData, new: &ObjectData) -> Result<()> {
+        let check = |part: &Arc<ResolvedField>, bytes: &[u8]| {
+            self.check_reference_exists(id, part, bytes)?;
+            self.check_reference_type(id, part, bytes)
+        };
+        differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
+            let Some((field, key, value)) = after else { return Ok(()) };
+            let Some(field) = new.object_type().field_by_storage_id(field) else { return Ok(()) };
+            let (new_key, new_value) =
+                (before.is_none(), before.is_none_or(|before| before.2 != value));
+            match &field.kind {
+                ResolvedKind::Simple(_) if new_value => check(field, value),
+                ResolvedKind::List { element } if new_value => check(element, value),
+                ResolvedKind::Set { element } if new_key => check(element, key),
+                ResolvedKind::Map { key: keys, value: values } if new_value => {
+                    if new_key {
+                        check(keys, key)?;
+                    }
+                    check(values, value)
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     /// Refuses content with references that are not allowed.
@@ -122,8 +155,7 @@ impl Transaction<'_> {
         }
         self.check_content_keys(id, new)?;
         let at = |field, rest: &[u8]| layout::content_key(id, field, rest);
-        let order = |a: &Pair<'_>, b: &Pair<'_>| (a.0, a.1).cmp(&(b.0, b.1));
-        differences(old.all_pairs(), new.all_pairs(), order, |before, after| {
+        differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
             match (before, after) {
                 (Some((field, rest, value)), None) => {
                     let count = self.counter_in(old.object_type(), field, value)?;
@@ -242,6 +274,10 @@ fn content_changes(
             })
         }
     }
+}
+
+fn by_place(a: &Pair<'_>, b: &Pair<'_>) -> Ordering {
+    (a.0, a.1).cmp(&(b.0, b.1))
 }
 
 fn by_key(a: &(&[u8], &[u8]), b: &(&[u8], &[u8])) -> Ordering {

@@ -98,24 +98,13 @@ impl ListView<'_, '_> {
     }
 
     /// Appends elements; false if there were none. One seek and one put per element, in key order, and
-    /// one for the index. A list without index that listeners watch is appended to one by one, each
-    /// change being told before the next, with a seek for each.
+    /// one for the index. Listeners are told when all of them stand.
     ///
     /// # Errors
-    /// As [`insert`](ListView::insert). If the elements are appended one by one, an error of a listener
-    /// takes all of them back.
+    /// As [`insert`](ListView::insert).
     pub fn extend(&self, values: &[Value]) -> Result<bool> {
-        if !self.element.is_indexed() && self.is_watched()? {
-            self.content.tx.operation(|| values.iter().try_for_each(|value| self.push(value)))?;
-        } else {
-            self.insert_values(None, values)?;
-        }
+        self.insert_values(None, values)?;
         Ok(!values.is_empty())
-    }
-
-    /// Whether listeners watch the list.
-    fn is_watched(&self) -> Result<bool> {
-        self.content.mutate(|target| Ok(target.monitored))
     }
 
     /// Inserts an element before a position, or at the end. One seek, and for the element and each one

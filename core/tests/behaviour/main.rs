@@ -21,6 +21,7 @@ mod peculiar_store;
 mod registrations;
 mod support;
 mod told;
+mod told_at_the_end;
 
 mod collection_models;
 mod enumeration;
