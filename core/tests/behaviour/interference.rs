@@ -159,7 +159,7 @@ const OPERATIONS: &[Operation] = &[
     ("delete of what much refers to", |tx| tx.delete(b(2)).map(drop)),
     ("import over another schema", |tx| {
         let mut document = Vec::new();
-        let writer = ObjectXmlWriter::new();
+        let writer = ObjectXmlWriter::new().with_storage_ids();
         writer.write_objects(tx, [Ok(a(1))], &mut document).map_err(Error::listener)?;
         let document =
             String::from_utf8(document).unwrap().replace(&a(1).to_string(), &a(2).to_string());
@@ -328,6 +328,17 @@ fn wrong_after_any<'t>(begin: impl Fn() -> Transaction<'t>, times: &[u32]) -> Ve
         }
     }
     failures
+}
+
+#[test]
+fn where_nobody_interferes_all_operations_succeed() {
+    let world = world();
+    for (name, run) in OPERATIONS.iter().chain(AFTER_A_MOVE) {
+        let tx = world.begin(&new());
+        let before = all_pairs(&tx);
+        run(&tx).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_ne!(all_pairs(&tx), before, "{name}");
+    }
 }
 
 #[test]
