@@ -32,7 +32,7 @@ use std::ops::Deref;
 pub use permazen_kv::key::after_prefix as prefix_end;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
-use crate::bytes::{Reader, uint};
+use crate::bytes::{EncodingError, Reader, uint};
 use crate::id::{ObjId, StorageId};
 
 /// The key that makes a store a Permazen database; its value is the format version.
@@ -212,9 +212,13 @@ pub fn list_position(position: u32) -> Vec<u8> {
     bytes[..len].to_vec()
 }
 
-/// The position that [`list_position`] has written, longer forms included; `None` for anything else.
-pub fn parse_list_position(bytes: &[u8]) -> Option<u32> {
-    whole_number(bytes)
+/// The position that [`list_position`] has written.
+///
+/// # Errors
+/// If it has not, which includes positions in more bytes than they need: an element under such a key would not be
+/// found at its position.
+pub fn parse_list_position(bytes: &[u8]) -> Result<u32, EncodingError> {
+    uint::decode_shortest(bytes)
 }
 
 /// What all entries of an index with this value start with: `storage id · value`.
@@ -450,9 +454,11 @@ mod tests {
         assert_eq!(field_key(id, &tags)[..], FieldKey::new(id, &tags)[..]);
         assert_eq!(hex(&content_key(id, storage_id(300), b"x")), "0111111111111111fb3178");
         for position in [0, 250, 251, uint::MAX] {
-            assert_eq!(parse_list_position(&list_position(position)), Some(position));
+            assert_eq!(parse_list_position(&list_position(position)), Ok(position));
         }
-        assert_eq!((parse_list_position(&[1, 0]), parse_list_position(&[])), (None, None));
+        for other in [&[][..], &[1, 0], &[0xfc, 0, 0], &[0xfe, 0xff, 0xff, 0xff, 0x06], &[0xff]] {
+            assert!(parse_list_position(other).is_err(), "{other:?}");
+        }
         let entry = index_entry(&name, b"x\0", id, &list_position(251));
         assert_eq!(hex(&entry), "0278000111111111111111fb00");
         assert_eq!(entry.len(), index_entry_len(&name, 2, 2));

@@ -226,12 +226,15 @@ impl Content<'_, '_> {
             self.out.move_to(place.key, new_key, value)?;
             return Ok(());
         }
-        let class = if self.is_stray(place, element, so_far, found, value)? {
+        let too_long = place.tail != list_position(found);
+        let class = if too_long || self.is_stray(place, element, so_far, found, value)? {
             Class::BadListIndex
         } else {
             Class::ListGap
         };
-        let finding = place.finding(class, format!("list index {found} where {count} is next"));
+        let longer = if too_long { ", written longer than necessary," } else { "" };
+        let detail = format!("list index {found}{longer} where {count} is next");
+        let finding = place.finding(class, detail);
         self.out.report_move(finding, new_key, value)
     }
 

@@ -97,10 +97,10 @@ impl Judge<'_> {
             ResolvedKind::Set { element } => content.set_element(&place, element),
             ResolvedKind::Map { key, value } => content.map_entry(&place, key, value),
             ResolvedKind::List { element } => match parse_list_position(tail) {
-                Some(position) => {
+                Ok(position) => {
                     content.list_element(&place, element, &mut Elements::before(position))
                 }
-                None => Ok(()),
+                Err(_) => Ok(()),
             },
             ResolvedKind::Simple(_) | ResolvedKind::Counter => Ok(()),
         })?;

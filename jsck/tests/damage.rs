@@ -109,6 +109,12 @@ fn missing_elements_leave_a_gap_and_a_stray_one_has_a_bad_index() {
         let found = classes(&damaged("base-a", &[(stray.0, Some(stray.1))]));
         assert!(found.contains(&Class::BadListIndex), "{stray:?}: {found:?}");
     }
+    // Positions 1 and 3, each in five bytes: readers find neither.
+    for stray in ["280000000000000126feffffff06", "280000000000000126feffffff08"] {
+        let found = classes(&damaged("base-a", &[(stray, Some("c800000000000001"))]));
+        assert!(found.contains(&Class::BadListIndex), "{stray}: {found:?}");
+        assert!(!found.contains(&Class::ListGap), "{stray}: {found:?}");
+    }
 }
 
 #[test]

@@ -102,6 +102,25 @@ pub fn decode(bytes: &[u8]) -> Result<u32> {
     Ok(value)
 }
 
+/// As [`decode`], refusing all forms but the one [`write()`] gives: what stands in a key under another form is
+/// not found where it is looked for.
+///
+/// # Errors
+/// As [`decode`]; [`EncodingError::Invalid`] for a number in more bytes than it needs.
+#[inline]
+pub fn decode_shortest(bytes: &[u8]) -> Result<u32> {
+    let value = decode(bytes)?;
+    if len(value) == bytes.len() {
+        Ok(value)
+    } else {
+        invalid(format!(
+            "number {value} in {} bytes, of which it needs {}",
+            bytes.len(),
+            len(value)
+        ))
+    }
+}
+
 fn byte_count(rest: u32) -> usize {
     (4 - rest.leading_zeros() as usize / 8).max(1)
 }

@@ -67,6 +67,12 @@ impl<'t> At<'t> {
         })
     }
 
+    /// The encoded forms of all values that an iterator gives. It may read and change what it likes: nothing is written
+    /// before it has ended.
+    fn encoded_all<V>(&self, values: impl IntoIterator<Item: EncodeAs<V>>) -> Result<Vec<Vec<u8>>> {
+        values.into_iter().map(|value| self.encoded(&value, |bytes| Ok(bytes.to_vec()))).collect()
+    }
+
     fn bounds<V, Q: EncodeAs<V>>(&self, range: &impl RangeBounds<Q>) -> Result<EncodedRange> {
         let bytes = |value: &Q| self.encoded(value, |bytes| Ok(bytes.to_vec()));
         Ok((encode_bound(range.start_bound(), bytes)?, encode_bound(range.end_bound(), bytes)?))
@@ -125,13 +131,18 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.at.encoded(&element, |bytes| self.view.add_encoded(bytes))
     }
 
-    /// Adds elements, one by one as [`add`](SetOf::add) does; those that are there already stay. After an error those
-    /// before it have been added.
+    /// Adds elements, all or none of them; those that are there already stay. For each what [`add`](SetOf::add) costs.
+    ///
+    /// The iterator is read to its end before the first element is added, so it may read this set. Listeners are told
+    /// when all of them have been added.
     ///
     /// # Errors
     /// As [`SetOf::add`].
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
-        elements.into_iter().try_for_each(|element| self.add(element).map(drop))
+        let elements = self.at.encoded_all(elements)?;
+        Ok(self.at.handle.tx.core.mutate(|| {
+            elements.iter().try_for_each(|element| self.view.add_encoded(element).map(drop))
+        })?)
     }
 
     /// Removes an element; false if it was not there. One get; one delete, and one for the index if there is one.
@@ -282,6 +293,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
 
     /// Appends elements, all or none of them. One seek, and puts as [`push`](ListOf::push) for each.
     ///
+    /// The iterator is read to its end before the first element is appended, so it may read this list.
+    ///
     /// # Errors
     /// As [`ListOf::push`].
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
@@ -301,8 +314,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         position: Option<u32>,
         elements: impl IntoIterator<Item: EncodeAs<E>>,
     ) -> Result<()> {
-        let encode = |element| self.at.encoded(&element, |bytes| Ok(bytes.to_vec()));
-        let elements: Vec<Vec<u8>> = elements.into_iter().map(encode).collect::<Result<_>>()?;
+        let elements = self.at.encoded_all(elements)?;
         let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
         Ok(self.view.insert_all_encoded(position, &elements)?)
     }
@@ -457,16 +469,27 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         self.at.decoding(|old| self.at.encoded(&key, |key| self.view.put_with(key, &value, old)))
     }
 
-    /// Sets the values of several keys, one by one as [`insert`](MapOf::insert) does. After an error those before it have
-    /// been set.
+    /// Sets the values of several keys, all or none of them; of those given for one key the last one counts. For each
+    /// what [`insert`](MapOf::insert) costs.
+    ///
+    /// The iterator is read to its end before the first value is set, so it may read this map. Listeners are told when
+    /// all of them have been set.
     ///
     /// # Errors
-    /// As [`MapOf::insert`].
+    /// As [`MapOf::insert`]; damaged values are replaced.
     pub fn extend<A: EncodeAs<K>, B: EncodeAs<V>>(
         &self,
         entries: impl IntoIterator<Item = (A, B)>,
     ) -> Result<()> {
-        entries.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop))
+        let encode = |(key, value)| {
+            let key = self.at.encoded(&key, |bytes| Ok(bytes.to_vec()))?;
+            Ok((key, self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?))
+        };
+        let entries: Vec<(Vec<u8>, Vec<u8>)> =
+            entries.into_iter().map(encode).collect::<Result<_>>()?;
+        Ok(self.at.handle.tx.core.mutate(|| {
+            entries.iter().try_for_each(|(key, value)| self.view.put_encoded(key, value).map(drop))
+        })?)
     }
 
     /// Removes the entry of a key and returns its value. One get; one delete, and one for each index.

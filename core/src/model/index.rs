@@ -82,7 +82,7 @@ impl<E: FieldType> Columns for ByPosition<E> {
     const COUNT: usize = 3;
 
     fn entry<L>(columns: &IndexEntryRef<'_, '_>, object: L) -> Result<(E, L, u32), EncodingError> {
-        let position = crate::encoding::uint::decode(columns.encoded(2))?;
+        let position = crate::layout::parse_list_position(columns.encoded(2))?;
         Ok((E::decode_all(columns.encoded(0))?, object, position))
     }
 }

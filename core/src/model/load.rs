@@ -9,7 +9,7 @@ use super::target::Model;
 use super::values::Counter;
 use crate::encoding::{EncodingError, FieldType};
 use crate::object::{ObjectBuilder, ObjectData};
-use crate::schema::ResolvedField;
+use crate::schema::{ResolvedField, ResolvedKind};
 
 /// The stored values of an object, from which a model struct is read. The numbers are positions of fields in the
 /// struct.
@@ -66,9 +66,15 @@ impl<'a> ObjectReader<'a> {
     /// If one does not fit `E`.
     pub fn elements<E: FieldType, C: FromIterator<E>>(&mut self, position: usize) -> Result<C> {
         let field = self.handle.binding.field(position)?;
-        let is_set = matches!(field.kind, crate::schema::ResolvedKind::Set { .. });
-        let pairs = self.data.pairs(field);
-        pairs.map(|(key, value)| self.decode(field, if is_set { key } else { value })).collect()
+        match field.kind {
+            ResolvedKind::Set { .. } => {
+                self.data.pairs(field).map(|(element, _)| self.decode(field, element)).collect()
+            }
+            _ => {
+                let elements = self.data.elements(field);
+                elements.map(|element| self.decode(field, element?)).collect()
+            }
+        }
     }
 
     /// The entries of a map.
@@ -150,7 +156,7 @@ impl<'a> ObjectWriter<'a> {
         elements: impl Iterator<Item = &'e E>,
     ) -> Result<()> {
         let field = self.binding.field(position)?;
-        let is_set = matches!(field.kind, crate::schema::ResolvedKind::Set { .. });
+        let is_set = matches!(field.kind, ResolvedKind::Set { .. });
         for (element, at) in elements.zip(0u32..) {
             let written = if is_set {
                 self.data.write_set_element(field, |out| element.encode_to(out))

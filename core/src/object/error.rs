@@ -159,6 +159,16 @@ pub enum Error {
         /// The size of the list.
         size: u32,
     },
+    /// A collection is not as it was any more when the elements of it were chosen that are now to be removed or
+    /// replaced. Nothing was removed or replaced.
+    #[error(
+        "{of} was changed since it was looked at, so nothing was removed or replaced; make other changes of it \
+         before or after"
+    )]
+    ChangedMeanwhile {
+        /// Object and field.
+        of: String,
+    },
     /// Source and destination of a copy do not fit.
     #[error("{what}")]
     SchemaMismatch {

@@ -9,7 +9,7 @@ use super::error::{Error, Result, hex};
 use super::index_key::IndexKind;
 use super::index_view::{IndexSource, IndexView, Selection, push_jump};
 use super::scan::{LiveScan, extend_to_after_prefix};
-use crate::encoding::{Value, uint};
+use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
 
@@ -350,7 +350,7 @@ fn list_position(bytes: &[u8], key: &[u8], selection: &Selection) -> Result<u32>
             selection.shape.name()
         )));
     }
-    uint::decode(bytes).map_err(|reason| {
+    layout::parse_list_position(bytes).map_err(|reason| {
         Error::inconsistent(format!(
             "key {} of index {}: {reason}",
             hex(key, 64),

@@ -365,7 +365,7 @@ impl IndexShape {
             None if column == self.values.len() => ObjId::from_slice(bytes).map(Value::Ref),
             None => match (self.kind, self.only_map_key()) {
                 (IndexKind::MapValue, Some(encoding)) => encoding.decode_all(bytes),
-                _ => uint::decode(bytes).map(|position| {
+                _ => layout::parse_list_position(bytes).map(|position| {
                     i32::try_from(position).map_or(Value::Long(i64::from(position)), Value::Int)
                 }),
             },

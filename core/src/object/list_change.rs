@@ -22,9 +22,19 @@ impl ListView<'_, '_> {
     /// an object that does not exist and may not, [`Error::Inconsistent`] if the element before is
     /// damaged ([`set_encoded`](ListView::set_encoded) replaces it).
     pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
+        self.set_value_with(position, value, |old| self.decode(position, old))
+    }
+
+    /// As [`set`](ListView::set), giving what `read` makes of the element before; nothing changes if it fails.
+    pub(super) fn set_value_with<R>(
+        &self,
+        position: u32,
+        value: &Value,
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
         self.content.mutate(|target| {
             let element = self.content.encode(&self.element, value)?;
-            self.set_in(target, position, &element, true, |old| self.decode(position, old))
+            self.set_in(target, position, &element, true, read)
         })
     }
 
@@ -360,54 +370,67 @@ impl ListView<'_, '_> {
     /// Listeners are told as if they had been removed one by one, from the front. Reads all elements once,
     /// then as [`remove_range`](ListView::remove_range) from the first one removed.
     ///
+    /// `keep` is asked of the elements there are at the beginning, which are copied, and may change anything
+    /// but this list: if the list is not the same when an element is to go, nothing is removed. (If anything
+    /// was changed meanwhile, all elements are read once more.)
+    ///
     /// # Errors
-    /// As [`remove`](ListView::remove).
+    /// As [`remove`](ListView::remove); [`Error::ChangedMeanwhile`] if `keep` changed the list, itself or by
+    /// deleting what it refers to.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
-        let elements =
-            self.iter_with(|position, element| Ok((position, self.decode(position, element)?)));
+        let changes = self.content.tx.store().changes().get();
+        let elements = self.positioned()?;
         let mut positions = Vec::new();
-        for element in elements {
-            let (position, value) = element?;
-            if !keep(&value) {
-                positions.push(position);
+        for (position, element) in &elements {
+            if !keep(&self.decode(*position, element)?) {
+                positions.push(*position);
             }
         }
-        self.remove_positions(&positions)?;
+        if positions.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            let changed = self.content.tx.store().changes().get() != changes;
+            if changed && self.positioned()? != elements {
+                return Err(Error::ChangedMeanwhile { of: self.content.describe() });
+            }
+            self.remove_positions_in(target, &positions)
+        })?;
         Ok(u32::try_from(positions.len()).unwrap_or(MAX_LIST_LEN))
+    }
+
+    /// All elements, encoded, with their positions.
+    fn positioned(&self) -> Result<Vec<(u32, Vec<u8>)>> {
+        self.iter_with(|position, element| Ok((position, element.to_vec()))).collect()
     }
 
     /// Removes the elements at these positions, which ascend, in one pass.
     pub(super) fn remove_positions(&self, positions: &[u32]) -> Result<()> {
+        self.content.mutate(|target| self.remove_positions_in(target, positions))
+    }
+
+    fn remove_positions_in(&self, target: &Target, positions: &[u32]) -> Result<()> {
         let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
             return Ok(());
         };
-        self.content.mutate(|target| {
-            let size = self.len()?;
-            if last >= size {
-                return Err(self.outside(last, size));
+        let size = self.len()?;
+        if last >= size {
+            return Err(self.outside(last, size));
+        }
+        if positions.len() == size as usize {
+            return self.clear_in(target);
+        }
+        let goes = |at: u32| positions.binary_search(&at).is_ok();
+        let mut gone = 0;
+        let removed = |at: u32, value: &[u8]| {
+            if target.monitored {
+                let kind = ChangeKind::ListRemove { index: at - gone, value: value.into() };
+                self.content.changed(target, kind);
             }
-            if positions.len() == size as usize {
-                return self.clear_in(target);
-            }
-            let goes = |at: u32| positions.binary_search(&at).is_ok();
-            let mut gone = 0;
-            list_shift::remove(
-                self,
-                self.element_of(target),
-                size,
-                first,
-                last + 1,
-                goes,
-                |at, value| {
-                    if target.monitored {
-                        let kind = ChangeKind::ListRemove { index: at - gone, value: value.into() };
-                        self.content.changed(target, kind);
-                    }
-                    gone += 1;
-                    Ok(())
-                },
-            )
-        })
+            gone += 1;
+            Ok(())
+        };
+        list_shift::remove(self, self.element_of(target), size, first, last + 1, goes, removed)
     }
 
     /// Removes all elements. One scan and one range removal, and a delete per index entry.
@@ -428,6 +451,31 @@ impl ListView<'_, '_> {
     /// Sets a reference to null because the object it refers to is deleted.
     pub(super) fn nullify(&self, position: u32, null: &[u8]) -> Result<()> {
         self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
+    }
+
+    /// Does to a reference under a key that ends with no position what the deletion of the object it refers to demands.
+    /// No element moves for it: it had no place among them, and listeners are not told of one.
+    pub(super) fn unreference_stray(
+        &self,
+        suffix: &[u8],
+        reference: &[u8],
+        null: Option<&[u8]>,
+    ) -> Result<()> {
+        let key = self.content.key(suffix);
+        self.content.mutate(|target| {
+            if self.content.get(&key)?.as_deref() != Some(reference) {
+                return Ok(());
+            }
+            let part = self.element_of(target);
+            self.content.unindex(part, reference, suffix)?;
+            match null {
+                None => self.content.remove(&key, reference),
+                Some(null) => {
+                    self.content.put(&key, null, Some(reference))?;
+                    self.content.index(part, null, suffix)
+                }
+            }
+        })
     }
 
     /// The positions from `first` to `last` of the elements equal to `element`, ascending. One seek and

@@ -6,11 +6,21 @@ use crate::encoding::Value;
 
 /// A place between two elements of a list, through which the list can be changed while walking it.
 /// Each step is one get; changes cost what those of the [`ListView`] do.
+///
+/// It stands at a position and does not move when the list is changed by other means; but it removes and
+/// replaces nothing except what it stepped over.
 #[derive(Debug, Clone)]
 pub struct ListCursor<'t, 'db> {
     list: ListView<'t, 'db>,
     next: u32,
-    last: Option<u32>,
+    last: Option<SteppedOver>,
+}
+
+/// An element, encoded, and where it stood.
+#[derive(Debug, Clone)]
+struct SteppedOver {
+    position: u32,
+    element: Vec<u8>,
 }
 
 impl<'t, 'db> ListCursor<'t, 'db> {
@@ -28,11 +38,8 @@ impl<'t, 'db> ListCursor<'t, 'db> {
     /// # Errors
     /// As [`ListView::get`].
     pub fn step(&mut self) -> Result<Option<Value>> {
-        let value = self.list.get(self.next)?;
-        if value.is_some() {
-            self.last = Some(self.next);
-            self.next += 1;
-        }
+        let value = self.step_over(self.next)?;
+        self.next += u32::from(value.is_some());
         Ok(value)
     }
 
@@ -42,23 +49,33 @@ impl<'t, 'db> ListCursor<'t, 'db> {
     /// As [`ListView::get`].
     pub fn step_back(&mut self) -> Result<Option<Value>> {
         let Some(before) = self.next.checked_sub(1) else { return Ok(None) };
-        let value = self.list.get(before)?;
+        let value = self.step_over(before)?;
         if value.is_some() {
             self.next = before;
-            self.last = Some(before);
         }
         Ok(value)
+    }
+
+    fn step_over(&mut self, position: u32) -> Result<Option<Value>> {
+        let Some(element) =
+            self.list.get_encoded(position, |element| element.map(<[u8]>::to_vec))?
+        else {
+            return Ok(None);
+        };
+        let value = self.list.decode(position, &element)?;
+        self.last = Some(SteppedOver { position, element });
+        Ok(Some(value))
     }
 
     /// Removes the element stepped over last. The next step returns the element behind it.
     ///
     /// # Errors
     /// As [`ListView::remove`]; [`Error::InvalidArgument`] if there was no step since the last removal
-    /// or insertion.
+    /// or insertion; [`Error::ChangedMeanwhile`] if another element is at its position now.
     pub fn remove(&mut self) -> Result<Value> {
         let last = self.stepped_over()?;
-        let value = self.list.remove(last)?;
-        self.next = last;
+        let value = self.list.remove_with(last.position, |found| self.same(last, found))?;
+        self.next = last.position;
         self.last = None;
         Ok(value)
     }
@@ -68,7 +85,20 @@ impl<'t, 'db> ListCursor<'t, 'db> {
     /// # Errors
     /// As [`ListView::set`] and [`ListCursor::remove`].
     pub fn set(&mut self, value: &Value) -> Result<Value> {
-        self.list.set(self.stepped_over()?, value)
+        let last = self.stepped_over()?;
+        let old = self.list.set_value_with(last.position, value, |found| self.same(last, found))?;
+        let element = self.list.content.encode(&self.list.element, value)?;
+        self.last = Some(SteppedOver { position: last.position, element });
+        Ok(old)
+    }
+
+    /// The element stepped over, if it is the one found at its position.
+    fn same(&self, last: &SteppedOver, found: &[u8]) -> Result<Value> {
+        if found == last.element {
+            return self.list.decode(last.position, found);
+        }
+        let of = format!("position {} of {}", last.position, self.list.content.describe());
+        Err(Error::ChangedMeanwhile { of })
     }
 
     /// Inserts an element here; the next step returns the one behind it.
@@ -82,8 +112,9 @@ impl<'t, 'db> ListCursor<'t, 'db> {
         Ok(())
     }
 
-    fn stepped_over(&self) -> Result<u32> {
+    fn stepped_over(&self) -> Result<&SteppedOver> {
         self.last
+            .as_ref()
             .ok_or_else(|| Error::invalid_argument("the cursor has not stepped over an element"))
     }
 }

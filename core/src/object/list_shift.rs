@@ -7,9 +7,9 @@
 use permazen_kv::KeySpan;
 
 use super::error::Result;
-use super::list_view::ListView;
+use super::list_view::{ListView, position_in};
 use super::object_data::KeyList;
-use crate::layout::{self, list_position, parse_list_position};
+use crate::layout::{self, list_position};
 use crate::schema::ResolvedField;
 
 /// The fewest elements of a chunk.
@@ -31,7 +31,7 @@ impl Chunk {
         let mut chunk = Chunk { from, bytes: Vec::new(), ends: Vec::new() };
         let mut expected = from;
         list.content.tx.store().each(KeySpan::new(&min, Some(&max)), |key, value| {
-            if parse_list_position(key.get(prefix_len..).unwrap_or_default()) != Some(expected) {
+            if position_in(key.get(prefix_len..).unwrap_or_default()) != Ok(expected) {
                 return Err(hole(list, expected));
             }
             expected += 1;

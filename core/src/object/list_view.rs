@@ -9,7 +9,7 @@ use super::content::{Content, ContentIter};
 use super::error::{Error, Result};
 use super::list_cursor::ListCursor;
 use super::transaction::Transaction;
-use crate::encoding::{Value, uint};
+use crate::encoding::{EncodingError, Value};
 use crate::id::ObjId;
 use crate::layout::{self, list_position, parse_list_position};
 use crate::schema::{ResolvedField, ResolvedKind};
@@ -29,6 +29,28 @@ pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 pub struct ListView<'t, 'db> {
     pub(super) content: Content<'t, 'db>,
     pub(super) element: Arc<ResolvedField>,
+}
+
+/// The position that the key of a list element ends with. There is one form of each only: an element under any
+/// other would count, but not be found at its position.
+pub(super) fn position_in(suffix: &[u8]) -> Result<u32, EncodingError> {
+    match parse_list_position(suffix) {
+        Ok(position) if position >= MAX_LIST_LEN => {
+            let reason = format!("position {position}, and lists end at {MAX_LIST_LEN}");
+            Err(EncodingError::Invalid(reason))
+        }
+        position => position,
+    }
+}
+
+#[cold]
+fn no_position(content: &Content<'_, '_>, key: &[u8], reason: &EncodingError) -> Error {
+    content.damaged(
+        key,
+        &format_args!(
+            "no list position ({reason}); check and repair the database, or clear the list"
+        ),
+    )
 }
 
 impl<'t, 'db> ListView<'t, 'db> {
@@ -83,9 +105,8 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// The position in a key of this list.
     pub(super) fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
-        parse_list_position(key.get(prefix_len..).unwrap_or_default())
-            .filter(|position| *position < MAX_LIST_LEN)
-            .ok_or_else(|| self.content.damaged(key, &"no list position"))
+        position_in(key.get(prefix_len..).unwrap_or_default())
+            .map_err(|reason| no_position(&self.content, key, &reason))
     }
 
     /// The element at a position; none if there is no such position. One get.
@@ -124,7 +145,7 @@ impl<'t, 'db> ListView<'t, 'db> {
 
     /// The elements in order; also readable from the back.
     ///
-    /// Live and by position: elements that a change moves behind the iterator are not returned. To
+    /// Live and by position: elements that a change moves before the iterator's place are not returned. To
     /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). A damaged
     /// element is an error, behind which the iterator goes on. One seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
@@ -179,8 +200,8 @@ impl<'t, 'db> ListView<'t, 'db> {
             &(suffix(positions.start_bound()), suffix(positions.end_bound())),
             true,
             move |suffix: &[u8], value: &[u8]| {
-                let position = uint::decode(suffix)
-                    .map_err(|reason| content.damaged(&content.key(suffix), &reason))?;
+                let position = position_in(suffix)
+                    .map_err(|reason| no_position(&content, &content.key(suffix), &reason))?;
                 read(position, value)
             },
         )

@@ -408,22 +408,34 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// Removes every entry for which `keep` says false; returns how many were removed. Reads all entries,
     /// then removes each as [`remove`](MapView::remove) does.
     ///
+    /// `keep` is asked of the entries there are at the beginning, which are copied, and may change anything,
+    /// this map too: of the entries to remove those go that are still there. It may not set the value of one
+    /// of them to another.
+    ///
     /// # Errors
-    /// As [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec); nothing was removed then.
+    /// As [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec); [`Error::ChangedMeanwhile`] if an entry to
+    /// remove has another value than `keep` was shown. Nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
+        let entries: Vec<(Vec<u8>, Vec<u8>)> = self
+            .iter_with(|key, value| Ok((key.to_vec(), value.to_vec())))
+            .collect::<Result<_>>()?;
         let mut unwanted = Vec::new();
-        for pair in self.iter_with(|key, value| Ok((key.to_vec(), self.decode_pair(key, value)?))) {
-            let (key, (key_value, value)) = pair?;
-            if !keep(&key_value, &value) {
-                unwanted.push(key);
+        for entry in entries {
+            let (key, value) = self.decode_pair(&entry.0, &entry.1)?;
+            if !keep(&key, &value) {
+                unwanted.push(entry);
             }
         }
         if unwanted.is_empty() {
             return Ok(0);
         }
         self.content.mutate(|target| {
-            unwanted.iter().try_fold(0, |removed, key| {
-                Ok(removed + usize::from(self.remove_in(target, key, |_| Ok(()))?.is_some()))
+            unwanted.iter().try_fold(0, |removed, (key, shown)| {
+                let removed_one = self.remove_in(target, key, |value| match value == shown {
+                    true => Ok(()),
+                    false => Err(Error::ChangedMeanwhile { of: self.content.describe() }),
+                })?;
+                Ok(removed + usize::from(removed_one.is_some()))
             })
         })
     }

@@ -216,7 +216,7 @@ impl Transaction<'_> {
                     self.queue_change(id, old_type, before, kind);
                 }
             };
-            keep(&bundle, old, before, field, &mut new, &mut tell);
+            keep(&bundle, old, before, field, &mut new, &mut tell)?;
         }
         Ok(new.finish())
     }
@@ -293,7 +293,7 @@ fn keep(
     field: &ResolvedField,
     new: &mut ObjectBuilder,
     tell: &mut dyn FnMut(ChangeKind),
-) {
+) -> Result<()> {
     let storage_id = field.storage_id;
     match (&before.kind, &field.kind) {
         (ResolvedKind::Set { element: was }, ResolvedKind::Set { element: is }) => {
@@ -309,6 +309,10 @@ fn keep(
         (ResolvedKind::List { element: was }, ResolvedKind::List { element: is }) => {
             let narrowing = Narrowing::new(bundle, was, is);
             let (mut index, mut gone) = (0, false);
+            // Those behind one that goes move up, which takes positions that can be relied on.
+            if old.pairs(before).any(|(_, value)| narrowing.refuses(value)) {
+                old.check_list(before)?;
+            }
             let mut left = old.pairs(before).len();
             for (position, value) in old.pairs(before) {
                 if !narrowing.refuses(value) {
@@ -358,4 +362,5 @@ fn keep(
             }
         }
     }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::error::hex;
 use super::fields::damaged;
+use super::list_view::position_in;
 use super::{Error, Result};
 use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
@@ -148,14 +149,39 @@ impl ObjectData {
             if !matches!(field.kind, ResolvedKind::List { .. }) {
                 continue;
             }
-            for (expected, (position, value)) in (0..).zip(self.pairs(field)) {
-                if layout::parse_list_position(position) != Some(expected) {
-                    let reason = format!("there is no element at position {expected} before it");
-                    return Err(self.damaged(field, position, value, &reason));
-                }
+            self.check_list(field)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a list with holes.
+    pub(super) fn check_list(&self, field: &ResolvedField) -> Result<()> {
+        for (expected, (key, value)) in (0..).zip(self.pairs(field)) {
+            if self.position(field, key, value)? != expected {
+                let reason = format!("there is no element at position {expected} before it");
+                return Err(self.damaged(field, key, value, &reason));
             }
         }
         Ok(())
+    }
+
+    /// The position of a list element, from what follows the field in its key.
+    fn position(&self, field: &ResolvedField, key: &[u8], value: &[u8]) -> Result<u32> {
+        position_in(key).map_err(|reason| {
+            let reason = format!("no list position ({reason}); check and repair the database");
+            self.damaged(field, key, value, &reason)
+        })
+    }
+
+    /// The encoded elements of a list, in order.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for an element under a key that stands for no position.
+    pub fn elements(
+        &self,
+        field: &ResolvedField,
+    ) -> impl ExactSizeIterator<Item = Result<&[u8]>> + DoubleEndedIterator {
+        self.pairs(field).map(|(key, value)| self.position(field, key, value).map(|_| value))
     }
 
     /// The value of a counter.
@@ -198,7 +224,10 @@ impl ObjectData {
             ),
             ResolvedKind::List { element } => FieldValue::List(
                 self.pairs(field)
-                    .map(|(key, value)| self.part(field, element, key, value))
+                    .map(|(key, value)| {
+                        self.position(field, key, value)?;
+                        self.part(field, element, key, value)
+                    })
                     .collect::<Result<_>>()?,
             ),
             ResolvedKind::Map { key: keys, value: values } => FieldValue::Map(

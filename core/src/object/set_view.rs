@@ -316,15 +316,15 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// Removes every element for which `keep` says false; returns how many were removed. Reads all
     /// elements, then removes each as [`remove`](SetView::remove) does.
     ///
+    /// `keep` is asked of the elements there are at the beginning, which are copied, and may change anything,
+    /// this set too: of the elements to remove those go that are still there.
+    ///
     /// # Errors
     /// As [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<usize> {
         let mut unwanted = Vec::new();
-        for element in self.iter_with(|element| {
-            Ok((element.to_vec(), self.content.decode(&self.element, element, || element)?))
-        }) {
-            let (element, value) = element?;
-            if !keep(&value) {
+        for element in self.encoded()? {
+            if !keep(&self.content.decode(&self.element, &element, || &element)?) {
                 unwanted.push(element);
             }
         }
@@ -338,6 +338,11 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
+    /// All elements, encoded.
+    fn encoded(&self) -> Result<Vec<Vec<u8>>> {
+        self.iter_with(|element| Ok(element.to_vec())).collect()
+    }
+
     /// Removes all elements of this view. One scan and one range removal, and a delete per index entry;
     /// a part of a set that listeners watch is removed element by element, each as
     /// [`remove`](SetView::remove) does.
@@ -348,9 +353,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.content.mutate(|target| {
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
             if target.monitored && !self.is_unbounded() {
-                let elements: Vec<Vec<u8>> =
-                    self.iter_with(|element| Ok(element.to_vec())).collect::<Result<_>>()?;
-                for element in elements {
+                for element in self.encoded()? {
                     self.remove_in(target, &element)?;
                 }
                 return Ok(());

@@ -285,6 +285,7 @@ impl<'db> Store<'db> {
         span: KeySpan<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
+        self.check_not_lent()?;
         let mut found = false;
         let recording = self.depth.get() > 0;
         let mut journal = self.journal.borrow_mut();
@@ -309,6 +310,7 @@ impl<'db> Store<'db> {
         body: impl FnOnce(&mut dyn KvWrite) -> Result<R>,
     ) -> Result<R> {
         if self.depth.get() > 0 {
+            self.check_not_lent()?;
             let mut journal = self.journal.borrow_mut();
             self.each(span, |key, value| {
                 journal.present(key, value);
@@ -319,11 +321,18 @@ impl<'db> Store<'db> {
         self.write(body)
     }
 
+    /// Refuses a write while the store is lent for reading, before the journal knows of it: what was not written
+    /// needs no undoing, which would be refused as well.
+    fn check_not_lent(&self) -> Result<()> {
+        self.backing.try_borrow_mut().map(drop).map_err(|_| Error::Busy)
+    }
+
     fn note(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         let depth = self.depth.get();
         if depth == 0 {
             return Ok(());
         }
+        self.check_not_lent()?;
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),

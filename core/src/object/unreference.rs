@@ -6,14 +6,14 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::error::{Error, Result};
 use super::id_set::{IdSet, any_id};
-use super::list_view::ListView;
+use super::list_view::{ListView, position_in};
 use super::map_view::MapView;
 use super::references::{NULL, field_or_part};
 use super::scan::LiveScan;
 use super::set_view::SetView;
 use super::transaction::Transaction;
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, index_entry, index_prefix, parse_list_position};
+use crate::layout::{self, index_entry, index_prefix};
 use crate::schema::{ResolvedField, SubFieldRole};
 
 /// What becomes of a reference in a collection when the object it refers to is deleted.
@@ -104,14 +104,21 @@ impl Transaction<'_> {
         let prefix = index_entry(&part.key, target.as_bytes(), list.id(), &[]);
         let end = layout::prefix_end(&prefix);
         let (mut first, mut last) = (None, None);
+        let mut stray = Vec::new();
         self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
-            if let Some(position) = parse_list_position(key.get(prefix.len()..).unwrap_or_default())
-            {
-                first = first.or(Some(position));
-                last = Some(position);
+            let suffix = key.get(prefix.len()..).unwrap_or_default();
+            match position_in(suffix) {
+                Ok(position) => {
+                    first = first.or(Some(position));
+                    last = Some(position);
+                }
+                Err(_) => stray.push(suffix.to_vec()),
             }
             Ok(())
         })?;
+        for suffix in stray {
+            list.unreference_stray(&suffix, target.as_bytes(), null)?;
+        }
         let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
         let positions = list.positions_between(first, last, target.as_bytes())?;
         match null {

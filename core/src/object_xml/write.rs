@@ -113,7 +113,8 @@ impl ObjectXmlWriter {
         self.write_objects(tx, tx.all_objects()?.iter(), out)
     }
 
-    /// As [`write`](ObjectXmlWriter::write), with these objects in this order, or none.
+    /// As [`write`](ObjectXmlWriter::write), with these objects in this order, or none. `objects` is read while the
+    /// document is written; should it change objects, each is written as it is when its turn comes.
     ///
     /// ```
     /// # fn export(tx: &permazen::object::Transaction<'_>) -> Result<(), permazen::object_xml::ObjectXmlError> {
@@ -256,8 +257,8 @@ impl<W: Write> Export<'_, '_, W> {
                 }
             }
             ResolvedKind::List { element } => {
-                for (_, value) in data.pairs(field) {
-                    self.value(id, "element", &[], element, value)?;
+                for value in data.elements(field) {
+                    self.value(id, "element", &[], element, value?)?;
                 }
             }
             ResolvedKind::Map { key: keys, value: values } => {
