@@ -251,7 +251,7 @@ fn check(store: &LmdbStore) -> Result<(), Box<dyn std::error::Error>> {
     })?;
     println!(
         "\nchecked        {} pairs, {} objects in {:.0?}: {}",
-        report.entries,
+        report.pairs,
         report.objects,
         start.elapsed(),
         if report.is_clean() {
