@@ -3,6 +3,7 @@
 
 mod fixture;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ fn shown(args: &[&str], path: &Path, code: i32) -> String {
 }
 
 fn is_harmless(text: &str, of: &[&str]) {
-    let hostile = hostile();
+    let hostile: BTreeSet<char> = hostile().into_iter().collect();
     let found = text.chars().filter(|&c| c != '\n').find(|c| hostile.contains(c));
     assert_eq!(found, None, "{of:?}: {}", text.escape_debug());
 }

@@ -7,7 +7,7 @@ mod fixture;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -52,36 +52,14 @@ fn press_until_it_ends(child: &mut Child) -> ExitStatus {
     ended.expect("an end")
 }
 
-fn pipe(path: PathBuf) -> PathBuf {
-    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
-    path
-}
-
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// What the program reads comes from a pipe into which nothing is written.
-#[test]
-fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
-    let (dir, path) = damaged(&[STALE_ENTRY]);
-    let pipe = pipe(dir.path().join("pipe"));
-    for args in [&["--kind", "xml", text(&pipe)][..], &["--apply-undo", text(&pipe), &path]] {
-        let child = start(args, Stdio::null());
-        // Waits for the program to open it for reading.
-        let writer = OpenOptions::new().write(true).open(&pipe).expect("open");
-        signal(&child, "INT");
-        let output = child.wait_with_output().expect("wait");
-        assert_eq!(output.status.code(), Some(130), "{args:?}: {output:?}");
-        drop(writer);
-    }
-}
-
-#[test]
-fn once_it_ends_a_check_and_the_second_time_the_program() {
-    let (dir, path) = damaged(&[STALE_ENTRY]);
-    // The summary finds no room in a pipe that is full, and waits.
-    let pipe = pipe(dir.path().join("pipe"));
+/// A pipe that is full: whoever writes to it waits. It must not be dropped before that one ends.
+fn full_pipe(dir: &Path) -> File {
+    let pipe = dir.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     let blocking = OpenOptions::new().read(true).write(true).open(&pipe).expect("open");
     let mut full =
         OpenOptions::new().write(true).custom_flags(NONBLOCKING).open(&pipe).expect("open");
@@ -92,6 +70,37 @@ fn once_it_ends_a_check_and_the_second_time_the_program() {
         };
         while room(&mut full) {}
     }
+    blocking
+}
+
+/// Whether a process has said what it does when Ctrl-C comes.
+fn listens(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a process");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("signals");
+    u64::from_str_radix(caught.trim(), 16).expect("hex") & 2 != 0
+}
+
+/// The first line of the report, or what an undo came to, finds no room in a pipe that is full.
+#[test]
+fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let undo = dir.path().join("undo");
+    let stdout = full_pipe(dir.path());
+    jsck(&["--repair", "--yes", "--undo-file", text(&undo), &path]).assert().code(1);
+    for args in [&[&*path][..], &["--apply-undo", text(&undo), &path]] {
+        let child = start(args, stdout.try_clone().expect("a pipe"));
+        wait_until("it listens", || listens(&child));
+        signal(&child, "INT");
+        let output = child.wait_with_output().expect("wait");
+        assert_eq!(output.status.code(), Some(130), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn once_it_ends_a_check_and_the_second_time_the_program() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    // The summary finds no room in a pipe that is full, and waits.
+    let blocking = full_pipe(dir.path());
     let position = dir.path().join("position");
     let args = ["--json", "--online", "--rate", "2", "--position", text(&position), &path];
     let mut child = start(&args, blocking);
