@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use heed::RwTxn;
 
@@ -17,6 +17,11 @@ use super::env::{OpenEnv, Pairs, Shared};
 use super::error::io_failed;
 use crate::retry::note_wait_in_vain;
 use crate::{KvError, Result};
+
+/// How long to wait for the lock before looking after whether the thread sleeps though it is free.
+const KNOCK: Duration = Duration::from_secs(1);
+/// How long that gives another thread to come to wait for the lock.
+const SETTLED: Duration = Duration::from_millis(50);
 
 enum Request {
     /// With what is kept open until the lock is there, so that whoever opens the environment
@@ -32,6 +37,8 @@ pub(super) struct Writer {
     requests: Option<Sender<Request>>,
     /// Whether the thread is waiting for a lock that another process holds.
     blocked: Arc<AtomicBool>,
+    /// Whether a thread is at [`knock`](Writer::knock).
+    knocking: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     env: Arc<OpenEnv>,
 }
@@ -40,14 +47,15 @@ impl Writer {
     pub(super) fn start(env: Arc<OpenEnv>) -> Result<Self> {
         let (requests, inbox) = channel();
         let blocked = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("permazen-lmdb".to_owned())
             .spawn({
                 let (env, blocked) = (Arc::clone(&env), Arc::clone(&blocked));
                 move || serve(&env, &inbox, &blocked)
             })
             .map_err(|error| io_failed(env.path(), "cannot start the writer thread", error))?;
-        Ok(Writer { requests: Some(requests), blocked, thread: Some(thread), env })
+        let knocking = Arc::default();
+        Ok(Writer { requests: Some(requests), blocked, knocking, thread: Some(thread), env })
     }
 
     fn send(&self, request: Request) -> Result<()> {
@@ -69,7 +77,15 @@ impl Writer {
         let (reply, begun) = sync_channel(0);
         self.send(Request::Begin(reply, Arc::clone(shared)))?;
         // The thread needs a moment even if nobody holds the lock.
-        match begun.recv_timeout(wait.max(Duration::from_millis(100))) {
+        let (start, limit) = (Instant::now(), wait.max(Duration::from_millis(100)));
+        let begun = loop {
+            let left = limit.saturating_sub(start.elapsed());
+            match begun.recv_timeout(left.min(KNOCK)) {
+                Err(RecvTimeoutError::Timeout) if left > KNOCK => self.knock(),
+                begun => break begun,
+            }
+        };
+        match begun {
             Ok(begun) => begun,
             Err(RecvTimeoutError::Timeout) => {
                 note_wait_in_vain();
@@ -79,6 +95,39 @@ impl Writer {
                 )))
             }
             Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    /// Wakes the thread if it sleeps though nobody holds the lock.
+    ///
+    /// Who gives back the lock wakes the one that has waited longest, and does so only if somebody is
+    /// known to wait. If that one is killed before it takes the lock, and another takes it meanwhile,
+    /// nobody is known to wait any more: the others sleep until somebody comes to wait anew. So two
+    /// threads come here, the second while the first holds the lock.
+    fn knock(&self) {
+        if self.knocking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let knocking = Arc::clone(&self.knocking);
+        let (env, blocked) = (Arc::clone(&self.env), Arc::clone(&self.blocked));
+        let knock = move || {
+            if let Ok(_using) = env.using_map()
+                && let Ok(first) = env.begin_write()
+            {
+                thread::scope(|scope| {
+                    if blocked.load(Ordering::Acquire) {
+                        scope.spawn(|| env.begin_write().map(RwTxn::abort));
+                        thread::sleep(SETTLED);
+                    }
+                    first.abort();
+                });
+            }
+            knocking.store(false, Ordering::Release);
+        };
+        let knocker = thread::Builder::new().name("permazen-knock".to_owned()).spawn(knock);
+        if knocker.is_err() {
+            // Without it the wait may be in vain, as it is told then.
+            self.knocking.store(false, Ordering::Release);
         }
     }
 
@@ -120,7 +169,7 @@ impl Drop for Writer {
         // The thread itself drops this after a wait in vain, and then ends by itself. No other time
         // is it waiting: what it waits for keeps this alive.
         if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
+            && thread.thread().id() != thread::current().id()
         {
             let _ = thread.join();
         }
