@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use permazen_kv::{KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
 
-use super::incoming::IncomingCache;
+use super::reference::IncomingCache;
 use super::store::Store;
 use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;

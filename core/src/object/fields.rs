@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::change::ChangeKind;
 use super::error::hex;
 use super::info::{Migrate, ObjectInfo};
-use super::object_data::unknown_field;
-use super::references::describe;
+use super::notify::ChangeKind;
+use super::reference::describe;
 use super::store::Undo;
+use super::whole::unknown_field;
 use super::{Error, Result, Transaction};
 use crate::encoding::Value;
 use crate::id::ObjId;

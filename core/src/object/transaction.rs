@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
-use super::index_key::IndexShape;
+use super::index::IndexShape;
 use super::info::InfoCache;
-use super::listeners::ListenerSet;
-use super::missing::MissingTargets;
+use super::notify::ListenerSet;
 use super::notify::Pending;
+use super::reference::MissingTargets;
 use super::store::Store;
 use super::{Error, Result};
 use crate::id::{ObjId, StorageId};

@@ -1,0 +1,376 @@
+//! What sets, lists and maps have in common: the keys of one field of one object.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::Direction;
+
+use crate::encoding::{EncodingError, Value};
+use crate::id::ObjId;
+use crate::layout;
+use crate::object::error::{Error, Result, hex};
+use crate::object::index::{
+    ColumnFilter, EncodedRange, OwnedSpan, encode_bound, is_inverted, span_of,
+};
+use crate::object::notify::ChangeKind;
+use crate::object::reference::describe;
+use crate::object::store::Undo;
+use crate::object::store::{LiveScan, ScanSource};
+use crate::object::transaction::Transaction;
+use crate::object::whole::KeyList;
+use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
+
+/// A field of an object, as views of it hold it.
+#[derive(Clone)]
+pub(crate) struct Content<'t, 'db> {
+    pub(crate) tx: &'t Transaction<'db>,
+    pub(crate) id: ObjId,
+    pub(crate) field: Arc<ResolvedField>,
+}
+
+/// A field of an object as the object's schema defines it at the moment of a change.
+pub(crate) struct Target {
+    object_type: Arc<ResolvedType>,
+    pub(crate) field: Arc<ResolvedField>,
+    /// Whether anybody is to be told about changes.
+    pub(crate) monitored: bool,
+}
+
+impl std::fmt::Debug for Content<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of object {}", self.field.full_name, self.id)
+    }
+}
+
+impl<'t, 'db> Content<'t, 'db> {
+    pub(crate) fn new(tx: &'t Transaction<'db>, id: ObjId, field: Arc<ResolvedField>) -> Self {
+        Content { tx, id, field }
+    }
+
+    /// What all keys of the field start with.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
+        layout::field_key(self.id, &self.field.key)
+    }
+
+    /// The key with `suffix` behind the prefix.
+    pub(crate) fn key(&self, suffix: &[u8]) -> Vec<u8> {
+        layout::content_key(self.id, self.field.storage_id, suffix)
+    }
+
+    pub(crate) fn source(&self) -> &'t dyn ScanSource {
+        self.tx.store()
+    }
+
+    /// The key span of the part of the content within `range`; none if nothing can be there.
+    pub(crate) fn span(&self, range: &EncodedRange) -> Option<OwnedSpan> {
+        span_of(&self.prefix(), &ColumnFilter::range(range.0.clone(), range.1.clone()))
+    }
+
+    /// Object and field, for messages.
+    pub(crate) fn describe(&self) -> String {
+        describe(self.id, &self.field)
+    }
+
+    /// An error saying that the stored pair at `key` is damaged.
+    pub(crate) fn damaged(&self, key: &[u8], reason: &dyn std::fmt::Display) -> Error {
+        Error::inconsistent(format!("{}: key {}: {reason}", self.describe(), hex(key, 64)))
+    }
+
+    /// The encoded form of `value` as `part` (an element, key or value) has it.
+    pub(crate) fn encode(&self, part: &ResolvedField, value: &Value) -> Result<Vec<u8>> {
+        let simple = self.simple(part)?;
+        let mut bytes = Vec::new();
+        simple.encoding.encode(value, &mut bytes).map_err(|source| self.invalid(part, source))?;
+        Ok(bytes)
+    }
+
+    /// A bound on values of `part`, encoded.
+    pub(crate) fn encode_bound(
+        &self,
+        part: &ResolvedField,
+        bound: Bound<&Value>,
+    ) -> Result<Bound<Vec<u8>>> {
+        encode_bound(bound, |value| self.encode(part, value))
+    }
+
+    /// Refuses bytes that are not what writing some value of `part` gives.
+    pub(crate) fn check_encoded(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        self.simple(part)?
+            .encoding
+            .check_canonical(bytes)
+            .map_err(|source| self.invalid(part, source))
+    }
+
+    /// The value that stored bytes of `part` stand for; `suffix` gives what follows the prefix in
+    /// their key, for messages.
+    pub(crate) fn decode<S: AsRef<[u8]>>(
+        &self,
+        part: &ResolvedField,
+        bytes: &[u8],
+        suffix: impl FnOnce() -> S,
+    ) -> Result<Value> {
+        self.simple(part)?
+            .encoding
+            .decode_all(bytes)
+            .map_err(|reason| self.damaged(&self.key(suffix().as_ref()), &reason))
+    }
+
+    pub(crate) fn simple<'p>(&self, part: &'p ResolvedField) -> Result<&'p ResolvedSimple> {
+        part.simple().ok_or_else(|| {
+            Error::inconsistent(format!("{} has a part of no simple kind", self.describe()))
+        })
+    }
+
+    fn invalid(&self, part: &ResolvedField, source: EncodingError) -> Error {
+        Error::InvalidValue {
+            field: format!("field {} of object {}", part.full_name, self.id),
+            source,
+        }
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Runs `body` as one change of the field: checks that the transaction is open and the object
+    /// exists, finds the field as the object's present schema defines it, undoes everything if `body`
+    /// fails, and delivers notifications afterwards unless this is part of a larger change.
+    pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
+        self.tx.mutate(|| body(&self.target()?)).map_err(|error| error.about(|| self.describe()))
+    }
+
+    /// The field as the object's present schema defines it.
+    fn target(&self) -> Result<Target> {
+        let object_type = self.tx.require_object_type(self.id)?;
+        let field = match object_type.field_by_storage_id(self.field.storage_id) {
+            Some(field) => field.clone(),
+            None => {
+                return Err(Error::UnknownField {
+                    type_name: Some(object_type.name.to_string()),
+                    field: self.field.full_name.to_string(),
+                });
+            }
+        };
+        let monitored = self.tx.is_monitored(&object_type, &field);
+        Ok(Target { object_type, field, monitored })
+    }
+
+    /// The field as the object's present schema defines it, if the object has it.
+    pub(crate) fn present_field(&self) -> Option<Arc<ResolvedField>> {
+        let object_type = self.tx.require_object_type(self.id).ok()?;
+        object_type.field_by_storage_id(self.field.storage_id).cloned()
+    }
+
+    /// Notes a change for delivery. Call only if `target.monitored`.
+    pub(crate) fn changed(&self, target: &Target, kind: ChangeKind) {
+        self.tx.queue_change(self.id, &target.object_type, &target.field, kind);
+    }
+
+    /// Refuses a reference to a type the field does not allow.
+    pub(crate) fn check_type(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        self.tx.check_reference_type(self.id, part, bytes)
+    }
+
+    /// Refuses a reference to an object that does not exist, unless that is allowed.
+    pub(crate) fn check_exists(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
+        self.tx.check_reference_exists(self.id, part, bytes)
+    }
+
+    /// Refuses a value whose index entry would have too long a key, before anything is written.
+    pub(crate) fn check_entry(
+        &self,
+        part: &ResolvedField,
+        value: &[u8],
+        suffix_len: usize,
+    ) -> Result<()> {
+        let len = layout::index_entry_len(&part.key, value.len(), suffix_len);
+        if !part.is_indexed() || self.tx.store().fits(len) {
+            return Ok(());
+        }
+        let key = layout::index_entry(&part.key, value, self.id, &vec![0; suffix_len]);
+        let checked = self.tx.store().check_key(&key);
+        checked.map_err(|error| {
+            error.about(|| format!("the index entry of a value of {}", self.describe()))
+        })
+    }
+
+    /// Puts the index entry of `part`, if it has an index.
+    pub(crate) fn index(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
+        if part.is_indexed() {
+            self.tx.store().put_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the index entry of `part`, if it has an index.
+    pub(crate) fn unindex(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
+        if part.is_indexed() {
+            self.tx
+                .store()
+                .remove_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the content in `[min, max)` and the index entries `entries` names for each of its
+    /// pairs: in one scan, one range removal and one delete per entry. False if nothing was there.
+    pub(crate) fn remove_content(
+        &self,
+        min: &[u8],
+        max: Option<&[u8]>,
+        mut entries: impl FnMut(&[u8], &[u8], &mut KeyList) -> Result<()>,
+    ) -> Result<bool> {
+        let prefix_len = self.prefix().len();
+        let mut keys = KeyList::default();
+        let mut found = false;
+        self.tx.store().remove_span_with(permazen_kv::KeySpan::new(min, max), |key, value| {
+            found = true;
+            entries(key.get(prefix_len..).unwrap_or_default(), value, &mut keys)
+        })?;
+        keys.sort();
+        for key in keys.iter() {
+            self.tx.store().remove_entry(key)?;
+        }
+        Ok(found)
+    }
+
+    /// Sets the pair at `key` given what was there.
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], old: Option<&[u8]>) -> Result<()> {
+        self.tx.store().put(key, value, old.map_or(Undo::Absent, Undo::Old))
+    }
+
+    /// Removes the pair at `key` given what was there.
+    pub(crate) fn remove(&self, key: &[u8], old: &[u8]) -> Result<()> {
+        self.tx.store().remove(key, Undo::Old(old))
+    }
+
+    /// A copy of the value at `key`. One get.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.lend(key, |value| value.map(<[u8]>::to_vec))
+    }
+
+    /// Lends the value at `key`. One get.
+    pub(crate) fn lend<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.tx.store().get(key, read).map_err(|error| error.about(|| self.describe()))
+    }
+
+    /// Lends the first pair of `span` in the given direction. One seek.
+    pub(crate) fn first<R>(
+        &self,
+        span: permazen_kv::KeySpan<'_>,
+        direction: Direction,
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let result = self.tx.store().first(span, direction, read);
+        result.map_err(|error| error.about(|| self.describe()))
+    }
+}
+
+/// A range of values in encoded form, refusing one that is the wrong way round.
+pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<EncodedRange> {
+    if is_inverted(&lower, &upper) {
+        return Err(Error::invalid_argument("the lower bound of a range is above the upper one"));
+    }
+    Ok((lower, upper))
+}
+
+/// The pairs of a part of a field's content, each turned into something while its bytes are
+/// borrowed; from both ends. Live: see [`IdSet::iter`](crate::object::IdSet::iter).
+pub struct ContentIter<'t, F> {
+    source: &'t dyn ScanSource,
+    id: ObjId,
+    field: Arc<ResolvedField>,
+    min: Vec<u8>,
+    max: Option<Vec<u8>>,
+    prefix_len: usize,
+    with_values: bool,
+    front: Option<LiveScan<'t>>,
+    back: Option<LiveScan<'t>>,
+    read: F,
+    done: bool,
+}
+
+impl<F> std::fmt::Debug for ContentIter<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContentIter").field("min", &hex(&self.min, 32)).finish_non_exhaustive()
+    }
+}
+
+impl<'t, F> ContentIter<'t, F> {
+    /// The pairs within `range`; `read` gets what follows the prefix in each key, and the value.
+    pub(crate) fn new(
+        content: &Content<'t, '_>,
+        range: &EncodedRange,
+        with_values: bool,
+        read: F,
+    ) -> Self {
+        let span = content.span(range);
+        let done = span.is_none();
+        let (min, max) = span.unwrap_or_default();
+        ContentIter {
+            source: content.source(),
+            id: content.id,
+            field: Arc::clone(&content.field),
+            min,
+            max,
+            prefix_len: content.prefix().len(),
+            with_values,
+            front: None,
+            back: None,
+            read,
+            done,
+        }
+    }
+
+    fn step<T>(&mut self, direction: Direction) -> Option<Result<T>>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        if self.done {
+            return None;
+        }
+        let (scan, other) = match direction {
+            Direction::Forward => (&mut self.front, &self.back),
+            Direction::Reverse => (&mut self.back, &self.front),
+        };
+        let scan = scan.get_or_insert_with(|| {
+            let (min, max) = (self.min.clone(), self.max.clone());
+            LiveScan::new(self.source, min, max, direction, self.with_values)
+        });
+        let result = match scan.next() {
+            Ok(Some((key, value))) => {
+                let met = other.as_ref().and_then(LiveScan::current).is_some_and(|(other, _)| {
+                    match direction {
+                        Direction::Forward => key >= other,
+                        Direction::Reverse => key <= other,
+                    }
+                });
+                let suffix = key.get(self.prefix_len..).unwrap_or_default();
+                // What cannot be read does not hide what lies behind it.
+                if met { None } else { return Some((self.read)(suffix, value)) }
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error.about(|| describe(self.id, &self.field)))),
+        };
+        self.done = true;
+        result
+    }
+}
+
+impl<F, T> Iterator for ContentIter<'_, F>
+where
+    F: FnMut(&[u8], &[u8]) -> Result<T>,
+{
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Forward)
+    }
+}
+
+impl<F, T> DoubleEndedIterator for ContentIter<'_, F>
+where
+    F: FnMut(&[u8], &[u8]) -> Result<T>,
+{
+    fn next_back(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Reverse)
+    }
+}

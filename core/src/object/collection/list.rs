@@ -1,0 +1,270 @@
+//! Lists (transactions §6.7).
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::content::{Content, ContentIter};
+use super::list_cursor::ListCursor;
+use crate::encoding::{EncodingError, Value};
+use crate::id::ObjId;
+use crate::layout::{self, list_position, parse_list_position};
+use crate::object::error::{Error, Result};
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// The largest number of elements a list can have.
+pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
+
+/// A live view of a list field of an object.
+///
+/// The view stays usable whatever happens to the object: of a deleted object it is empty and refuses
+/// changes with [`Error::DeletedObject`]. Methods whose name ends in `_encoded` take and give elements
+/// in encoded form.
+///
+/// Inserting and removing in the middle moves the elements behind: per element moved, a share of a scan
+/// and one put, and one delete and one put if the elements are indexed.
+#[derive(Debug, Clone)]
+pub struct ListView<'t, 'db> {
+    pub(in crate::object) content: Content<'t, 'db>,
+    pub(in crate::object) element: Arc<ResolvedField>,
+}
+
+/// The position that the key of a list element ends with. There is one form of each only: an element under any
+/// other would count, but not be found at its position.
+pub(in crate::object) fn position_in(suffix: &[u8]) -> Result<u32, EncodingError> {
+    match parse_list_position(suffix) {
+        Ok(position) if position >= MAX_LIST_LEN => {
+            let reason = format!("position {position}, and lists end at {MAX_LIST_LEN}");
+            Err(EncodingError::Invalid(reason))
+        }
+        position => position,
+    }
+}
+
+#[cold]
+fn no_position(content: &Content<'_, '_>, key: &[u8], reason: &EncodingError) -> Error {
+    content.damaged(
+        key,
+        &format_args!(
+            "no list position ({reason}); check and repair the database, or clear the list"
+        ),
+    )
+}
+
+impl<'t, 'db> ListView<'t, 'db> {
+    pub(crate) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+    ) -> Option<Self> {
+        let ResolvedKind::List { element } = &field.kind else { return None };
+        Some(ListView { content: Content::new(tx, id, field.clone()), element: element.clone() })
+    }
+
+    /// The object.
+    pub fn id(&self) -> ObjId {
+        self.content.id
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.content.field
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// How many elements there are. One seek: the position of the last element tells.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
+    /// [`Error::Inconsistent`] if the last key is damaged.
+    pub fn len(&self) -> Result<u32> {
+        Ok(self.last_pair(|at, _| at + 1)?.unwrap_or(0))
+    }
+
+    /// What `read` makes of position and bytes of the last element; none of an empty list. One seek.
+    pub(in crate::object) fn last_pair<R>(
+        &self,
+        read: impl FnOnce(u32, &[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let prefix = self.content.prefix();
+        let max = layout::prefix_end(&prefix);
+        let span = KeySpan::new(&prefix, max.as_deref());
+        self.content.first(span, Direction::Reverse, |pair| {
+            pair.map(|(key, value)| Ok(read(self.position_of(key, prefix.len())?, value)))
+                .transpose()
+        })?
+    }
+
+    /// Whether there are no elements. One seek.
+    ///
+    /// # Errors
+    /// As [`len`](ListView::len).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The position in a key of this list.
+    pub(in crate::object) fn position_of(&self, key: &[u8], prefix_len: usize) -> Result<u32> {
+        position_in(key.get(prefix_len..).unwrap_or_default())
+            .map_err(|reason| no_position(&self.content, key, &reason))
+    }
+
+    /// The element at a position; none if there is no such position. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
+    pub fn get(&self, position: u32) -> Result<Option<Value>> {
+        self.get_encoded(position, |element| {
+            element.map(|element| self.decode(position, element)).transpose()
+        })?
+    }
+
+    pub(in crate::object) fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
+        self.content.decode(&self.element, element, || list_position(position))
+    }
+
+    /// As [`get`](ListView::get), lending the encoded element. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`], [`Error::Ended`].
+    pub fn get_encoded<R>(
+        &self,
+        position: u32,
+        read: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Result<R> {
+        if position >= MAX_LIST_LEN {
+            self.content.tx.check_open()?;
+            return Ok(read(None));
+        }
+        self.content.lend(&self.element_key(position), read)
+    }
+
+    pub(in crate::object) fn element_key(&self, position: u32) -> Vec<u8> {
+        self.content.key(&list_position(position.min(MAX_LIST_LEN)))
+    }
+
+    /// The elements in order; also readable from the back.
+    ///
+    /// Live and by position: elements that a change moves before the iterator's place are not returned. To
+    /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). A damaged
+    /// element is an error, behind which the iterator goes on. One seek, then one step per element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        self.iter_range(..)
+    }
+
+    /// The elements at these positions in order, as [`iter`](ListView::iter) gives them; positions
+    /// behind the end have none. One seek, then one step per element, wherever in the list they are.
+    ///
+    /// ```
+    /// # use permazen::encoding::Value;
+    /// # use permazen::object::{ListView, Result};
+    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// let page: Vec<Value> = list.iter_range(20..30).collect::<Result<_>>()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn iter_range<R: RangeBounds<u32>>(
+        &self,
+        positions: R,
+    ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
+        let (content, element) = (self.content.clone(), self.element.clone());
+        self.range_with(positions, move |position, bytes| {
+            content.decode(&element, bytes, || list_position(position))
+        })
+    }
+
+    /// The elements in order, each turned into something by `read`, which gets the position and the
+    /// borrowed bytes. The iterator goes on behind an error of `read`. Costs as
+    /// [`iter`](ListView::iter).
+    pub fn iter_with<T, F>(
+        &self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        self.range_with(.., read)
+    }
+
+    pub(crate) fn range_with<T, F, R: RangeBounds<u32>>(
+        &self,
+        positions: R,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F, R>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        let content = self.content.clone();
+        let suffix = |bound: Bound<&u32>| bound.map(|position| list_position(*position));
+        ContentIter::new(
+            &self.content,
+            &(suffix(positions.start_bound()), suffix(positions.end_bound())),
+            true,
+            move |suffix: &[u8], value: &[u8]| {
+                let position = position_in(suffix)
+                    .map_err(|reason| no_position(&content, &content.key(suffix), &reason))?;
+                read(position, value)
+            },
+        )
+    }
+
+    /// All elements in order. Costs as [`iter`](ListView::iter).
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn to_vec(&self) -> Result<Vec<Value>> {
+        self.iter().collect()
+    }
+
+    /// The first position of an equal element; none if there is none, or if the value cannot be an
+    /// element. One seek, then one step per element up to there, in batches.
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn position(&self, value: &Value) -> Result<Option<u32>> {
+        match self.content.encode(&self.element, value) {
+            Ok(element) => self.position_encoded(&element),
+            Err(Error::InvalidValue { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`position`](ListView::position).
+    ///
+    /// # Errors
+    /// As [`get`](ListView::get).
+    pub fn position_encoded(&self, element: &[u8]) -> Result<Option<u32>> {
+        let matches = |position, bytes: &[u8]| Ok((bytes == element).then_some(position));
+        for found in self.iter_with(matches) {
+            if let Some(position) = found? {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A cursor before the first element. Nothing is read.
+    ///
+    /// ```
+    /// # use permazen::encoding::Value;
+    /// # use permazen::object::{ListView, Result};
+    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// let mut cursor = list.cursor();
+    /// while let Some(value) = cursor.step()? {
+    ///     if value == Value::Null {
+    ///         cursor.remove()?;
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn cursor(&self) -> ListCursor<'t, 'db> {
+        self.cursor_at(0)
+    }
+
+    /// A cursor before the element at a position, wherever in the list that is.
+    pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
+        ListCursor::new(self.clone(), position)
+    }
+}

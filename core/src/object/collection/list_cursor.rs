@@ -1,0 +1,120 @@
+//! Walking a list while changing it.
+
+use super::list::ListView;
+use crate::encoding::Value;
+use crate::object::error::{Error, Result};
+
+/// A place between two elements of a list, through which the list can be changed while walking it.
+/// Each step is one get; changes cost what those of the [`ListView`] do.
+///
+/// It stands at a position and does not move when the list is changed by other means; but it removes and
+/// replaces nothing except what it stepped over.
+#[derive(Debug, Clone)]
+pub struct ListCursor<'t, 'db> {
+    list: ListView<'t, 'db>,
+    next: u32,
+    last: Option<SteppedOver>,
+}
+
+/// An element, encoded, and where it stood.
+#[derive(Debug, Clone)]
+struct SteppedOver {
+    position: u32,
+    element: Vec<u8>,
+}
+
+impl<'t, 'db> ListCursor<'t, 'db> {
+    pub(in crate::object) fn new(list: ListView<'t, 'db>, next: u32) -> Self {
+        ListCursor { list, next, last: None }
+    }
+
+    /// Where the next element stands.
+    pub fn position(&self) -> u32 {
+        self.next
+    }
+
+    /// Moves over the next element and returns it.
+    ///
+    /// # Errors
+    /// As [`ListView::get`].
+    pub fn step(&mut self) -> Result<Option<Value>> {
+        let value = self.step_over(self.next)?;
+        self.next += u32::from(value.is_some());
+        Ok(value)
+    }
+
+    /// Moves back over the element before and returns it.
+    ///
+    /// # Errors
+    /// As [`ListView::get`].
+    pub fn step_back(&mut self) -> Result<Option<Value>> {
+        let Some(before) = self.next.checked_sub(1) else { return Ok(None) };
+        let value = self.step_over(before)?;
+        if value.is_some() {
+            self.next = before;
+        }
+        Ok(value)
+    }
+
+    fn step_over(&mut self, position: u32) -> Result<Option<Value>> {
+        let Some(element) =
+            self.list.get_encoded(position, |element| element.map(<[u8]>::to_vec))?
+        else {
+            return Ok(None);
+        };
+        let value = self.list.decode(position, &element)?;
+        self.last = Some(SteppedOver { position, element });
+        Ok(Some(value))
+    }
+
+    /// Removes the element stepped over last. The next step returns the element behind it.
+    ///
+    /// # Errors
+    /// As [`ListView::remove`]; [`Error::InvalidArgument`] if there was no step since the last removal
+    /// or insertion; [`Error::ChangedMeanwhile`] if another element is at its position now.
+    pub fn remove(&mut self) -> Result<Value> {
+        let last = self.stepped_over()?;
+        let value = self.list.remove_with(last.position, |found| self.same(last, found))?;
+        self.next = last.position;
+        self.last = None;
+        Ok(value)
+    }
+
+    /// Replaces the element stepped over last.
+    ///
+    /// # Errors
+    /// As [`ListView::set`] and [`ListCursor::remove`].
+    pub fn set(&mut self, value: &Value) -> Result<Value> {
+        let last = self.stepped_over()?;
+        let old = self.list.set_value_with(last.position, value, |found| self.same(last, found))?;
+        let element = self.list.content.encode(&self.list.element, value)?;
+        self.last = Some(SteppedOver { position: last.position, element });
+        Ok(old)
+    }
+
+    /// The element stepped over, if it is the one found at its position.
+    fn same(&self, last: &SteppedOver, found: &[u8]) -> Result<Value> {
+        if found == last.element {
+            return self.list.decode(last.position, found);
+        }
+        let of = format!("position {} of {}", last.position, self.list.content.describe());
+        Err(Error::ChangedMeanwhile { of })
+    }
+
+    /// Inserts an element here; the next step returns the one behind it.
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn insert(&mut self, value: &Value) -> Result<()> {
+        self.list.insert(self.next, value)?;
+        self.next += 1;
+        self.last = None;
+        Ok(())
+    }
+
+    fn stepped_over(&self) -> Result<&SteppedOver> {
+        self.last
+            .as_ref()
+            .ok_or_else(|| Error::invalid_argument("the cursor has not stepped over an element"))
+    }
+}

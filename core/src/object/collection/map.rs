@@ -1,0 +1,514 @@
+//! Maps (transactions §6.8).
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::content::{Content, ContentIter, Target, checked_range};
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::object::error::{Error, Result};
+use crate::object::index::{EncodedRange, intersect_ranges, is_within};
+use crate::object::notify::ChangeKind;
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// A live view of a map field of an object, or of a range of its keys.
+///
+/// Entries are in the order of their encoded keys, null last. The view stays usable whatever happens
+/// to the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
+/// Methods whose name ends in `_encoded` take and give keys and values in encoded form.
+#[derive(Debug, Clone)]
+pub struct MapView<'t, 'db> {
+    content: Content<'t, 'db>,
+    key: Arc<ResolvedField>,
+    value: Arc<ResolvedField>,
+    range: EncodedRange,
+}
+
+impl<'t, 'db> MapView<'t, 'db> {
+    pub(crate) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+    ) -> Option<Self> {
+        let ResolvedKind::Map { key, value } = &field.kind else { return None };
+        Some(MapView {
+            content: Content::new(tx, id, field.clone()),
+            key: key.clone(),
+            value: value.clone(),
+            range: (Bound::Unbounded, Bound::Unbounded),
+        })
+    }
+
+    /// The object.
+    pub fn id(&self) -> ObjId {
+        self.content.id
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.content.field
+    }
+
+    /// The part of this view with keys between two bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if a bound is no key, [`Error::InvalidArgument`] if the lower bound is
+    /// above the upper one.
+    pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
+        let lower = self.content.encode_bound(&self.key, lower)?;
+        let upper = self.content.encode_bound(&self.key, upper)?;
+        self.range_encoded(lower, upper)
+    }
+
+    /// As [`range`](MapView::range), with encoded bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
+    pub fn range_encoded(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+        let range = intersect_ranges(&self.range, &checked_range(lower, upper)?);
+        Ok(MapView { range, ..self.clone() })
+    }
+
+    fn is_in_range(&self, key: &[u8]) -> bool {
+        is_within(key, &self.range)
+    }
+
+    fn is_unbounded(&self) -> bool {
+        matches!(self.range, (Bound::Unbounded, Bound::Unbounded))
+    }
+
+    /// The encoded key; none if it cannot be a key.
+    fn key_bytes(&self, key: &Value) -> Result<Option<Vec<u8>>> {
+        match self.content.encode(&self.key, key) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::InvalidValue { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// The value of a key; none if there is no such entry or it cannot be a key. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
+    /// [`Error::Inconsistent`] if the value is damaged.
+    pub fn get(&self, key: &Value) -> Result<Option<Value>> {
+        let Some(key) = self.key_bytes(key)? else { return Ok(None) };
+        self.get_encoded(&key, |value| {
+            value.map(|value| self.content.decode(&self.value, value, || &key)).transpose()
+        })?
+    }
+
+    /// As [`get`](MapView::get), lending the encoded value. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
+    pub fn get_encoded<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        if key.is_empty() || !self.is_in_range(key) {
+            return Ok(read(None));
+        }
+        self.content.lend(&self.content.key(key), read)
+    }
+
+    /// Whether there is an entry with this key. One get.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn contains_key(&self, key: &Value) -> Result<bool> {
+        match self.key_bytes(key)? {
+            Some(key) => self.get_encoded(&key, |value| value.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// The entries in the order of their keys; also readable from the back. Live: the map may be
+    /// changed meanwhile. A damaged entry is an error, behind which the iterator goes on. One seek, then one step per entry.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
+        let view = self.clone();
+        self.iter_with(move |key, value| view.decode_pair(key, value))
+    }
+
+    /// The entries in order, each turned into something by `read` while key and value are borrowed. The
+    /// iterator goes on behind an error of `read`. Costs
+    /// as [`iter`](MapView::iter).
+    pub fn iter_with<T, F>(
+        &self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        ContentIter::new(&self.content, &self.range, true, read)
+    }
+
+    /// The keys in order, not copying the values; also readable from the back. Costs as
+    /// [`iter`](MapView::iter).
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        let (content, part) = (self.content.clone(), self.key.clone());
+        ContentIter::new(&self.content, &self.range, false, move |key: &[u8], _: &[u8]| {
+            content.decode(&part, key, || key)
+        })
+    }
+
+    fn decode_pair(&self, key: &[u8], value: &[u8]) -> Result<(Value, Value)> {
+        Ok((
+            self.content.decode(&self.key, key, || key)?,
+            self.content.decode(&self.value, value, || key)?,
+        ))
+    }
+
+    /// All entries in order. Costs as [`iter`](MapView::iter).
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn to_vec(&self) -> Result<Vec<(Value, Value)>> {
+        self.iter().collect()
+    }
+
+    /// The first entry. One seek.
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn first(&self) -> Result<Option<(Value, Value)>> {
+        self.end(Direction::Forward)
+    }
+
+    /// The last entry. One seek.
+    ///
+    /// # Errors
+    /// As [`get`](MapView::get).
+    pub fn last(&self) -> Result<Option<(Value, Value)>> {
+        self.end(Direction::Reverse)
+    }
+
+    fn end(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
+        self.end_encoded(direction, |pair| {
+            pair.map(|(key, value)| self.decode_pair(key, value)).transpose()
+        })?
+    }
+
+    /// Lends the first entry (or the last, going in reverse), encoded. One seek.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn end_encoded<R>(
+        &self,
+        direction: Direction,
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
+        let prefix_len = self.content.prefix().len();
+        let span = KeySpan::new(&min, max.as_deref());
+        self.content.first(span, direction, |pair| {
+            read(pair.map(|(key, value)| (key.get(prefix_len..).unwrap_or_default(), value)))
+        })
+    }
+
+    /// Whether there are no entries. One seek.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn is_empty(&self) -> Result<bool> {
+        self.end_encoded(Direction::Forward, |pair| pair.is_none())
+    }
+
+    /// How many entries there are. Reads all of them.
+    ///
+    /// # Errors
+    /// As [`get_encoded`](MapView::get_encoded).
+    pub fn len(&self) -> Result<usize> {
+        self.keys_encoded()?.try_fold(0, |count, key| key.map(|_| count + 1))
+    }
+
+    fn keys_encoded(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
+        Ok(ContentIter::new(&self.content, &self.range, false, |key: &[u8], _: &[u8]| {
+            Ok(key.to_vec())
+        }))
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Sets the value of a key; returns the value before, if there was an entry. One get; nothing more
+    /// if the value is the same; else one put, and for an indexed value one delete and one put, for an
+    /// indexed key of a new entry one put.
+    ///
+    /// # Errors
+    /// In this order: [`Error::InvalidValue`] for key and value (also for references to types the field
+    /// does not allow), [`Error::InvalidArgument`] for a key outside of the range of the view,
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the key or the value
+    /// refers to one that does not and may not, [`Error::Inconsistent`] if the value before is damaged
+    /// ([`put_encoded`](MapView::put_encoded) replaces it).
+    pub fn put(&self, key: &Value, value: &Value) -> Result<Option<Value>> {
+        let key = self.content.encode(&self.key, key)?;
+        let value = self.content.encode(&self.value, value)?;
+        self.put_with(&key, &value, |old| self.content.decode(&self.value, old, || &key))
+    }
+
+    /// As [`put`](MapView::put); the value before may be damaged.
+    ///
+    /// # Errors
+    /// As [`put`](MapView::put).
+    pub fn put_encoded(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.put_with(key, value, |old| Ok(old.to_vec()))
+    }
+
+    /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
+    pub(crate) fn put_with<R>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = self.content.present_field();
+        let (key_part, value_part) = self.parts_in(present.as_deref());
+        for (part, bytes) in [(key_part, key), (value_part, value)] {
+            self.content.check_encoded(part, bytes)?;
+            self.content.check_type(part, bytes)?;
+        }
+        if !self.is_in_range(key) {
+            return Err(Error::invalid_argument(format!(
+                "the key to put is outside of the range of the view of {}",
+                self.content.describe()
+            )));
+        }
+        self.content.mutate(|target| {
+            let (key_part, value_part) = self.parts_of(target);
+            self.content.check_exists(key_part, key)?;
+            self.content.check_exists(value_part, value)?;
+            self.put_in(target, key, value, read)
+        })
+    }
+
+    fn put_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let (key_part, value_part) = self.parts_of(target);
+        let stored = self.content.key(key);
+        let old = self.content.get(&stored)?;
+        let result = old.as_deref().map(read).transpose()?;
+        if old.as_deref() == Some(value) {
+            return Ok(result);
+        }
+        self.content.check_entry(key_part, key, 0)?;
+        self.content.check_entry(value_part, value, key.len())?;
+        self.content.put(&stored, value, old.as_deref())?;
+        match &old {
+            Some(old) => self.content.unindex(value_part, old, key)?,
+            None => self.content.index(key_part, key, &[])?,
+        }
+        self.content.index(value_part, value, key)?;
+        if target.monitored {
+            let (key, new) = (key.into(), value.into());
+            self.content.changed(
+                target,
+                match &old {
+                    Some(old) => ChangeKind::MapReplace { key, old: old[..].into(), new },
+                    None => ChangeKind::MapAdd { key, value: new },
+                },
+            );
+        }
+        Ok(result)
+    }
+
+    /// Removes an entry; returns its value. None if there was none or it cannot be a key. One get; one
+    /// delete, and one for each index.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist, [`Error::Inconsistent`]
+    /// if the value is damaged ([`remove_encoded`](MapView::remove_encoded) removes it).
+    pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
+        let Some(key) = self.key_bytes(key)? else { return Ok(None) };
+        self.remove_with(&key, |old| self.content.decode(&self.value, old, || &key))
+    }
+
+    /// As [`remove`](MapView::remove); the value may be damaged.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn remove_encoded(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.remove_with(key, |old| Ok(old.to_vec()))
+    }
+
+    /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
+    pub(crate) fn remove_with<R>(
+        &self,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        if key.is_empty() || !self.is_in_range(key) {
+            return Ok(None);
+        }
+        self.content.mutate(|target| self.remove_in(target, key, read))
+    }
+
+    fn remove_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let Some(old) = self.content.get(&self.content.key(key))? else { return Ok(None) };
+        let result = read(&old)?;
+        self.take_in(target, key, &old)?;
+        Ok(Some(result))
+    }
+
+    /// Removes an entry that is there and has the value `old`.
+    fn take_in(&self, target: &Target, key: &[u8], old: &[u8]) -> Result<()> {
+        let (key_part, value_part) = self.parts_of(target);
+        self.content.remove(&self.content.key(key), old)?;
+        self.content.unindex(key_part, key, &[])?;
+        self.content.unindex(value_part, old, key)?;
+        if target.monitored {
+            let (key, value) = (key.into(), old.into());
+            self.content.changed(target, ChangeKind::MapRemove { key, value });
+        }
+        Ok(())
+    }
+
+    /// Removes and returns the first entry. One seek; one delete, and one for each index.
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove).
+    pub fn pop_first(&self) -> Result<Option<(Value, Value)>> {
+        self.pop(Direction::Forward)
+    }
+
+    /// Removes and returns the last entry. Costs as [`pop_first`](MapView::pop_first).
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove).
+    pub fn pop_last(&self) -> Result<Option<(Value, Value)>> {
+        self.pop(Direction::Reverse)
+    }
+
+    fn pop(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
+        self.content.mutate(|target| {
+            let pair = self.end_encoded(direction, |pair| {
+                pair.map(|(key, value)| {
+                    Ok::<_, Error>((key.to_vec(), value.to_vec(), self.decode_pair(key, value)?))
+                })
+                .transpose()
+            })??;
+            let Some((key, old, pair)) = pair else { return Ok(None) };
+            self.take_in(target, &key, &old)?;
+            Ok(Some(pair))
+        })
+    }
+
+    /// Removes every entry for which `keep` says false; returns how many were removed. Reads all entries,
+    /// then removes each as [`remove`](MapView::remove) does.
+    ///
+    /// `keep` is asked of the entries there are at the beginning, which are copied, and may change anything,
+    /// this map too: of the entries to remove those go that are still there. It may not set the value of one
+    /// of them to another.
+    ///
+    /// # Errors
+    /// As [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec); [`Error::ChangedMeanwhile`] if an entry to
+    /// remove has another value than `keep` was shown. Nothing was removed then.
+    pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
+        let entries: Vec<(Vec<u8>, Vec<u8>)> = self
+            .iter_with(|key, value| Ok((key.to_vec(), value.to_vec())))
+            .collect::<Result<_>>()?;
+        let mut unwanted = Vec::new();
+        for entry in entries {
+            let (key, value) = self.decode_pair(&entry.0, &entry.1)?;
+            if !keep(&key, &value) {
+                unwanted.push(entry);
+            }
+        }
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            unwanted.iter().try_fold(0, |removed, (key, shown)| {
+                let removed_one = self.remove_in(target, key, |value| match value == shown {
+                    true => Ok(()),
+                    false => Err(Error::ChangedMeanwhile { of: self.content.describe() }),
+                })?;
+                Ok(removed + usize::from(removed_one.is_some()))
+            })
+        })
+    }
+
+    /// Removes all entries of this view. One scan and one range removal, and a delete per index entry;
+    /// a part of a map that listeners watch is removed entry by entry, each as
+    /// [`remove`](MapView::remove) does.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        self.content.mutate(|target| {
+            let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            if target.monitored && !self.is_unbounded() {
+                let keys: Vec<Vec<u8>> = self.keys_encoded()?.collect::<Result<_>>()?;
+                for key in keys {
+                    self.remove_in(target, &key, |_| Ok(()))?;
+                }
+                return Ok(());
+            }
+            let (key_part, value_part) = self.parts_of(target);
+            let id = self.content.id;
+            let found =
+                self.content.remove_content(&min, max.as_deref(), |key, value, entries| {
+                    entries.add_entry(key_part, key, id, &[]);
+                    entries.add_entry(value_part, value, id, key);
+                    Ok(())
+                })?;
+            if found && target.monitored {
+                self.content.changed(target, ChangeKind::MapClear);
+            }
+            Ok(())
+        })
+    }
+
+    /// Does to a reference that is a key what the deletion of the object it refers to demands: removes
+    /// the entry and, to nullify, puts its value under the null key. The value is not looked at: it may
+    /// refer to what is being deleted as well.
+    pub(crate) fn unreference_key(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            if let Some(value) = self.remove_in(target, key, |old| Ok(old.to_vec()))?
+                && let Some(null) = null
+            {
+                self.put_in(target, null, &value, |_| Ok(()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Does to a reference that is the value of `key` what the deletion of the object it refers to
+    /// demands: removes the entry or, to nullify, sets the value to null.
+    pub(crate) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            match null {
+                Some(null) => self.put_in(target, key, null, |_| Ok(()))?,
+                None => self.remove_in(target, key, |_| Ok(()))?,
+            };
+            Ok(())
+        })
+    }
+
+    /// Key and value as the object's present schema defines them.
+    fn parts_of<'a>(&'a self, target: &'a Target) -> (&'a ResolvedField, &'a ResolvedField) {
+        self.parts_in(Some(&target.field))
+    }
+
+    fn parts_in<'a>(
+        &'a self,
+        field: Option<&'a ResolvedField>,
+    ) -> (&'a ResolvedField, &'a ResolvedField) {
+        match field.map(|field| &field.kind) {
+            Some(ResolvedKind::Map { key, value }) => (key, value),
+            _ => (&self.key, &self.value),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Sets, lists and maps of objects.
+//!
+//! What the three have in common is `Content`: the keys of one field of one object. The views read and change it,
+//! keep its indexes, and queue what listeners are told.
+
+mod content;
+mod list;
+mod list_change;
+mod list_cursor;
+mod list_shift;
+mod map;
+mod open;
+mod set;
+
+pub use content::ContentIter;
+pub(in crate::object) use list::position_in;
+pub use list::{ListView, MAX_LIST_LEN};
+pub use list_cursor::ListCursor;
+pub use map::MapView;
+pub use set::SetView;

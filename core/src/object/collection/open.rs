@@ -1,0 +1,85 @@
+//! Getting at the sets, lists and maps of objects.
+
+use std::sync::Arc;
+
+use super::list::ListView;
+use super::map::MapView;
+use super::set::SetView;
+use crate::id::ObjId;
+use crate::object::error::{Error, Result};
+use crate::object::info::Migrate;
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, ResolvedType};
+
+/// Views of collections. Making one by name costs no read if the object is known in this transaction,
+/// otherwise one get; making one by its resolved field reads nothing and does not look at the object.
+impl<'db> Transaction<'db> {
+    /// The set of that name of an object, by the definition of the object's own schema.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`] and
+    /// errors of listeners if the object is to be migrated, [`Error::UnknownField`] if it has no set of
+    /// that name.
+    pub fn set_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<SetView<'_, 'db>> {
+        self.collection(id, name, migrate, |field| SetView::new(self, id, field))
+    }
+
+    /// The list of that name of an object, by the definition of the object's own schema.
+    ///
+    /// # Errors
+    /// As [`set_view`](Transaction::set_view).
+    pub fn list_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<ListView<'_, 'db>> {
+        self.collection(id, name, migrate, |field| ListView::new(self, id, field))
+    }
+
+    /// The map of that name of an object, by the definition of the object's own schema.
+    ///
+    /// # Errors
+    /// As [`set_view`](Transaction::set_view).
+    pub fn map_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<MapView<'_, 'db>> {
+        self.collection(id, name, migrate, |field| MapView::new(self, id, field))
+    }
+
+    /// The set that is this field of an object. Changing it looks the field up again, by its storage
+    /// id, in the schema the object then has.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no set.
+    pub fn set_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'_, 'db>> {
+        SetView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
+    }
+
+    /// The list that is this field of an object; see [`set_of`](Transaction::set_of).
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no list.
+    pub fn list_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'_, 'db>> {
+        ListView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
+    }
+
+    /// The map that is this field of an object; see [`set_of`](Transaction::set_of).
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no map.
+    pub fn map_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'_, 'db>> {
+        MapView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
+    }
+
+    fn collection<V>(
+        &self,
+        id: ObjId,
+        name: &str,
+        migrate: Migrate,
+        view: impl FnOnce(&Arc<ResolvedField>) -> Option<V>,
+    ) -> Result<V> {
+        let object_type = self.type_for_reading(id, migrate)?;
+        object_type.field(name).and_then(view).ok_or_else(|| unknown(Some(&object_type), name))
+    }
+}
+
+fn unknown(object_type: Option<&ResolvedType>, name: &str) -> Error {
+    Error::UnknownField {
+        type_name: object_type.map(|object_type| object_type.name.to_string()),
+        field: name.to_owned(),
+    }
+}

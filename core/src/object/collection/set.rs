@@ -1,0 +1,399 @@
+//! Sets (transactions §6.6).
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::content::{Content, ContentIter, Target, checked_range};
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::object::error::{Error, Result};
+use crate::object::index::{EncodedRange, intersect_ranges, is_within};
+use crate::object::notify::ChangeKind;
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// A live view of a set field of an object, or of a range of it.
+///
+/// Elements are in the order of their encoding, null last. The view stays usable whatever happens to
+/// the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
+/// Methods whose name ends in `_encoded` take and give elements in encoded form.
+#[derive(Debug, Clone)]
+pub struct SetView<'t, 'db> {
+    content: Content<'t, 'db>,
+    element: Arc<ResolvedField>,
+    range: EncodedRange,
+}
+
+impl<'t, 'db> SetView<'t, 'db> {
+    pub(crate) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+    ) -> Option<Self> {
+        let ResolvedKind::Set { element } = &field.kind else { return None };
+        Some(SetView {
+            content: Content::new(tx, id, field.clone()),
+            element: element.clone(),
+            range: (Bound::Unbounded, Bound::Unbounded),
+        })
+    }
+
+    /// The object.
+    pub fn id(&self) -> ObjId {
+        self.content.id
+    }
+
+    /// The field.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.content.field
+    }
+
+    /// The part of this view between two bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`] if a bound is no value of the element, [`Error::InvalidArgument`] if the
+    /// lower bound is above the upper one.
+    pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
+        let lower = self.content.encode_bound(&self.element, lower)?;
+        let upper = self.content.encode_bound(&self.element, upper)?;
+        self.range_encoded(lower, upper)
+    }
+
+    /// As [`range`](SetView::range), with encoded bounds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
+    pub fn range_encoded(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+        let range = intersect_ranges(&self.range, &checked_range(lower, upper)?);
+        Ok(SetView { range, ..self.clone() })
+    }
+
+    fn is_in_range(&self, element: &[u8]) -> bool {
+        is_within(element, &self.range)
+    }
+
+    fn is_unbounded(&self) -> bool {
+        matches!(self.range, (Bound::Unbounded, Bound::Unbounded))
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// Whether the set contains a value. A value that cannot be an element is not contained. One get.
+    ///
+    /// # Errors
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
+    pub fn contains(&self, value: &Value) -> Result<bool> {
+        match self.content.encode(&self.element, value) {
+            Ok(element) => self.contains_encoded(&element),
+            Err(Error::InvalidValue { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`contains`](SetView::contains). One get.
+    ///
+    /// # Errors
+    /// As [`contains`](SetView::contains).
+    pub fn contains_encoded(&self, element: &[u8]) -> Result<bool> {
+        if element.is_empty() || !self.is_in_range(element) {
+            return Ok(false);
+        }
+        self.content.lend(&self.content.key(element), |value| value.is_some())
+    }
+
+    /// The elements in order; also readable from the back. Live: the set may be changed meanwhile. A
+    /// damaged element is an error, behind which the iterator goes on.
+    /// One seek, then one step per element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
+        let (content, element) = (self.content.clone(), self.element.clone());
+        self.iter_with(move |bytes| content.decode(&element, bytes, || bytes))
+    }
+
+    /// The elements in order, each turned into something by `read` while its bytes are borrowed. The
+    /// iterator goes on behind an error of `read`. Costs as
+    /// [`iter`](SetView::iter).
+    pub fn iter_with<T, F>(
+        &self,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8]) -> Result<T>,
+    {
+        ContentIter::new(&self.content, &self.range, false, move |element: &[u8], _: &[u8]| {
+            read(element)
+        })
+    }
+
+    /// All elements in order. Costs as [`iter`](SetView::iter).
+    ///
+    /// # Errors
+    /// As [`contains`](SetView::contains), and [`Error::Inconsistent`] for damaged elements.
+    pub fn to_vec(&self) -> Result<Vec<Value>> {
+        self.iter().collect()
+    }
+
+    /// The first element. One seek.
+    ///
+    /// # Errors
+    /// As [`to_vec`](SetView::to_vec).
+    pub fn first(&self) -> Result<Option<Value>> {
+        self.end(Direction::Forward)
+    }
+
+    /// The last element. One seek.
+    ///
+    /// # Errors
+    /// As [`to_vec`](SetView::to_vec).
+    pub fn last(&self) -> Result<Option<Value>> {
+        self.end(Direction::Reverse)
+    }
+
+    fn end(&self, direction: Direction) -> Result<Option<Value>> {
+        let Some(element) = self.end_encoded(direction)? else { return Ok(None) };
+        self.content.decode(&self.element, &element, || &element).map(Some)
+    }
+
+    /// The first element (or the last, going in reverse), encoded. One seek.
+    ///
+    /// # Errors
+    /// As [`contains`](SetView::contains).
+    pub fn end_encoded(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
+        self.end_pair(direction, |element, _| element.to_vec())
+    }
+
+    /// What `read` makes of the first element (or the last, going in reverse) and the value of its pair.
+    fn end_pair<R>(
+        &self,
+        direction: Direction,
+        read: impl FnOnce(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let Some((min, max)) = self.content.span(&self.range) else { return Ok(None) };
+        let prefix_len = self.content.prefix().len();
+        let span = KeySpan::new(&min, max.as_deref());
+        self.content.first(span, direction, |pair| {
+            pair.map(|(key, value)| read(key.get(prefix_len..).unwrap_or_default(), value))
+        })
+    }
+
+    /// Whether there are no elements. One seek.
+    ///
+    /// # Errors
+    /// As [`contains`](SetView::contains).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.end_encoded(Direction::Forward)?.is_none())
+    }
+
+    /// How many elements there are. Reads all of them.
+    ///
+    /// # Errors
+    /// As [`contains`](SetView::contains).
+    pub fn len(&self) -> Result<usize> {
+        self.iter_with(|_| Ok(())).try_fold(0, |count, element| element.map(|()| count + 1))
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Adds an element; false if it was there. One get; one put, and one for the index if there is one.
+    ///
+    /// # Errors
+    /// In this order: [`Error::InvalidValue`] (also for references to types the field does not allow),
+    /// [`Error::InvalidArgument`] outside of the range of the view, [`Error::Ended`],
+    /// [`Error::DeletedObject`] if the object does not exist or the element refers to one that does not
+    /// and may not.
+    pub fn add(&self, value: &Value) -> Result<bool> {
+        self.add_encoded(&self.content.encode(&self.element, value)?)
+    }
+
+    /// As [`add`](SetView::add).
+    ///
+    /// # Errors
+    /// As [`add`](SetView::add).
+    pub fn add_encoded(&self, element: &[u8]) -> Result<bool> {
+        self.content.check_encoded(&self.element, element)?;
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = self.content.present_field();
+        let part = present.as_deref().and_then(element_part).unwrap_or(&self.element);
+        self.content.check_type(part, element)?;
+        if !self.is_in_range(element) {
+            return Err(Error::invalid_argument(format!(
+                "the element to add is outside of the range of the view of {}",
+                self.content.describe()
+            )));
+        }
+        self.content.mutate(|target| {
+            let part = self.element_of(target);
+            self.content.check_exists(part, element)?;
+            self.add_in(target, part, element)
+        })
+    }
+
+    fn add_in(&self, target: &Target, part: &ResolvedField, element: &[u8]) -> Result<bool> {
+        let key = self.content.key(element);
+        if self.content.tx.store().contains(&key)? {
+            return Ok(false);
+        }
+        self.content.check_entry(part, element, 0)?;
+        self.content.put(&key, &[], None)?;
+        self.content.index(part, element, &[])?;
+        if target.monitored {
+            self.content.changed(target, ChangeKind::SetAdd { value: element.into() });
+        }
+        Ok(true)
+    }
+
+    /// Removes an element; false if it was not there or cannot be one. One get; one delete, and one for
+    /// the index if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn remove(&self, value: &Value) -> Result<bool> {
+        match self.content.encode(&self.element, value) {
+            Ok(element) => self.remove_encoded(&element),
+            Err(Error::InvalidValue { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`remove`](SetView::remove).
+    ///
+    /// # Errors
+    /// As [`remove`](SetView::remove).
+    pub fn remove_encoded(&self, element: &[u8]) -> Result<bool> {
+        if element.is_empty() || !self.is_in_range(element) {
+            return Ok(false);
+        }
+        self.content.mutate(|target| self.remove_in(target, element))
+    }
+
+    fn remove_in(&self, target: &Target, element: &[u8]) -> Result<bool> {
+        let Some(stored) = self.content.get(&self.content.key(element))? else {
+            return Ok(false);
+        };
+        self.take_in(target, element, &stored).map(|()| true)
+    }
+
+    /// Removes an element that is there; `stored` is the value of its pair.
+    fn take_in(&self, target: &Target, element: &[u8], stored: &[u8]) -> Result<()> {
+        self.content.remove(&self.content.key(element), stored)?;
+        self.content.unindex(self.element_of(target), element, &[])?;
+        if target.monitored {
+            self.content.changed(target, ChangeKind::SetRemove { value: element.into() });
+        }
+        Ok(())
+    }
+
+    /// Removes and returns the first element. One seek; one delete, and one for the index if there is
+    /// one.
+    ///
+    /// # Errors
+    /// As [`remove`](SetView::remove) and [`first`](SetView::first).
+    pub fn pop_first(&self) -> Result<Option<Value>> {
+        self.pop(Direction::Forward)
+    }
+
+    /// Removes and returns the last element. Costs as [`pop_first`](SetView::pop_first).
+    ///
+    /// # Errors
+    /// As [`remove`](SetView::remove) and [`last`](SetView::last).
+    pub fn pop_last(&self) -> Result<Option<Value>> {
+        self.pop(Direction::Reverse)
+    }
+
+    fn pop(&self, direction: Direction) -> Result<Option<Value>> {
+        self.content.mutate(|target| {
+            let pair = self.end_pair(direction, |element, stored| {
+                let value = self.content.decode(&self.element, element, || element)?;
+                Ok::<_, Error>((element.to_vec(), stored.to_vec(), value))
+            })?;
+            let Some((element, stored, value)) = pair.transpose()? else { return Ok(None) };
+            self.take_in(target, &element, &stored)?;
+            Ok(Some(value))
+        })
+    }
+
+    /// Removes every element for which `keep` says false; returns how many were removed. Reads all
+    /// elements, then removes each as [`remove`](SetView::remove) does.
+    ///
+    /// `keep` is asked of the elements there are at the beginning, which are copied, and may change anything,
+    /// this set too: of the elements to remove those go that are still there.
+    ///
+    /// # Errors
+    /// As [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); nothing was removed then.
+    pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<usize> {
+        let mut unwanted = Vec::new();
+        for element in self.encoded()? {
+            if !keep(&self.content.decode(&self.element, &element, || &element)?) {
+                unwanted.push(element);
+            }
+        }
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            unwanted.iter().try_fold(0, |removed, element| {
+                Ok(removed + usize::from(self.remove_in(target, element)?))
+            })
+        })
+    }
+
+    /// All elements, encoded.
+    fn encoded(&self) -> Result<Vec<Vec<u8>>> {
+        self.iter_with(|element| Ok(element.to_vec())).collect()
+    }
+
+    /// Removes all elements of this view. One scan and one range removal, and a delete per index entry;
+    /// a part of a set that listeners watch is removed element by element, each as
+    /// [`remove`](SetView::remove) does.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        self.content.mutate(|target| {
+            let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            if target.monitored && !self.is_unbounded() {
+                for element in self.encoded()? {
+                    self.remove_in(target, &element)?;
+                }
+                return Ok(());
+            }
+            let part = self.element_of(target);
+            let found =
+                self.content.remove_content(&min, max.as_deref(), |element, _, entries| {
+                    entries.add_entry(part, element, self.content.id, &[]);
+                    Ok(())
+                })?;
+            if found && target.monitored {
+                self.content.changed(target, ChangeKind::SetClear);
+            }
+            Ok(())
+        })
+    }
+
+    /// Does to a reference in the set what the deletion of the object it refers to demands: removes it
+    /// and, to nullify, adds null.
+    pub(crate) fn unreference(&self, element: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            if self.remove_in(target, element)?
+                && let Some(null) = null
+            {
+                self.add_in(target, self.element_of(target), null)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The element as the object's present schema defines it.
+    fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
+        element_part(&target.field).unwrap_or(&self.element)
+    }
+}
+
+/// The element of a set.
+fn element_part(field: &ResolvedField) -> Option<&ResolvedField> {
+    match &field.kind {
+        ResolvedKind::Set { element } => Some(element),
+        _ => None,
+    }
+}

@@ -1,0 +1,104 @@
+//! Which objects there are (transactions §5).
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::set::{IdSet, any_id, ids_of_types};
+use crate::object::error::{Error, Result};
+use crate::object::transaction::Transaction;
+
+use crate::id::{ObjId, StorageId};
+use crate::layout::{self, SchemaIndex};
+
+/// Enumeration of objects. The sets are live; reading one is one seek and a step per key of the
+/// objects, or a seek per object for objects of many keys. To remove an object, delete it.
+impl Transaction<'_> {
+    /// All objects of a type, in whichever schema, by ascending id. The type may be known in any
+    /// recorded schema.
+    ///
+    /// ```compile_fail
+    /// // a set is only read: objects come and go by create and delete
+    /// # fn f(tx: &permazen::object::Transaction<'_>) -> permazen::object::Result<()> {
+    /// tx.objects("Person")?.add("0a00000000000001".parse().unwrap());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`] if no recorded schema has such a type, [`Error::Ended`].
+    pub fn objects(&self, type_name: &str) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        match self.bundle().type_storage_id(type_name) {
+            Some(id) => self.objects_of([id]),
+            None => Err(Error::UnknownType { name: format!("{type_name:?}"), schema: None }),
+        }
+    }
+
+    /// All objects of these types, in whichever schema, by ascending id.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn objects_of(&self, types: impl IntoIterator<Item = StorageId>) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_keys(self.store(), Vec::new(), ids_of_types(types)))
+    }
+
+    /// All objects of all types of all recorded schemas, by ascending id: type by type.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn all_objects(&self) -> Result<IdSet<'_>> {
+        self.objects_of(self.bundle().type_ids())
+    }
+
+    /// These ids as a set that can be combined with others.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn id_set(&self, ids: impl IntoIterator<Item = ObjId>) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_ids(self.store(), ids.into_iter().collect()))
+    }
+
+    /// The objects that are of a schema, from the object schema index: one seek and a step per object.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn objects_in_schema(&self, schema: SchemaIndex) -> Result<IdSet<'_>> {
+        self.check_open()?;
+        Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
+    }
+
+    /// The schemas that have objects, ascending. One seek for each, and one.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Inconsistent`] if a key of the object schema index is damaged.
+    pub fn schemas_in_use(&self) -> Result<Vec<SchemaIndex>> {
+        self.check_open()?;
+        let mut schemas = Vec::new();
+        let KeySpan { min, max } = layout::OBJECT_SCHEMA_INDEX_SPAN;
+        let mut min = min.to_vec();
+        loop {
+            let found =
+                self.store().first(KeySpan::new(&min, max), Direction::Forward, |pair| {
+                    pair.map(|(key, _)| schema_of_key(key)).transpose()
+                })??;
+            let Some(schema) = found else { return Ok(schemas) };
+            schemas.push(schema);
+            match layout::prefix_end(&layout::object_schema_prefix(schema)) {
+                Some(end) if end > min => min = end,
+                _ => return Ok(schemas),
+            }
+        }
+    }
+}
+
+fn schema_of_key(key: &[u8]) -> Result<SchemaIndex> {
+    layout::split_object_schema(key)
+        .map(|(schema, _)| schema)
+        .filter(|schema| key.starts_with(&layout::object_schema_prefix(*schema)))
+        .ok_or_else(|| {
+            Error::inconsistent(format!(
+                "key {} is none of the object schema index",
+                crate::object::error::hex(key, 32)
+            ))
+        })
+}

@@ -1,0 +1,338 @@
+//! Merging sorted streams of object ids: unions, intersections and differences of any depth.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Bound;
+
+use permazen_kv::Direction;
+
+use super::node::{Node, Op};
+use super::stream::{Plain, Position, position, turned};
+use crate::id::ObjId;
+use crate::object::error::Result;
+use crate::object::index::{ColumnFilter, Place};
+use crate::object::store::ScanSource;
+
+/// The ids of a set made of others, in one direction.
+///
+/// The sets it is made of are parts, each of which knows where it has come to. The whole is asked
+/// whether an id is in it; if not, it tells from where on one can be, and is asked again there. All
+/// parts asked on the way are asked about the same id, so a set that occurs several times is one part.
+/// Who has asked whom is kept in `asking` rather than on the call stack, so that sets can be nested as
+/// deeply as memory allows.
+pub(in crate::object) struct Merge<'t> {
+    /// The first one is the whole.
+    parts: Vec<Part<'t>>,
+    asking: Vec<Asking>,
+    direction: Direction,
+    /// What comes next is here or later; none at the end.
+    from: Option<Position>,
+}
+
+struct Part<'t> {
+    kind: Kind<'t>,
+    /// The answer of the last time it was asked.
+    head: Option<Head>,
+}
+
+/// What a part says when it is asked about a position.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// The first id of the part from the position on is here.
+    At(Position),
+    /// The position asked about is not in the part, nor is anything before this one.
+    NotBefore(Position),
+    /// There is no id in the part from the position on.
+    End,
+}
+
+/// Numbers are those of parts.
+enum Kind<'t> {
+    Plain(Plain<'t>),
+    Union {
+        /// Where parts are, and whether that is only where they can have an id.
+        heads: BinaryHeap<Reverse<(Position, bool, usize)>>,
+        /// Parts that were never asked.
+        unread: std::vec::IntoIter<usize>,
+    },
+    Intersection(Vec<usize>),
+    Difference {
+        of: usize,
+        without: usize,
+    },
+    Within {
+        of: usize,
+        filter: ColumnFilter,
+    },
+}
+
+/// A part that waits for the answer of another one.
+struct Asking {
+    part: usize,
+    /// The number of the part it asked last.
+    last: usize,
+    /// How many it asked.
+    asked: usize,
+}
+
+/// What a part does when it is asked or answered.
+enum Move {
+    Ask(usize),
+    Answer(Head),
+}
+
+impl<'t> Merge<'t> {
+    pub(in crate::object) fn new(
+        node: &Node,
+        source: &'t dyn ScanSource,
+        direction: Direction,
+    ) -> Self {
+        let mut layout = Layout { sources: vec![vec![node]], known: HashMap::new() };
+        let mut parts = Vec::new();
+        while let Some(nodes) = layout.sources.get_mut(parts.len()).map(std::mem::take) {
+            let operands = Node::flattened(nodes, |op| matches!(op, Op::Union));
+            let kind = match operands[..] {
+                [node] => Kind::of(node, source, direction, &mut layout),
+                _ => layout.union(operands),
+            };
+            parts.push(Part { kind, head: None });
+        }
+        Merge { parts, asking: Vec::new(), direction, from: Some(0) }
+    }
+
+    /// The next id.
+    pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
+        while let Some(from) = self.from {
+            match self.ask(from)? {
+                Head::At(found) => {
+                    self.from = found.checked_add(1);
+                    return Ok(Some(ObjId::of_number(turned(found, self.direction))));
+                }
+                Head::NotBefore(next) => self.from = Some(next),
+                Head::End => self.from = None,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves out what comes before `position`.
+    pub(in crate::object) fn skip_to(&mut self, position: Position) {
+        self.from = self.from.map(|from| from.max(position));
+    }
+
+    /// Asks the whole about `target`.
+    fn ask(&mut self, target: Position) -> Result<Head> {
+        self.asking.clear();
+        let mut next = Some(0);
+        let mut answer = None;
+        loop {
+            if let Some(number) = next.take() {
+                let Some(part) = self.parts.get_mut(number) else { return Ok(Head::End) };
+                match (part.head, &mut part.kind) {
+                    (Some(head), _) if !head.is_before(target) => answer = Some(head),
+                    (_, Kind::Plain(plain)) => {
+                        let head = first_of(plain, target, self.direction)?;
+                        part.head = Some(head);
+                        answer = Some(head);
+                    }
+                    _ => self.asking.push(Asking { part: number, last: 0, asked: 0 }),
+                }
+            }
+            let Some(asking) = self.asking.last_mut() else {
+                return Ok(answer.unwrap_or(Head::End));
+            };
+            let Some(part) = self.parts.get_mut(asking.part) else { return Ok(Head::End) };
+            match part.kind.step(asking, answer.take(), target, self.direction) {
+                Move::Ask(part) => {
+                    asking.last = part;
+                    asking.asked += 1;
+                    next = Some(part);
+                }
+                Move::Answer(head) => {
+                    part.head = Some(head);
+                    answer = Some(head);
+                    self.asking.pop();
+                }
+            }
+        }
+    }
+}
+
+/// Which parts there are going to be.
+struct Layout<'n> {
+    /// Part number n is the union of the nodes in sources[n].
+    sources: Vec<Vec<&'n Node>>,
+    /// The parts of single nodes.
+    known: HashMap<*const Node, usize>,
+}
+
+impl<'n> Layout<'n> {
+    /// The number of the part that is this node.
+    fn part(&mut self, node: &'n Node) -> usize {
+        let next = self.sources.len();
+        let number = *self.known.entry(std::ptr::from_ref(node)).or_insert(next);
+        if number == next {
+            self.sources.push(vec![node]);
+        }
+        number
+    }
+
+    /// The number of the part that is the union of these nodes.
+    fn part_of_all(&mut self, nodes: Vec<&'n Node>) -> usize {
+        self.sources.push(nodes);
+        self.sources.len() - 1
+    }
+
+    fn union<'t>(&mut self, operands: Vec<&'n Node>) -> Kind<'t> {
+        let unread: Vec<_> = operands.into_iter().map(|node| self.part(node)).collect();
+        let heads = BinaryHeap::with_capacity(unread.len());
+        Kind::Union { heads, unread: unread.into_iter() }
+    }
+}
+
+impl Head {
+    /// Whether this says nothing about `target`.
+    fn is_before(self, target: Position) -> bool {
+        match self {
+            Head::At(head) => head < target,
+            Head::NotBefore(head) => head <= target,
+            Head::End => false,
+        }
+    }
+
+    /// What of this holds for any subset of the set it is about.
+    fn weakened(self) -> Self {
+        match self {
+            Head::At(head) => Head::NotBefore(head),
+            head => head,
+        }
+    }
+
+    /// That there is nothing up to and with `target`.
+    fn behind(target: Position) -> Self {
+        target.checked_add(1).map_or(Head::End, Head::NotBefore)
+    }
+}
+
+/// Where a plain stream has its first id from `target` on.
+fn first_of(plain: &mut Plain<'_>, target: Position, direction: Direction) -> Result<Head> {
+    let mut next = plain.next()?;
+    if next.is_some_and(|id| position(id, direction) < target) {
+        plain.skip_to(target);
+        next = plain.next()?;
+    }
+    Ok(next.map_or(Head::End, |id| Head::At(position(id, direction))))
+}
+
+impl<'t> Kind<'t> {
+    /// What `node`, which is no union, is as a part.
+    fn of<'n>(
+        node: &'n Node,
+        source: &'t dyn ScanSource,
+        direction: Direction,
+        layout: &mut Layout<'n>,
+    ) -> Self {
+        if let Some(plain) = Plain::new(node, source, direction) {
+            return Kind::Plain(plain);
+        }
+        match (&node.op, &node.operands[..]) {
+            (Op::Intersection, _) => {
+                let operands = Node::flattened(vec![node], |op| matches!(op, Op::Intersection));
+                Kind::Intersection(operands.into_iter().map(|node| layout.part(node)).collect())
+            }
+            (Op::Difference, [of, without]) => {
+                // What is left of a difference when more is taken away.
+                let (mut of, mut without) = (&**of, vec![&**without]);
+                while let (Op::Difference, [inner, more]) = (&of.op, &of.operands[..]) {
+                    without.push(&**more);
+                    of = &**inner;
+                }
+                Kind::Difference { of: layout.part(of), without: layout.part_of_all(without) }
+            }
+            (Op::Within(filter), [of]) => {
+                Kind::Within { of: layout.part(of), filter: filter.clone() }
+            }
+            _ => layout.union(Vec::new()),
+        }
+    }
+
+    /// What the part does that `asking` is about, asked about `target`: at first, and whenever the
+    /// part it has asked has answered.
+    fn step(
+        &mut self,
+        asking: &Asking,
+        answer: Option<Head>,
+        target: Position,
+        direction: Direction,
+    ) -> Move {
+        match self {
+            // Answers at once when asked.
+            Kind::Plain(_) => Move::Answer(Head::End),
+            Kind::Union { heads, unread } => {
+                match answer {
+                    Some(Head::At(head)) => heads.push(Reverse((head, false, asking.last))),
+                    Some(Head::NotBefore(head)) => heads.push(Reverse((head, true, asking.last))),
+                    Some(Head::End) | None => {}
+                }
+                if let Some(part) = unread.next() {
+                    return Move::Ask(part);
+                }
+                let Some(&Reverse((head, unsure, part))) = heads.peek() else {
+                    return Move::Answer(Head::End);
+                };
+                let head = if unsure { Head::NotBefore(head) } else { Head::At(head) };
+                if head.is_before(target) {
+                    heads.pop();
+                    return Move::Ask(part);
+                }
+                Move::Answer(head)
+            }
+            Kind::Intersection(parts) => match answer {
+                Some(head) if head != Head::At(target) => Move::Answer(head.weakened()),
+                _ => match parts.get(asking.asked) {
+                    Some(part) => Move::Ask(*part),
+                    None => Move::Answer(Head::At(target)),
+                },
+            },
+            Kind::Difference { of, without } => match (answer, asking.asked) {
+                (None, _) => Move::Ask(*of),
+                (Some(head), 1) if head != Head::At(target) => Move::Answer(head.weakened()),
+                (Some(_), 1) => Move::Ask(*without),
+                (Some(taken), _) if taken == Head::At(target) => Move::Answer(Head::behind(target)),
+                (Some(_), _) => Move::Answer(Head::At(target)),
+            },
+            Kind::Within { of, filter } => match answer {
+                Some(Head::At(head)) if head != target => Move::Answer(Head::NotBefore(head)),
+                Some(head) => Move::Answer(head),
+                None => {
+                    let id = turned(target, direction).to_be_bytes();
+                    match filter.locate(&id, direction) {
+                        Place::Inside => Move::Ask(*of),
+                        Place::Past => Move::Answer(Head::End),
+                        Place::Ahead(bound) => match position_at(bound, direction) {
+                            next if next > target => Move::Answer(Head::NotBefore(next)),
+                            _ => Move::Answer(Head::behind(target)),
+                        },
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// The first position that a bound of a filter can let pass.
+fn position_at(bound: Bound<&[u8]>, direction: Direction) -> Position {
+    let bytes = match bound {
+        Bound::Included(bytes) | Bound::Excluded(bytes) => bytes,
+        Bound::Unbounded => &[],
+    };
+    let fill = match (direction, bound) {
+        (Direction::Reverse, Bound::Included(_) | Bound::Unbounded) => 0xff,
+        _ => 0,
+    };
+    let mut id = [fill; ObjId::LEN];
+    for (to, from) in id.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    turned(u64::from_be_bytes(id), direction)
+}

@@ -1,0 +1,13 @@
+//! Sorted sets of object ids, and their union, intersection and difference.
+//!
+//! A set reads ids that stand in keys: of objects, of index entries. Sets of any number and depth are merged
+//! without recursion. Other rooms make sets with the functions exported here.
+
+mod enumeration;
+mod merge;
+mod node;
+mod set;
+mod stream;
+
+pub use set::{IdSet, Ids};
+pub(in crate::object) use set::{any_id, ids_between, ids_of_types, ids_within};

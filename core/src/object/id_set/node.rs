@@ -1,0 +1,127 @@
+//! How a set of object ids is put together. Sets can be put together of very many, one within the
+//! other, so nothing here or in what walks these nodes calls itself for what a node consists of.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use permazen_kv::key::after_prefix;
+
+use crate::id::ObjId;
+use crate::object::error::Result;
+use crate::object::index::ColumnFilter;
+use crate::object::store::ScanSource;
+
+/// A set of object ids.
+pub(in crate::object) struct Node {
+    pub(in crate::object) op: Op,
+    pub(in crate::object) operands: Vec<Arc<Node>>,
+}
+
+/// What a set of object ids is, or makes of its operands.
+#[derive(Debug)]
+pub(in crate::object) enum Op {
+    /// The ids that follow `prefix` in any key.
+    Keys {
+        prefix: Vec<u8>,
+        filter: ColumnFilter,
+    },
+    /// These ids.
+    Sorted(Arc<[ObjId]>),
+    Union,
+    Intersection,
+    /// The ids of the first of two operands that are not in the second.
+    Difference,
+    /// The ids of the only operand that pass.
+    Within(ColumnFilter),
+}
+
+impl Node {
+    /// A set that has no operands.
+    pub(in crate::object) fn plain(op: Op) -> Self {
+        Node { op, operands: Vec::new() }
+    }
+
+    /// The sets that `nodes` are unions of (or, with `is_op` telling intersections, intersections of),
+    /// each once, in order.
+    pub(in crate::object) fn flattened(nodes: Vec<&Node>, is_op: fn(&Op) -> bool) -> Vec<&Node> {
+        let (mut open, mut found) = (nodes, Vec::new());
+        open.reverse();
+        if open.len() == 1 && open.iter().all(|node| !is_op(&node.op)) {
+            return open;
+        }
+        let mut seen = HashSet::new();
+        while let Some(node) = open.pop() {
+            if !seen.insert(std::ptr::from_ref(node)) {
+                continue;
+            }
+            if is_op(&node.op) {
+                open.extend(node.operands.iter().rev().map(|operand| &**operand));
+            } else {
+                found.push(node);
+            }
+        }
+        found
+    }
+
+    /// Whether `id` is in the set.
+    pub(in crate::object) fn contains(&self, source: &dyn ScanSource, id: ObjId) -> Result<bool> {
+        // Nodes whose operands are being asked, with how many were asked; and what the last one said.
+        let (mut open, mut last) = (vec![(self, 0)], false);
+        // What nodes with operands said: a node can stand in several places.
+        let mut known = HashMap::new();
+        while let Some((node, asked)) = open.last_mut() {
+            let said = (*asked > 0).then_some(last);
+            let answer = match (&node.op, said) {
+                (Op::Keys { prefix, filter }, _) => {
+                    Some(filter.contains(id.as_bytes()) && has_key(source, prefix, id)?)
+                }
+                (Op::Sorted(ids), _) => Some(ids.binary_search(&id).is_ok()),
+                (Op::Union, Some(true)) => Some(true),
+                (Op::Intersection, Some(false)) => Some(false),
+                (Op::Difference, Some(false)) if *asked == 1 => Some(false),
+                (Op::Difference, Some(said)) if *asked == 2 => Some(!said),
+                (Op::Within(filter), None) if !filter.contains(id.as_bytes()) => Some(false),
+                (Op::Union | Op::Intersection | Op::Difference | Op::Within(_), _) => None,
+            };
+            if let (None, Some(operand)) = (answer, node.operands.get(*asked)) {
+                *asked += 1;
+                match known.get(&Arc::as_ptr(operand)) {
+                    Some(answer) => last = *answer,
+                    None => open.push((&**operand, 0)),
+                }
+                continue;
+            }
+            last = answer.unwrap_or(last);
+            let node = *node;
+            open.pop();
+            if !open.is_empty() && !node.operands.is_empty() {
+                known.insert(std::ptr::from_ref(node), last);
+            }
+        }
+        Ok(last)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut open = std::mem::take(&mut self.operands);
+        while let Some(node) = open.pop() {
+            if let Some(mut node) = Arc::into_inner(node) {
+                open.append(&mut node.operands);
+            }
+        }
+    }
+}
+
+/// Whether any key begins with `prefix` and `id`.
+fn has_key(source: &dyn ScanSource, prefix: &[u8], id: ObjId) -> Result<bool> {
+    let mut min = prefix.to_vec();
+    min.extend_from_slice(id.as_bytes());
+    let max = after_prefix(&min);
+    let mut found = false;
+    source.with_read(&mut |kv| {
+        found = kv.at_least(&min, max.as_deref())?.is_some();
+        Ok(())
+    })?;
+    Ok(found)
+}

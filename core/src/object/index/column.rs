@@ -1,0 +1,310 @@
+//! Restrictions of one column of an index, or of the keys of a set or map, to ranges of encoded
+//! values.
+//!
+//! Encodings sort as their values do, and no encoded value is a prefix of another, so everything
+//! here compares plain bytes.
+
+use std::ops::Bound;
+
+use permazen_kv::Direction;
+
+use crate::object::store::extend_to_after_prefix;
+
+/// A range of encoded values: a lower and an upper bound.
+pub type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+/// An [`EncodedRange`], borrowed.
+type BorrowedRange<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+
+/// A key span: its smallest key, and the first key behind it if there is one.
+pub(crate) type OwnedSpan = (Vec<u8>, Option<Vec<u8>>);
+
+/// Where a value lies, seen from a filter and a direction of travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place<'f> {
+    /// The value is wanted.
+    Inside,
+    /// The next values wanted begin at this bound (the lower bound of a range going forward, the
+    /// upper one going backward).
+    Ahead(Bound<&'f [u8]>),
+    /// Nothing more is wanted in this direction.
+    Past,
+}
+
+/// The encoded values of one column that are wanted: a union of disjoint ascending ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnFilter {
+    ranges: Vec<EncodedRange>,
+}
+
+/// Whether a range with these bounds holds nothing.
+pub(crate) fn is_empty_range(lower: &Bound<Vec<u8>>, upper: &Bound<Vec<u8>>) -> bool {
+    match (lower, upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower), Bound::Excluded(upper))
+        | (Bound::Excluded(lower), Bound::Included(upper))
+        | (Bound::Excluded(lower), Bound::Excluded(upper)) => lower >= upper,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}
+
+/// Whether the bounds are the wrong way round: the lower one above the upper one.
+pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
+    match (lower, upper) {
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower > upper,
+        _ => false,
+    }
+}
+
+/// Whether `bytes` is not below the lower bound.
+fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
+    match lower {
+        Bound::Included(lower) => bytes >= &lower[..],
+        Bound::Excluded(lower) => bytes > &lower[..],
+        Bound::Unbounded => true,
+    }
+}
+
+/// Whether `bytes` is not above the upper bound.
+fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
+    match upper {
+        Bound::Included(upper) => bytes <= &upper[..],
+        Bound::Excluded(upper) => bytes < &upper[..],
+        Bound::Unbounded => true,
+    }
+}
+
+/// A bound on what `encode` makes of the value it is at.
+pub(crate) fn encode_bound<T, E>(
+    bound: Bound<T>,
+    encode: impl FnOnce(T) -> Result<Vec<u8>, E>,
+) -> Result<Bound<Vec<u8>>, E> {
+    Ok(match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(value) => Bound::Included(encode(value)?),
+        Bound::Excluded(value) => Bound::Excluded(encode(value)?),
+    })
+}
+
+/// Whether `bytes` is in the range.
+pub(crate) fn is_within(bytes: &[u8], range: &EncodedRange) -> bool {
+    above_lower(bytes, &range.0) && below_upper(bytes, &range.1)
+}
+
+/// The higher of two lower bounds.
+fn higher(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match (&a, &b) {
+        (Bound::Unbounded, _) => b,
+        (_, Bound::Unbounded) => a,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            if x > y || (x == y && matches!(a, Bound::Excluded(_))) { a } else { b }
+        }
+    }
+}
+
+/// The lower of two upper bounds.
+fn lower(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match (&a, &b) {
+        (Bound::Unbounded, _) => b,
+        (_, Bound::Unbounded) => a,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            if x < y || (x == y && matches!(a, Bound::Excluded(_))) { a } else { b }
+        }
+    }
+}
+
+/// What lies in both ranges.
+pub(crate) fn intersect_ranges(a: &EncodedRange, b: &EncodedRange) -> EncodedRange {
+    (higher(a.0.clone(), b.0.clone()), lower(a.1.clone(), b.1.clone()))
+}
+
+impl ColumnFilter {
+    /// The values between two bounds.
+    pub(crate) fn range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Self {
+        Self::union(vec![(lower, upper)])
+    }
+
+    /// One value.
+    pub(crate) fn exactly(value: Vec<u8>) -> Self {
+        ColumnFilter { ranges: vec![(Bound::Included(value.clone()), Bound::Included(value))] }
+    }
+
+    /// The values in any of the ranges, which must ascend and not overlap.
+    pub(crate) fn union(mut ranges: Vec<EncodedRange>) -> Self {
+        ranges.retain(|(lower, upper)| !is_empty_range(lower, upper));
+        ColumnFilter { ranges }
+    }
+
+    /// The values wanted by both filters.
+    pub(crate) fn intersect(&self, other: &ColumnFilter) -> ColumnFilter {
+        let mut ranges = Vec::new();
+        for a in &self.ranges {
+            for b in &other.ranges {
+                ranges.push(intersect_ranges(a, b));
+            }
+        }
+        Self::union(ranges)
+    }
+
+    /// The values wanted, and those from `lower` on, which must lie above them.
+    pub(crate) fn or_above(mut self, lower: Bound<Vec<u8>>) -> ColumnFilter {
+        self.ranges.push((lower, Bound::Unbounded));
+        self
+    }
+
+    /// Whether nothing is wanted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The single value wanted, if it is one.
+    pub(crate) fn single(&self) -> Option<&[u8]> {
+        match &self.ranges[..] {
+            [(Bound::Included(lower), Bound::Included(upper))] if lower == upper => Some(lower),
+            _ => None,
+        }
+    }
+
+    /// Whether this is one range, so that the bounds of a scan can stand for it.
+    pub(crate) fn is_one_range(&self) -> bool {
+        self.ranges.len() == 1
+    }
+
+    /// The lowest and the highest bound.
+    pub(crate) fn hull(&self) -> Option<BorrowedRange<'_>> {
+        Some((as_slice(&self.ranges.first()?.0), as_slice(&self.ranges.last()?.1)))
+    }
+
+    /// Whether `bytes` is wanted.
+    pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
+        self.locate(bytes, Direction::Forward) == Place::Inside
+    }
+
+    /// Where `bytes` lies, travelling in `direction`.
+    pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> Place<'_> {
+        match direction {
+            Direction::Forward => {
+                let at = self.ranges.partition_point(|(_, upper)| !below_upper(bytes, upper));
+                match self.ranges.get(at) {
+                    None => Place::Past,
+                    Some((lower, _)) if above_lower(bytes, lower) => Place::Inside,
+                    Some((lower, _)) => Place::Ahead(as_slice(lower)),
+                }
+            }
+            Direction::Reverse => {
+                let at = self.ranges.partition_point(|(lower, _)| above_lower(bytes, lower));
+                match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
+                    None => Place::Past,
+                    Some((_, upper)) if below_upper(bytes, upper) => Place::Inside,
+                    Some((_, upper)) => Place::Ahead(as_slice(upper)),
+                }
+            }
+        }
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(|bytes| &bytes[..])
+}
+
+/// Appends to `prefix` what makes it the smallest key whose next column is not below `lower`; false
+/// if there is no such key.
+pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
+    match lower {
+        Bound::Unbounded => true,
+        Bound::Included(bytes) => {
+            prefix.extend_from_slice(bytes);
+            true
+        }
+        Bound::Excluded(bytes) => {
+            prefix.extend_from_slice(bytes);
+            extend_to_after_prefix(prefix)
+        }
+    }
+}
+
+/// Appends to `prefix` what makes it the smallest key above those whose next column is not above
+/// `upper`; false if no key is above them.
+pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
+    match upper {
+        Bound::Unbounded => extend_to_after_prefix(prefix),
+        Bound::Excluded(bytes) => {
+            prefix.extend_from_slice(bytes);
+            true
+        }
+        Bound::Included(bytes) => {
+            prefix.extend_from_slice(bytes);
+            extend_to_after_prefix(prefix)
+        }
+    }
+}
+
+/// The key span of the values within `filter`, behind `prefix`; none if nothing is wanted.
+pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan> {
+    let (lower, upper) = filter.hull()?;
+    let mut min = prefix.to_vec();
+    if !push_lower(&mut min, lower) {
+        return None;
+    }
+    let mut max = prefix.to_vec();
+    Some((min, push_upper(&mut max, upper).then_some(max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bound() -> impl Strategy<Value = Bound<u8>> {
+        prop_oneof![
+            Just(Bound::Unbounded),
+            (0u8..12).prop_map(Bound::Included),
+            (0u8..12).prop_map(Bound::Excluded),
+        ]
+    }
+
+    fn bytes(bound: Bound<u8>) -> Bound<Vec<u8>> {
+        bound.map(|value| vec![value])
+    }
+
+    proptest! {
+        #[test]
+        fn intersection_is_what_both_contain(
+            a in (bound(), bound()), b in (bound(), bound()), probe in 0u8..12,
+        ) {
+            use std::ops::RangeBounds;
+            let left = ColumnFilter::range(bytes(a.0), bytes(a.1));
+            let right = ColumnFilter::range(bytes(b.0), bytes(b.1));
+            let both = left.intersect(&right);
+            prop_assert_eq!(left.contains(&[probe]), a.contains(&probe));
+            prop_assert_eq!(both.contains(&[probe]), a.contains(&probe) && b.contains(&probe));
+        }
+
+        #[test]
+        fn the_next_wanted_value_is_found(ranges in prop::collection::vec((0u8..40, 0u8..6), 0..5),
+            probe in 0u8..60, reverse in any::<bool>()) {
+            // disjoint ascending half-open ranges
+            let mut wanted = Vec::new();
+            let mut from = 0;
+            for (gap, len) in ranges {
+                let start = from + gap % 7;
+                wanted.push((Bound::Included(vec![start]), Bound::Excluded(vec![start + len])));
+                from = start + len;
+            }
+            let filter = ColumnFilter::union(wanted);
+            let direction = if reverse { Direction::Reverse } else { Direction::Forward };
+            let inside = |value: &u8| filter.contains(&[*value]);
+            let next = if reverse { (0..=probe).rev().find(inside) } else { (probe..100).find(inside) };
+            match filter.locate(&[probe], direction) {
+                Place::Inside => prop_assert_eq!(next, Some(probe)),
+                Place::Past => prop_assert_eq!(next, None),
+                Place::Ahead(Bound::Included(at)) => prop_assert_eq!(next, Some(at[0])),
+                Place::Ahead(Bound::Excluded(at)) => prop_assert_eq!(next.map(|n| n + 1), Some(at[0])),
+                Place::Ahead(Bound::Unbounded) => prop_assert!(false),
+            }
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! Reading the entries of an index view.
+
+use std::sync::Arc;
+
+use permazen_kv::Direction;
+
+use super::column::Place;
+use super::shape::IndexKind;
+use super::view::{IndexSource, IndexView, Selection, push_jump};
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::layout;
+use crate::object::error::{Error, Result, hex};
+use crate::object::store::{LiveScan, extend_to_after_prefix};
+
+/// Entries with the same returned columns that are passed one by one before seeking behind them.
+const PASSED_BEFORE_SEEK: u32 = 16;
+
+/// A walk over the entries of a selection, one way.
+pub(crate) struct IndexScan<'t> {
+    source: &'t dyn IndexSource,
+    selection: Arc<Selection>,
+    scan: LiveScan<'t>,
+    /// Columns whose restriction the bounds of the scan do not account for.
+    checked: Vec<usize>,
+    /// Ends of the columns of the current key.
+    ends: Vec<usize>,
+    /// The columns returned last, if entries can agree in them.
+    last: Vec<u8>,
+    distinct: bool,
+    /// Whether the scan stands on an entry that was returned.
+    on_entry: bool,
+    /// What the keys of the object schema index for the wanted schemas start with.
+    schemas: Option<Vec<Vec<u8>>>,
+    target: Vec<u8>,
+}
+
+impl<'t> IndexScan<'t> {
+    pub(crate) fn new(
+        source: &'t dyn IndexSource,
+        selection: Arc<Selection>,
+        direction: Direction,
+    ) -> Self {
+        let (min, max, checked) = selection.span();
+        let distinct = selection.columns < selection.shape.columns();
+        IndexScan {
+            source,
+            scan: LiveScan::new(source.as_scan_source(), min, max, direction, false),
+            schemas: selection.schemas.as_ref().map(|schemas| {
+                schemas.iter().map(|schema| layout::object_schema_prefix(*schema)).collect()
+            }),
+            selection,
+            checked,
+            ends: Vec::new(),
+            last: Vec::new(),
+            distinct,
+            on_entry: false,
+            target: Vec::new(),
+        }
+    }
+
+    /// The next entry. After an error there is nothing any more.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<IndexEntryRef<'_, 't>>> {
+        match self.advance() {
+            Ok(true) => Ok(self.current()),
+            Ok(false) => Ok(None),
+            Err(error) => {
+                self.scan.finish();
+                Err(error)
+            }
+        }
+    }
+
+    /// The entry returned last.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<IndexEntryRef<'_, 't>> {
+        if !self.on_entry {
+            return None;
+        }
+        let (key, _) = self.scan.current()?;
+        Some(IndexEntryRef {
+            key,
+            ends: &self.ends,
+            source: self.source,
+            selection: &self.selection,
+        })
+    }
+
+    fn advance(&mut self) -> Result<bool> {
+        self.on_entry = false;
+        let IndexScan {
+            source,
+            selection,
+            scan,
+            checked,
+            ends,
+            last,
+            distinct,
+            schemas,
+            target,
+            ..
+        } = self;
+        let direction = scan.direction();
+        let start = selection.shape.prefix().len();
+        let mut passed = 0;
+        'keys: loop {
+            let Some((key, _)) = scan.next()? else { return Ok(false) };
+            if *distinct && !last.is_empty() && key.starts_with(last) {
+                passed += 1;
+                if passed >= PASSED_BEFORE_SEEK {
+                    passed = 0;
+                    target.clone_from(last);
+                    if direction == Direction::Reverse || extend_to_after_prefix(target) {
+                        scan.skip_to(target);
+                    }
+                }
+                continue;
+            }
+            selection.shape.cut(key, ends)?;
+            for &column in &*checked {
+                let from =
+                    column.checked_sub(1).and_then(|c| ends.get(c)).map_or(start, |end| *end);
+                let bytes = ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default();
+                let Some(Some(filter)) = selection.filters.get(column) else { continue };
+                let place = filter.locate(bytes, direction);
+                if place == Place::Inside {
+                    continue;
+                }
+                target.clear();
+                target.extend_from_slice(key.get(..from).unwrap_or_default());
+                let reachable = match place {
+                    Place::Ahead(bound) => push_jump(target, bound, direction),
+                    _ => direction == Direction::Reverse || extend_to_after_prefix(target),
+                };
+                if reachable {
+                    scan.skip_to(target);
+                }
+                continue 'keys;
+            }
+            if let Some(schemas) = &*schemas {
+                let id_column = selection.shape.id_column();
+                let id = id_column
+                    .checked_sub(1)
+                    .and_then(|c| Some(key.get(*ends.get(c)?..*ends.get(id_column)?)))
+                    .flatten();
+                let mut found = false;
+                source.with_read(&mut |kv| {
+                    for schema in schemas {
+                        target.clone_from(schema);
+                        target.extend_from_slice(id.unwrap_or_default());
+                        found = kv.get(target)?.is_some();
+                        if found {
+                            break;
+                        }
+                    }
+                    Ok(())
+                })?;
+                if !found {
+                    continue;
+                }
+            }
+            if *distinct {
+                let end = selection.columns.checked_sub(1).and_then(|c| ends.get(c));
+                last.clear();
+                last.extend_from_slice(end.and_then(|end| key.get(..*end)).unwrap_or(key));
+            }
+            break;
+        }
+        self.on_entry = true;
+        Ok(true)
+    }
+}
+
+/// An entry of an index, borrowed from the walk over it.
+#[derive(Clone, Copy)]
+pub struct IndexEntryRef<'e, 't> {
+    key: &'e [u8],
+    ends: &'e [usize],
+    source: &'t dyn IndexSource,
+    selection: &'e Arc<Selection>,
+}
+
+impl std::fmt::Debug for IndexEntryRef<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("IndexEntryRef").field(&hex(self.returned(), 64)).finish()
+    }
+}
+
+impl<'e, 't> IndexEntryRef<'e, 't> {
+    /// How many columns the entry has.
+    pub fn columns(&self) -> usize {
+        self.selection.columns
+    }
+
+    /// The encoded value of a column; empty if there is no such column.
+    #[inline]
+    pub fn encoded(&self, column: usize) -> &'e [u8] {
+        if column >= self.selection.columns {
+            return &[];
+        }
+        let from = match column.checked_sub(1) {
+            None => self.selection.shape.prefix().len(),
+            Some(before) => self.ends.get(before).copied().unwrap_or(usize::MAX),
+        };
+        self.ends.get(column).and_then(|to| self.key.get(from..*to)).unwrap_or_default()
+    }
+
+    /// The part of the key that holds the returned columns.
+    pub(in crate::object) fn returned(&self) -> &'e [u8] {
+        let end = self.selection.columns.checked_sub(1).and_then(|column| self.ends.get(column));
+        end.and_then(|end| self.key.get(..*end)).unwrap_or(self.key)
+    }
+
+    /// The object id.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the view was cut before the column of the id.
+    #[inline]
+    pub fn id(&self) -> Result<ObjId> {
+        object_id(self.encoded(self.selection.shape.id_column()), self.selection)
+    }
+
+    /// The value of a column: an indexed value, the id as a reference, the position as an int, or the
+    /// map key.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if the bytes are damaged, [`Error::InvalidArgument`] if there is
+    /// no such column.
+    pub fn value(&self, column: usize) -> Result<Value> {
+        decode_column(
+            column,
+            self.encoded(column),
+            self.key,
+            || self.id(),
+            self.source,
+            self.selection,
+        )
+    }
+
+    /// The position of a list element.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless this is an entry with a position.
+    pub fn position(&self) -> Result<u32> {
+        list_position(self.encoded(self.selection.shape.id_column() + 1), self.key, self.selection)
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_owned(&self) -> IndexEntry<'t> {
+        IndexEntry {
+            key: self.returned().into(),
+            ends: self.ends.get(..self.selection.columns).unwrap_or(self.ends).into(),
+            source: self.source,
+            selection: self.selection.clone(),
+        }
+    }
+}
+
+/// An entry of an index.
+#[derive(Clone)]
+pub struct IndexEntry<'t> {
+    key: Box<[u8]>,
+    ends: Box<[usize]>,
+    source: &'t dyn IndexSource,
+    selection: Arc<Selection>,
+}
+
+impl std::fmt::Debug for IndexEntry<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("IndexEntry").field(&hex(&self.key, 64)).finish()
+    }
+}
+
+impl IndexEntry<'_> {
+    fn borrowed(&self) -> IndexEntryRef<'_, '_> {
+        IndexEntryRef {
+            key: &self.key,
+            ends: &self.ends,
+            source: self.source,
+            selection: &self.selection,
+        }
+    }
+
+    /// How many columns the entry has.
+    pub fn columns(&self) -> usize {
+        self.selection.columns
+    }
+
+    /// The encoded value of a column; empty if there is no such column.
+    pub fn encoded(&self, column: usize) -> &[u8] {
+        self.borrowed().encoded(column)
+    }
+
+    /// The object id.
+    ///
+    /// # Errors
+    /// As [`IndexEntryRef::id`].
+    pub fn id(&self) -> Result<ObjId> {
+        self.borrowed().id()
+    }
+
+    /// The value of a column.
+    ///
+    /// # Errors
+    /// As [`IndexEntryRef::value`].
+    pub fn value(&self, column: usize) -> Result<Value> {
+        self.borrowed().value(column)
+    }
+
+    /// The values of all columns.
+    ///
+    /// # Errors
+    /// As [`IndexEntryRef::value`].
+    pub fn to_values(&self) -> Result<Vec<Value>> {
+        (0..self.columns()).map(|column| self.value(column)).collect()
+    }
+
+    /// The position of a list element.
+    ///
+    /// # Errors
+    /// As [`IndexEntryRef::position`].
+    pub fn position(&self) -> Result<u32> {
+        self.borrowed().position()
+    }
+}
+
+#[inline]
+fn object_id(bytes: &[u8], selection: &Selection) -> Result<ObjId> {
+    match ObjId::from_slice(bytes) {
+        Ok(id) => Ok(id),
+        Err(_) => Err(no_object_id(selection)),
+    }
+}
+
+#[cold]
+fn no_object_id(selection: &Selection) -> Error {
+    Error::invalid_argument(format!(
+        "entries cut to {} columns of index {} have no object id",
+        selection.columns,
+        selection.shape.name()
+    ))
+}
+
+fn list_position(bytes: &[u8], key: &[u8], selection: &Selection) -> Result<u32> {
+    if selection.shape.kind() != IndexKind::ListElement || bytes.is_empty() {
+        return Err(Error::invalid_argument(format!(
+            "entries with {} columns of index {} have no position",
+            selection.columns,
+            selection.shape.name()
+        )));
+    }
+    layout::parse_list_position(bytes).map_err(|reason| {
+        Error::inconsistent(format!(
+            "key {} of index {}: {reason}",
+            hex(key, 64),
+            selection.shape.name()
+        ))
+    })
+}
+
+fn decode_column(
+    column: usize,
+    bytes: &[u8],
+    key: &[u8],
+    id: impl FnOnce() -> Result<ObjId>,
+    source: &dyn IndexSource,
+    selection: &Selection,
+) -> Result<Value> {
+    let shape = &selection.shape;
+    if column >= selection.columns {
+        return Err(Error::invalid_argument(format!(
+            "entries of this view of index {} have {} columns, none numbered {column}",
+            shape.name(),
+            selection.columns
+        )));
+    }
+    if column > shape.id_column()
+        && shape.kind() == IndexKind::MapValue
+        && shape.only_map_key().is_none()
+    {
+        let encoding = source.map_key_encoding(id()?, shape.storage_id())?;
+        return encoding.decode_all(bytes).map_err(|reason| {
+            Error::inconsistent(format!("key {} of index {}: {reason}", hex(key, 64), shape.name()))
+        });
+    }
+    shape.decode(column, bytes, key)
+}
+
+/// The entries of an [`IndexView`], each turned into something; from both ends.
+pub struct IndexIter<'t, F> {
+    view: IndexView<'t>,
+    front: Option<IndexScan<'t>>,
+    back: Option<IndexScan<'t>>,
+    read: F,
+    done: bool,
+}
+
+impl<F> std::fmt::Debug for IndexIter<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexIter").field("view", &self.view).finish_non_exhaustive()
+    }
+}
+
+impl<'t, F> IndexIter<'t, F> {
+    pub(crate) fn new(view: IndexView<'t>, read: F) -> Self {
+        IndexIter { view, front: None, back: None, read, done: false }
+    }
+
+    fn step<T>(&mut self, direction: Direction) -> Option<Result<T>>
+    where
+        F: FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
+    {
+        if self.done {
+            return None;
+        }
+        let (scan, other) = match direction {
+            Direction::Forward => (&mut self.front, &self.back),
+            Direction::Reverse => (&mut self.back, &self.front),
+        };
+        let scan = scan.get_or_insert_with(|| self.view.starts_at(direction));
+        let result = match scan.next() {
+            Ok(Some(entry)) => {
+                let met =
+                    other.as_ref().and_then(IndexScan::current).is_some_and(
+                        |other| match direction {
+                            Direction::Forward => entry.returned() >= other.returned(),
+                            Direction::Reverse => entry.returned() <= other.returned(),
+                        },
+                    );
+                if met { None } else { Some((self.read)(entry)) }
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
+        };
+        self.done = !matches!(result, Some(Ok(_)));
+        result
+    }
+}
+
+impl<'t, F, T> Iterator for IndexIter<'t, F>
+where
+    F: FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
+{
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Forward)
+    }
+}
+
+impl<'t, F, T> DoubleEndedIterator for IndexIter<'t, F>
+where
+    F: FnMut(IndexEntryRef<'_, 't>) -> Result<T>,
+{
+    fn next_back(&mut self) -> Option<Result<T>> {
+        self.step(Direction::Reverse)
+    }
+}

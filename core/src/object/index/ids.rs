@@ -1,0 +1,275 @@
+//! The object ids of an index view, without its values: the most frequent way to read an index.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use permazen_kv::Direction;
+
+use super::column::{ColumnFilter, Place};
+use super::entry::IndexScan;
+use super::shape::ValueLens;
+use super::view::{IndexView, Selection, push_jump};
+use crate::id::ObjId;
+use crate::layout;
+use crate::object::error::Result;
+use crate::object::id_set::ids_within;
+use crate::object::store::Keep;
+use crate::object::store::{LiveScan, extend_to_after_prefix};
+
+/// The object ids of an [`IndexView`] in index order, each once per value; from both ends.
+pub struct IndexIds<'t> {
+    view: IndexView<'t>,
+    front: Option<Walk<'t>>,
+    back: Option<Walk<'t>>,
+    done: bool,
+}
+
+impl std::fmt::Debug for IndexIds<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexIds").field("view", &self.view).finish_non_exhaustive()
+    }
+}
+
+/// A walk over the entries, one way.
+enum Walk<'t> {
+    /// The object id ends every key of a span, and nothing but the id says which of them count.
+    Plain { scan: LiveScan<'t, IdAtEnd>, wanted: Option<WantedIds>, target: Vec<u8> },
+    /// Anything else.
+    Checked(IndexScan<'t>),
+}
+
+/// Keeps the object id that ends each key, and of the key what it takes to make it again.
+struct IdAtEnd {
+    selection: Arc<Selection>,
+    /// Of the shape: where the only value begins, if its first byte tells its length.
+    short: Option<(usize, ValueLens)>,
+}
+
+/// Numbers, so that they stay in registers.
+#[derive(Clone, Copy, Default)]
+struct KeptId {
+    id: u64,
+    /// The first eight bytes of the only value in the key and of what follows it, if the value has no
+    /// more and tells its length; otherwise where the key was appended. The first byte of a value is
+    /// never zero, and that of a place always is.
+    value: u64,
+}
+
+impl KeptId {
+    #[inline]
+    fn id(self) -> ObjId {
+        ObjId::of_number(self.id)
+    }
+
+    #[inline]
+    fn first_byte(self) -> u8 {
+        self.value.to_be_bytes()[0]
+    }
+}
+
+impl Keep for IdAtEnd {
+    type Kept = KeptId;
+
+    // A step costs little here, so seeks are to be rare: the first batch takes the time of two.
+    const FIRST_BATCH: usize = 64;
+    const GROWTH: usize = 16;
+    const LARGEST_BATCH: usize = 2048;
+
+    #[inline]
+    fn keep_short(&self, key: &[u8]) -> Option<KeptId> {
+        let (start, lens) = self.short?;
+        let (_, value) = key.split_at_checked(start)?;
+        let (_, id) = value.split_last_chunk::<{ ObjId::LEN }>()?;
+        let head = value.first_chunk::<8>()?;
+        let len = value.len() - ObjId::LEN;
+        let (id, value) = (u64::from_be_bytes(*id), u64::from_be_bytes(*head));
+        let kept = KeptId { id, value };
+        let is_short = (1..=8).contains(&len) && len == lens.after(kept.first_byte());
+        (is_short && ObjId::is_number(id)).then_some(kept)
+    }
+
+    fn keep(&self, key: &[u8], _value: &[u8], bytes: &mut Vec<u8>) -> Result<KeptId> {
+        let id = u64::from_be_bytes(self.selection.shape.id_at_end(key)?.to_bytes());
+        let value = bytes.len() as u64;
+        bytes.extend_from_slice(&(key.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(key);
+        Ok(KeptId { id, value })
+    }
+
+    fn key<'b>(&self, kept: KeptId, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        if let Some((_, lens)) = self.short
+            && kept.first_byte() != 0
+        {
+            let value = kept.value.to_be_bytes();
+            let value = value.get(..lens.after(kept.first_byte())).unwrap_or(&value);
+            let index = self.selection.shape.prefix();
+            return Cow::Owned(layout::index_entry(index, value, kept.id(), &[]));
+        }
+        let appended = bytes.get(kept.value as usize..).unwrap_or_default();
+        let key = appended
+            .split_first_chunk()
+            .and_then(|(len, key)| key.get(..u64::from_be_bytes(*len) as usize));
+        Cow::Borrowed(key.unwrap_or_default())
+    }
+}
+
+/// Which ids are wanted.
+struct WantedIds {
+    filter: ColumnFilter,
+    /// The smallest and the largest, if all between them are wanted too.
+    between: Option<(ObjId, ObjId)>,
+}
+
+impl WantedIds {
+    #[inline]
+    fn contains(&self, id: ObjId) -> bool {
+        match self.between {
+            Some((first, last)) => first <= id && id <= last,
+            None => self.filter.contains(id.as_bytes()),
+        }
+    }
+
+    /// Moves `scan` from an entry whose id is not wanted to where the next one can be.
+    #[cold]
+    fn pass(&self, scan: &mut LiveScan<'_, IdAtEnd>, target: &mut Vec<u8>) {
+        let direction = scan.direction();
+        let Some(key) = scan.current_key() else { return };
+        let Some((values, id)) = key.split_last_chunk::<{ ObjId::LEN }>() else { return };
+        target.clear();
+        target.extend_from_slice(values);
+        let reachable = match self.filter.locate(id, direction) {
+            Place::Inside => false,
+            Place::Ahead(bound) => push_jump(target, bound, direction),
+            Place::Past => direction == Direction::Reverse || extend_to_after_prefix(target),
+        };
+        if reachable {
+            scan.skip_to(target);
+        }
+    }
+}
+
+impl<'t> Walk<'t> {
+    fn new(view: &IndexView<'t>, direction: Direction) -> Self {
+        let selection = &*view.selection;
+        let (min, max, checked) = selection.span();
+        let id_column = view.shape().id_column();
+        let plain = selection.schemas.is_none()
+            && selection.columns == view.shape().columns()
+            && checked.iter().all(|column| *column == id_column);
+        if !plain {
+            return Walk::Checked(view.starts_at(direction));
+        }
+        let filter = match checked[..] {
+            [] => None,
+            _ => selection.filters.get(id_column).cloned().flatten(),
+        };
+        let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
+        let source = view.source.as_scan_source();
+        let keep = IdAtEnd { selection: view.selection.clone(), short: view.shape().short_value() };
+        let scan = LiveScan::keeping(keep, source, min, max, direction);
+        Walk::Plain { scan, wanted, target: Vec::new() }
+    }
+
+    /// The columns returned last.
+    fn returned(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Walk::Plain { scan, .. } => scan.current_key(),
+            Walk::Checked(scan) => scan.current().map(|entry| entry.returned().into()),
+        }
+    }
+
+    /// Whether this walk has come to where the opposite one is.
+    fn has_met(&self, other: &Walk<'_>, direction: Direction) -> bool {
+        let (Some(returned), Some(other)) = (self.returned(), other.returned()) else {
+            return false;
+        };
+        match direction {
+            Direction::Forward => returned >= other,
+            Direction::Reverse => returned <= other,
+        }
+    }
+
+    /// The next id.
+    #[inline]
+    fn next(&mut self) -> Result<Option<ObjId>> {
+        match self {
+            Walk::Plain { scan, wanted, target } => loop {
+                let Some(kept) = scan.next_kept()? else { return Ok(None) };
+                let id = kept.id();
+                match wanted {
+                    Some(wanted) if !wanted.contains(id) => wanted.pass(scan, target),
+                    _ => return Ok(Some(id)),
+                }
+            },
+            Walk::Checked(scan) => match scan.next()? {
+                Some(entry) => Ok(Some(entry.id()?)),
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+impl<'t> IndexIds<'t> {
+    /// The ids of a view that has the id as its last column.
+    pub(in crate::object) fn new(view: IndexView<'t>) -> Self {
+        IndexIds { view, front: None, back: None, done: false }
+    }
+
+    /// The next id going forward if nothing has to be looked at to tell, as is most often so.
+    #[inline]
+    fn at_hand(&mut self) -> Option<ObjId> {
+        let (Some(Walk::Plain { scan, wanted, target }), None) = (&mut self.front, &self.back)
+        else {
+            return None;
+        };
+        let id = scan.next_at_hand()?.id();
+        match wanted {
+            Some(wanted) if !wanted.contains(id) => {
+                wanted.pass(scan, target);
+                None
+            }
+            _ => Some(id),
+        }
+    }
+
+    #[inline(never)]
+    fn step(&mut self, direction: Direction) -> Option<Result<ObjId>> {
+        if self.done {
+            return None;
+        }
+        let (walk, other) = match direction {
+            Direction::Forward => (&mut self.front, &self.back),
+            Direction::Reverse => (&mut self.back, &self.front),
+        };
+        let walk = walk.get_or_insert_with(|| Walk::new(&self.view, direction));
+        let next = walk.next();
+        if let Ok(Some(id)) = next
+            && !other.as_ref().is_some_and(|other| walk.has_met(other, direction))
+        {
+            return Some(Ok(id));
+        }
+        self.done = true;
+        next.err().map(Err)
+    }
+}
+
+impl Iterator for IndexIds<'_> {
+    type Item = Result<ObjId>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<ObjId>> {
+        match self.at_hand() {
+            Some(id) => Some(Ok(id)),
+            None => self.step(Direction::Forward),
+        }
+    }
+}
+
+impl DoubleEndedIterator for IndexIds<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Result<ObjId>> {
+        self.step(Direction::Reverse)
+    }
+}
+
+impl std::iter::FusedIterator for IndexIds<'_> {}

@@ -1,0 +1,23 @@
+//! Indexes: their shape, and live views of their entries.
+//!
+//! A view has a selection, a restriction of each column. It gives entries, or object ids alone, or a set of ids.
+//! Other rooms find an index by name or storage ID and use views. Entries are written where values change:
+//! by the fields, collections and whole objects.
+
+mod column;
+mod entry;
+mod ids;
+mod query;
+mod shape;
+mod view;
+
+pub use column::EncodedRange;
+pub(crate) use column::encode_bound;
+pub(in crate::object) use column::{
+    ColumnFilter, OwnedSpan, Place, intersect_ranges, is_inverted, is_within, push_lower,
+    push_upper, span_of,
+};
+pub use entry::{IndexEntry, IndexEntryRef, IndexIter};
+pub use ids::IndexIds;
+pub use shape::{IndexKind, IndexShape};
+pub use view::IndexView;

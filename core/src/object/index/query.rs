@@ -1,0 +1,269 @@
+//! Finding indexes (transactions §8.1).
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::shape::{IndexKind, IndexShape};
+use super::view::{IndexSource, IndexView};
+use crate::encoding::Encoding;
+use crate::id::{ObjId, StorageId};
+use crate::object::error::{Error, Result};
+use crate::object::store::ScanSource;
+use crate::object::transaction::Transaction;
+use crate::schema::{
+    ResolvedField, ResolvedIndex, ResolvedKind, ResolvedPart, ResolvedType, SchemaBundle,
+    SubFieldRole,
+};
+
+impl IndexShape {
+    /// The index with this storage id, if any recorded schema has one on it: a field or sub-field that
+    /// is indexed anywhere, or a composite index.
+    pub fn find(bundle: &SchemaBundle, storage_id: StorageId) -> Option<IndexShape> {
+        let item = bundle.item(storage_id)?;
+        let occurrence = item.occurrences.iter().find(|occurrence| match &occurrence.part {
+            ResolvedPart::Field(field) => field.is_indexed(),
+            ResolvedPart::Index(_) => true,
+            ResolvedPart::ObjectType => false,
+        })?;
+        match &occurrence.part {
+            ResolvedPart::Field(field) => Self::of_field(bundle, &occurrence.object_type, field),
+            ResolvedPart::Index(index) => Some(Self::of_index(&occurrence.object_type, index)),
+            ResolvedPart::ObjectType => None,
+        }
+    }
+
+    /// The index of a field or sub-field of a type, if it has one there.
+    pub fn of_field(
+        bundle: &SchemaBundle,
+        object_type: &ResolvedType,
+        field: &ResolvedField,
+    ) -> Option<IndexShape> {
+        let simple = field.simple().filter(|simple| simple.indexed)?;
+        let kind = match field.parent.as_ref().map(|parent| parent.role) {
+            None => IndexKind::Field,
+            Some(SubFieldRole::SetElement) => IndexKind::SetElement,
+            Some(SubFieldRole::ListElement) => IndexKind::ListElement,
+            Some(SubFieldRole::MapKey) => IndexKind::MapKey,
+            Some(SubFieldRole::MapValue) => IndexKind::MapValue,
+        };
+        let map_keys = match kind {
+            IndexKind::MapValue => map_key_encodings(bundle, field.storage_id),
+            _ => Vec::new(),
+        };
+        Some(IndexShape::new(
+            field.storage_id,
+            format!("{}.{}", object_type.name, field.full_name),
+            kind,
+            vec![simple.encoding.clone()],
+            map_keys,
+        ))
+    }
+
+    /// A composite index of a type.
+    pub fn of_index(object_type: &ResolvedType, index: &ResolvedIndex) -> IndexShape {
+        let encoding = |field: &Arc<ResolvedField>| Some(field.simple()?.encoding.clone());
+        IndexShape::new(
+            index.storage_id,
+            format!("{}#{}", object_type.name, index.name),
+            IndexKind::Composite,
+            index.fields.iter().filter_map(encoding).collect(),
+            Vec::new(),
+        )
+    }
+}
+
+/// The different encodings of the keys of the maps whose indexed values have this storage id. Maps of
+/// one name and value encoding share the index of their values, whatever their keys are.
+fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Encoding>> {
+    let mut encodings: Vec<Arc<dyn Encoding>> = Vec::new();
+    for occurrence in bundle.item(value).iter().flat_map(|item| &item.occurrences) {
+        let ResolvedPart::Field(field) = &occurrence.part else { continue };
+        if !field.is_indexed() {
+            continue;
+        }
+        if let Some(encoding) = map_key_of(&occurrence.object_type, value)
+            && !encodings.iter().any(|known| known.is_same(&**encoding))
+        {
+            encodings.push(encoding.clone());
+        }
+    }
+    encodings
+}
+
+/// The key encoding of that map of the type whose values have this storage id.
+fn map_key_of(object_type: &ResolvedType, value_id: StorageId) -> Option<&Arc<dyn Encoding>> {
+    object_type.fields.iter().find_map(|field| match &field.kind {
+        ResolvedKind::Map { key, value } if value.storage_id == value_id => {
+            key.simple().map(|simple| &simple.encoding)
+        }
+        _ => None,
+    })
+}
+
+impl ScanSource for Transaction<'_> {
+    fn changes(&self) -> &Cell<u64> {
+        self.store().changes()
+    }
+
+    fn with_read(
+        &self,
+        read: &mut dyn FnMut(&dyn permazen_kv::KvRead) -> Result<()>,
+    ) -> Result<()> {
+        self.store().read(read)
+    }
+}
+
+impl IndexSource for Transaction<'_> {
+    fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>> {
+        let object_type = self.object_type(id)?;
+        map_key_of(&object_type, value).cloned().ok_or_else(|| {
+            Error::inconsistent(format!(
+                "object {id} stands in the index with storage id {value} of the values of a map it \
+                 does not have"
+            ))
+        })
+    }
+
+    fn as_scan_source(&self) -> &dyn ScanSource {
+        self.store()
+    }
+}
+
+/// Index queries. All views are live and hold entries of all types and schemas that share the index.
+/// Making one reads nothing.
+impl Transaction<'_> {
+    /// The index with this storage id, of whatever kind, with all its columns.
+    ///
+    /// # Errors
+    /// [`Error::UnknownIndex`] if there is none, [`Error::Ended`]; [`Error::UnknownEncoding`] if its
+    /// entries cannot be taken apart because they begin with a value, or go on behind the object id
+    /// after a value, of an encoding that is not registered.
+    pub fn index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
+        self.check_open()?;
+        let known = self.indexes.borrow().get(&storage_id).cloned();
+        let shape = match known {
+            Some(shape) => shape,
+            None => {
+                let shape = IndexShape::find(&self.bundle(), storage_id)
+                    .ok_or_else(|| unknown_index(storage_id))?;
+                let shape = Arc::new(shape);
+                self.indexes.borrow_mut().insert(storage_id, shape.clone());
+                shape
+            }
+        };
+        self.index_view(shape)
+    }
+
+    /// A view of an index that was found before, with all its columns.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]; [`Error::UnknownEncoding`] as [`index`](Transaction::index).
+    pub fn index_view(&self, shape: Arc<IndexShape>) -> Result<IndexView<'_>> {
+        self.check_open()?;
+        shape.check_divisible()?;
+        let columns = shape.columns();
+        Ok(IndexView::new(self, shape, columns))
+    }
+
+    /// The index of a field or sub-field with two columns: value and object, each object once per
+    /// value.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the storage id is not that of a field or sub-field of a simple kind,
+    /// [`Error::UnknownIndex`] if it is nowhere indexed, [`Error::Ended`].
+    pub fn simple_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
+        self.check_simple(storage_id)?;
+        let view = self.index(storage_id)?;
+        Ok(view.distinct(2))
+    }
+
+    /// The index of a list's elements with three columns: element, object and position.
+    ///
+    /// # Errors
+    /// As [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if it is not on the
+    /// elements of a list.
+    pub fn list_element_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
+        self.check_simple(storage_id)?;
+        self.index_of_kind(storage_id, IndexKind::ListElement)
+    }
+
+    /// The index of a map's values with three columns: value, object and map key.
+    ///
+    /// # Errors
+    /// As [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if it is not on the values
+    /// of a map.
+    pub fn map_value_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
+        self.check_simple(storage_id)?;
+        self.index_of_kind(storage_id, IndexKind::MapValue)
+    }
+
+    /// A composite index on `fields` fields: one column for each, and the object.
+    ///
+    /// # Errors
+    /// [`Error::UnknownIndex`] if there is none or it has another number of fields, [`Error::Ended`].
+    pub fn composite_index(&self, storage_id: StorageId, fields: usize) -> Result<IndexView<'_>> {
+        let view = self.index_of_kind(storage_id, IndexKind::Composite)?;
+        if view.shape().id_column() != fields {
+            return Err(unknown_index(storage_id));
+        }
+        Ok(view)
+    }
+
+    /// The index of a type by name, restricted to objects of that type: a field (`name`), a sub-field
+    /// (`tags.element`; `tags` alone will do for sets and lists) or a composite index (`byName`).
+    ///
+    /// The type and the field are looked for in the schema of the transaction first, then in the other
+    /// recorded schemas, newest first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::UnknownIndex`], [`Error::Ended`].
+    pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
+        self.check_open()?;
+        let bundle = self.bundle();
+        let Some(type_id) = bundle.type_storage_id(type_name) else {
+            return Err(Error::UnknownType { name: format!("{type_name:?}"), schema: None });
+        };
+        let mut field_known = false;
+        let own = self.schema();
+        for schema in std::iter::once(&own).chain(bundle.schemas().iter().rev()) {
+            let Some(object_type) = schema.object_type(type_name) else { continue };
+            let shape = match object_type.index(name) {
+                Some(index) => Some(IndexShape::of_index(object_type, index)),
+                None => object_type.field_or_sub_field(name).and_then(|field| {
+                    field_known = true;
+                    let field = match &field.kind {
+                        ResolvedKind::Set { element } | ResolvedKind::List { element } => element,
+                        _ => field,
+                    };
+                    IndexShape::of_field(&bundle, object_type, field)
+                }),
+            };
+            if let Some(shape) = shape {
+                return Ok(self.index_view(Arc::new(shape))?.of_types([type_id]));
+            }
+        }
+        if field_known {
+            return Err(Error::UnknownIndex { name: format!("{type_name}.{name}") });
+        }
+        Err(Error::UnknownField { type_name: Some(type_name.to_owned()), field: name.to_owned() })
+    }
+
+    fn index_of_kind(&self, storage_id: StorageId, kind: IndexKind) -> Result<IndexView<'_>> {
+        let view = self.index(storage_id)?;
+        if view.shape().kind() == kind { Ok(view) } else { Err(unknown_index(storage_id)) }
+    }
+
+    fn check_simple(&self, storage_id: StorageId) -> Result<()> {
+        self.check_open()?;
+        let bundle = self.bundle();
+        let field = bundle.item(storage_id).and_then(|item| item.field());
+        if field.is_some_and(|field| field.simple().is_some()) {
+            return Ok(());
+        }
+        Err(Error::UnknownField { type_name: None, field: format!("#{storage_id}") })
+    }
+}
+
+fn unknown_index(storage_id: StorageId) -> Error {
+    Error::UnknownIndex { name: format!("#{storage_id}") }
+}

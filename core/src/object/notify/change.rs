@@ -1,0 +1,185 @@
+//! What listeners are told about a changed field (transactions §10.1).
+
+use std::sync::Arc;
+
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::object::error::hex;
+use crate::object::reference::describe;
+use crate::object::{Error, Result};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// One change of one field of one object.
+///
+/// Values are those of the moment of the change, in their encoded form; [`FieldChange::decode`] gives them as [`Value`]s.
+#[derive(Clone)]
+pub struct FieldChange {
+    pub(crate) id: ObjId,
+    pub(crate) object_type: Arc<ResolvedType>,
+    pub(crate) field: Arc<ResolvedField>,
+    pub(crate) kind: ChangeKind,
+}
+
+/// What has changed. Values are encoded, defaults and nulls included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeKind<V = Box<[u8]>> {
+    /// A simple field was assigned another value.
+    Simple {
+        /// The value before.
+        old: V,
+        /// The value after.
+        new: V,
+    },
+    /// An element was added to a set.
+    SetAdd {
+        /// The element.
+        value: V,
+    },
+    /// An element was removed from a set.
+    SetRemove {
+        /// The element.
+        value: V,
+    },
+    /// A set that had elements was emptied.
+    SetClear,
+    /// An element was inserted into a list.
+    ListAdd {
+        /// Where it is now.
+        index: u32,
+        /// The element.
+        value: V,
+    },
+    /// An element was removed from a list.
+    ListRemove {
+        /// Where it was.
+        index: u32,
+        /// The element.
+        value: V,
+    },
+    /// An element of a list was replaced.
+    ListReplace {
+        /// Where it is.
+        index: u32,
+        /// The element before.
+        old: V,
+        /// The element after.
+        new: V,
+    },
+    /// A list that had elements was emptied.
+    ListClear,
+    /// An entry was added to a map.
+    MapAdd {
+        /// The key.
+        key: V,
+        /// The value.
+        value: V,
+    },
+    /// An entry was removed from a map.
+    MapRemove {
+        /// The key.
+        key: V,
+        /// The value.
+        value: V,
+    },
+    /// The value of a map entry was replaced.
+    MapReplace {
+        /// The key.
+        key: V,
+        /// The value before.
+        old: V,
+        /// The value after.
+        new: V,
+    },
+    /// A map that had entries was emptied.
+    MapClear,
+}
+
+impl std::fmt::Debug for FieldChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FieldChange")
+            .field("id", &self.id)
+            .field("object_type", &self.object_type.name)
+            .field("field", &self.field.full_name)
+            .field("kind", &self.kind)
+            .finish()
+    }
+}
+
+impl FieldChange {
+    /// The object changed.
+    pub fn id(&self) -> ObjId {
+        self.id
+    }
+
+    /// The object's type, in the object's own schema.
+    pub fn object_type(&self) -> &Arc<ResolvedType> {
+        &self.object_type
+    }
+
+    /// The field changed, as the object's own schema defines it.
+    pub fn field(&self) -> &Arc<ResolvedField> {
+        &self.field
+    }
+
+    /// What has changed, encoded.
+    pub fn kind(&self) -> &ChangeKind {
+        &self.kind
+    }
+
+    /// What has changed, decoded.
+    ///
+    /// # Errors
+    /// If stored bytes (the values before the change) are no values of the field.
+    pub fn decode(&self) -> Result<ChangeKind<Value>> {
+        let (keys, values) = match &self.field.kind {
+            ResolvedKind::Simple(_) | ResolvedKind::Counter => (&self.field, &self.field),
+            ResolvedKind::Set { element } | ResolvedKind::List { element } => (element, element),
+            ResolvedKind::Map { key, value } => (key, value),
+        };
+        let element = |bytes: &[u8]| self.value_of(values, bytes);
+        let key = |bytes: &[u8]| self.value_of(keys, bytes);
+        Ok(match &self.kind {
+            ChangeKind::Simple { old, new } => {
+                ChangeKind::Simple { old: element(old)?, new: element(new)? }
+            }
+            ChangeKind::SetAdd { value } => ChangeKind::SetAdd { value: element(value)? },
+            ChangeKind::SetRemove { value } => ChangeKind::SetRemove { value: element(value)? },
+            ChangeKind::SetClear => ChangeKind::SetClear,
+            ChangeKind::ListAdd { index, value } => {
+                ChangeKind::ListAdd { index: *index, value: element(value)? }
+            }
+            ChangeKind::ListRemove { index, value } => {
+                ChangeKind::ListRemove { index: *index, value: element(value)? }
+            }
+            ChangeKind::ListReplace { index, old, new } => {
+                ChangeKind::ListReplace { index: *index, old: element(old)?, new: element(new)? }
+            }
+            ChangeKind::ListClear => ChangeKind::ListClear,
+            ChangeKind::MapAdd { key: k, value } => {
+                ChangeKind::MapAdd { key: key(k)?, value: element(value)? }
+            }
+            ChangeKind::MapRemove { key: k, value } => {
+                ChangeKind::MapRemove { key: key(k)?, value: element(value)? }
+            }
+            ChangeKind::MapReplace { key: k, old, new } => {
+                ChangeKind::MapReplace { key: key(k)?, old: element(old)?, new: element(new)? }
+            }
+            ChangeKind::MapClear => ChangeKind::MapClear,
+        })
+    }
+
+    fn value_of(&self, part: &ResolvedField, bytes: &[u8]) -> Result<Value> {
+        let damaged = |reason: &dyn std::fmt::Display| {
+            Error::inconsistent(format!(
+                "{}: {}: {reason}",
+                describe(self.id, part),
+                hex(bytes, 64)
+            ))
+        };
+        match part.simple() {
+            Some(simple) => simple.encoding.decode_all(bytes).map_err(|reason| damaged(&reason)),
+            None => Err(damaged(&"a value of no simple field")),
+        }
+    }
+}

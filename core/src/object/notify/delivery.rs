@@ -1,0 +1,356 @@
+//! Queueing and delivery of notifications (transactions §10.3 to §10.6).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::change::{ChangeKind, FieldChange};
+use super::listeners::{
+    CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
+    SchemaChangeListener, Watch,
+};
+use crate::id::{ObjId, StorageId};
+use crate::object::reference::PathStep;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::{ResolvedField, ResolvedType};
+
+/// Changes waiting to be told, by the storage id of the field.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
+    next: u64,
+}
+
+impl Pending {
+    /// Drops what was added since `next` was this.
+    fn truncate(&mut self, next: u64) {
+        self.changes.values_mut().for_each(|list| list.retain(|(number, _)| *number < next));
+        self.changes.retain(|_, list| !list.is_empty());
+    }
+}
+
+/// Listeners are registered for the rest of the transaction.
+impl Transaction<'_> {
+    /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
+    ///
+    /// # Errors
+    /// Those of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`] after
+    /// [`Transaction::set_listeners`]; [`Error::Ended`].
+    pub fn on_create(
+        &self,
+        object_type: StorageId,
+        listener: CreateListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_create(object_type, listener))
+    }
+
+    /// Watches objects of a type being moved to another schema, see
+    /// [`ListenerSet::on_schema_change`].
+    ///
+    /// # Errors
+    /// As [`Transaction::on_create`].
+    pub fn on_schema_change(
+        &self,
+        object_type: StorageId,
+        listener: SchemaChangeListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_schema_change(object_type, listener))
+    }
+
+    /// Watches deletions, see [`ListenerSet::on_delete`].
+    ///
+    /// # Errors
+    /// Those of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn on_delete(&self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_delete(watch, listener))
+    }
+
+    /// Watches changes of a field, see [`ListenerSet::on_change`].
+    ///
+    /// # Errors
+    /// Those of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn on_change(
+        &self,
+        field: StorageId,
+        watch: Watch,
+        listener: FieldListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_change(field, watch, listener))
+    }
+
+    /// Takes a registration back; unknown ones are ignored.
+    ///
+    /// # Errors
+    /// [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn remove_listener(&self, id: ListenerId) -> Result<()> {
+        self.change_listeners(|set| {
+            set.remove(id);
+            Ok(())
+        })
+    }
+
+    fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {
+        self.check_open()?;
+        if self.listeners_installed.get() {
+            return Err(Error::ListenersInstalled);
+        }
+        change(Arc::make_mut(&mut self.listeners.borrow_mut()))
+    }
+
+    /// The listeners as they are registered now.
+    pub fn listeners(&self) -> Arc<ListenerSet> {
+        Arc::clone(&self.listeners.borrow())
+    }
+
+    /// Replaces all listeners by a set. None can be added or removed after that, but the set can be
+    /// replaced.
+    ///
+    /// In a transaction of [`Permazen`](crate::Permazen) there are listeners already: those that convert values whose
+    /// field has another type in the models. A set without them makes such values start at their default when their
+    /// object is moved, and they are lost. Begin with a clone of what [`listeners`](Transaction::listeners) gives there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other
+    /// recorded schemas.
+    pub fn set_listeners(&self, listeners: Arc<ListenerSet>) -> Result<()> {
+        if !listeners.fits(&self.bundle()) {
+            return Err(Error::invalid_argument(
+                "these listeners were made for other recorded schemas than this transaction sees",
+            ));
+        }
+        self.listeners.replace(listeners);
+        self.listeners_installed.set(true);
+        Ok(())
+    }
+
+    /// Begins with these listeners, made for the recorded schemas this transaction sees. Others can be added.
+    pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
+        self.listeners.replace(listeners);
+    }
+
+    // ------------------------------------------------------------------ field changes
+
+    /// Runs `body` as one operation that may change fields, then tells what it changed. If `body`
+    /// fails, everything is as before and nothing is told. Within another such operation or a
+    /// listener the changes are told by the outermost one.
+    pub(crate) fn mutate<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.mutate_then(body, |_| Ok(()))
+    }
+
+    /// As [`Transaction::mutate`], and if `body` succeeds, runs `tell` before the changes are told.
+    /// What `tell` changes is told with them. If `tell` fails, what `body` did stays (unless this is
+    /// part of a larger operation), and the changes are told all the same.
+    pub(crate) fn mutate_then<R>(
+        &self,
+        body: impl FnOnce() -> Result<R>,
+        tell: impl FnOnce(&R) -> Result<()>,
+    ) -> Result<R> {
+        self.check_open()?;
+        if self.pending.borrow().is_some() {
+            let result = self.operation(body)?;
+            return tell(&result).map(|()| result);
+        }
+        if self.listeners.borrow().is_empty() {
+            return self.operation(body);
+        }
+        self.pending.replace(Some(Pending::default()));
+        let _quiet = EndPending(self);
+        let result = self.operation(body)?;
+        let told = tell(&result);
+        if let Some(held) = &mut *self.held.borrow_mut() {
+            held.extend(self.pending.take().filter(|pending| !pending.changes.is_empty()));
+            return told.map(|()| result);
+        }
+        self.deliver()?;
+        told.map(|()| result)
+    }
+
+    /// Runs `body`, which consists of several changes, as one operation. What it and the listeners it
+    /// calls change is told once all of it stands, change by change in the order in which they were
+    /// made. If a listener fails then, what `body` did stays, and nothing more is told.
+    pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let told_later = self.pending.borrow().is_some() || self.held.borrow().is_some();
+        if told_later || self.listeners.borrow().is_empty() {
+            return self.operation(body);
+        }
+        self.held.replace(Some(Vec::new()));
+        let holding = EndHolding(self);
+        let result = self.operation(body)?;
+        let held = self.held.take().unwrap_or_default();
+        drop(holding);
+        for pending in held {
+            self.pending.replace(Some(pending));
+            let _quiet = EndPending(self);
+            self.deliver()?;
+        }
+        Ok(result)
+    }
+
+    /// Runs `body` as one operation: if it fails, everything is as before, and the changes it queued
+    /// are forgotten.
+    pub(crate) fn operation<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
+        let held = self.held.borrow().as_ref().map(Vec::len);
+        let result = self.store.operation(body);
+        if result.is_err() {
+            if let (Some(mark), Some(held)) = (held, &mut *self.held.borrow_mut()) {
+                held.truncate(mark);
+            }
+            if let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut()) {
+                pending.truncate(mark);
+            }
+            self.restore_schemas();
+        }
+        result
+    }
+
+    fn deliver(&self) -> Result<()> {
+        loop {
+            let first = match &mut *self.pending.borrow_mut() {
+                Some(pending) => pending.changes.pop_first(),
+                None => None,
+            };
+            let Some((_, changes)) = first else { return Ok(()) };
+            for (_, change) in changes {
+                self.tell(&change)?;
+            }
+        }
+    }
+
+    fn tell(&self, change: &FieldChange) -> Result<()> {
+        let listeners = self.listeners();
+        for monitor in listeners.of_field(change.field.storage_id) {
+            if monitor.watch.watches(change.id) {
+                let referrers = self.observers(&monitor.watch, change.id)?;
+                if !referrers.is_empty() {
+                    (monitor.listener)(self, change, &referrers).map_err(of_listener)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether changes of this field in objects of this type have to be told.
+    pub(crate) fn is_monitored(&self, object_type: &ResolvedType, field: &ResolvedField) -> bool {
+        !self.silent.get()
+            && self.listeners.borrow().watches_field(field.storage_id, object_type.storage_id)
+    }
+
+    /// Queues a change of a field that [is monitored](Transaction::is_monitored). Only within
+    /// [`Transaction::mutate`].
+    pub(crate) fn queue_change(
+        &self,
+        id: ObjId,
+        object_type: &Arc<ResolvedType>,
+        field: &Arc<ResolvedField>,
+        kind: ChangeKind,
+    ) {
+        if let Some(pending) = &mut *self.pending.borrow_mut() {
+            let number = pending.next;
+            pending.next += 1;
+            let change = FieldChange {
+                id,
+                object_type: Arc::clone(object_type),
+                field: Arc::clone(field),
+                kind,
+            };
+            pending.changes.entry(field.storage_id).or_default().push((number, change));
+        }
+    }
+
+    // ------------------------------------------------------------------ immediate notifications
+
+    pub(crate) fn tell_created(&self, id: ObjId) -> Result<()> {
+        if self.silent.get() {
+            return Ok(());
+        }
+        let listeners = self.listeners();
+        let _plain = self.outside_of_copies();
+        for (_, listener) in listeners.of_creation(id.storage_id()) {
+            listener(self, id).map_err(of_listener)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tell_schema_changed(&self, change: &SchemaChange) -> Result<()> {
+        let listeners = self.listeners();
+        let _plain = self.outside_of_copies();
+        for (_, listener) in listeners.of_schema_change(change.id.storage_id()) {
+            listener(self, change).map_err(of_listener)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
+        let listeners = self.listeners();
+        for monitor in listeners.of_deletion() {
+            if monitor.watch.watches(id) {
+                let referrers = self.observers(&monitor.watch, id)?;
+                if !referrers.is_empty() {
+                    (monitor.listener)(self, id, &referrers).map_err(of_listener)?;
+                    // A listener may have deleted what leads to this one.
+                    if !self.exists(id)? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects from which the path of `watch` leads to `target`, ascending.
+    fn observers(&self, watch: &Watch, target: ObjId) -> Result<Vec<ObjId>> {
+        let mut current = vec![target];
+        for (position, step) in watch.path().iter().enumerate().rev() {
+            let mut before = BTreeSet::new();
+            for id in current {
+                match *step {
+                    PathStep::Forward(field) => {
+                        self.each_holder(field, id, |holder| {
+                            before.insert(holder);
+                        })?;
+                    }
+                    PathStep::Inverse(field) => {
+                        self.each_reference(id, field, |target| {
+                            before.insert(target);
+                        })?;
+                    }
+                }
+            }
+            let filter = watch.filter(position);
+            current = before
+                .into_iter()
+                .filter(|id| filter.is_none_or(|filter| filter.allows(*id)))
+                .collect();
+        }
+        Ok(current)
+    }
+}
+
+/// What a listener failed with, told apart from what refuses the operation it was told of.
+fn of_listener(error: Error) -> Error {
+    match error {
+        Error::Listener(_) => error,
+        error => Error::listener(error),
+    }
+}
+
+/// Ends the holding back of changes.
+struct EndHolding<'a, 'db>(&'a Transaction<'db>);
+
+impl Drop for EndHolding<'_, '_> {
+    fn drop(&mut self) {
+        self.0.held.replace(None);
+    }
+}
+
+/// Ends the queueing, whether everything was told or a listener failed.
+struct EndPending<'a, 'db>(&'a Transaction<'db>);
+
+impl Drop for EndPending<'_, '_> {
+    fn drop(&mut self) {
+        self.0.pending.replace(None);
+    }
+}

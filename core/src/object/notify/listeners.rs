@@ -1,0 +1,365 @@
+//! Who wants to be told about what (transactions §10.1, §10.7).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::change::FieldChange;
+use crate::id::{ObjId, StorageId};
+use crate::object::reference::{IdFilter, PathStep};
+use crate::object::whole::ObjectData;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::{ItemKind, ResolvedType, SchemaBundle, SchemaId};
+
+/// Told after an object was created, before `create` returns.
+pub type CreateListener = Arc<dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync>;
+/// Told before an object is deleted, while it is still there. The last argument are the objects from
+/// which the path leads to it, ascending, never empty.
+pub type DeleteListener =
+    Arc<dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
+/// Told after an object was moved to another schema. If it was moved for a change that is then refused,
+/// it goes back, and listeners are told again when it moves the next time.
+pub type SchemaChangeListener =
+    Arc<dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync>;
+/// Told after a field was changed. The last argument are the objects from which the path leads to the
+/// changed one, ascending, never empty.
+pub type FieldListener =
+    Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
+
+/// What a listener to schema changes is told.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SchemaChange {
+    /// The object.
+    pub id: ObjId,
+    /// The schema it was of.
+    pub old_schema: SchemaId,
+    /// The schema it is of now.
+    pub new_schema: SchemaId,
+    /// All its fields as they were, by the definitions of the old schema, references included as ids.
+    pub old: ObjectData,
+    /// Its type in the new schema.
+    pub new_type: Arc<ResolvedType>,
+}
+
+/// Names a registration, to take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListenerId(u64);
+
+/// Which objects are watched, and from where.
+///
+/// Without steps, the objects themselves observe. Otherwise the path leads from the observing objects
+/// to the watched ones; whoever is not on such a path is not watched. For each change that is watched, the
+/// path is walked backwards: one get, or one seek and a step per object, for each object on the way.
+///
+/// ```
+/// use permazen::StorageId;
+/// use permazen::object::{IdFilter, PathStep, Watch};
+///
+/// // members of the teams of one department
+/// fn members(department: permazen::ObjId, teams: StorageId, members: StorageId) -> Watch {
+///     let path = vec![PathStep::Forward(teams), PathStep::Forward(members)];
+///     let filters = vec![Some(IdFilter::of_ids([department])), None, None];
+///     Watch::filtered(path, filters).expect("a filter more than steps")
+/// }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watch {
+    path: Vec<PathStep>,
+    filters: Vec<Option<IdFilter>>,
+}
+
+impl Watch {
+    /// Objects that observe themselves.
+    pub fn itself() -> Self {
+        Watch { path: Vec::new(), filters: vec![None] }
+    }
+
+    /// Objects at the end of this path, observed from its beginning.
+    pub fn along(path: impl IntoIterator<Item = PathStep>) -> Self {
+        let path: Vec<_> = path.into_iter().collect();
+        let filters = vec![None; path.len() + 1];
+        Watch { path, filters }
+    }
+
+    /// Objects at the end of this path, with a filter for every position: before the first step, after
+    /// the first step, and so on.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless there is one filter more than steps.
+    pub fn filtered(path: Vec<PathStep>, filters: Vec<Option<IdFilter>>) -> Result<Self> {
+        if filters.len() != path.len() + 1 {
+            return Err(Error::invalid_argument(format!(
+                "a path of {} steps takes {} filters, not {}",
+                path.len(),
+                path.len() + 1,
+                filters.len()
+            )));
+        }
+        Ok(Watch { path, filters })
+    }
+
+    /// The steps from the observing to the watched objects.
+    pub fn path(&self) -> &[PathStep] {
+        &self.path
+    }
+
+    /// The filter at a position: 0 for the observing objects, the number of steps for the watched
+    /// ones.
+    pub fn filter(&self, position: usize) -> Option<&IdFilter> {
+        self.filters.get(position).and_then(Option::as_ref)
+    }
+
+    /// Whether objects of this type may be watched.
+    fn watches_type(&self, storage_id: StorageId) -> bool {
+        self.filter(self.path.len()).is_none_or(|filter| filter.allows_some_of(storage_id))
+    }
+
+    /// Whether this object may be watched.
+    pub(crate) fn watches(&self, id: ObjId) -> bool {
+        self.filter(self.path.len()).is_none_or(|filter| filter.allows(id))
+    }
+
+    fn check(&self, bundle: &SchemaBundle) -> Result<()> {
+        for step in &self.path {
+            let item = bundle.item(step.storage_id());
+            if item.is_none_or(|item| item.kind() != ItemKind::ReferenceField) {
+                return Err(Error::UnknownField {
+                    type_name: None,
+                    field: format!("#{} (as a step of a reference path)", step.storage_id()),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One registration of a listener to fields or deletions.
+pub(crate) struct Monitor<L: ?Sized> {
+    id: ListenerId,
+    pub(crate) watch: Watch,
+    pub(crate) listener: Arc<L>,
+}
+
+impl<L: ?Sized> Clone for Monitor<L> {
+    fn clone(&self) -> Self {
+        Monitor { id: self.id, watch: self.watch.clone(), listener: Arc::clone(&self.listener) }
+    }
+}
+
+type Create = dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync;
+type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync;
+type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
+type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
+
+/// Listeners, ready to be installed in transactions of databases with the same recorded schemas.
+///
+/// Cloning costs as much as there are registrations; a transaction takes a shared one for free
+/// ([`Transaction::set_listeners`]).
+#[derive(Clone)]
+pub struct ListenerSet {
+    bundle: Arc<SchemaBundle>,
+    created: BTreeMap<StorageId, Vec<(ListenerId, Arc<Create>)>>,
+    schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
+    deleted: Vec<Monitor<Delete>>,
+    fields: BTreeMap<StorageId, Vec<Monitor<Field>>>,
+}
+
+impl fmt::Debug for ListenerSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListenerSet")
+            .field("created", &self.created.len())
+            .field("schema_changed", &self.schema_changed.len())
+            .field("deleted", &self.deleted.len())
+            .field("fields", &self.fields.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An id no listener of any set has, so that an id of one set says nothing to another one.
+fn next_id() -> ListenerId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    ListenerId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn add_plain<L: ?Sized>(list: &mut Vec<(ListenerId, Arc<L>)>, listener: Arc<L>) -> ListenerId {
+    match list.iter().find(|(_, other)| Arc::ptr_eq(other, &listener)) {
+        Some((id, _)) => *id,
+        None => {
+            let id = next_id();
+            list.push((id, listener));
+            id
+        }
+    }
+}
+
+fn add_monitor<L: ?Sized>(
+    list: &mut Vec<Monitor<L>>,
+    watch: Watch,
+    listener: Arc<L>,
+) -> ListenerId {
+    let known =
+        |other: &&Monitor<L>| other.watch == watch && Arc::ptr_eq(&other.listener, &listener);
+    match list.iter().find(known) {
+        Some(other) => other.id,
+        None => {
+            let id = next_id();
+            list.push(Monitor { id, watch, listener });
+            id
+        }
+    }
+}
+
+impl ListenerSet {
+    /// No listeners, for transactions that see these recorded schemas.
+    pub fn new(bundle: Arc<SchemaBundle>) -> Self {
+        ListenerSet {
+            bundle,
+            created: BTreeMap::new(),
+            schema_changed: BTreeMap::new(),
+            deleted: Vec::new(),
+            fields: BTreeMap::new(),
+        }
+    }
+
+    /// Watches the creation of objects of a type. The same `Arc` again has no effect.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`] if no recorded schema has the type.
+    pub fn on_create(
+        &mut self,
+        object_type: StorageId,
+        listener: CreateListener,
+    ) -> Result<ListenerId> {
+        self.check_type(object_type)?;
+        let list = self.created.entry(object_type).or_default();
+        Ok(add_plain(list, listener))
+    }
+
+    /// Watches objects of a type being moved to another schema. The same `Arc` again has no effect.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`] if no recorded schema has the type.
+    pub fn on_schema_change(
+        &mut self,
+        object_type: StorageId,
+        listener: SchemaChangeListener,
+    ) -> Result<ListenerId> {
+        self.check_type(object_type)?;
+        let list = self.schema_changed.entry(object_type).or_default();
+        Ok(add_plain(list, listener))
+    }
+
+    /// Watches deletions. The same `Arc` with an equal watch again has no effect.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if a step of the path is no reference field of a recorded schema.
+    pub fn on_delete(&mut self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
+        watch.check(&self.bundle)?;
+        Ok(add_monitor(&mut self.deleted, watch, listener))
+    }
+
+    /// Watches changes of the field with this storage id: simple fields, sets, lists and maps. (Counters
+    /// tell nothing, and nothing is told under the storage id of a sub-field.) There need not be such
+    /// a field. The same `Arc` with an equal watch again has no effect.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if a step of the path is no reference field of a recorded schema.
+    pub fn on_change(
+        &mut self,
+        field: StorageId,
+        watch: Watch,
+        listener: FieldListener,
+    ) -> Result<ListenerId> {
+        watch.check(&self.bundle)?;
+        let list = self.fields.entry(field).or_default();
+        Ok(add_monitor(list, watch, listener))
+    }
+
+    /// Takes a registration back. Unknown ones are ignored.
+    pub fn remove(&mut self, id: ListenerId) {
+        self.created.values_mut().for_each(|list| list.retain(|(other, _)| *other != id));
+        self.created.retain(|_, list| !list.is_empty());
+        self.schema_changed.values_mut().for_each(|list| list.retain(|(other, _)| *other != id));
+        self.schema_changed.retain(|_, list| !list.is_empty());
+        self.deleted.retain(|monitor| monitor.id != id);
+        self.fields.values_mut().for_each(|list| list.retain(|monitor| monitor.id != id));
+        self.fields.retain(|_, list| !list.is_empty());
+    }
+
+    /// Whether nothing is watched.
+    pub fn is_empty(&self) -> bool {
+        self.created.is_empty()
+            && self.schema_changed.is_empty()
+            && self.deleted.is_empty()
+            && self.fields.is_empty()
+    }
+
+    fn check_type(&self, object_type: StorageId) -> Result<()> {
+        match self.bundle.item(object_type) {
+            Some(item) if item.kind() == ItemKind::ObjectType => Ok(()),
+            _ => Err(Error::UnknownType { name: format!("#{object_type}"), schema: None }),
+        }
+    }
+
+    /// Whether this set was made for these very recorded schemas.
+    pub(crate) fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        Arc::ptr_eq(&self.bundle, bundle)
+    }
+
+    /// Whether this set may be installed where these schemas are recorded.
+    pub(crate) fn fits(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        (self.deleted.is_empty() && self.fields.is_empty())
+            || Arc::ptr_eq(&self.bundle, bundle)
+            || self.bundle.tables() == bundle.tables()
+    }
+
+    /// Whether changes of this field in objects of this type are watched.
+    pub(crate) fn watches_field(&self, field: StorageId, object_type: StorageId) -> bool {
+        !self.fields.is_empty()
+            && self
+                .fields
+                .get(&field)
+                .is_some_and(|list| list.iter().any(|m| m.watch.watches_type(object_type)))
+    }
+
+    /// Whether changes of any field in objects of this type are watched.
+    pub(crate) fn watches_any_field(&self, object_type: &ResolvedType) -> bool {
+        !self.fields.is_empty()
+            && object_type
+                .fields
+                .iter()
+                .any(|field| self.watches_field(field.storage_id, object_type.storage_id))
+    }
+
+    /// Whether deletions of objects of this type are watched.
+    pub(crate) fn watches_deletion(&self, object_type: StorageId) -> bool {
+        self.deleted.iter().any(|monitor| monitor.watch.watches_type(object_type))
+    }
+
+    pub(crate) fn watches_creation(&self, object_type: StorageId) -> bool {
+        !self.of_creation(object_type).is_empty()
+    }
+
+    pub(crate) fn of_creation(&self, object_type: StorageId) -> &[(ListenerId, Arc<Create>)] {
+        self.created.get(&object_type).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn of_schema_change(&self, object_type: StorageId) -> &[(ListenerId, Arc<Schema>)] {
+        self.schema_changed.get(&object_type).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn of_deletion(&self) -> &[Monitor<Delete>] {
+        &self.deleted
+    }
+
+    pub(crate) fn of_field(&self, field: StorageId) -> &[Monitor<Field>] {
+        self.fields.get(&field).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same listeners where other schemas are recorded.
+    pub(crate) fn set_bundle(&mut self, bundle: Arc<SchemaBundle>) {
+        self.bundle = bundle;
+    }
+}

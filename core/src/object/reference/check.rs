@@ -1,0 +1,167 @@
+//! References between objects: which may be set, who holds them (transactions §6.4).
+
+use std::sync::Arc;
+
+use permazen_kv::KeySpan;
+
+use crate::encoding::EncodingError;
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::error::hex;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
+
+/// The encoded null reference.
+pub(in crate::object) const NULL: &[u8] = &[0xff];
+
+/// The object an encoded reference refers to; none for null.
+pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
+    match bytes {
+        NULL => Ok(None),
+        _ => ObjId::from_slice(bytes).map(Some),
+    }
+}
+
+/// The object and field, for messages.
+pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
+    format!("field {} of object {id}", field.full_name)
+}
+
+/// The sub-field with this storage id and the field it is part of, or the field itself twice.
+pub(crate) fn field_or_part(
+    object_type: &ResolvedType,
+    storage_id: StorageId,
+) -> Option<(&Arc<ResolvedField>, &Arc<ResolvedField>)> {
+    if let Some(field) = object_type.field_by_storage_id(storage_id) {
+        return Some((field, field));
+    }
+    object_type.fields.iter().find_map(|field| {
+        field.sub_fields().find(|part| part.storage_id == storage_id).map(|part| (field, part))
+    })
+}
+
+/// The object in the key of an index entry, behind the value.
+pub(in crate::object) fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
+    layout::object_after(key, prefix_len)
+        .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
+}
+
+impl Transaction<'_> {
+    /// Refuses a reference (an encoded value of the reference field or sub-field `field`) to an object
+    /// that does not exist, unless the field allows it, the object refers to itself or this
+    /// transaction is detached. No read for null; otherwise that of [`Transaction::exists`].
+    pub(crate) fn check_reference_exists(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let Some(reference) = field.simple().and_then(|simple| simple.reference.as_ref()) else {
+            return Ok(());
+        };
+        if reference.allow_deleted || self.is_detached() {
+            return Ok(());
+        }
+        let target = target_of(bytes)
+            .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
+        let Some(target) = target.filter(|target| *target != id) else { return Ok(()) };
+        if self.exists(target)? || self.note_missing(target, field) {
+            return Ok(());
+        }
+        Err(Error::DeletedObject {
+            id: target,
+            attempted: format!("{} may not be set to a missing object", describe(id, field)),
+        })
+    }
+
+    /// Refuses a reference to an object of a type the field does not allow. Reads nothing.
+    pub(crate) fn check_reference_type(
+        &self,
+        id: ObjId,
+        field: &ResolvedField,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let Some(reference) = field.simple().and_then(|simple| simple.reference.as_ref()) else {
+            return Ok(());
+        };
+        let invalid = |source| Error::InvalidValue { field: describe(id, field), source };
+        match target_of(bytes).map_err(invalid)? {
+            Some(target) if !reference.allows(target.storage_id()) => {
+                Err(invalid(EncodingError::InvalidReference {
+                    id: target,
+                    storage_id: target.storage_id(),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Visits the objects that refer to `target` through the reference field or sub-field with this
+    /// storage id, ascending, each once; of all types and schemas. One seek, and one step per entry.
+    pub(crate) fn each_holder(
+        &self,
+        field: StorageId,
+        target: ObjId,
+        mut visit: impl FnMut(ObjId),
+    ) -> Result<()> {
+        let prefix = layout::index_prefix(&field.into(), target.as_bytes());
+        let end = layout::prefix_end(&prefix);
+        let mut last = None;
+        self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
+            let holder = holder_in(key, prefix.len())?;
+            if last != Some(holder) {
+                last = Some(holder);
+                visit(holder);
+            }
+            Ok(())
+        })
+    }
+
+    /// Visits what an object refers to through the reference field or sub-field with this storage id.
+    /// Nothing if there is no such object, or it has no such field. One get, or one seek and a step
+    /// per element.
+    pub(crate) fn each_reference(
+        &self,
+        id: ObjId,
+        field: StorageId,
+        mut visit: impl FnMut(ObjId),
+    ) -> Result<()> {
+        let object_type = match self.find_info(id) {
+            Ok(Some(info)) => info.object_type,
+            Ok(None) | Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(object_type) = object_type else { return Ok(()) };
+        let Some((field, part)) = field_or_part(&object_type, field) else { return Ok(()) };
+        if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+            return Ok(());
+        }
+        let key = layout::field_key(id, &field.key);
+        let mut check = |key: &[u8], bytes: &[u8]| {
+            let target = target_of(bytes).map_err(|reason| {
+                Error::inconsistent(format!(
+                    "{}: key {}: {reason}",
+                    describe(id, part),
+                    hex(key, 64)
+                ))
+            })?;
+            if let Some(target) = target {
+                visit(target);
+            }
+            Ok(())
+        };
+        if let ResolvedKind::Simple(_) = field.kind {
+            return self.store.get(&key, |value| match value {
+                Some(value) => check(&key, value),
+                None => Ok(()),
+            })?;
+        }
+        let end = layout::prefix_end(&key);
+        let in_key = part.parent.as_ref().is_some_and(|parent| {
+            matches!(parent.role, SubFieldRole::SetElement | SubFieldRole::MapKey)
+        });
+        self.store.each(KeySpan::new(&key, end.as_deref()), |full, value| {
+            check(full, if in_key { full.get(key.len()..).unwrap_or_default() } else { value })
+        })
+    }
+}

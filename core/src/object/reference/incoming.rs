@@ -1,0 +1,162 @@
+//! Which reference fields can refer to objects of a type, and what they ask for when such an object is
+//! deleted.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use permazen_kv::Direction;
+
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
+
+use super::check::{field_or_part, holder_in};
+use crate::object::store::LiveScan;
+
+/// A reference field or sub-field, in all the types and schemas that have it.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Its storage id.
+    pub(crate) field: StorageId,
+    places: Vec<ReferenceInfo>,
+}
+
+impl Incoming {
+    /// Whether any holder of such a field may ask for this action when an object of that type goes.
+    fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
+        self.places.iter().any(|place| asks(place, action, target))
+    }
+
+    /// Whether every holder asks for this action.
+    fn always_asks(&self, action: DeleteAction, target: StorageId) -> bool {
+        self.places.iter().all(|place| asks(place, action, target))
+    }
+}
+
+fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool {
+    place.inverse_delete == action && place.allows(target)
+}
+
+/// Recorded schemas and their reference fields.
+type Collected = (Arc<SchemaBundle>, Arc<[Incoming]>);
+
+/// The reference fields of a database by ascending storage id, for the schemas recorded last.
+#[derive(Debug, Default)]
+pub(in crate::object) struct IncomingCache(Mutex<Option<Collected>>);
+
+impl IncomingCache {
+    fn get(&self, bundle: &Arc<SchemaBundle>) -> Arc<[Incoming]> {
+        // The content is replaced as a whole, so a panic elsewhere does not harm it.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, incoming)) = &*cached
+            && Arc::ptr_eq(known, bundle)
+        {
+            return Arc::clone(incoming);
+        }
+        let incoming: Arc<[Incoming]> = collect(bundle).into();
+        *cached = Some((Arc::clone(bundle), Arc::clone(&incoming)));
+        incoming
+    }
+}
+
+fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
+    let references = bundle.items().iter().filter(|item| item.kind() == ItemKind::ReferenceField);
+    references
+        .map(|item| Incoming {
+            field: item.storage_id,
+            places: item
+                .occurrences
+                .iter()
+                .filter_map(|occurrence| match &occurrence.part {
+                    ResolvedPart::Field(field) => field.simple()?.reference.clone(),
+                    _ => None,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+impl Transaction<'_> {
+    /// The reference fields of all recorded schemas, by ascending storage id.
+    pub(in crate::object) fn incoming(&self) -> Arc<[Incoming]> {
+        self.shared.incoming.get(&self.bundle())
+    }
+
+    /// The objects that refer to `target` through this field and, by their own schema and type, ask for
+    /// this action when it is deleted; ascending. One seek and one step per holder. Where holders may
+    /// ask for different actions, one get for each that is not known yet.
+    pub(in crate::object) fn asking_holders(
+        &self,
+        incoming: &Incoming,
+        target: ObjId,
+        action: DeleteAction,
+    ) -> Result<Vec<ObjId>> {
+        let mut holders = Vec::new();
+        let target_type = target.storage_id();
+        if !incoming.may_ask(action, target_type) {
+            return Ok(holders);
+        }
+        self.each_holder(incoming.field, target, |holder| holders.push(holder))?;
+        if !holders.is_empty() && !incoming.always_asks(action, target_type) {
+            let mut asking = Vec::with_capacity(holders.len());
+            for holder in holders {
+                if self.holder_asks(holder, incoming.field, action, target_type)? {
+                    asking.push(holder);
+                }
+            }
+            holders = asking;
+        }
+        Ok(holders)
+    }
+
+    /// The first object other than `target` itself that refers to it through this field and forbids
+    /// its deletion. One seek; where there are referring objects, one step and up to two gets for each
+    /// up to the first that forbids it.
+    pub(in crate::object) fn refusing_holder(
+        &self,
+        incoming: &Incoming,
+        target: ObjId,
+    ) -> Result<Option<ObjId>> {
+        let (action, target_type) = (DeleteAction::Exception, target.storage_id());
+        if !incoming.may_ask(action, target_type) {
+            return Ok(None);
+        }
+        let prefix = layout::index_prefix(&incoming.field.into(), target.as_bytes());
+        let always = incoming.always_asks(action, target_type);
+        let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+        let mut last = Some(target);
+        while let Some((entry, _)) = entries.next()? {
+            let holder = holder_in(entry, prefix.len())?;
+            if last == Some(holder) || holder == target {
+                continue;
+            }
+            last = Some(holder);
+            if (always || self.holder_asks(holder, incoming.field, action, target_type)?)
+                && self.refers(holder, incoming.field, target)?
+            {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an object, by its own schema and type, asks for this action.
+    fn holder_asks(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        action: DeleteAction,
+        target: StorageId,
+    ) -> Result<bool> {
+        let object_type = match self.find_info(holder) {
+            Ok(info) => info.and_then(|info| info.object_type),
+            Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let place = object_type.as_deref().and_then(|object_type| {
+            let (_, part) = field_or_part(object_type, field)?;
+            part.simple()?.reference.as_ref()
+        });
+        Ok(place.is_some_and(|place| asks(place, action, target)))
+    }
+}

@@ -1,0 +1,16 @@
+//! References between objects: which may be set, who refers to whom, paths, and deletion.
+//!
+//! Deletion lives here because what it costs and does is decided by who refers to the object.
+
+mod check;
+mod delete;
+mod follow;
+mod incoming;
+mod missing;
+mod path;
+mod unreference;
+
+pub(in crate::object) use check::{NULL, describe, target_of};
+pub(in crate::object) use incoming::IncomingCache;
+pub use missing::MissingTargets;
+pub use path::{IdFilter, PathStep};

@@ -1,0 +1,172 @@
+//! Taking references to a deleted object out of collections (transactions §9.3).
+
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::check::{NULL, field_or_part};
+use crate::id::{ObjId, StorageId};
+use crate::layout::{self, index_entry, index_prefix};
+use crate::object::collection::MapView;
+use crate::object::collection::SetView;
+use crate::object::collection::{ListView, position_in};
+use crate::object::error::{Error, Result};
+use crate::object::id_set::{IdSet, any_id};
+use crate::object::store::LiveScan;
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, SubFieldRole};
+
+/// What becomes of a reference in a collection when the object it refers to is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unreference {
+    /// It becomes null.
+    Nullify,
+    /// It goes: the element, or the whole entry of a map.
+    Remove,
+}
+
+impl Transaction<'_> {
+    /// The objects that refer to `target` through the reference field or sub-field with this storage
+    /// id, ascending: a live set over the index. Holders of all types and schemas are in it. Nothing is
+    /// read before the set is; that is one seek and a step per entry.
+    pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
+        let prefix = index_prefix(&field.into(), target.as_bytes());
+        IdSet::of_keys(self.store(), prefix, any_id())
+    }
+
+    /// Takes every reference to `target` out of a set, list or map of `holder`. `field` is the storage id
+    /// of the sub-field. Nothing happens if the holder has no such collection.
+    ///
+    /// Each change is an ordinary one of the collection: indexed and told. References in the other half
+    /// of a map entry are not looked at.
+    pub(crate) fn unreference_in_collection(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        target: ObjId,
+        action: Unreference,
+    ) -> Result<()> {
+        let object_type = self.require_object_type(holder)?;
+        let Some((collection, part)) = field_or_part(&object_type, field) else { return Ok(()) };
+        let Some(parent) = &part.parent else { return Ok(()) };
+        let null = match action {
+            Unreference::Nullify => Some(NULL),
+            Unreference::Remove => None,
+        };
+        match parent.role {
+            SubFieldRole::SetElement => match SetView::new(self, holder, collection) {
+                Some(set) => set.unreference(target.as_bytes(), null),
+                None => Ok(()),
+            },
+            SubFieldRole::MapKey => match MapView::new(self, holder, collection) {
+                Some(map) => map.unreference_key(target.as_bytes(), null),
+                None => Ok(()),
+            },
+            SubFieldRole::MapValue => match MapView::new(self, holder, collection) {
+                Some(map) => self.unreference_values(&map, part, target, null),
+                None => Ok(()),
+            },
+            SubFieldRole::ListElement => match ListView::new(self, holder, collection) {
+                Some(list) => self.unreference_elements(&list, part, target, null),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn unreference_values(
+        &self,
+        map: &MapView<'_, '_>,
+        part: &Arc<ResolvedField>,
+        target: ObjId,
+        null: Option<&[u8]>,
+    ) -> Result<()> {
+        let prefix = index_entry(&part.key, target.as_bytes(), map.id(), &[]);
+        let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+        let mut key = Vec::new();
+        while let Some((entry, _)) = entries.next()? {
+            key.clear();
+            key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
+            let refers = map.get_encoded(&key, |value| value == Some(&target.as_bytes()[..]))?;
+            if refers {
+                map.unreference_value(&key, null)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unreference_elements(
+        &self,
+        list: &ListView<'_, '_>,
+        part: &Arc<ResolvedField>,
+        target: ObjId,
+        null: Option<&[u8]>,
+    ) -> Result<()> {
+        let prefix = index_entry(&part.key, target.as_bytes(), list.id(), &[]);
+        let end = layout::prefix_end(&prefix);
+        let (mut first, mut last) = (None, None);
+        let mut stray = Vec::new();
+        self.store().each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
+            let suffix = key.get(prefix.len()..).unwrap_or_default();
+            match position_in(suffix) {
+                Ok(position) => {
+                    first = first.or(Some(position));
+                    last = Some(position);
+                }
+                Err(_) => stray.push(suffix.to_vec()),
+            }
+            Ok(())
+        })?;
+        for suffix in stray {
+            list.unreference_stray(&suffix, target.as_bytes(), null)?;
+        }
+        let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+        let positions = list.positions_between(first, last, target.as_bytes())?;
+        match null {
+            None => list.remove_positions(&positions),
+            Some(null) => {
+                positions.into_iter().try_for_each(|position| list.nullify(position, null))
+            }
+        }
+    }
+
+    /// Whether the content of `holder` refers to `target` through the reference field or sub-field with
+    /// this storage id. One get; for list elements and map values one seek, and one get for each index
+    /// entry up to the first that is right.
+    pub(in crate::object) fn refers(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        target: ObjId,
+    ) -> Result<bool> {
+        let object_type = match self.find_info(holder) {
+            Ok(info) => info.and_then(|info| info.object_type),
+            Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(object_type) = object_type else { return Ok(false) };
+        let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
+        let mut key = layout::field_key(holder, &own.key);
+        let is_target = |value: Option<&[u8]>| value == Some(&target.as_bytes()[..]);
+        match part.parent.as_ref().map(|parent| &parent.role) {
+            None => self.store().get(&key, is_target),
+            Some(SubFieldRole::SetElement | SubFieldRole::MapKey) => {
+                key.extend_from_slice(target.as_bytes());
+                self.store().contains(&key)
+            }
+            Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
+                let prefix = index_entry(&part.key, target.as_bytes(), holder, &[]);
+                let len = key.len();
+                let mut entries =
+                    LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+                while let Some((entry, _)) = entries.next()? {
+                    key.truncate(len);
+                    key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
+                    if self.store().get(&key, is_target)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}

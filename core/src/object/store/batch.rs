@@ -1,0 +1,154 @@
+//! What a scan has taken from the store and not yet given out.
+
+use std::borrow::Cow;
+
+use crate::object::error::{Error, Result};
+
+/// A batch ends once its keys and values take this many bytes.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// What a scan takes from each pair while the store is borrowed.
+pub(crate) trait Keep {
+    /// What is kept.
+    type Kept: Copy + Default;
+
+    /// Pairs of the first batch: few, since it may be more than is asked for.
+    const FIRST_BATCH: usize = 8;
+    /// How much larger each batch is than the one before.
+    const GROWTH: usize = 4;
+    /// Pairs of the largest batch.
+    const LARGEST_BATCH: usize = 512;
+
+    /// Takes it from a pair; what has no place in it can be appended to `bytes`.
+    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
+
+    /// As [`Keep::keep`] where it needs no more than the key and appends nothing to `bytes`. Asked
+    /// first, so it should be short.
+    #[inline]
+    fn keep_short(&self, _key: &[u8]) -> Option<Self::Kept> {
+        None
+    }
+
+    /// The key of the pair, from all that was appended.
+    fn key<'b>(&self, kept: Self::Kept, bytes: &'b [u8]) -> Cow<'b, [u8]>;
+}
+
+/// Keeps the keys, and the values if asked to.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    pub(in crate::object) with_values: bool,
+}
+
+/// Where key and value of a pair lie.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PairAt {
+    start: usize,
+    key_end: usize,
+    end: usize,
+}
+
+impl Keep for Pairs {
+    type Kept = PairAt;
+
+    #[inline]
+    fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<PairAt> {
+        let start = bytes.len();
+        bytes.extend_from_slice(key);
+        let key_end = bytes.len();
+        if self.with_values {
+            bytes.extend_from_slice(value);
+        }
+        Ok(PairAt { start, key_end, end: bytes.len() })
+    }
+
+    #[inline]
+    fn key<'b>(&self, kept: PairAt, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        Cow::Borrowed(bytes.get(kept.start..kept.key_end).unwrap_or_default())
+    }
+}
+
+/// What was taken from the store.
+#[derive(Debug)]
+pub(in crate::object) struct Batch<K: Keep> {
+    bytes: Vec<u8>,
+    /// A place for each pair the batch is to have at most.
+    kept: Vec<K::Kept>,
+    /// How many pairs there are.
+    len: usize,
+    /// Why nothing could be kept of the pair behind them.
+    pub(in crate::object) fault: Option<Error>,
+}
+
+impl<K: Keep> Batch<K> {
+    pub(in crate::object) fn new() -> Self {
+        Batch { bytes: Vec::new(), kept: Vec::new(), len: 0, fault: None }
+    }
+
+    /// Makes room for a batch of `pairs` like those of this one.
+    pub(in crate::object) fn clear_for(&mut self, pairs: usize) {
+        let bytes = self.bytes.len().div_ceil(self.len.max(1)) * pairs;
+        self.bytes.clear();
+        self.bytes.reserve(bytes.min(BATCH_BYTES));
+        match self.kept.len() < pairs {
+            true => self.kept = vec![K::Kept::default(); pairs],
+            false => self.kept.truncate(pairs),
+        }
+        self.len = 0;
+        self.fault = None;
+    }
+
+    #[inline]
+    pub(in crate::object) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes a pair; false once the batch is full, or if the pair could not be taken.
+    #[inline]
+    pub(in crate::object) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
+        // Most pairs go this way: what is asked for them is little, and less code is faster.
+        if let Some(kept) = keep.keep_short(key)
+            && let Some((_, room)) = self.kept.split_last_mut()
+            && let Some(place) = room.get_mut(self.len)
+        {
+            *place = kept;
+            self.len += 1;
+            return true;
+        }
+        self.push_any(keep, key, value)
+    }
+
+    #[inline(never)]
+    fn push_any(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
+        let Some(place) = self.kept.get_mut(self.len) else { return false };
+        match keep.keep(key, value, &mut self.bytes) {
+            Ok(kept) => {
+                *place = kept;
+                self.len += 1;
+                self.len < self.kept.len() && self.bytes.len() < BATCH_BYTES
+            }
+            Err(fault) => {
+                self.fault = Some(fault);
+                false
+            }
+        }
+    }
+
+    /// What was kept of a pair.
+    #[inline]
+    pub(in crate::object) fn kept(&self, at: usize) -> Option<K::Kept> {
+        self.kept.get(..self.len)?.get(at).copied()
+    }
+
+    #[inline]
+    pub(in crate::object) fn key(&self, keep: &K, at: usize) -> Option<Cow<'_, [u8]>> {
+        Some(keep.key(self.kept(at)?, &self.bytes))
+    }
+}
+
+impl Batch<Pairs> {
+    #[inline]
+    pub(in crate::object) fn pair(&self, at: usize) -> Option<(&[u8], &[u8])> {
+        let PairAt { start, key_end, end } = self.kept(at)?;
+        Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..end)?))
+    }
+}

@@ -1,0 +1,536 @@
+//! Scans that stay valid while the transaction they read is being changed.
+//!
+//! A scan copies keys in batches under a short borrow of the store, so user code may write between
+//! two steps. When something was written since a batch was read, the rest of that batch is dropped
+//! and reading resumes behind the last key returned: what was removed ahead is not returned, what
+//! was inserted ahead is, and no key is returned twice.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use permazen_kv::key::after_prefix;
+use permazen_kv::{Direction, KeySpan, KvRead};
+
+use super::batch::{Batch, Keep, Pairs};
+use super::cell::Store;
+use crate::object::error::Result;
+
+/// Pairs of the batch after a write in between or a long jump.
+const SMALL_BATCH: usize = 2;
+/// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
+pub(crate) trait ScanSource {
+    /// A number that differs after every write.
+    fn changes(&self) -> &Cell<u64>;
+
+    /// Calls `read` with the store borrowed.
+    fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()>;
+}
+
+impl ScanSource for Store<'_> {
+    fn changes(&self) -> &Cell<u64> {
+        Store::changes(self)
+    }
+
+    fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()> {
+        self.read(read)
+    }
+}
+
+/// Turns `prefix` into the smallest key above every key starting with it, as [`after_prefix`] but in place; false if
+/// there is none.
+pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
+    while let Some(last) = prefix.pop() {
+        if last < 0xff {
+            prefix.push(last + 1);
+            return true;
+        }
+    }
+    false
+}
+
+/// A scan over a key span that copes with writes between its steps.
+///
+/// Cost: one seek per batch and one step per pair; batches grow, for keys fourfold from 8 to 512 pairs.
+pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
+    source: &'s dyn ScanSource,
+    /// What has not been read yet: `[min, max)`.
+    min: Vec<u8>,
+    max: Option<Vec<u8>>,
+    direction: Direction,
+    keep: K,
+    batch: Batch<K>,
+    /// The pair of the batch that comes next.
+    at: usize,
+    /// Whether a pair was returned since the span was last narrowed.
+    returned: bool,
+    batch_size: usize,
+    /// The change counter of the store, and what it was when the batch was read.
+    counter: &'s Cell<u64>,
+    changes: u64,
+    /// Whether the store had nothing behind the current batch.
+    drained: bool,
+    done: bool,
+}
+
+impl<K: Keep> std::fmt::Debug for LiveScan<'_, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveScan")
+            .field("min", &self.min)
+            .field("max", &self.max)
+            .field("direction", &self.direction)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s> LiveScan<'s> {
+    /// A scan over `[min, max)`, without the values unless `with_values`. Reads nothing yet.
+    pub(crate) fn new(
+        source: &'s dyn ScanSource,
+        min: Vec<u8>,
+        max: Option<Vec<u8>>,
+        direction: Direction,
+        with_values: bool,
+    ) -> Self {
+        Self::keeping(Pairs { with_values }, source, min, max, direction)
+    }
+
+    /// A scan over every key starting with `prefix`.
+    pub(crate) fn of_prefix(
+        source: &'s dyn ScanSource,
+        prefix: &[u8],
+        direction: Direction,
+        with_values: bool,
+    ) -> Self {
+        Self::new(source, prefix.to_vec(), after_prefix(prefix), direction, with_values)
+    }
+
+    /// The pair returned last, while nothing else was asked.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.batch.pair(self.at.checked_sub(1)?)
+    }
+
+    /// The next key and value (an empty value unless values were asked for). After the end, or after
+    /// an error, there is nothing any more.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        Ok(if self.advance()? { self.current() } else { None })
+    }
+}
+
+impl<'s, K: Keep> LiveScan<'s, K> {
+    /// A scan over `[min, max)` that keeps what `keep` takes. Reads nothing yet.
+    pub(crate) fn keeping(
+        keep: K,
+        source: &'s dyn ScanSource,
+        min: Vec<u8>,
+        max: Option<Vec<u8>>,
+        direction: Direction,
+    ) -> Self {
+        let done = max.as_ref().is_some_and(|max| min >= *max);
+        LiveScan {
+            source,
+            min,
+            max,
+            direction,
+            keep,
+            batch: Batch::new(),
+            at: 0,
+            returned: false,
+            batch_size: K::FIRST_BATCH,
+            counter: source.changes(),
+            changes: source.changes().get(),
+            drained: false,
+            done,
+        }
+    }
+
+    /// Which way the scan goes.
+    #[inline]
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// What was kept of the next pair. After the end, or after an error, there is nothing any more.
+    #[inline]
+    pub(crate) fn next_kept(&mut self) -> Result<Option<K::Kept>> {
+        Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
+    }
+
+    /// What was kept of the next pair, if that is in the batch; otherwise nothing is done.
+    #[inline]
+    pub(crate) fn next_at_hand(&mut self) -> Option<K::Kept> {
+        if self.counter.get() != self.changes || self.done {
+            return None;
+        }
+        let kept = self.batch.kept(self.at)?;
+        self.at += 1;
+        self.returned = true;
+        Some(kept)
+    }
+
+    /// Steps to the next pair; false at the end.
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        if (self.at >= self.batch.len() || self.counter.get() != self.changes || self.done)
+            && !self.more()?
+        {
+            return Ok(false);
+        }
+        self.at += 1;
+        self.returned = true;
+        Ok(true)
+    }
+
+    /// Makes the next pair available, reading a batch if need be; false at the end.
+    #[cold]
+    fn more(&mut self) -> Result<bool> {
+        if self.done {
+            return Ok(false);
+        }
+        let changed = self.counter.get() != self.changes;
+        if changed || self.at >= self.batch.len() {
+            if changed {
+                self.batch_size = SMALL_BATCH;
+            }
+            // On an error, and at the end, there is nothing any more.
+            self.done = true;
+            if !changed {
+                if let Some(fault) = self.batch.fault.take() {
+                    return Err(fault);
+                }
+                if self.drained {
+                    return Ok(false);
+                }
+            }
+            self.refill()?;
+            if self.batch.len() == 0
+                && let Some(fault) = self.batch.fault.take()
+            {
+                return Err(fault);
+            }
+        }
+        self.done = self.at >= self.batch.len();
+        Ok(!self.done)
+    }
+
+    /// The key of the pair returned last, while nothing else was asked.
+    #[inline]
+    pub(crate) fn current_key(&self) -> Option<Cow<'_, [u8]>> {
+        self.batch.key(&self.keep, self.at.checked_sub(1)?)
+    }
+
+    /// Leaves out what lies before `key` in the direction of the scan: forward the keys below `key`,
+    /// backward the keys at or above it. Never goes back. Cheap while `key` lies within the batch.
+    pub(crate) fn skip_to(&mut self, key: &[u8]) {
+        if self.done {
+            return;
+        }
+        let batch_at = self.at;
+        match self.direction {
+            Direction::Forward => {
+                if self.returned_bound_is_past(key) {
+                    return;
+                }
+                self.min.clear();
+                self.min.extend_from_slice(key);
+                while self.batch.key(&self.keep, self.at).is_some_and(|next| *next < *key) {
+                    self.at += 1;
+                }
+            }
+            Direction::Reverse => {
+                if self.returned_bound_is_past(key) {
+                    return;
+                }
+                match &mut self.max {
+                    Some(max) => {
+                        max.clear();
+                        max.extend_from_slice(key);
+                    }
+                    None => self.max = Some(key.to_vec()),
+                }
+                while self.batch.key(&self.keep, self.at).is_some_and(|next| *next >= *key) {
+                    self.at += 1;
+                }
+            }
+        }
+        self.returned = false;
+        if self.at >= self.batch.len() {
+            // What comes behind is read again if it is not passed over.
+            self.batch.fault = None;
+            if self.at > batch_at {
+                self.batch_size = SMALL_BATCH;
+            }
+        }
+        if self.max.as_ref().is_some_and(|max| self.min >= *max) {
+            self.done = true;
+        }
+    }
+
+    /// Ends the scan.
+    pub(crate) fn finish(&mut self) {
+        self.done = true;
+    }
+
+    /// Whether reading up to `key` would not narrow what is left.
+    fn returned_bound_is_past(&self, key: &[u8]) -> bool {
+        let bound = if self.returned {
+            self.current_key()
+        } else {
+            match self.direction {
+                Direction::Forward => Some(Cow::Borrowed(&self.min[..])),
+                Direction::Reverse => self.max.as_deref().map(Cow::Borrowed),
+            }
+        };
+        match (self.direction, bound) {
+            (_, None) => false,
+            (Direction::Forward, Some(bound)) => *bound >= *key,
+            (Direction::Reverse, Some(bound)) => (*bound).cmp(key) == Ordering::Less,
+        }
+    }
+
+    /// Narrows the span to what lies behind the last pair returned.
+    fn narrow(&mut self) {
+        if !self.returned {
+            return;
+        }
+        let last = self.at.checked_sub(1).and_then(|last| self.batch.key(&self.keep, last));
+        let Some(last) = last else { return };
+        match self.direction {
+            Direction::Forward => {
+                self.min.clear();
+                self.min.extend_from_slice(&last);
+                self.min.push(0);
+            }
+            Direction::Reverse => {
+                let max = self.max.get_or_insert_default();
+                max.clear();
+                max.extend_from_slice(&last);
+            }
+        }
+        self.returned = false;
+    }
+
+    fn refill(&mut self) -> Result<()> {
+        self.narrow();
+        self.batch.clear_for(self.batch_size);
+        self.at = 0;
+        self.drained = false;
+        self.changes = self.counter.get();
+        if self.max.as_ref().is_some_and(|max| self.min >= *max) {
+            self.drained = true;
+            return Ok(());
+        }
+        let LiveScan { source, min, max, direction, keep, batch, drained, .. } = self;
+        source.with_read(&mut |kv| {
+            *drained = true;
+            kv.visit(KeySpan::new(min, max.as_deref()), *direction, &mut |key, value| {
+                if batch.push(keep, key, value) {
+                    return ControlFlow::Continue(());
+                }
+                *drained = false;
+                ControlFlow::Break(())
+            })?;
+            Ok(())
+        })?;
+        self.batch_size = (self.batch_size * K::GROWTH).min(K::LARGEST_BATCH);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    use permazen_kv::{Blob, KvError, Scan};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+    #[derive(Default)]
+    struct Map {
+        pairs: RefCell<Pairs>,
+        changes: Cell<u64>,
+        seeks: Cell<u64>,
+    }
+
+    impl Map {
+        fn put(&self, key: &[u8]) {
+            self.pairs.borrow_mut().insert(key.to_vec(), key.to_vec());
+            self.changes.set(self.changes.get() + 1);
+        }
+
+        fn remove(&self, key: &[u8]) {
+            self.pairs.borrow_mut().remove(key);
+            self.changes.set(self.changes.get() + 1);
+        }
+    }
+
+    struct MapRead<'m>(&'m Pairs);
+
+    impl KvRead for MapRead<'_> {
+        fn get(&self, key: &[u8]) -> permazen_kv::Result<Option<Blob<'_>>> {
+            Ok(self.0.get(key).map(|value| Cow::Borrowed(&value[..])))
+        }
+
+        fn scan<'a>(
+            &'a self,
+            span: KeySpan<'_>,
+            direction: Direction,
+        ) -> permazen_kv::Result<Scan<'a>> {
+            if span.max.is_some_and(|max| span.min > max) {
+                return Err(KvError::InvalidArgument("inverted span".into()));
+            }
+            let (min, max) = (span.min.to_vec(), span.max.map(<[u8]>::to_vec));
+            let inside = self
+                .0
+                .range(min..)
+                .take_while(move |(key, _)| max.as_ref().is_none_or(|m| *key < m));
+            let pairs = inside.map(|(k, v)| Ok((Cow::Borrowed(&k[..]), Cow::Borrowed(&v[..]))));
+            Ok(match direction {
+                Direction::Forward => Box::new(pairs),
+                Direction::Reverse => Box::new(pairs.collect::<Vec<_>>().into_iter().rev()),
+            })
+        }
+    }
+
+    impl ScanSource for Map {
+        fn changes(&self) -> &Cell<u64> {
+            &self.changes
+        }
+
+        fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()> {
+            self.seeks.set(self.seeks.get() + 1);
+            read(&MapRead(&self.pairs.borrow()))
+        }
+    }
+
+    fn keys(map: &Map, direction: Direction) -> Vec<Vec<u8>> {
+        let mut scan = LiveScan::of_prefix(map, &[], direction, true);
+        let mut found = Vec::new();
+        while let Some((key, value)) = scan.next().unwrap() {
+            assert_eq!(key, value);
+            found.push(key.to_vec());
+        }
+        assert!(scan.next().unwrap().is_none());
+        found
+    }
+
+    #[test]
+    fn prefixes_end_in_place_where_they_end() {
+        for prefix in [&[1, 2][..], &[1, 0xff, 0xff], &[0xff], &[]] {
+            let mut after = prefix.to_vec();
+            assert_eq!(extend_to_after_prefix(&mut after).then_some(after), after_prefix(prefix));
+        }
+    }
+
+    #[test]
+    fn reads_everything_both_ways_in_growing_batches() {
+        let map = Map::default();
+        for n in 0u16..2000 {
+            map.put(&n.to_be_bytes());
+        }
+        let forward = keys(&map, Direction::Forward);
+        assert_eq!(forward.len(), 2000);
+        assert!(forward.is_sorted());
+        // 8 + 32 + 128 + 512 = 680, 512 more twice, and the rest
+        assert_eq!(map.seeks.get(), 7);
+        let mut backward = keys(&map, Direction::Reverse);
+        backward.reverse();
+        assert_eq!(forward, backward);
+    }
+
+    #[test]
+    fn writes_between_steps_are_seen() {
+        let map = Map::default();
+        for n in 0u8..20 {
+            map.put(&[n * 10]);
+        }
+        let mut scan = LiveScan::of_prefix(&map, &[], Direction::Forward, false);
+        let mut found = Vec::new();
+        while let Some((key, _)) = scan.next().unwrap() {
+            let n = key[0];
+            found.push(n);
+            if n == 30 {
+                map.remove(&[30]);
+                map.remove(&[50]);
+                map.put(&[35]);
+                map.put(&[25]);
+            }
+        }
+        assert_eq!(
+            found,
+            [
+                0, 10, 20, 30, 35, 40, 60, 70, 80, 90, 100, 110, 120, 130, 140, 150, 160, 170, 180,
+                190
+            ]
+        );
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Next,
+        Put(u8),
+        Remove(u8),
+        Skip(u8),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            4 => Just(Step::Next),
+            1 => any::<u8>().prop_map(Step::Put),
+            1 => any::<u8>().prop_map(Step::Remove),
+            1 => any::<u8>().prop_map(Step::Skip),
+        ];
+        prop::collection::vec(step, 1..60)
+    }
+
+    proptest! {
+        /// Against the plainest scan: a fresh look-up behind the last key at each step.
+        #[test]
+        fn equals_a_fresh_seek_per_step(
+            start in prop::collection::btree_set(any::<u8>(), 0..100),
+            steps in steps(),
+            reverse in any::<bool>(),
+        ) {
+            let map = Map::default();
+            for key in start {
+                map.put(&[key]);
+            }
+            let direction = if reverse { Direction::Reverse } else { Direction::Forward };
+            let mut scan = LiveScan::of_prefix(&map, &[], direction, false);
+            // the smallest key still to come going forward, one above the largest going backward
+            let mut bound: i32 = if reverse { 256 } else { 0 };
+            for step in steps {
+                match step {
+                    Step::Next => {
+                        let expected = {
+                            let pairs = map.pairs.borrow();
+                            let mut left = pairs.keys().map(|key| i32::from(key[0]));
+                            if reverse {
+                                left.rfind(|key| *key < bound)
+                            } else {
+                                left.find(|key| *key >= bound)
+                            }
+                        };
+                        let found = scan.next().unwrap().map(|(key, _)| i32::from(key[0]));
+                        prop_assert_eq!(found, expected);
+                        let Some(found) = found else { break };
+                        bound = if reverse { found } else { found + 1 };
+                    }
+                    Step::Put(key) => map.put(&[key]),
+                    Step::Remove(key) => map.remove(&[key]),
+                    Step::Skip(key) => {
+                        scan.skip_to(&[key]);
+                        bound = if reverse { bound.min(key.into()) } else { bound.max(key.into()) };
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Putting together the content of an object.
+
+use std::sync::Arc;
+
+use super::data::{FieldValue, ObjectData, PairAt, unknown_field};
+use crate::encoding::{EncodingError, Value, uint};
+use crate::id::StorageId;
+use crate::object::{Error, Result};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// Collects the values of an object, in any order.
+///
+/// Fields that are not given have their default value or are empty. Values are given encoded, and
+/// refused unless they are what writing some value of the field gives; [`set`](ObjectBuilder::set)
+/// takes fields by name and [`Value`]s.
+///
+/// ```
+/// use permazen::encoding::Value;
+/// use permazen::object::{FieldValue, ObjectBuilder, Result, Transaction};
+///
+/// fn add_person(tx: &Transaction<'_>) -> Result<permazen::ObjId> {
+///     let schema = tx.schema();
+///     let person = schema.object_type("Person").expect("in the schema");
+///     let mut object = ObjectBuilder::new(person.clone());
+///     object.set("name", &FieldValue::Simple(Value::from("Ada")))?;
+///     object.set("nicknames", &FieldValue::Set(vec![Value::from("A. A. L.")]))?;
+///     Ok(tx.create_with(None, &object.finish())?.expect("the id is a new one"))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ObjectBuilder {
+    data: ObjectData,
+    in_order: bool,
+}
+
+impl ObjectBuilder {
+    /// An object of this type with default values and empty collections.
+    pub fn new(object_type: Arc<ResolvedType>) -> Self {
+        ObjectBuilder { data: ObjectData::new(None, object_type), in_order: true }
+    }
+
+    /// Reuses the memory of an object that is no longer needed.
+    pub fn reusing(mut data: ObjectData, object_type: Arc<ResolvedType>) -> Self {
+        data.id = None;
+        data.object_type = object_type;
+        data.bytes.clear();
+        data.pairs.clear();
+        ObjectBuilder { data, in_order: true }
+    }
+
+    /// An object with the content of another one, to be changed.
+    pub(crate) fn of(data: &ObjectData) -> Self {
+        ObjectBuilder { data: data.clone(), in_order: true }
+    }
+
+    /// The type.
+    pub fn object_type(&self) -> &Arc<ResolvedType> {
+        &self.data.object_type
+    }
+
+    /// Sets the field of that name, of whatever kind; what was given for it before does not count.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`]; [`Error::InvalidValue`] if the field is of another kind or a value is not
+    /// one of the field. Nothing is given for the field then.
+    pub fn set(&mut self, name: &str, value: &FieldValue) -> Result<()> {
+        let object_type = Arc::clone(&self.data.object_type);
+        let field = object_type.field(name).ok_or_else(|| unknown_field(&object_type, name))?;
+        self.forget(field);
+        let given = self.write_value(field, value);
+        given.map_err(|source| {
+            self.forget(field);
+            let field = format!("field {:?} of an object of type {:?}", name, &*object_type.name);
+            Error::InvalidValue { field, source }
+        })
+    }
+
+    fn forget(&mut self, field: &ResolvedField) {
+        self.data.pairs.retain(|pair| pair.field != field.storage_id);
+    }
+
+    fn write_value(
+        &mut self,
+        field: &ResolvedField,
+        value: &FieldValue,
+    ) -> Result<(), EncodingError> {
+        match (value, &field.kind) {
+            (FieldValue::Simple(value), ResolvedKind::Simple(_)) => {
+                self.write_simple(field, encoded(field, value))
+            }
+            (FieldValue::Counter(count), ResolvedKind::Counter) => {
+                self.write_counter(field, *count);
+                Ok(())
+            }
+            (FieldValue::Set(values), ResolvedKind::Set { element }) => values
+                .iter()
+                .try_for_each(|value| self.write_set_element(field, encoded(element, value))),
+            (FieldValue::List(values), ResolvedKind::List { element }) => {
+                (0..).zip(values).try_for_each(|(position, value)| {
+                    self.write_list_element(field, position, encoded(element, value))
+                })
+            }
+            (FieldValue::Map(entries), ResolvedKind::Map { key: keys, value: values }) => {
+                entries.iter().try_for_each(|(key, value)| {
+                    self.write_map_entry(field, encoded(keys, key), encoded(values, value))
+                })
+            }
+            (value, _) => not_a(field, value.kind()),
+        }
+    }
+
+    /// Sets a simple field to the encoded value that `write` appends.
+    ///
+    /// # Errors
+    /// Those of `write`; [`EncodingError::Invalid`] if what it appends is no value of the field, or the
+    /// field is of another kind. Nothing is added then.
+    pub fn write_simple(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(field, write)?;
+            builder.push(field.storage_id, start, start);
+            Ok(())
+        })
+    }
+
+    /// Sets a counter.
+    pub fn write_counter(&mut self, field: &ResolvedField, value: i64) {
+        let start = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(&value.to_be_bytes());
+        self.push(field.storage_id, start, start);
+    }
+
+    /// Adds an element, which `write` appends, to a set. Elements can be added in any order; equal
+    /// ones are one.
+    ///
+    /// # Errors
+    /// As [`write_simple`](ObjectBuilder::write_simple).
+    pub fn write_set_element(
+        &mut self,
+        field: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let ResolvedKind::Set { element } = &field.kind else { return not_a(field, "set") };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(element, write)?;
+            builder.push(field.storage_id, start, builder.data.bytes.len());
+            Ok(())
+        })
+    }
+
+    /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
+    /// be given; an object with a hole in a list is refused when it is stored.
+    ///
+    /// # Errors
+    /// As [`write_simple`](ObjectBuilder::write_simple).
+    pub fn write_list_element(
+        &mut self,
+        field: &ResolvedField,
+        position: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let ResolvedKind::List { element } = &field.kind else { return not_a(field, "list") };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            uint::write(position, &mut builder.data.bytes);
+            let value = builder.data.bytes.len();
+            builder.append(element, write)?;
+            builder.push(field.storage_id, start, value);
+            Ok(())
+        })
+    }
+
+    /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
+    /// of those with equal keys the last one counts.
+    ///
+    /// # Errors
+    /// As [`write_simple`](ObjectBuilder::write_simple).
+    pub fn write_map_entry(
+        &mut self,
+        field: &ResolvedField,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let ResolvedKind::Map { key: keys, value: values } = &field.kind else {
+            return not_a(field, "map");
+        };
+        self.whole(|builder| {
+            let start = builder.data.bytes.len();
+            builder.append(keys, key)?;
+            let at = builder.data.bytes.len();
+            builder.append(values, value)?;
+            builder.push(field.storage_id, start, at);
+            Ok(())
+        })
+    }
+
+    /// Takes back what `add` has appended if it fails.
+    fn whole(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        add(self).inspect_err(|_| self.data.bytes.truncate(start))
+    }
+
+    /// Appends a value of `part`, checked.
+    fn append(
+        &mut self,
+        part: &ResolvedField,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<(), EncodingError> {
+        let start = self.data.bytes.len();
+        write(&mut self.data.bytes)?;
+        let Some(simple) = part.simple() else { return not_a(part, "simple field") };
+        simple.encoding.check_canonical(self.data.bytes.get(start..).unwrap_or_default())
+    }
+
+    fn push(&mut self, field: StorageId, start: usize, value: usize) {
+        let pair = PairAt { field, start, value, end: self.data.bytes.len() };
+        self.in_order &= match self.data.pairs.last() {
+            None => true,
+            Some(last) if last.field != field => last.field < field,
+            Some(last) => self.data.key(last) < self.data.key(&pair),
+        };
+        self.data.pairs.push(pair);
+    }
+
+    /// Adds a pair as it stands in the store.
+    pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
+        let start = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(key);
+        let at = self.data.bytes.len();
+        self.data.bytes.extend_from_slice(value);
+        self.push(field, start, at);
+    }
+
+    /// The object. Values that equal defaults are left out, counters not given are 0.
+    pub fn finish(mut self) -> ObjectData {
+        let counters = self.data.object_type.fields.iter();
+        let counters: Vec<_> = counters
+            .filter(|field| matches!(field.kind, ResolvedKind::Counter))
+            .filter(|field| !self.data.pairs.iter().any(|pair| pair.field == field.storage_id))
+            .map(Arc::clone)
+            .collect();
+        for counter in counters {
+            self.write_counter(&counter, 0);
+        }
+        let ObjectData { id, object_type, bytes, mut pairs } = self.data;
+        if !self.in_order {
+            let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
+            // The last one given of several pairs with the same key comes first and is kept.
+            pairs.reverse();
+            pairs.sort_by(|a, b| a.field.cmp(&b.field).then_with(|| key(a).cmp(&key(b))));
+            pairs.dedup_by(|b, a| a.field == b.field && key(a) == key(b));
+        }
+        pairs.retain(|pair| {
+            object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    !bytes.get(pair.value..pair.end).is_some_and(|bytes| simple.is_default(bytes))
+                }
+                _ => true,
+            })
+        });
+        ObjectData { id, object_type, bytes, pairs }
+    }
+}
+
+/// What appends a value of `part`.
+fn encoded(
+    part: &ResolvedField,
+    value: &Value,
+) -> impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError> {
+    move |out| match part.simple() {
+        Some(simple) => simple.encoding.encode(value, out),
+        None => not_a(part, "simple field"),
+    }
+}
+
+fn not_a(field: &ResolvedField, kind: &str) -> Result<(), EncodingError> {
+    Err(EncodingError::Invalid(format!("field {:?} is no {kind}", &*field.full_name)))
+}

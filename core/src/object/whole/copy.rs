@@ -1,0 +1,364 @@
+//! Copying objects within a transaction or into another one (transactions §13).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::builder::ObjectBuilder;
+use super::data::ObjectData;
+use super::replace::Told;
+use crate::id::ObjId;
+use crate::object::error::hex;
+use crate::object::reference::MissingTargets;
+use crate::object::reference::{describe, target_of};
+use crate::object::{Error, Migrate, Result, Transaction};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema};
+
+/// Which ids objects get where they are copied to. An object mapped to `None` gets a new id when it is
+/// copied, which is then entered; other objects keep their ids. References are exchanged accordingly.
+pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
+
+/// How an object is copied.
+#[derive(Debug, Default)]
+pub struct CopyOptions<'a> {
+    migrate: Migrate,
+    silent: bool,
+    missing: Option<&'a mut MissingTargets>,
+    ids: Option<&'a mut IdMap>,
+}
+
+impl<'a> CopyOptions<'a> {
+    /// The object as it is, with its id; listeners at the destination are told.
+    pub fn new() -> Self {
+        CopyOptions::default()
+    }
+
+    /// First moves the object that is copied to the schema of its transaction.
+    #[must_use]
+    pub fn migrating(mut self, migrate: Migrate) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// Tells nobody of creation and changes at the destination. Of an object that is moved to another
+    /// schema for it listeners to schema changes are told all the same, and what these change.
+    #[must_use]
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    /// Lets references to objects missing at the destination pass where they are not allowed, and
+    /// notes them here.
+    #[must_use]
+    pub fn noting_missing(mut self, missing: &'a mut MissingTargets) -> Self {
+        self.missing = Some(missing);
+        self
+    }
+
+    /// Gives objects other ids at the destination, and exchanges references to them accordingly; see [`IdMap`]. An
+    /// object mapped to `None` has to be copied before those that refer to it.
+    #[must_use]
+    pub fn mapping_ids(mut self, ids: &'a mut IdMap) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+}
+
+/// Copying objects.
+impl Transaction<'_> {
+    /// Copies all fields of an object into the object with the same id, or the one the id map says, in
+    /// another transaction or this one. True if that object was created by this. An existing one in
+    /// another schema is first moved to the schema of the source, an existing one's content is
+    /// replaced. Only this one object is copied.
+    ///
+    /// Listeners to creation are told of a new object while it has default values. What they make of
+    /// it is replaced by the content of the source; all changes are told afterwards. So it is with what
+    /// listeners to schema changes make of an existing object that is moved: they are told before it has
+    /// the content. Should they move it on, as reading it with [`Migrate::Yes`] may, it is moved back with
+    /// the content, which is not told once more. Then references are looked at again.
+    ///
+    /// Cost: as [`Transaction::load`] here and [`Transaction::create_with`] or
+    /// [`Transaction::store_object`] there.
+    ///
+    /// # Errors
+    /// Nothing has changed at the destination then. [`Error::DeletedObject`], [`Error::UnknownType`],
+    /// [`Error::TypeNotInSchema`] about the source; [`Error::SchemaMismatch`] if the destination does
+    /// not record the schema, or the destination's id is of another type; [`Error::InvalidArgument`] if
+    /// a reference is mapped to no id; [`Error::DeletedObject`] and [`Error::InvalidValue`] for
+    /// references that are not allowed at the destination, before and after listeners were told. Errors of
+    /// listeners to schema changes. After errors of other listeners the copy is there.
+    pub fn copy_to(
+        &self,
+        source: ObjId,
+        dest: &Transaction<'_>,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        dest.check_open()?;
+        let data = self.load(source, options.migrate)?;
+        data.check_lists()?;
+        let object_type = data.object_type();
+        let schema = self.object_schema(source)?;
+        let mismatch = |what: String| Error::SchemaMismatch { what };
+        let dest_schema =
+            dest.bundle().schema_by_id(schema.id).map(Arc::clone).ok_or_else(|| {
+                mismatch(format!(
+                    "object {source} is of schema {}, which the destination does not record",
+                    schema.id
+                ))
+            })?;
+        let dest_type = dest_schema.object_type(&object_type.name).ok_or_else(|| {
+            mismatch(format!("the destination has no object type {:?}", object_type.name))
+        })?;
+        let mapped = options.ids.as_ref().and_then(|ids| ids.get(&source).copied());
+        let id = match mapped {
+            Some(id) => id,
+            None => Some(source),
+        };
+        if let Some(id) = id.filter(|id| id.storage_id() != dest_type.storage_id) {
+            return Err(mismatch(format!(
+                "object {source} of type {:?} cannot be copied to {id}, which is of another type there",
+                object_type.name
+            )));
+        }
+        let fresh = id.is_none();
+        let id = match id {
+            Some(id) => id,
+            None => dest.free_id(dest_type.storage_id, &dest_type.name)?,
+        };
+        if fresh && let Some(ids) = &mut options.ids {
+            ids.insert(source, Some(id));
+        }
+        let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
+        let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
+            .and_then(|new| dest.receive_telling(id, &new, remapped, options));
+        // After an error of a listener the copy is there, and keeps its id.
+        if fresh
+            && result.is_err()
+            && !matches!(dest.exists(id), Ok(true))
+            && let Some(ids) = &mut options.ids
+        {
+            ids.insert(source, None);
+        }
+        result
+    }
+
+    /// Makes `data` the content of the object with this id, which is created if there is none, and
+    /// first moved to the schema of `data` if it is of another one. True if it was created by this. Of
+    /// the options, silence and the noting of missing objects apply.
+    ///
+    /// Cost: as [`Transaction::create_with`] or [`Transaction::store_object`].
+    ///
+    /// # Errors
+    /// Nothing has changed then. [`Error::UnknownType`] if the type of `data` is not recorded in this
+    /// database; [`Error::InvalidArgument`] if the id is of another type, or of none that objects are
+    /// created with ([`ObjId::is_shortest`]); [`Error::DeletedObject`] and [`Error::InvalidValue`] for
+    /// references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners to schema changes. After
+    /// errors of other listeners the object is there.
+    pub fn replace_object(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        self.check_open()?;
+        data.check_lists()?;
+        let data = self.as_recorded(data)?;
+        self.check_id_of(id, data.object_type())?;
+        self.receive_telling(id, &data, false, options)
+    }
+
+    fn receive_telling(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        remapped: bool,
+        options: &mut CopyOptions<'_>,
+    ) -> Result<bool> {
+        let (created, heard) = self.mutate(|| {
+            self.with_copy_state(options, || {
+                let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
+                if self.exists(id)? {
+                    self.check_references(id, data)?;
+                    self.replace_content(id, data, told)?;
+                    return Ok((false, Ok(())));
+                }
+                Ok((true, self.put_new_telling(id, data, told)?))
+            })
+            .map_err(|error| error.about(|| format!("object {id}")))
+        })?;
+        heard.map(|()| created)
+    }
+
+    /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the
+    /// options say.
+    fn with_copy_state<R>(
+        &self,
+        options: &mut CopyOptions<'_>,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let missing = options.missing.as_deref_mut();
+        let noted = self.missing.replace(missing.is_some().then(MissingTargets::new));
+        let silent = self.silent.replace(options.silent);
+        let state = CopyState { tx: self, noted: Some(noted), silent };
+        let result = body();
+        if result.is_ok()
+            && let (Some(missing), Some(found)) = (missing, self.missing.borrow_mut().take())
+        {
+            missing.extend(found);
+        }
+        drop(state);
+        result
+    }
+
+    /// Makes `data`, whose references are allowed, the content of an existing object, which is first
+    /// moved to the schema of `data`.
+    pub(in crate::object) fn replace_content(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        told: Told,
+    ) -> Result<()> {
+        let mut data = Cow::Borrowed(data);
+        if self.object_type(id)?.schema != data.object_type().schema {
+            self.migrate_to_replace(id, &self.schema_of(&data)?, &data)?;
+            data = Cow::Owned(self.after_listeners(id, &data)?.into_owned());
+            if self.object_type(id)?.schema != data.object_type().schema {
+                // A listener has moved it on, as reading it does. Telling of each way back might never end.
+                self.move_with(id, &self.schema_of(&data)?, &data)?;
+            }
+        }
+        let old = self.load(id, Migrate::No)?;
+        self.change_content(id, &old, &data, told)
+    }
+
+    /// Content for an object, looked at again after listeners were called: they may have recorded or
+    /// removed schemas, and deleted or created what it refers to.
+    pub(in crate::object) fn after_listeners<'d>(
+        &self,
+        id: ObjId,
+        data: &'d ObjectData,
+    ) -> Result<Cow<'d, ObjectData>> {
+        let data = self.as_recorded(data)?;
+        if let Some(missing) = &mut *self.missing.borrow_mut() {
+            missing.clear();
+        }
+        self.check_references(id, &data)?;
+        Ok(data)
+    }
+
+    fn schema_of(&self, data: &ObjectData) -> Result<Arc<Schema>> {
+        let index = data.object_type().schema;
+        let schema = self.bundle().schema(index).map(Arc::clone);
+        schema.ok_or_else(|| Error::inconsistent(format!("schema {index} is not recorded")))
+    }
+
+    /// While listeners are called in the middle of a copy: their own changes are told, and may not leave
+    /// references to missing objects.
+    pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
+        CopyState { tx: self, noted: Some(self.missing.take()), silent: self.silent.replace(false) }
+    }
+}
+
+/// Puts back what a transaction was before a copy.
+struct CopyState<'a, 'db> {
+    tx: &'a Transaction<'db>,
+    noted: Option<Option<MissingTargets>>,
+    silent: bool,
+}
+
+impl Drop for CopyState<'_, '_> {
+    fn drop(&mut self) {
+        self.tx.missing.replace(self.noted.take().flatten());
+        self.tx.silent.set(self.silent);
+    }
+}
+
+/// The content of `source` as the type of another database has it, with references exchanged.
+pub(in crate::object) fn translate(
+    data: &ObjectData,
+    to: &Arc<ResolvedType>,
+    source: Option<ObjId>,
+    ids: Option<&IdMap>,
+) -> Result<ObjectData> {
+    let mut new = ObjectBuilder::new(Arc::clone(to));
+    for field in &to.fields {
+        let from = data.field(&field.name)?;
+        let map = |part: &ResolvedField, bytes: &[u8]| exchange(source, part, bytes, ids);
+        match &field.kind {
+            ResolvedKind::Simple(_) => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(field, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Counter => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, value);
+                }
+            }
+            ResolvedKind::Set { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, map(element, key)?.as_bytes(key), value);
+                }
+            }
+            ResolvedKind::List { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(element, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Map { key: keys, value: values } => {
+                for (key, value) in data.pairs(from) {
+                    let (new_key, new_value) = (map(keys, key)?, map(values, value)?);
+                    new.push_pair(
+                        field.storage_id,
+                        new_key.as_bytes(key),
+                        new_value.as_bytes(value),
+                    );
+                }
+            }
+        }
+    }
+    Ok(new.finish())
+}
+
+/// What became of an encoded value.
+enum Exchanged {
+    Same,
+    By([u8; 8]),
+}
+
+impl Exchanged {
+    fn as_bytes<'a>(&'a self, same: &'a [u8]) -> &'a [u8] {
+        match self {
+            Exchanged::Same => same,
+            Exchanged::By(bytes) => bytes,
+        }
+    }
+}
+
+fn exchange(
+    source: Option<ObjId>,
+    part: &ResolvedField,
+    bytes: &[u8],
+    ids: Option<&IdMap>,
+) -> Result<Exchanged> {
+    if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+        return Ok(Exchanged::Same);
+    }
+    let place = || match source {
+        Some(id) => describe(id, part),
+        None => format!("field {}", part.full_name),
+    };
+    let target = target_of(bytes).map_err(|reason| {
+        Error::inconsistent(format!("{}: stored reference {}: {reason}", place(), hex(bytes, 64)))
+    })?;
+    match target.and_then(|target| ids?.get(&target).map(|mapped| (target, mapped))) {
+        None => Ok(Exchanged::Same),
+        Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
+        Some((target, None)) => Err(Error::invalid_argument(format!(
+            "{} refers to {target}, for which the id map has no id",
+            place()
+        ))),
+    }
+}

@@ -1,0 +1,469 @@
+//! The whole content of one object, outside of the store.
+
+use std::sync::Arc;
+
+use crate::encoding::Value;
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::collection::position_in;
+use crate::object::error::hex;
+use crate::object::fields::damaged;
+use crate::object::{Error, Result};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// The values of all fields of an object, encoded, in one buffer.
+///
+/// Got by loading an object, or from an [`ObjectBuilder`](crate::object::ObjectBuilder). Nothing is decoded before it is asked for, so damage in one field does not hide the
+/// others.
+#[derive(Debug, Clone)]
+pub struct ObjectData {
+    /// The object whose content this was, if it was loaded.
+    pub(in crate::object) id: Option<ObjId>,
+    pub(in crate::object) object_type: Arc<ResolvedType>,
+    pub(in crate::object) bytes: Vec<u8>,
+    pub(in crate::object) pairs: Vec<PairAt>,
+}
+
+/// One stored pair: the field, what follows the field in the key, and the value.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::object) struct PairAt {
+    pub(in crate::object) field: StorageId,
+    pub(in crate::object) start: usize,
+    pub(in crate::object) value: usize,
+    pub(in crate::object) end: usize,
+}
+
+/// The value of a field of any kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldValue {
+    /// Of a simple field.
+    Simple(Value),
+    /// Of a counter.
+    Counter(i64),
+    /// The elements of a set, in order.
+    Set(Vec<Value>),
+    /// The elements of a list.
+    List(Vec<Value>),
+    /// The entries of a map, in order.
+    Map(Vec<(Value, Value)>),
+}
+
+impl FieldValue {
+    /// The kind of field it is a value of.
+    pub(in crate::object) fn kind(&self) -> &'static str {
+        match self {
+            FieldValue::Simple(_) => "simple field",
+            FieldValue::Counter(_) => "counter",
+            FieldValue::Set(_) => "set",
+            FieldValue::List(_) => "list",
+            FieldValue::Map(_) => "map",
+        }
+    }
+}
+
+impl ObjectData {
+    /// Nothing yet, of an object if there is one already.
+    pub(crate) fn new(id: Option<ObjId>, object_type: Arc<ResolvedType>) -> Self {
+        ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
+    }
+
+    /// The object this was loaded from, if it was.
+    pub fn id(&self) -> Option<ObjId> {
+        self.id
+    }
+
+    /// The type whose fields these are.
+    pub fn object_type(&self) -> &Arc<ResolvedType> {
+        &self.object_type
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// The field of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`].
+    pub fn field(&self, name: &str) -> Result<&Arc<ResolvedField>> {
+        self.object_type.field(name).ok_or_else(|| unknown_field(&self.object_type, name))
+    }
+
+    fn of(&self, field: StorageId) -> &[PairAt] {
+        let start = self.pairs.partition_point(|pair| pair.field < field);
+        let rest = self.pairs.get(start..).unwrap_or_default();
+        let len = rest.partition_point(|pair| pair.field == field);
+        rest.get(..len).unwrap_or_default()
+    }
+
+    pub(in crate::object) fn key(&self, pair: &PairAt) -> &[u8] {
+        self.bytes.get(pair.start..pair.value).unwrap_or_default()
+    }
+
+    fn value(&self, pair: &PairAt) -> &[u8] {
+        self.bytes.get(pair.value..pair.end).unwrap_or_default()
+    }
+
+    /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
+    /// default.
+    pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
+        let pair = self.of(field.storage_id).first().filter(|pair| pair.start == pair.value)?;
+        Some(self.value(pair))
+    }
+
+    /// The encoded value of a simple field, default or not.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known;
+    /// [`Error::UnknownField`] if the field is of another kind.
+    pub fn simple<'a>(&'a self, field: &'a ResolvedField) -> Result<&'a [u8]> {
+        if let Some(stored) = self.stored(field) {
+            return Ok(stored);
+        }
+        let Some(simple) = field.simple() else {
+            return Err(unknown_field(&self.object_type, &field.full_name));
+        };
+        simple.default.as_deref().ok_or_else(|| {
+            let of = format!("field {:?} of type {:?}", &*field.full_name, &*self.object_type.name);
+            Error::unknown_default(of, simple)
+        })
+    }
+
+    /// The stored pairs of a field, in key order: what follows the field in the key, and the value.
+    /// Of a set, the elements and nothing; of a list, the encoded positions and the elements; of a map,
+    /// the keys and the values.
+    pub fn pairs(
+        &self,
+        field: &ResolvedField,
+    ) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + DoubleEndedIterator {
+        self.of(field.storage_id).iter().map(|pair| (self.key(pair), self.value(pair)))
+    }
+
+    /// Every stored pair by field storage id and key.
+    pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (StorageId, &[u8], &[u8])> {
+        self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))
+    }
+
+    /// Refuses lists with holes.
+    pub(crate) fn check_lists(&self) -> Result<()> {
+        for field in &self.object_type.fields {
+            if !matches!(field.kind, ResolvedKind::List { .. }) {
+                continue;
+            }
+            self.check_list(field)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a list with holes.
+    pub(in crate::object) fn check_list(&self, field: &ResolvedField) -> Result<()> {
+        for (expected, (key, value)) in (0..).zip(self.pairs(field)) {
+            if self.position(field, key, value)? != expected {
+                let reason = format!("there is no element at position {expected} before it");
+                return Err(self.damaged(field, key, value, &reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// The position of a list element, from what follows the field in its key.
+    fn position(&self, field: &ResolvedField, key: &[u8], value: &[u8]) -> Result<u32> {
+        position_in(key).map_err(|reason| {
+            let reason = format!("no list position ({reason}); check and repair the database");
+            self.damaged(field, key, value, &reason)
+        })
+    }
+
+    /// The encoded elements of a list, in order.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for an element under a key that stands for no position.
+    pub fn elements(
+        &self,
+        field: &ResolvedField,
+    ) -> impl ExactSizeIterator<Item = Result<&[u8]>> + DoubleEndedIterator {
+        self.pairs(field).map(|(key, value)| self.position(field, key, value).map(|_| value))
+    }
+
+    /// The value of a counter.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if what is stored is no counter.
+    pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
+        match self.stored(field) {
+            None => Ok(0),
+            Some(bytes) => <[u8; 8]>::try_from(bytes)
+                .map(i64::from_be_bytes)
+                .map_err(|_| self.damaged(field, &[], bytes, &"a counter has 8 bytes")),
+        }
+    }
+
+    /// The decoded value of the field of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are no value of the field;
+    /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known.
+    pub fn decode(&self, name: &str) -> Result<FieldValue> {
+        let field = Arc::clone(self.field(name)?);
+        self.decode_field(&field)
+    }
+
+    /// The decoded value of a field.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
+        Ok(match &field.kind {
+            ResolvedKind::Simple(_) => {
+                FieldValue::Simple(self.part(field, field, &[], self.simple(field)?)?)
+            }
+            ResolvedKind::Counter => FieldValue::Counter(self.counter(field)?),
+            ResolvedKind::Set { element } => FieldValue::Set(
+                self.pairs(field)
+                    .map(|(key, _)| self.part(field, element, key, key))
+                    .collect::<Result<_>>()?,
+            ),
+            ResolvedKind::List { element } => FieldValue::List(
+                self.pairs(field)
+                    .map(|(key, value)| {
+                        self.position(field, key, value)?;
+                        self.part(field, element, key, value)
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            ResolvedKind::Map { key: keys, value: values } => FieldValue::Map(
+                self.pairs(field)
+                    .map(|(key, value)| {
+                        Ok((
+                            self.part(field, keys, key, key)?,
+                            self.part(field, values, key, value)?,
+                        ))
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+        })
+    }
+
+    /// Decodes a part of a field; `key` is what follows the field in its key.
+    fn part(
+        &self,
+        field: &ResolvedField,
+        part: &ResolvedField,
+        key: &[u8],
+        bytes: &[u8],
+    ) -> Result<Value> {
+        match part.simple() {
+            Some(simple) => simple
+                .encoding
+                .decode_all(bytes)
+                .map_err(|reason| self.damaged(field, key, bytes, &reason)),
+            None => Err(self.damaged(field, key, bytes, &"a part of no simple kind")),
+        }
+    }
+
+    fn damaged(
+        &self,
+        field: &ResolvedField,
+        key: &[u8],
+        bytes: &[u8],
+        reason: &dyn std::fmt::Display,
+    ) -> Error {
+        match self.id {
+            Some(id) => {
+                let key = [&layout::FieldKey::new(id, &field.key)[..], key].concat();
+                damaged(id, field, &key, bytes, reason)
+            }
+            None => Error::inconsistent(format!(
+                "field {:?} of an object of type {:?}: {}: {reason}",
+                &*field.full_name,
+                &*self.object_type.name,
+                hex(bytes, 64)
+            )),
+        }
+    }
+
+    /// Adds a pair as it stands in the store, where it follows the pairs added before.
+    pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.pairs.push(PairAt { field, start, value: at, end: self.bytes.len() });
+    }
+
+    // ------------------------------------------------------------------ index entries
+
+    /// Visits the keys of all index entries an object with this content has, up to the first error.
+    pub(crate) fn each_entry(
+        &self,
+        id: ObjId,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut key = Vec::with_capacity(64);
+        self.each_value(ResolvedField::is_indexed, |part, value, suffix| {
+            key.clear();
+            layout::write_index_entry(&part.key, value, id, suffix, &mut key);
+            visit(&key)
+        })?;
+        let mut values = Vec::new();
+        for index in &self.object_type.indexes {
+            values.clear();
+            for field in &index.fields {
+                values.extend_from_slice(self.simple(field)?);
+            }
+            key.clear();
+            layout::write_index_entry(&index.key, &values, id, &[], &mut key);
+            visit(&key)?;
+        }
+        Ok(())
+    }
+
+    /// Visits every encoded reference of the content with the field or sub-field it stands in.
+    pub(crate) fn each_reference(
+        &self,
+        mut visit: impl FnMut(&Arc<ResolvedField>, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.each_value(ResolvedField::is_reference, |part, value, _| visit(part, value))
+    }
+
+    /// Visits every value of the wanted fields and sub-fields, defaults included, up to the first error:
+    /// the field or sub-field, the value, and what follows the object ID in its index entry.
+    fn each_value(
+        &self,
+        wanted: impl Fn(&ResolvedField) -> bool,
+        mut visit: impl FnMut(&Arc<ResolvedField>, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for field in &self.object_type.fields {
+            match &field.kind {
+                // A default that is not known is an error only where the value is wanted.
+                ResolvedKind::Simple(_) if wanted(field) => {
+                    visit(field, self.simple(field)?, &[])?;
+                }
+                ResolvedKind::Simple(_) | ResolvedKind::Counter => {}
+                ResolvedKind::Set { element } if wanted(element) => {
+                    self.pairs(field).try_for_each(|(value, _)| visit(element, value, &[]))?;
+                }
+                ResolvedKind::List { element } if wanted(element) => {
+                    self.pairs(field)
+                        .try_for_each(|(position, value)| visit(element, value, position))?;
+                }
+                ResolvedKind::Set { .. } | ResolvedKind::List { .. } => {}
+                ResolvedKind::Map { key: keys, value: values } => {
+                    let (keys_wanted, values_wanted) = (wanted(keys), wanted(values));
+                    if !keys_wanted && !values_wanted {
+                        continue;
+                    }
+                    for (key, value) in self.pairs(field) {
+                        if keys_wanted {
+                            visit(keys, key, &[])?;
+                        }
+                        if values_wanted {
+                            visit(values, value, key)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
+    Error::UnknownField {
+        type_name: Some(object_type.name.to_string()),
+        field: format!("{field:?}{}", hint(object_type, field)),
+    }
+}
+
+/// What may have been meant by the name of a field that is not as it should be.
+fn hint(object_type: &ResolvedType, field: &str) -> String {
+    if let Some(known) = object_type.field(field) {
+        let kind = match &known.kind {
+            ResolvedKind::Simple(simple) if simple.reference.is_some() => "reference",
+            ResolvedKind::Simple(_) => "simple field",
+            ResolvedKind::Counter => "counter",
+            ResolvedKind::Set { .. } => "set",
+            ResolvedKind::List { .. } => "list",
+            ResolvedKind::Map { .. } => "map",
+        };
+        return format!(" (a {kind})");
+    }
+    // Names in Rust and in the database differ in how words are joined.
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    let similar = object_type.fields.iter().find(|known| plain(&known.name) == plain(field));
+    similar.map_or_else(String::new, |known| format!(" (there is {:?})", &*known.name))
+}
+
+/// Keys in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct KeyList {
+    bytes: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl KeyList {
+    /// The keys of all index entries of an object with this content, sorted.
+    pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Result<Self> {
+        let mut list = KeyList::default();
+        data.each_entry(id, |key| {
+            list.push(key);
+            Ok(())
+        })?;
+        list.sort();
+        Ok(list)
+    }
+
+    pub(crate) fn push(&mut self, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    /// Adds the index entry of a value of `part`, if `part` has an index.
+    pub(crate) fn add_entry(
+        &mut self,
+        part: &ResolvedField,
+        value: &[u8],
+        id: ObjId,
+        suffix: &[u8],
+    ) {
+        if part.is_indexed() {
+            let start = self.bytes.len();
+            layout::write_index_entry(&part.key, value, id, suffix, &mut self.bytes);
+            self.spans.push((start, self.bytes.len()));
+        }
+    }
+
+    /// Puts the keys in order, in which stores take them fastest.
+    pub(crate) fn sort(&mut self) {
+        let bytes = &self.bytes;
+        self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().map(|&(start, end)| self.bytes.get(start..end).unwrap_or_default())
+    }
+}
+
+/// Visits what is only in the first and what is only in the second of two sorted sequences.
+pub(crate) fn differences<T>(
+    old: impl Iterator<Item = T>,
+    new: impl Iterator<Item = T>,
+    compare: impl Fn(&T, &T) -> std::cmp::Ordering,
+    mut visit: impl FnMut(Option<T>, Option<T>) -> Result<()>,
+) -> Result<()> {
+    use std::cmp::Ordering;
+    let (mut old, mut new) = (old.peekable(), new.peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => compare(old, new),
+        };
+        match order {
+            Ordering::Less => visit(old.next(), None)?,
+            Ordering::Greater => visit(None, new.next())?,
+            Ordering::Equal => visit(old.next(), new.next())?,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Moving objects to another schema (transactions §12).
+
+use std::sync::Arc;
+
+use super::builder::ObjectBuilder;
+use super::data::ObjectData;
+use super::replace::Told;
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::info::ObjectInfo;
+use crate::object::notify::ChangeKind;
+use crate::object::notify::SchemaChange;
+use crate::object::reference::target_of;
+use crate::object::store::Undo;
+use crate::object::{Error, Migrate, Result, Transaction};
+use crate::schema::{
+    ReferenceInfo, ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle,
+};
+
+impl Transaction<'_> {
+    /// Moves an object to the schema of the transaction, older or newer. False if it is of that schema
+    /// already.
+    ///
+    /// Fields of the same name and id keep their content, whatever has become of their indexes and
+    /// options; all others get the default value or are empty, since values are not converted here.
+    /// References to objects of types that were allowed and are no longer become null, or go from their
+    /// collection; the latter is told to listeners like any change. Listeners to schema changes are told
+    /// all old values.
+    ///
+    /// Cost: one seek and a forward scan, one put or delete for each pair that differs, index entries
+    /// included, two puts and one delete.
+    ///
+    /// # Errors
+    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`]; damaged meta-data;
+    /// [`Error::KeyTooLong`]. Errors of listeners, after which the object has moved.
+    pub fn migrate(&self, id: ObjId) -> Result<bool> {
+        let info = self.info(id)?;
+        if info.schema == self.schema_index() {
+            return Ok(false);
+        }
+        self.migrate_to(id, &self.schema())?;
+        Ok(true)
+    }
+
+    /// Moves an object of another schema to this one, and tells of it. Listeners may have done anything
+    /// to the object when this returns.
+    pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
+        self.migrate_replacing(id, schema, |_| Ok(None))
+    }
+
+    /// As [`Transaction::migrate_to`]. If `replace` makes other content of what the object would have
+    /// there, it gets that: what is replaced needs no index entries, which can be too long for the store.
+    /// The difference is told as changes of the fields.
+    fn migrate_replacing(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
+    ) -> Result<()> {
+        self.mutate_then(
+            || self.move_replacing(id, schema, replace),
+            |change| self.tell_schema_changed(change),
+        )
+        .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
+        .map(drop)
+    }
+
+    /// Moves an object of another schema to this one with the content `new`, whose references are allowed.
+    /// The move itself is not told. Within [`Transaction::mutate`].
+    pub(in crate::object) fn move_with(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        new: &ObjectData,
+    ) -> Result<()> {
+        self.move_replacing(id, schema, |_| Ok(Some(new.clone()))).map(drop)
+    }
+
+    /// As [`Transaction::migrate_replacing`], without telling of the move.
+    fn move_replacing(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
+    ) -> Result<SchemaChange> {
+        let new_type = self.type_in(id, schema)?;
+        let old_schema = self.object_schema(id)?;
+        let old = self.load(id, Migrate::No)?;
+        let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
+        let replaced = replace(&kept)?;
+        self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
+            .map_err(|error| unmovable(error, id, schema))?;
+        let before = layout::object_info(old_schema.index);
+        let after = layout::object_info(schema.index);
+        self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
+        self.store.remove_entry(&layout::object_schema_key(old_schema.index, id))?;
+        self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
+        let object_type = Some(Arc::clone(new_type));
+        self.remember(id, ObjectInfo { schema: schema.index, object_type });
+        if let Some(replaced) = &replaced {
+            self.queue_differences(id, &kept, replaced, Told::Differences)?;
+        }
+        Ok(SchemaChange {
+            id,
+            old_schema: old_schema.id,
+            new_schema: schema.id,
+            old,
+            new_type: Arc::clone(new_type),
+        })
+    }
+
+    /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where a value
+    /// that is replaced has too long an index entry there, the object gets `new` at once.
+    pub(in crate::object) fn migrate_to_replace(
+        &self,
+        id: ObjId,
+        schema: &Arc<Schema>,
+        new: &ObjectData,
+    ) -> Result<()> {
+        match self.migrate_to(id, schema) {
+            Err(Error::KeyTooLong { .. }) if self.object_schema(id)?.index != schema.index => {
+                self.check_references(id, new)?;
+                self.migrate_replacing(id, schema, |_| Ok(Some(new.clone())))
+            }
+            moved => moved,
+        }
+    }
+
+    /// The type of an object whose simple field `field` is about to be set to a checked value, after moving the
+    /// object to the transaction's schema if asked. Where the value that is replaced has too long an index
+    /// entry there, the object is moved with the new one.
+    pub(in crate::object) fn type_for_setting(
+        &self,
+        id: ObjId,
+        migrate: Migrate,
+        value: impl FnOnce(&Arc<ResolvedType>) -> Result<(StorageId, Vec<u8>)>,
+    ) -> Result<Arc<ResolvedType>> {
+        let error = match self.type_for_writing(id, migrate) {
+            Err(error @ Error::KeyTooLong { .. }) => error,
+            known => return known,
+        };
+        let schema = self.schema();
+        if self.is_current(id)? {
+            return Err(error);
+        }
+        let (field, value) = value(self.type_in(id, &schema)?)?;
+        self.migrate_replacing(id, &schema, |kept| {
+            let mut new = ObjectBuilder::of(kept);
+            new.push_pair(field, &[], &value);
+            Ok(Some(new.finish()))
+        })?;
+        self.check_current(id)?;
+        self.object_type(id)
+    }
+
+    /// Everything an object holds, to be replaced by `new`: it is first moved to the transaction's schema, as
+    /// [`Transaction::migrate_to_replace`] does.
+    pub(crate) fn load_to_replace(&self, id: ObjId, new: &ObjectData) -> Result<ObjectData> {
+        let schema = self.schema();
+        let fits = new.object_type().schema == schema.index
+            && new.object_type().storage_id == id.storage_id();
+        match self.load(id, Migrate::Yes) {
+            Err(Error::KeyTooLong { .. }) if fits && !self.is_current(id)? => {
+                self.migrate_to_replace(id, &schema, new)?;
+                self.load(id, Migrate::No)
+            }
+            loaded => loaded,
+        }
+    }
+
+    /// Whether an object is of the transaction's schema.
+    pub(crate) fn is_current(&self, id: ObjId) -> Result<bool> {
+        Ok(self.info(id)?.schema == self.schema_index())
+    }
+
+    /// What an object that is of another schema holds, and what it would hold in the transaction's schema, to
+    /// which it cannot be moved. Changes nothing, and nobody is told.
+    pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<(ObjectData, ObjectData)> {
+        let schema = self.schema();
+        let old = self.load(id, Migrate::No)?;
+        let new = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
+        Ok((old, new))
+    }
+
+    /// The type of an object in a schema it is to be moved to.
+    fn type_in<'s>(&self, id: ObjId, schema: &'s Schema) -> Result<&'s Arc<ResolvedType>> {
+        match schema.type_by_storage_id(id.storage_id()) {
+            Some(object_type) => Ok(object_type),
+            None => {
+                let type_name = self.type_name(id.storage_id())?.to_string();
+                Err(Error::TypeNotInSchema { id, type_name, schema: schema.id })
+            }
+        }
+    }
+
+    /// The content of an object as it is in another schema.
+    fn converted(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        new_type: &Arc<ResolvedType>,
+        narrowed: Narrowed,
+    ) -> Result<ObjectData> {
+        let bundle = self.bundle();
+        let old_type = old.object_type();
+        let mut new = ObjectBuilder::new(Arc::clone(new_type));
+        for field in &new_type.fields {
+            let Some(before) =
+                old_type.field(&field.name).filter(|old| old.schema_id == field.schema_id)
+            else {
+                continue;
+            };
+            let monitored = narrowed == Narrowed::Told && self.is_monitored(old_type, before);
+            let mut tell = |kind| {
+                if monitored {
+                    self.queue_change(id, old_type, before, kind);
+                }
+            };
+            keep(&bundle, old, before, field, &mut new, &mut tell)?;
+        }
+        Ok(new.finish())
+    }
+}
+
+/// Whether listeners are told of references that go from collections because their type is no longer allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Narrowed {
+    Told,
+    Untold,
+}
+
+/// Says which object cannot be moved and what would let it, if the key of one of its index entries is too long.
+fn unmovable(error: Error, id: ObjId, schema: &Schema) -> Error {
+    match error {
+        Error::KeyTooLong { of, key, len, limit } => Error::KeyTooLong {
+            of: format!(
+                "object {id} cannot be moved to schema {} before this value is replaced or the object is stored \
+                 anew: {of}",
+                schema.id
+            ),
+            key,
+            len,
+            limit,
+        },
+        error => error,
+    }
+}
+
+/// References to which types a field loses when its object moves to another schema.
+pub(crate) struct Narrowing<'a> {
+    bundle: &'a SchemaBundle,
+    old: Option<&'a ReferenceInfo>,
+    new: Option<&'a ReferenceInfo>,
+}
+
+impl<'a> Narrowing<'a> {
+    /// Of the same field in two schemas.
+    pub(crate) fn new(
+        bundle: &'a SchemaBundle,
+        old: &'a ResolvedField,
+        new: &'a ResolvedField,
+    ) -> Self {
+        let reference =
+            |field: &'a ResolvedField| field.simple().and_then(|simple| simple.reference.as_ref());
+        Narrowing { bundle, old: reference(old), new: reference(new) }
+    }
+
+    /// Whether this encoded reference was allowed and is no longer.
+    fn refuses(&self, bytes: &[u8]) -> bool {
+        self.refused(bytes).is_some()
+    }
+
+    /// What this encoded reference refers to, if it was allowed and is no longer.
+    pub(crate) fn refused(&self, bytes: &[u8]) -> Option<ObjId> {
+        let (old, new) = (self.old?, self.new?);
+        // Damaged references are kept as they are.
+        let target = target_of(bytes).ok()??;
+        let of = target.storage_id();
+        let was_allowed = match &old.allowed {
+            Some(_) => old.allows(of),
+            None => self.bundle.type_name(of).is_some(),
+        };
+        (was_allowed && !new.allows(of)).then_some(target)
+    }
+}
+
+/// Copies the content of a field into the same field of another schema, without references to types
+/// no longer allowed. What goes from collections is told.
+fn keep(
+    bundle: &SchemaBundle,
+    old: &ObjectData,
+    before: &ResolvedField,
+    field: &ResolvedField,
+    new: &mut ObjectBuilder,
+    tell: &mut dyn FnMut(ChangeKind),
+) -> Result<()> {
+    let storage_id = field.storage_id;
+    match (&before.kind, &field.kind) {
+        (ResolvedKind::Set { element: was }, ResolvedKind::Set { element: is }) => {
+            let narrowing = Narrowing::new(bundle, was, is);
+            for (value, _) in old.pairs(before) {
+                if narrowing.refuses(value) {
+                    tell(ChangeKind::SetRemove { value: value.into() });
+                } else {
+                    new.push_pair(storage_id, value, &[]);
+                }
+            }
+        }
+        (ResolvedKind::List { element: was }, ResolvedKind::List { element: is }) => {
+            let narrowing = Narrowing::new(bundle, was, is);
+            let (mut index, mut gone) = (0, false);
+            // Those behind one that goes move up, which takes positions that can be relied on.
+            if old.pairs(before).any(|(_, value)| narrowing.refuses(value)) {
+                old.check_list(before)?;
+            }
+            let mut left = old.pairs(before).len();
+            for (position, value) in old.pairs(before) {
+                if !narrowing.refuses(value) {
+                    // Until something has gone, keys are kept as they are.
+                    match gone {
+                        false => new.push_pair(storage_id, position, value),
+                        true => new.push_pair(storage_id, &layout::list_position(index), value),
+                    }
+                    index += 1;
+                    left -= 1;
+                    continue;
+                }
+                left -= 1;
+                gone = true;
+                tell(if index == 0 && left == 0 {
+                    ChangeKind::ListClear
+                } else {
+                    ChangeKind::ListRemove { index, value: value.into() }
+                });
+            }
+        }
+        (
+            ResolvedKind::Map { key: was_key, value: was_value },
+            ResolvedKind::Map { key: is_key, value: is_value },
+        ) => {
+            let keys = Narrowing::new(bundle, was_key, is_key);
+            let values = Narrowing::new(bundle, was_value, is_value);
+            for (key, value) in old.pairs(before) {
+                if keys.refuses(key) || values.refuses(value) {
+                    tell(ChangeKind::MapRemove { key: key.into(), value: value.into() });
+                } else {
+                    new.push_pair(storage_id, key, value);
+                }
+            }
+        }
+        (ResolvedKind::Simple(_), ResolvedKind::Simple(_)) => {
+            let narrowing = Narrowing::new(bundle, before, field);
+            for (key, value) in old.pairs(before) {
+                if !narrowing.refuses(value) {
+                    new.push_pair(storage_id, key, value);
+                }
+            }
+        }
+        _ => {
+            for (key, value) in old.pairs(before) {
+                new.push_pair(storage_id, key, value);
+            }
+        }
+    }
+    Ok(())
+}

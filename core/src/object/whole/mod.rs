@@ -1,0 +1,18 @@
+//! Whole objects: created, loaded, replaced, copied and moved to another schema.
+//!
+//! `ObjectData` is the content of one object outside of the store. It is read in one scan, compared, and written in key
+//! order.
+
+mod builder;
+mod copy;
+mod create;
+mod data;
+mod detached;
+mod migrate;
+mod replace;
+
+pub use builder::ObjectBuilder;
+pub use copy::{CopyOptions, IdMap};
+pub use data::{FieldValue, ObjectData};
+pub(in crate::object) use data::{KeyList, unknown_field};
+pub(crate) use migrate::Narrowing;
