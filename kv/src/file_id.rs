@@ -1,6 +1,8 @@
 //! Which file a name stands for.
 
-use std::fs::{self, File, Metadata};
+#[cfg(feature = "lmdb")]
+use std::fs::File;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 
@@ -15,6 +17,7 @@ pub(crate) struct FileId {
 
 impl FileId {
     /// Whether files can be told apart. Where they cannot, a file that is open cannot be replaced.
+    #[cfg(feature = "lmdb")]
     pub(crate) const TELLS: bool = cfg!(unix);
 
     #[cfg(unix)]

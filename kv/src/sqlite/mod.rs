@@ -13,6 +13,7 @@
 
 mod connection;
 mod error;
+mod file;
 mod log_files;
 mod store;
 mod transaction;

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
+use super::file::DatabaseFile;
 use super::log_files::LogFiles;
 use super::transaction::{View, WriteTransaction};
 use super::versions::{Pooled, Versions};
@@ -153,6 +154,7 @@ impl SqliteBuilder {
         }
         let shared = Shared {
             path: path.to_owned(),
+            file: DatabaseFile::new(path),
             options: self.clone(),
             statements: Statements::new(&self.table),
             idle: Mutex::default(),
@@ -192,6 +194,7 @@ fn check_name(path: &Path) -> Result<()> {
 /// A database with its idle connections.
 pub(super) struct Shared {
     pub(super) path: PathBuf,
+    pub(super) file: DatabaseFile,
     pub(super) options: SqliteBuilder,
     pub(super) statements: Statements,
     idle: Mutex<Vec<Pooled>>,
@@ -268,8 +271,8 @@ impl Shared {
         if create {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
-        let open = || -> rusqlite::Result<(Connection, String)> {
-            let connection = Connection::open_with_flags(&self.path, flags)?;
+        let open = |path: &Path| -> rusqlite::Result<(Connection, String)> {
+            let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(OPENING)?;
             let mut mode = "wal".to_owned();
             if !self.options.read_only {
@@ -280,16 +283,18 @@ impl Shared {
             }
             Ok((connection, mode))
         };
-        let (connection, mode) =
-            open().map_err(|error| failed(&self.path, "cannot open it", error))?;
-        if mode != "wal" {
-            let reason = format!(
-                "SQLite cannot keep a log beside it (its journal mode stays {mode:?} instead of WAL), so \
-                 connections would be in each other's way; copy it to a local file system"
-            );
-            return Err(cannot_open(&self.path, reason));
-        }
-        Ok(connection)
+        self.file.connect(|path| {
+            let (connection, mode) =
+                open(path).map_err(|error| failed(&self.path, "cannot open it", error))?;
+            if mode != "wal" {
+                let reason = format!(
+                    "SQLite cannot keep a log beside it (its journal mode stays {mode:?} instead of WAL), so \
+                     connections would be in each other's way; copy it to a local file system"
+                );
+                return Err(cannot_open(&self.path, reason));
+            }
+            Ok(connection)
+        })
     }
 
     /// Makes a new connection ready for transactions.

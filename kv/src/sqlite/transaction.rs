@@ -144,7 +144,7 @@ impl WriteTransaction {
             })?;
             shared.versions.of_writer(shared, &mut pooled)?
         };
-        Ok(WriteTransaction {
+        let begun = WriteTransaction {
             pooled: Some(pooled),
             base,
             shared: Arc::clone(shared),
@@ -152,7 +152,9 @@ impl WriteTransaction {
             discard: false,
             deadline: Deadline::new(options.timeout),
             _turn: turn,
-        })
+        };
+        begun.with(|session| shared.file.check(session.connection))?;
+        Ok(begun)
     }
 
     /// Runs an operation; one that fails by no fault of the caller is the last.
@@ -248,6 +250,7 @@ impl KvTransaction for WriteTransaction {
             return self.with(|_| Ok(()));
         }
         let shared = Arc::clone(&self.shared);
+        self.with(|session| shared.file.check(session.connection))?;
         let commit = shared.versions.committing(&shared);
         let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
         let base = self.base;
@@ -261,7 +264,12 @@ impl KvTransaction for WriteTransaction {
         match committed {
             // The log may hold a commit that the failed flush did not confirm.
             Err(error @ KvError::Store { .. }) => Err(KvError::OutcomeUnknown(error.to_string())),
-            committed => committed,
+            Err(error) => Err(error),
+            // Had the file been replaced by now, nobody would ever see the commit.
+            Ok(()) => self
+                .pooled
+                .as_ref()
+                .map_or(Ok(()), |pooled| shared.file.check_committed(&pooled.connection)),
         }
     }
 

@@ -1,0 +1,115 @@
+//! An SQLite file that is replaced or removed while it is open.
+#![cfg(all(feature = "sqlite", unix))]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{dump, message, put, reading, role, spawn, wait_for, writing};
+use permazen_kv::sqlite::SqliteStore;
+use permazen_kv::{KvDatabase, KvError, TxOptions};
+use tempfile::TempDir;
+
+/// What a second process sees; the other tests start it.
+#[test]
+fn child() {
+    let Some((role, path)) = role() else { return };
+    assert_eq!(role, "count");
+    println!("sees {}", dump(&*reading(&SqliteStore::open(&path).unwrap())).len());
+}
+
+fn seen_by_another_process(path: &Path) -> usize {
+    let (mut child, mut out) = spawn("count", path);
+    let seen = wait_for(&mut out, "sees").parse().unwrap();
+    assert!(child.wait().unwrap().success());
+    seen
+}
+
+/// A directory, in it a file with three pairs, and a backup with one.
+fn with_backup() -> (TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, backup) = (dir.path().join("db"), dir.path().join("backup"));
+    put(&SqliteStore::open_or_create(&backup).unwrap(), b"a", b"");
+    fs::copy(&backup, &path).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    put(&store, b"b", b"");
+    put(&store, b"c", b"");
+    (dir, path, backup)
+}
+
+/// Takes a database away with its log.
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap();
+    for log in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{log}", path.display()));
+    }
+}
+
+/// What is said afterwards to have become of the file, and what is done: to a store, with a backup.
+type Restore = (&'static str, fn(&Path, &Path));
+
+/// The ways in which a backup takes the place of a database.
+fn restores() -> [Restore; 3] {
+    [
+        ("replaced", |path, backup| {
+            remove(path);
+            fs::copy(backup, path).unwrap();
+        }),
+        ("replaced", |path, backup| {
+            remove(path);
+            fs::rename(backup, path).unwrap();
+        }),
+        ("removed", |path, _| remove(path)),
+    ]
+}
+
+#[test]
+fn nothing_is_written_to_a_file_that_was_replaced() {
+    for late in [false, true] {
+        for (what, restore) in restores() {
+            let (_dir, path, backup) = with_backup();
+            let store = SqliteStore::builder().late_lock(late).open(&path).unwrap();
+            let held = reading(&store);
+            assert_eq!(dump(&*held).len(), 3);
+            restore(&path, &backup);
+            for _ in 0..2 {
+                let text = message(store.begin(&TxOptions::writing()), &path);
+                assert!(text.contains(what) && text.contains("open it again"), "{text}");
+            }
+            // No transaction gets a connection to the new file where others have one to the old.
+            let readers: Vec<_> = (0..4).map(|_| store.begin(&TxOptions::reading())).collect();
+            for reader in readers {
+                match reader {
+                    Ok(reader) => assert_eq!(dump(&*reader).len(), 3),
+                    Err(error) => assert!(message(Err::<(), _>(error), &path).contains(what)),
+                }
+            }
+            assert_eq!(dump(&*held).len(), 3);
+            drop(held);
+            drop(store);
+            if what == "replaced" {
+                let store = SqliteStore::open(&path).unwrap();
+                put(&store, b"z", b"");
+                assert_eq!(seen_by_another_process(&path), 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_commit_to_a_file_that_was_replaced_meanwhile_is_not_acknowledged() {
+    for late in [false, true] {
+        for (what, restore) in restores() {
+            let (_dir, path, backup) = with_backup();
+            let store = SqliteStore::builder().late_lock(late).open(&path).unwrap();
+            let mut tx = writing(&store);
+            tx.put(b"z", b"").unwrap();
+            restore(&path, &backup);
+            let error = tx.commit().unwrap_err();
+            assert!(matches!(error, KvError::Open { .. }), "{error:?}");
+            assert!(message(Err::<(), _>(error), &path).contains(what));
+        }
+    }
+}
