@@ -81,7 +81,7 @@ impl Writer {
         let begun = loop {
             let left = limit.saturating_sub(start.elapsed());
             match begun.recv_timeout(left.min(KNOCK)) {
-                Err(RecvTimeoutError::Timeout) if left > KNOCK => self.knock(),
+                Err(RecvTimeoutError::Timeout) if left > KNOCK => self.knock(shared),
                 begun => break begun,
             }
         };
@@ -104,13 +104,15 @@ impl Writer {
     /// known to wait. If that one is killed before it takes the lock, and another takes it meanwhile,
     /// nobody is known to wait any more: the others sleep until somebody comes to wait anew. So two
     /// threads come here, the second while the first holds the lock.
-    fn knock(&self) {
+    fn knock(&self, shared: &Arc<Shared>) {
         if self.knocking.swap(true, Ordering::AcqRel) {
             return;
         }
         let knocking = Arc::clone(&self.knocking);
-        let (env, blocked) = (Arc::clone(&self.env), Arc::clone(&self.blocked));
+        // As with the thread itself: whoever opens the environment meanwhile joins it.
+        let (shared, blocked) = (Arc::clone(shared), Arc::clone(&self.blocked));
         let knock = move || {
+            let env = &shared.env;
             if let Ok(_using) = env.using_map()
                 && let Ok(first) = env.begin_write()
             {
@@ -143,9 +145,9 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
-    /// Whether the thread is waiting for a lock that another process holds.
+    /// Whether a thread is waiting for a lock that another process holds.
     pub(super) fn is_blocked(&self) -> bool {
-        self.blocked.load(Ordering::Acquire)
+        self.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
 
     /// Finds or creates the database `name`, and commits; nothing if the environment has others only.
