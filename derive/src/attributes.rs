@@ -1,9 +1,8 @@
 //! The grammar of `#[permazen(...)]`: a list of `key`, `key = value` and `key(...)`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
-use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Token, Type};
 
 use crate::errors::Errors;
@@ -54,7 +53,7 @@ fn value_tokens(input: ParseStream<'_>) -> syn::Result<TokenStream> {
         } else if input.peek(Token![>]) {
             depth = depth.saturating_sub(1);
         }
-        let token: proc_macro2::TokenTree = input.parse()?;
+        let token: TokenTree = input.parse()?;
         tokens.extend([token]);
     }
     if tokens.is_empty() { Err(input.error("expected a value")) } else { Ok(tokens) }
@@ -116,16 +115,16 @@ impl Item {
         let Argument::Value(tokens) = &self.argument else {
             return Err(self.expected(&format!("`{} = [\"...\"]`", self.key)));
         };
-        let literal = |expr: &Expr| match expr {
+        let literal = |expr: &Expr| match ungrouped(expr) {
             Expr::Lit(lit) => match &lit.lit {
                 Lit::Str(text) => Ok(text.clone()),
                 other => Err(syn::Error::new_spanned(other, "expected a string literal")),
             },
             other => Err(syn::Error::new_spanned(other, "expected a string literal")),
         };
-        match syn::parse2::<Expr>(tokens.clone())? {
+        match ungrouped(&syn::parse2::<Expr>(tokens.clone())?) {
             Expr::Array(array) => array.elems.iter().map(literal).collect(),
-            other => Ok(vec![literal(&other)?]),
+            other => Ok(vec![literal(other)?]),
         }
     }
 
@@ -144,14 +143,41 @@ impl Item {
     }
 }
 
+/// The expression inside what a macro puts around an expression it was given.
+pub(crate) fn ungrouped(mut expression: &Expr) -> &Expr {
+    while let Expr::Group(group) = expression {
+        expression = &group.expr;
+    }
+    expression
+}
+
 /// The items in `tokens`; a key given twice is noted as a mistake unless it is `repeatable`.
 pub(crate) fn items(tokens: &TokenStream, repeatable: &[&str], errors: &mut Errors) -> Vec<Item> {
-    let parser = Punctuated::<Item, Token![,]>::parse_terminated;
-    let items: Vec<Item> = errors
-        .note(parser.parse2(tokens.clone()))
-        .map(|list| list.into_iter().collect())
-        .unwrap_or_default();
-    unique_keys(items, repeatable, errors)
+    let items = errors.note(parse_items.parse2(tokens.clone()));
+    unique_keys(whole(items, errors), repeatable, errors)
+}
+
+/// What could be read of a list of items: a mistake in one of them does not hide those in the others.
+fn parse_items(input: ParseStream<'_>) -> syn::Result<Vec<syn::Result<Item>>> {
+    let mut items = Vec::new();
+    while !input.is_empty() {
+        let item = input.parse::<Item>();
+        if item.is_err() {
+            while !input.is_empty() && !input.peek(Token![,]) {
+                input.parse::<TokenTree>()?;
+            }
+        }
+        items.push(item);
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(items)
+}
+
+/// The items without mistakes; the others are noted.
+fn whole(items: Option<Vec<syn::Result<Item>>>, errors: &mut Errors) -> Vec<Item> {
+    items.into_iter().flatten().filter_map(|item| errors.note(item)).collect()
 }
 
 /// The items of all `#[permazen(...)]` attributes among `attributes`.
@@ -162,8 +188,8 @@ pub(crate) fn permazen_items(
 ) -> Vec<Item> {
     let mut all = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("permazen")) {
-        let parsed = attribute.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated);
-        all.extend(errors.note(parsed).into_iter().flatten());
+        let parsed = errors.note(attribute.parse_args_with(parse_items));
+        all.extend(whole(parsed, errors));
     }
     unique_keys(all, repeatable, errors)
 }

@@ -57,6 +57,9 @@ pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
     let mut names_seen: HashMap<&str, ()> = HashMap::new();
     for (at, composite) in model.composites.iter().enumerate() {
         columns(model, composite, errors);
+        if composite.name.is_empty() {
+            continue;
+        }
         if names_seen.insert(&composite.name, ()).is_some() {
             let message = format!("there are two composite indexes named `{}`", composite.name);
             errors.at_span(composite.span, message);
@@ -72,9 +75,19 @@ pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
                 format!("the constant of this index is also that of field `{}`", field.ident);
             errors.at_span(composite.span, message);
         }
-        let earlier = model.composites.iter().take(at);
+        let earlier = || model.composites.iter().take(at);
+        let constant = names::constant(&composite.name, composite.span);
+        if let Some(other) = earlier().find(|other| {
+            other.name != composite.name && names::constant(&other.name, other.span) == constant
+        }) {
+            let message = format!(
+                "composite indexes `{}` and `{}` give the same constant `{constant}`",
+                other.name, composite.name
+            );
+            errors.at_span(composite.span, message);
+        }
         for other in
-            earlier.filter(|other| !other.fields.is_empty() && !composite.fields.is_empty())
+            earlier().filter(|other| !other.fields.is_empty() && !composite.fields.is_empty())
         {
             if other.fields.starts_with(&composite.fields)
                 || composite.fields.starts_with(&other.fields)
@@ -99,7 +112,7 @@ fn columns(model: &ObjectModel, composite: &CompositeModel, errors: &mut Errors)
             None if model.skipped.contains(column) => {
                 errors.at(column, format!("field `{column}` is skipped, so it cannot be indexed"));
             }
-            None if model.refused.contains(column) => {}
+            None if model.refused.iter().any(|field| field.ident == *column) => {}
             None => {
                 let message = format!("struct `{}` has no field `{column}`", model.ident);
                 errors.at(column, message);

@@ -16,9 +16,16 @@ pub(crate) struct ObjectModel {
     pub(crate) singleton: bool,
     pub(crate) fields: Vec<FieldModel>,
     pub(crate) skipped: Vec<Ident>,
-    /// Fields with a mistake in their type.
-    pub(crate) refused: Vec<Ident>,
+    pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
+}
+
+/// A field with a mistake in its type.
+pub(crate) struct Refused {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    /// The type as written.
+    pub(crate) ty: Type,
 }
 
 /// A field of an object type.
@@ -26,7 +33,8 @@ pub(crate) struct FieldModel {
     pub(crate) ident: Ident,
     pub(crate) visibility: Visibility,
     pub(crate) docs: Vec<Attribute>,
-    /// The type as written.
+    pub(crate) deprecated: Option<Attribute>,
+    /// The type as written, but for `Self`, which would be another one among the accessors.
     pub(crate) ty: Type,
     pub(crate) name: String,
     /// Where the name comes from.

@@ -13,13 +13,13 @@ use crate::names::Case;
 
 /// An enum with the identifiers of its variants.
 pub(crate) struct EnumModel {
-    ident: Ident,
-    krate: TokenStream,
+    pub(crate) ident: Ident,
+    pub(crate) krate: TokenStream,
     variants: Vec<(Ident, String)>,
 }
 
-/// The model of an enum, or everything that is wrong with it.
-pub(crate) fn parse(input: &DeriveInput) -> syn::Result<EnumModel> {
+/// The model of an enum, as far as it makes sense, and everything that is wrong with it.
+pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
     let mut errors = Errors::default();
     let mut model =
         EnumModel { ident: input.ident.clone(), krate: quote!(::permazen), variants: Vec::new() };
@@ -41,7 +41,7 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<EnumModel> {
     }
     let Data::Enum(data) = &input.data else {
         errors.at(&input.ident, "`PermazenEnum` is for enums; for a struct use `PermazenObject`");
-        return errors.finish(model);
+        return (model, errors);
     };
     if data.variants.is_empty() {
         errors.at(&input.ident, "an enum without variants has no values");
@@ -75,7 +75,7 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<EnumModel> {
         }
         model.variants.push((variant.ident.clone(), identifier));
     }
-    errors.finish(model)
+    (model, errors)
 }
 
 /// The `PermazenEnum` implementation of `model`.
@@ -87,21 +87,23 @@ pub(crate) fn expand(model: &EnumModel) -> TokenStream {
     let ordinals = (0..variants.len()).map(proc_macro2::Literal::usize_unsuffixed);
     let ordinals_again = ordinals.clone();
     quote! {
-        const _: () = {
-            impl #krate::model::EnumType for #ident {
-                const IDENTIFIERS: &'static [&'static str] = &[#(#identifiers),*];
-                fn ordinal(&self) -> u32 {
-                    match self {
-                        #(Self::#names => #ordinals,)*
-                    }
-                }
-                fn from_ordinal(ordinal: u32) -> ::core::option::Option<Self> {
-                    ::core::option::Option::Some(match ordinal {
-                        #(#ordinals_again => Self::#names_again,)*
-                        _ => return ::core::option::Option::None,
-                    })
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl #krate::model::EnumType for #ident {
+            const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[#(#identifiers),*];
+            fn ordinal(&self) -> ::core::primitive::u32 {
+                match self {
+                    #(Self::#names => #ordinals,)*
                 }
             }
-        };
+            fn from_ordinal(
+                __ordinal: ::core::primitive::u32,
+            ) -> ::core::option::Option<Self> {
+                ::core::option::Option::Some(match __ordinal {
+                    #(#ordinals_again => Self::#names_again,)*
+                    _ => return ::core::option::Option::None,
+                })
+            }
+        }
     }
 }

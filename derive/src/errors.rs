@@ -1,6 +1,6 @@
-//! Collecting every mistake of a model before giving up.
+//! Collecting every mistake of a model.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
 /// The mistakes found so far.
@@ -32,8 +32,8 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// `value` if nothing was wrong, else all mistakes as one error.
-    pub(crate) fn finish<T>(self, value: T) -> syn::Result<T> {
-        self.found.map_or(Ok(value), Err)
+    /// All mistakes as code that makes the compiler report them; nothing if there are none.
+    pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
+        self.found.map(syn::Error::into_compile_error)
     }
 }

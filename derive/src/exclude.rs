@@ -53,7 +53,7 @@ pub(crate) fn parse_tokens(tokens: &TokenStream, errors: &mut Errors) -> Vec<Exc
 }
 
 fn exclude(expression: &Expr) -> syn::Result<Exclude> {
-    match expression {
+    match attributes::ungrouped(expression) {
         Expr::Path(path) if path.path.is_ident("nulls") => Ok(Exclude::Nulls),
         Expr::Path(path) if path.path.is_ident("non_nulls") => Ok(Exclude::NonNulls),
         Expr::Range(range) => {
@@ -115,7 +115,7 @@ fn ranged(at: &Expr, lower: Option<Bound>, upper: Option<Bound>) -> syn::Result<
 
 /// The text of a literal, as encodings parse it.
 fn value(expression: &Expr) -> syn::Result<String> {
-    match expression {
+    match attributes::ungrouped(expression) {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => return Ok(text.value()),
             Lit::Int(number) => return Ok(number.base10_digits().to_owned()),

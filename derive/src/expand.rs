@@ -4,100 +4,170 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Ident, Type};
 
-use crate::declared::{CompositeModel, FieldModel, ObjectModel, Shape, Upgrade, ValueModel};
+use crate::declared::{
+    CompositeModel, FieldModel, ObjectModel, ReferenceModel, Shape, Upgrade, ValueModel,
+};
 use crate::exclude::{Bound, Exclude};
 use crate::names;
 
 /// Field constants, accessors and the `Model` implementation of `model`.
 pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
-    let ObjectModel { ident, visibility, krate, name, .. } = model;
+    let ObjectModel { ident, krate, name, .. } = model;
     let m = quote!(#krate::model);
-    let accessors = format_ident!("{}Fields", ident.unraw());
-    let accessors_doc = format!(
-        "Accessors of [`{ident}`] objects, reached from an `Obj<{ident}>` without a detour."
-    );
-    let numbered = || model.fields.iter().enumerate();
-    let constants = numbered().map(|(at, field)| constant(model, at, field));
+    let accessors = accessors_name(model);
+    let accessors_type = accessors_type(model);
+    let constants = field_constants(model);
     let composites =
         model.composites.iter().enumerate().map(|(at, index)| composite_constant(model, at, index));
-    let getters = numbered().map(|(at, field)| getter(&m, at, field));
-    let setters = numbered().map(|(at, field)| setter(&m, at, field));
-    let declarations = model.fields.iter().map(|field| declaration(&m, field));
+    let fields = || model.fields.iter().enumerate();
+    let getters = fields().map(|(at, field)| getter(model, at, field));
+    let setters = fields().map(|(at, field)| setter(model, at, field));
+    let declarations = model.fields.iter().map(|field| declaration(model, field));
     let index_declarations =
         model.composites.iter().map(|index| composite_declaration(model, &m, index));
-    let reads = numbered().map(|(at, field)| read(at, field));
+    let reads = fields().map(|(at, field)| read(model, at, field));
     let skipped = &model.skipped;
-    let writes = numbered().map(|(at, field)| write(at, field));
-    let storage_id = model.storage_id.map(|id| quote!(const STORAGE_ID: u32 = #id;));
+    let writes = fields().map(|(at, field)| write(model, at, field));
+    let storage_id =
+        model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
     let singleton = model.singleton.then(|| {
         quote!(
-            const SINGLETON: bool = true;
+            const SINGLETON: ::core::primitive::bool = true;
         )
     });
+    let allowed = allowed();
+    // No parameter is called as a constant or static of the program may be: a pattern of that name would mean that.
     quote! {
-        #[allow(dead_code)]
+        #allowed
         impl #ident {
             #(#constants)*
             #(#composites)*
         }
 
-        #[doc = #accessors_doc]
-        #[derive(Clone, Copy, Debug)]
-        #visibility struct #accessors<'t>(#m::Handle<'t>);
+        #accessors_type
 
-        #[allow(dead_code)]
+        #allowed
         impl<'t> #accessors<'t> {
             #(#getters)*
             #(#setters)*
         }
 
-        const _: () = {
-            impl<'t> #m::Accessors<'t> for #accessors<'t> {
-                fn bind(handle: #m::Handle<'t>) -> Self {
-                    Self(handle)
-                }
-                fn handle(&self) -> #m::Handle<'t> {
-                    self.0
-                }
+        #[automatically_derived]
+        #allowed
+        impl #m::Target for #ident {
+            type Live<'t> = #m::Obj<'t, #ident>;
+            const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
+                ::core::option::Option::Some(&[#name]);
+            fn live<'t>(__tx: &'t #m::Tx, __id: #krate::ObjId) -> #m::Result<Self::Live<'t>> {
+                __tx.get(__id)
             }
+        }
 
-            impl #m::Target for #ident {
-                type Live<'t> = #m::Obj<'t, #ident>;
-                const TYPES: ::core::option::Option<&'static [&'static str]> =
-                    ::core::option::Option::Some(&[#name]);
-                fn live<'t>(tx: &'t #m::Tx, id: #krate::ObjId) -> #m::Result<Self::Live<'t>> {
-                    tx.get(id)
-                }
+        #[automatically_derived]
+        #allowed
+        impl #m::Model for #ident {
+            type Fields<'t> = #accessors<'t>;
+            const TYPE_NAME: &'static ::core::primitive::str = #name;
+            #storage_id
+            #singleton
+            const FIELDS: &'static [#m::FieldDecl] = &[#(#declarations),*];
+            const COMPOSITES: &'static [#m::CompositeDecl] = &[#(#index_declarations),*];
+            fn read(__from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
+                ::core::result::Result::Ok(Self {
+                    #(#reads,)*
+                    #(#skipped: ::core::default::Default::default(),)*
+                })
             }
-
-            impl #m::Model for #ident {
-                type Fields<'t> = #accessors<'t>;
-                const TYPE_NAME: &'static str = #name;
-                #storage_id
-                #singleton
-                const FIELDS: &'static [#m::FieldDecl] = &[#(#declarations),*];
-                const COMPOSITES: &'static [#m::CompositeDecl] = &[#(#index_declarations),*];
-                fn read(from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
-                    ::core::result::Result::Ok(Self {
-                        #(#reads,)*
-                        #(#skipped: ::core::default::Default::default(),)*
-                    })
-                }
-                fn write(&self, to: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
-                    #(#writes)*
-                    ::core::result::Result::Ok(())
-                }
+            fn write(&self, __to: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
+                #(#writes)*
+                ::core::result::Result::Ok(())
             }
-        };
+        }
     }
+}
+
+/// What generated code does on purpose: it offers accessors that nobody may call, of fields that may be deprecated or of
+/// types less visible than an index on them.
+pub(crate) fn allowed() -> TokenStream {
+    quote!(#[allow(dead_code, deprecated, private_interfaces)])
+}
+
+/// `PersonFields`
+pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
+    let span = names::here(model.ident.span());
+    format_ident!("{}Fields", model.ident.unraw(), span = span)
+}
+
+/// The type of the accessors, with what a handle needs of it.
+pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, visibility, krate, .. } = model;
+    let m = quote!(#krate::model);
+    let accessors = accessors_name(model);
+    let doc = format!(
+        "Accessors of [`{ident}`] objects, reached from an `Obj<{ident}>` without a detour."
+    );
+    quote! {
+        #[doc = #doc]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
+        #visibility struct #accessors<'t>(#m::Handle<'t>);
+
+        #[automatically_derived]
+        impl<'t> #m::Accessors<'t> for #accessors<'t> {
+            fn bind(__handle: #m::Handle<'t>) -> Self {
+                Self(__handle)
+            }
+            fn handle(&self) -> #m::Handle<'t> {
+                self.0
+            }
+        }
+    }
+}
+
+/// The type of `value` as calls name it: by way of the trait it must implement. A type that does not is then one
+/// error, the same in each of the calls, and not one for each of them.
+fn stored(model: &ObjectModel, value: &ValueModel) -> TokenStream {
+    let (krate, ty) = (&model.krate, &value.ty);
+    let span = names::here(ty.span());
+    quote_spanned!(span=> <#ty as #krate::model::generated::Stored>::Itself)
+}
+
+/// The target of a reference, named as in [`stored`].
+fn referred(model: &ObjectModel, target: &Type) -> TokenStream {
+    let krate = &model.krate;
+    let span = names::here(target.span());
+    quote_spanned!(span=> <#target as #krate::model::generated::Referred>::Itself)
+}
+
+/// For a field that is a reference: the functions that take its target, and that target named as in [`stored`].
+fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStream)> {
+    match &value.reference {
+        Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
+            let function = if *optional { "reference" } else { "required_reference" };
+            Some((format_ident!("{function}"), referred(model, target)))
+        }
+        _ => None,
+    }
+}
+
+/// The type of a converted field, named as in [`stored`].
+fn converted(model: &ObjectModel, field: &FieldModel, value: &ValueModel) -> TokenStream {
+    let krate = &model.krate;
+    let (ty, disk) = (&field.ty, stored(model, value));
+    let span = names::here(ty.span());
+    quote_spanned!(span=> <#ty as #krate::model::generated::Converted<#disk>>::Itself)
 }
 
 fn indexed(m: &TokenStream, value: &ValueModel) -> TokenStream {
     if value.indexed { quote!(#m::Indexed) } else { quote!(#m::Unindexed) }
+}
+
+/// The constants of all fields.
+pub(crate) fn field_constants(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
+    model.fields.iter().enumerate().map(|(at, field)| constant(model, at, field))
 }
 
 /// `pub const NAME: Field<Person, String, Indexed> = Field::new(0);`
@@ -107,6 +177,7 @@ fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let name = names::constant(&field.ident.unraw().to_string(), field.ident.span());
     let doc = format!("Field `{}` of `{}`.", field.name, model.name);
     let at = position(at);
+    let deprecated = &field.deprecated;
     let ty = match &field.shape {
         Shape::Simple(value) => {
             let (ty, index) = (&value.ty, indexed(&m, value));
@@ -129,11 +200,16 @@ fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     };
     quote! {
         #[doc = #doc]
+        #deprecated
         #visibility const #name: #ty = <#ty>::new(#at);
     }
 }
 
-fn composite_constant(model: &ObjectModel, at: usize, index: &CompositeModel) -> TokenStream {
+pub(crate) fn composite_constant(
+    model: &ObjectModel,
+    at: usize,
+    index: &CompositeModel,
+) -> TokenStream {
     let (owner, krate, visibility) = (&model.ident, &model.krate, &model.visibility);
     let name = names::constant(&index.name, index.span);
     let doc = format!("Composite index `{}` of `{}`.", index.name, model.name);
@@ -167,87 +243,135 @@ fn documented(field: &FieldModel, fallback: String) -> TokenStream {
     if docs.is_empty() { quote!(#[doc = #fallback]) } else { quote!(#(#docs)*) }
 }
 
-fn getter(m: &TokenStream, at: usize, field: &FieldModel) -> TokenStream {
-    let FieldModel { ident, visibility, ty, name, .. } = field;
+pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
+    let FieldModel { visibility, ty, name, deprecated, .. } = field;
+    let getter = getter_name(&field.ident);
     let at = position(at);
     let doc = documented(field, format!("Reads `{name}`."));
-    let span = ty.span();
+    let stored = |value| stored(model, value);
+    // All of the method is where the type is: that is the place of what is wrong with the type.
+    let target = field.simple().and_then(|value| value.reference.as_ref()?.target.as_ref());
+    let span = names::here(target.unwrap_or(ty).span());
+    let krate = names::located(&model.krate, span);
+    let m = quote_spanned!(span=> #krate::model);
     let (result, body) = match &field.shape {
         Shape::Simple(value) => match &value.reference {
-            Some(reference) => match (&reference.target, reference.optional) {
-                (Some(target), optional) => {
-                    let span = target.span();
-                    let live = quote_spanned!(span=> <#target as #m::Target>::Live<'t>);
-                    if optional {
-                        (
-                            quote!(#m::Result<::core::option::Option<#live>>),
-                            quote_spanned!(span=> self.0.reference::<#target>(#at)),
-                        )
-                    } else {
-                        (
-                            quote!(#m::Result<#live>),
-                            quote_spanned!(span=> self.0.required_reference::<#target>(#at)),
-                        )
-                    }
+            Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
+                let live = quote_spanned!(span=> <#target as #m::generated::Referred>::Live<'t>);
+                let target = referred(model, target);
+                if *optional {
+                    (
+                        quote_spanned!(span=> #m::Result<::core::option::Option<#live>>),
+                        quote_spanned!(span=> self.0.reference::<#target>(#at)),
+                    )
+                } else {
+                    (
+                        quote_spanned!(span=> #m::Result<#live>),
+                        quote_spanned!(span=> self.0.required_reference::<#target>(#at)),
+                    )
                 }
-                (None, _) => (quote!(#m::Result<#ty>), quote!(self.0.get(#at))),
-            },
-            None if value.converted => {
-                let disk = &value.ty;
-                (quote!(#m::Result<#ty>), quote!(self.0.get_converted::<#disk, #ty>(#at)))
             }
-            None => (quote!(#m::Result<#ty>), quote_spanned!(span=> self.0.get(#at))),
+            _ if value.converted => {
+                let (disk, held) = (stored(value), converted(model, field, value));
+                (
+                    quote_spanned!(span=> #m::Result<#ty>),
+                    quote_spanned!(span=> self.0.get_converted::<#disk, #held>(#at)),
+                )
+            }
+            _ => {
+                let stored = stored(value);
+                (
+                    quote_spanned!(span=> #m::Result<#ty>),
+                    quote_spanned!(span=> self.0.get::<#stored>(#at)),
+                )
+            }
         },
-        Shape::Counter => (quote!(#m::CounterOf<'t>), quote!(self.0.counter(#at))),
+        Shape::Counter => {
+            (quote_spanned!(span=> #m::CounterOf<'t>), quote_spanned!(span=> self.0.counter(#at)))
+        }
         Shape::Set(value) => {
-            let ty = &value.ty;
-            (quote!(#m::Result<#m::SetOf<'t, #ty>>), quote!(self.0.set_of(#at)))
+            let (ty, stored) = (&value.ty, stored(value));
+            (
+                quote_spanned!(span=> #m::Result<#m::SetOf<'t, #ty>>),
+                quote_spanned!(span=> self.0.set_of::<#stored>(#at)),
+            )
         }
         Shape::List(value) => {
-            let ty = &value.ty;
-            (quote!(#m::Result<#m::ListOf<'t, #ty>>), quote!(self.0.list_of(#at)))
+            let (ty, stored) = (&value.ty, stored(value));
+            (
+                quote_spanned!(span=> #m::Result<#m::ListOf<'t, #ty>>),
+                quote_spanned!(span=> self.0.list_of::<#stored>(#at)),
+            )
         }
         Shape::Map(key, value) => {
+            let (stored_key, stored_value) = (stored(key), stored(value));
             let (key, value) = (&key.ty, &value.ty);
-            (quote!(#m::Result<#m::MapOf<'t, #key, #value>>), quote!(self.0.map_of(#at)))
+            (
+                quote_spanned!(span=> #m::Result<#m::MapOf<'t, #key, #value>>),
+                quote_spanned!(span=> self.0.map_of::<#stored_key, #stored_value>(#at)),
+            )
         }
     };
-    quote! {
+    quote_spanned! {span=>
         #doc
-        #visibility fn #ident(&self) -> #result {
+        #deprecated
+        #visibility fn #getter(&self) -> #result {
             #body
         }
     }
 }
 
-fn setter(m: &TokenStream, at: usize, field: &FieldModel) -> Option<TokenStream> {
+/// The name of a field as a name that does not stand in the source.
+pub(crate) fn getter_name(field: &Ident) -> Ident {
+    let mut name = field.clone();
+    name.set_span(names::here(field.span()));
+    name
+}
+
+/// `set_name`
+pub(crate) fn setter_name(field: &Ident) -> Ident {
+    format_ident!("set_{}", field.unraw(), span = names::here(field.span()))
+}
+
+pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Option<TokenStream> {
     let value = field.simple()?;
-    let FieldModel { visibility, ty, name, .. } = field;
-    let setter = format_ident!("set_{}", field.ident.unraw(), span = field.ident.span());
+    let krate = &model.krate;
+    let m = quote!(#krate::model);
+    let FieldModel { visibility, ty, name, deprecated, .. } = field;
+    let setter = setter_name(&field.ident);
     let doc = format!("Sets `{name}`.");
     let at = position(at);
-    let disk = &value.ty;
-    let span = ty.span();
     let (argument, body) = if value.converted {
-        (quote!(#ty), quote!(self.0.set_converted::<#disk, #ty>(#at, value)))
+        let stored = stored(model, value);
+        let held = converted(model, field, value);
+        (quote!(#ty), quote!(self.0.set_converted::<#stored, #held>(#at, __value)))
     } else {
-        (quote!(impl #m::EncodeAs<#disk>), quote_spanned!(span=> self.0.set::<#disk>(#at, value)))
+        let disk = &value.ty;
+        (quote!(impl #m::EncodeAs<#disk>), quote!(self.0.set::<#disk>(#at, __value)))
     };
     Some(quote! {
         #[doc = #doc]
-        #visibility fn #setter(&self, value: #argument) -> #m::Result<()> {
+        #deprecated
+        #visibility fn #setter(&self, __value: #argument) -> #m::Result<()> {
             #body
         }
     })
 }
 
 /// `FieldDecl::simple("name", ValueDecl::of::<String>().indexed())`
-fn declaration(m: &TokenStream, field: &FieldModel) -> TokenStream {
-    let name = &field.name;
-    let value = |value: &ValueModel| value_declaration(m, value);
+fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
+    let (name, krate) = (&field.name, &model.krate);
+    let m = &quote!(#krate::model);
+    let value = |value: &ValueModel| {
+        let stored = stored(model, value);
+        value_declaration(m, value, &quote!(of::<#stored>()))
+    };
     let declared = match &field.shape {
         Shape::Simple(simple) => {
-            let simple = value(simple);
+            let simple = match reference(model, simple) {
+                Some((_, target)) => value_declaration(m, simple, &quote!(reference::<#target>())),
+                None => value(simple),
+            };
             quote!(simple(#name, #simple))
         }
         Shape::Counter => quote!(counter(#name)),
@@ -278,10 +402,9 @@ fn declaration(m: &TokenStream, field: &FieldModel) -> TokenStream {
     quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #upgrade)
 }
 
-fn value_declaration(m: &TokenStream, value: &ValueModel) -> TokenStream {
-    let ty = &value.ty;
-    let span = ty.span();
-    let of = quote_spanned!(span=> #m::ValueDecl::of::<#ty>());
+/// What is said about the values of a field, from the function that begins with their type.
+fn value_declaration(m: &TokenStream, value: &ValueModel, typed: &TokenStream) -> TokenStream {
+    let of = quote!(#m::ValueDecl::#typed);
     let storage_id = value.storage_id.map(|id| quote!(.storage_id(#id)));
     let indexed = value.indexed.then(|| quote!(.indexed()));
     let encoding = value.encoding.as_ref().map(|id| quote!(.encoding(#id)));
@@ -336,41 +459,75 @@ fn excludes(m: &TokenStream, list: &[Exclude]) -> TokenStream {
 }
 
 /// One field of the struct literal in `Model::read`.
-fn read(at: usize, field: &FieldModel) -> TokenStream {
+fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let (ident, at) = (&field.ident, position(at));
-    let span = field.ty.span();
+    let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let disk = &value.ty;
-            quote!(#ident: from.converted::<#disk, _>(#at)?)
+            let (disk, held) = (stored(value), converted(model, field, value));
+            quote!(#ident: __from.converted::<#disk, #held>(#at)?)
         }
-        Shape::Simple(_) => quote_spanned!(span=> #ident: from.simple(#at)?),
-        Shape::Counter => quote!(#ident: from.counter(#at)?),
+        Shape::Simple(value) => match reference(model, value) {
+            Some((function, target)) => quote!(#ident: __from.#function::<#target>(#at)?),
+            None => {
+                let stored = stored(value);
+                quote!(#ident: __from.simple::<#stored>(#at)?)
+            }
+        },
+        Shape::Counter => {
+            let counter = counter(model, field);
+            quote!(#ident: #counter::of(__from.counter(#at)?))
+        }
         Shape::Set(value) | Shape::List(value) => {
-            let ty = &value.ty;
-            quote!(#ident: from.elements::<#ty, _>(#at)?)
+            let stored = stored(value);
+            quote!(#ident: __from.elements::<#stored, _>(#at)?)
         }
         Shape::Map(key, value) => {
-            let (key, value) = (&key.ty, &value.ty);
-            quote!(#ident: from.entries::<#key, #value, _>(#at)?)
+            let (key, value) = (stored(key), stored(value));
+            quote!(#ident: __from.entries::<#key, #value, _>(#at)?)
         }
     }
 }
 
+/// The type of a counter, named as in [`stored`]: the source may mean another one that has its name.
+fn counter(model: &ObjectModel, field: &FieldModel) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let span = names::here(ty.span());
+    quote_spanned!(span=> <#ty as #krate::model::generated::IsCounter>)
+}
+
 /// One statement of `Model::write`.
-fn write(at: usize, field: &FieldModel) -> TokenStream {
+fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let (ident, at) = (&field.ident, position(at));
-    let span = field.ty.span();
+    let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let disk = &value.ty;
-            quote!(to.converted::<#disk, _>(#at, &self.#ident)?;)
+            let (disk, held) = (stored(value), converted(model, field, value));
+            quote!(__to.converted::<#disk, #held>(#at, &self.#ident)?;)
         }
-        Shape::Simple(_) => quote_spanned!(span=> to.simple(#at, &self.#ident)?;),
-        Shape::Counter => quote!(to.counter(#at, self.#ident)?;),
-        Shape::Set(_) | Shape::List(_) => quote!(to.elements(#at, self.#ident.iter())?;),
-        Shape::Map(..) => {
-            quote!(to.entries(#at, self.#ident.iter().map(|(key, value)| (key, value)))?;)
+        Shape::Simple(value) => match reference(model, value) {
+            Some((function, target)) => quote!(__to.#function::<#target>(#at, self.#ident)?;),
+            None => {
+                let stored = stored(value);
+                quote!(__to.simple::<#stored>(#at, &self.#ident)?;)
+            }
+        },
+        Shape::Counter => {
+            let counter = counter(model, field);
+            quote!(__to.counter(#at, #counter::counter(&self.#ident))?;)
+        }
+        Shape::Set(value) | Shape::List(value) => {
+            let stored = stored(value);
+            quote!(__to.elements::<#stored>(#at, self.#ident.iter())?;)
+        }
+        Shape::Map(key, value) => {
+            let (key, value) = (stored(key), stored(value));
+            quote! {
+                __to.entries::<#key, #value>(
+                    #at,
+                    self.#ident.iter().map(|(__key, __value)| (__key, __value)),
+                )?;
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ mod exclude;
 mod expand;
 mod names;
 mod object;
+mod stub;
 mod types;
 
 use proc_macro::TokenStream;
@@ -39,7 +40,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// On the struct, `#[permazen(...)]` takes `name = "…"`, `storage_id = n`, `singleton`,
 /// `rename_all = "camelCase" | "snake_case" | "PascalCase" | "SCREAMING_SNAKE_CASE" | "none"`,
-/// `composite(name = "…", fields(a, b), unique, exclude(…), storage_id = n)` (repeatable),
+/// `composite(name = "…", fields(a, b), unique, exclude(…), storage_id = n)` (repeatable; where a field is in two of them,
+/// `clippy::duplicated_attributes` takes that for a mistake and has to be allowed),
 /// `default_allow_deleted`, `default_upgrade = "…"` and `crate = "path::to::permazen"`.
 ///
 /// On a field it takes `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`,
@@ -47,7 +49,13 @@ use syn::{DeriveInput, parse_macro_input};
 /// `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`, `forward_delete`,
 /// `allow_deleted`, `cascade(forward = ["…"], inverse = ["…"])`; on collections `element(…)`, or `key(…)` and
 /// `value(…)`, with the attributes of the sub-field inside; and `list`, `set`, `map`, `array`, `reference` where
-/// the kind cannot be seen from the type.
+/// the kind cannot be seen from the type. `simple` makes one value of a field whose type is of the program and is called
+/// `Counter`.
+///
+/// A struct or enum with mistakes gets accessors and implementations without content, so that the compiler reports the
+/// mistakes and nothing that follows from them.
+///
+/// A field that is `#[deprecated]` makes its constant and accessors deprecated.
 ///
 /// When the type of a field has changed, an object's value is converted as the object is first used with the new
 /// models: where it can be (`upgrade = "attempt"`, unless said otherwise), or else the use fails (`"require"`); or
@@ -62,10 +70,12 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    object::parse(&input)
-        .map(|model| expand::expand(&model))
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    let (model, errors) = object::parse(&input);
+    match errors.into_compile_errors() {
+        None => expand::expand(&model),
+        Some(errors) => stub::object(&model, &input.generics, errors),
+    }
+    .into()
 }
 
 /// Makes a field-less enum a field type: its identifiers are recorded in the schema, in order.
@@ -76,8 +86,10 @@ pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(PermazenEnum, attributes(permazen))]
 pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    enums::parse(&input)
-        .map(|model| enums::expand(&model))
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    let (model, errors) = enums::parse(&input);
+    match errors.into_compile_errors() {
+        None => enums::expand(&model),
+        Some(errors) => stub::enumeration(&model, &input.generics, errors),
+    }
+    .into()
 }

@@ -1,6 +1,6 @@
 //! Names on disk: case rules and the name pattern.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::Ident;
 use syn::ext::IdentExt;
 
@@ -50,13 +50,36 @@ impl Case {
     }
 }
 
-/// `name` in upper case with underscores between its words: the name of a constant.
+/// The place of `span`, with the names that are visible where the derive stands. A token of a type that came through a
+/// `macro_rules!` sees those of the macro, `self` not among them.
+pub(crate) fn here(span: Span) -> Span {
+    Span::call_site().located_at(span)
+}
+
+/// The path `tokens` at the place of `span`.
+pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
+    let at = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.clone().into_iter().map(at).collect()
+}
+
+/// `name` in upper case with underscores between its words: the name of a constant. What Rust does not allow in a name
+/// becomes an underscore.
 pub(crate) fn constant(name: &str, span: Span) -> Ident {
-    let mut text = words(name).join("_").to_uppercase().replace('$', "_");
-    if !text.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+    let is_name = |text: &str| syn::parse_str::<Ident>(text).is_ok();
+    let text = words(name).join("_").to_uppercase();
+    let mut text: String =
+        text.chars().map(|c| if is_name(&format!("a{c}")) { c } else { '_' }).collect();
+    // `_` alone is no name either.
+    if !is_name(&text) {
         text.insert(0, '_');
     }
-    Ident::new(&text, span)
+    if text == "_" {
+        text.push('_');
+    }
+    Ident::new(&text, here(span))
 }
 
 /// The words of a name in any case, in lower case. `HTTPServer2` has the words `http`, `server2`.
@@ -124,6 +147,16 @@ mod tests {
     fn index_names_become_constants() {
         assert_eq!(constant("byArtistYear", Span::call_site()), "BY_ARTIST_YEAR");
         assert_eq!(constant("$1", Span::call_site()), "_1");
+        assert_eq!(constant("1", Span::call_site()), "_1");
+    }
+
+    #[test]
+    fn every_name_has_a_constant() {
+        for name in ["$", "_", "__", "$$", "名", "straße", "a²", "\u{24d0}", "ǰ", "Ⅷ", "self"]
+        {
+            let constant = constant(name, Span::call_site()).to_string();
+            assert!(constant != "_" && !constant.is_empty(), "{name}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Token, Type};
 use crate::attributes::{self, Argument, Item};
 use crate::check;
 use crate::declared::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, Upgrade,
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape, Upgrade,
     ValueModel,
 };
 use crate::errors::Errors;
@@ -49,6 +49,7 @@ const FIELD_KEYS: &[&str] = &[
     "map",
     "array",
     "reference",
+    "simple",
 ];
 const SUB_FIELD_KEYS: &[&str] = &[
     "storage_id",
@@ -68,8 +69,8 @@ struct Defaults {
     upgrade: Upgrade,
 }
 
-/// The model of a struct, or everything that is wrong with it.
-pub(crate) fn parse(input: &DeriveInput) -> syn::Result<ObjectModel> {
+/// The model of a struct, as far as it makes sense, and everything that is wrong with it.
+pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     let mut errors = Errors::default();
     let mut model = ObjectModel {
         ident: input.ident.clone(),
@@ -134,7 +135,7 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<ObjectModel> {
     }
     check::fields(&model.fields, &mut errors);
     check::composites(&model, &mut errors);
-    errors.finish(model)
+    (model, errors)
 }
 
 fn composite(item: &Item, errors: &mut Errors) -> Option<CompositeModel> {
@@ -224,8 +225,9 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
         }
     }
     check::name(&name, &name_tokens, errors);
-    let Some(mut shape) = shape(&field.ty, &items, errors) else {
-        model.refused.push(ident);
+    let ty = types::without_self(&field.ty, &model.ident);
+    let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {
+        model.refused.push(Refused { ident, visibility: field.vis.clone(), ty });
         return;
     };
     value_attributes(&mut shape, &items, defaults, errors);
@@ -242,15 +244,13 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     if let (Some((key, _)), None) = (&excludes, unique) {
         errors.at(key, "`exclude` exempts values from uniqueness: it needs `unique`");
     }
+    let attributes_named =
+        |name| field.attrs.iter().filter(move |attribute| attribute.path().is_ident(name));
     model.fields.push(FieldModel {
-        docs: field
-            .attrs
-            .iter()
-            .filter(|attribute| attribute.path().is_ident("doc"))
-            .cloned()
-            .collect(),
+        docs: attributes_named("doc").cloned().collect(),
+        deprecated: attributes_named("deprecated").next().cloned(),
         visibility: field.vis.clone(),
-        ty: field.ty.clone(),
+        ty,
         ident,
         name,
         name_span,
@@ -263,17 +263,20 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
 }
 
 /// The kind of a field from its type and the attributes that override it; notes a mistake if it has none.
-fn shape(ty: &Type, items: &[Item], errors: &mut Errors) -> Option<Shape> {
+fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Option<Shape> {
     let given = |key: &str| items.iter().find(|item| item.is(key));
-    let overrides: Vec<&Item> =
-        ["list", "set", "map", "array", "with"].into_iter().filter_map(given).collect();
+    let kinds = ["list", "set", "map", "array", "with", "simple"];
+    let overrides: Vec<&Item> = kinds.into_iter().filter_map(given).collect();
     if let [_, second, ..] = overrides[..] {
-        errors.at(&second.key, "a field is of one kind: `list`, `set`, `map`, `array` or `with`");
+        errors.at(
+            &second.key,
+            "a field is of one kind: `list`, `set`, `map`, `array`, `simple` or `with`",
+        );
         return None;
     }
     if let Some(item) = overrides.first() {
         if item.is("with") {
-            let target = errors.note(item.ty())?;
+            let target = types::without_self(&errors.note(item.ty())?, owner);
             let mut value = sub_value(&target, None, errors)?;
             value.converted = true;
             return Some(Shape::Simple(value));
@@ -306,7 +309,9 @@ fn shape(ty: &Type, items: &[Item], errors: &mut Errors) -> Option<Shape> {
             value.converted = true;
             Some(Shape::Simple(value))
         }
-        ("array", "Box", _) | ("", _, _) => Some(Shape::Simple(sub_value(ty, reference, errors)?)),
+        ("array", "Box", _) | ("" | "simple", _, _) => {
+            Some(Shape::Simple(sub_value(ty, reference, errors)?))
+        }
         ("list" | "set", _, _) => {
             errors.at(ty, format!("a {kind} is held in a `Vec<T>` or `BTreeSet<T>`"));
             None

@@ -1,8 +1,11 @@
 //! Which kind of field a Rust type is, as far as its tokens tell.
 
-use syn::{GenericArgument, PathArguments, Type};
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, Ident, PathArguments, Type};
 
 use crate::declared::ReferenceModel;
+use crate::names;
 
 /// The last segment of the path `ty` is, with its type arguments; none if it is no path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
@@ -17,7 +20,7 @@ pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
             .args
             .iter()
             .filter_map(|argument| match argument {
-                GenericArgument::Type(ty) => Some(ty),
+                GenericArgument::Type(ty) => Some(unparenthesized(ty)),
                 _ => None,
             })
             .collect(),
@@ -26,7 +29,8 @@ pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
     Some((segment.ident.to_string(), arguments))
 }
 
-fn unparenthesized(mut ty: &Type) -> &Type {
+/// The type inside parentheses, which may be those a macro puts around what it was given.
+pub(crate) fn unparenthesized(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {
             Type::Paren(inner) => &inner.elem,
@@ -88,13 +92,14 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
             "`char` has no encoding; a Java `char` is `JavaChar`, a code point fits an `i32`".into()
         }
         "str" => "use `String`".into(),
+        // Without arguments it is a type of the program that has the name of a known one.
+        _ if arguments.is_empty() => return None,
         "HashSet" => "a set has an order on disk: use `BTreeSet`".into(),
         "HashMap" => "a map has an order on disk: use `BTreeMap`".into(),
         "VecDeque" | "LinkedList" => "a list is a `Vec`".into(),
         "Vec" => "a list cannot stand here; an array as one value is `Box<[T]>`".into(),
         "BTreeSet" => "a set cannot stand here: only a whole field is a set".into(),
         "BTreeMap" => "a map cannot stand here: only a whole field is a map".into(),
-        "Counter" => "a counter cannot stand here: only a whole field is a counter".into(),
         "Rc" | "Arc" | "Cow" | "RefCell" | "Cell" | "Mutex" => {
             format!("`{name}` is not supported; store the value itself")
         }
@@ -103,7 +108,7 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
             [inner] if argument_of(inner, "Option").is_some() => {
                 "there is only one kind of null".into()
             }
-            [inner] if last_segment(inner).is_some_and(|(name, _)| is_collection(&name)) => {
+            [inner] if is_collection(inner) => {
                 "a collection is never null: leave out the `Option`".into()
             }
             [inner] => return refusal(inner),
@@ -118,6 +123,43 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
     Some(message)
 }
 
-fn is_collection(name: &str) -> bool {
-    matches!(name, "Vec" | "BTreeSet" | "BTreeMap" | "Counter" | "HashSet" | "HashMap")
+fn is_collection(ty: &Type) -> bool {
+    last_segment(ty).is_some_and(|(name, arguments)| {
+        let known = ["Vec", "BTreeSet", "BTreeMap", "HashSet", "HashMap"];
+        !arguments.is_empty() && known.contains(&name.as_str())
+    })
+}
+
+/// `ty` with the name of the struct for `Self`, so that it means the same outside of the struct.
+pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
+    fn replace(tokens: TokenStream, owner: &Ident) -> TokenStream {
+        let replaced = tokens.into_iter().map(|token| match token {
+            TokenTree::Ident(ident) if ident == "Self" => {
+                let mut owner = owner.clone();
+                owner.set_span(names::here(ident.span()));
+                TokenTree::Ident(owner)
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), replace(group.stream(), owner));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            other => other,
+        });
+        replaced.collect()
+    }
+    let tokens = ty.to_token_stream();
+    if mentions_self(tokens.clone()) {
+        syn::parse2(replace(tokens, owner)).unwrap_or_else(|_| ty.clone())
+    } else {
+        ty.clone()
+    }
+}
+
+fn mentions_self(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "Self",
+        TokenTree::Group(group) => mentions_self(group.stream()),
+        _ => false,
+    })
 }

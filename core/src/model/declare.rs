@@ -3,6 +3,8 @@
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
 use crate::schema::DeleteAction;
 
+use super::target::{Ref, Target};
+
 /// A field as its struct declares it.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldDecl {
@@ -117,6 +119,11 @@ impl ValueDecl {
             forward_cascades: &[],
             inverse_cascades: &[],
         }
+    }
+
+    /// References to objects of type `T`, null or not.
+    pub const fn reference<T: Target>() -> Self {
+        Self::of::<Ref<T>>()
     }
 
     /// Asks for a storage id; for sub-fields.

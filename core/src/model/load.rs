@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::binding::Binding;
 use super::error::{Error, Result};
 use super::handle::Handle;
-use super::target::Model;
+use super::target::{Model, Ref, Target};
 use super::values::Counter;
 use crate::encoding::{EncodingError, FieldType};
 use crate::object::{ObjectBuilder, ObjectData};
@@ -49,6 +49,22 @@ impl<'a> ObjectReader<'a> {
         let value: D = self.simple(position)?;
         let field = self.handle.binding.field(position)?;
         V::try_from(value).map_err(|source| unconvertible(self.handle.binding, field, source))
+    }
+
+    /// The value of a reference.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn reference<T: Target>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
+        self.simple(position)
+    }
+
+    /// The value of a reference that is never null.
+    ///
+    /// # Errors
+    /// If it is damaged, or null.
+    pub fn required_reference<T: Target>(&mut self, position: usize) -> Result<Ref<T>> {
+        self.simple(position)
     }
 
     /// The value of a counter.
@@ -133,6 +149,22 @@ impl<'a> ObjectWriter<'a> {
         let field = self.binding.field(position)?;
         let value = D::try_from(value.clone())
             .map_err(|source| unconvertible(self.binding, field, source))?;
+        self.simple(position, &value)
+    }
+
+    /// Writes a reference.
+    ///
+    /// # Errors
+    /// None but misuse.
+    pub fn reference<T: Target>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
+        self.simple(position, &value)
+    }
+
+    /// Writes a reference that is never null.
+    ///
+    /// # Errors
+    /// None but misuse.
+    pub fn required_reference<T: Target>(&mut self, position: usize, value: Ref<T>) -> Result<()> {
         self.simple(position, &value)
     }
 

@@ -14,6 +14,8 @@ mod differences;
 mod error;
 mod fields;
 mod generate;
+#[doc(hidden)]
+pub mod generated;
 mod handle;
 mod index;
 mod load;

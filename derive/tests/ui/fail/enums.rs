@@ -1,6 +1,6 @@
 use permazen::PermazenEnum;
 
-#[derive(PermazenEnum)]
+#[derive(PermazenEnum, Debug, Clone)]
 #[permazen(rename = "x")]
 enum Level {
     Low = 1,
@@ -11,10 +11,10 @@ enum Level {
     Middle,
 }
 
-#[derive(PermazenEnum)]
+#[derive(PermazenEnum, Debug, Clone)]
 enum Nothing {}
 
-#[derive(PermazenEnum)]
+#[derive(PermazenEnum, Debug, Clone)]
 struct Struct;
 
 fn main() {}

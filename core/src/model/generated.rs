@@ -1,0 +1,71 @@
+//! Types of fields as generated code names them: by way of a trait that says what the type is needed for.
+//!
+//! A type that cannot be what it is used for is then one error, the same at each use, and the compiler reports it once.
+
+use super::target::Target;
+use super::values::Counter;
+use crate::encoding::FieldType;
+
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The type of a value that is stored.
+pub trait Stored {
+    /// The type itself.
+    type Itself: FieldType;
+}
+
+impl<T: FieldType> Stored for T {
+    type Itself = T;
+}
+
+/// What a reference refers to.
+pub trait Referred {
+    /// The type itself.
+    type Itself: Target;
+
+    /// What a reference gives when it is followed.
+    type Live<'t>: Copy;
+}
+
+impl<T: Target> Referred for T {
+    type Itself = T;
+    type Live<'t> = T::Live<'t>;
+}
+
+/// The type of a field with `#[permazen(with = D)]`: stored as a `D`, converted both ways.
+pub trait Converted<D> {
+    /// The type itself.
+    type Itself: Clone + TryFrom<D, Error: Into<BoxedError>>;
+}
+
+impl<D, V> Converted<D> for V
+where
+    D: TryFrom<V, Error: Into<BoxedError>>,
+    V: Clone + TryFrom<D, Error: Into<BoxedError>>,
+{
+    type Itself = V;
+}
+
+/// The type of a field that is taken for a counter by its name.
+#[diagnostic::on_unimplemented(
+    message = "a field of a type called `Counter` is a counter, and `{Self}` is not `permazen::Counter`",
+    label = "another `Counter`",
+    note = "add `#[permazen(simple)]` to the field: it then has one value of this type"
+)]
+pub trait IsCounter {
+    /// The field of this counter.
+    fn of(counter: Counter) -> Self;
+
+    /// The counter of this field.
+    fn counter(&self) -> Counter;
+}
+
+impl IsCounter for Counter {
+    fn of(counter: Counter) -> Self {
+        counter
+    }
+
+    fn counter(&self) -> Counter {
+        *self
+    }
+}

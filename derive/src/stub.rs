@@ -1,0 +1,159 @@
+//! What stands in for the code of a struct or enum with mistakes, so that the rest of the program compiles and the mistakes
+//! are all the compiler reports.
+
+use std::collections::HashSet;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::{Generics, Ident, parse_quote};
+
+use crate::declared::{FieldModel, ObjectModel, Refused};
+use crate::enums::EnumModel;
+use crate::expand;
+use crate::names;
+
+/// The constants, accessors and implementations of a struct with mistakes, without content.
+pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
+    let ObjectModel { ident, krate, .. } = model;
+    let m = quote!(#krate::model);
+    let accessors = expand::accessors_name(model);
+    let accessors_type = expand::accessors_type(model);
+    // The types of the fields may name parameters, which the accessors do not have.
+    let members = generics.params.is_empty().then(|| members(model));
+    let mut generics = generics.clone();
+    generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
+    let (of, arguments, bounds) = generics.split_for_impl();
+    let allowed = expand::allowed();
+    quote! {
+        #errors
+        #accessors_type
+        #members
+
+        #allowed
+        impl #of #m::Target for #ident #arguments #bounds {
+            type Live<'__live> = #m::Obj<'__live, Self>;
+            const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
+                ::core::option::Option::None;
+            fn live<'__live>(
+                _: &'__live #m::Tx,
+                _: #krate::ObjId,
+            ) -> #m::Result<Self::Live<'__live>> {
+                ::core::unreachable!()
+            }
+        }
+
+        #allowed
+        impl #of #m::Model for #ident #arguments #bounds {
+            type Fields<'__live> = #accessors<'__live>;
+            const TYPE_NAME: &'static ::core::primitive::str = "";
+            const FIELDS: &'static [#m::FieldDecl] = &[];
+            const COMPOSITES: &'static [#m::CompositeDecl] = &[];
+            fn read(_: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
+                ::core::unreachable!()
+            }
+            fn write(&self, _: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}
+
+/// Constants and accessors, each name once: that a name is there twice is among the mistakes.
+fn members(model: &ObjectModel) -> TokenStream {
+    let ident = &model.ident;
+    let accessors = expand::accessors_name(model);
+    let mut taken = HashSet::new();
+    // Constants and accessors are members of different types.
+    let mut is_new = |kind: &'static str, name: &Ident| taken.insert((kind, name.to_string()));
+    let mut constants = TokenStream::new();
+    let mut methods = TokenStream::new();
+    let constant_of = |field: &Ident| names::constant(&field.unraw().to_string(), field.span());
+    for (field, constant) in model.fields.iter().zip(expand::field_constants(model)) {
+        if is_new("const", &constant_of(&field.ident)) {
+            constants.extend(constant);
+        }
+    }
+    for (at, composite) in model.composites.iter().enumerate() {
+        let name = names::constant(&composite.name, composite.span);
+        if matches!(composite.fields.len(), 2..=4) && is_new("const", &name) {
+            constants.extend(expand::composite_constant(model, at, composite));
+        }
+    }
+    for Refused { ident: field, visibility, ty } in &model.refused {
+        let (krate, name) = (&model.krate, constant_of(field));
+        let (getter, setter) = (expand::getter_name(field), expand::setter_name(field));
+        if is_new("const", &name) {
+            let field_type = quote!(#krate::model::Field<#ident, #ty, #krate::model::Indexed>);
+            constants.extend(quote!(#visibility const #name: #field_type = <#field_type>::new(0);));
+        }
+        if is_new("fn", &getter) {
+            methods.extend(quote! {
+                #visibility fn #getter(&self) -> #krate::model::Result<#ty> {
+                    ::core::unreachable!()
+                }
+            });
+        }
+        if is_new("fn", &setter) {
+            methods.extend(quote! {
+                #visibility fn #setter<__V>(&self, _: __V) -> #krate::model::Result<()> {
+                    ::core::unreachable!()
+                }
+            });
+        }
+    }
+    for (at, field) in model.fields.iter().enumerate() {
+        let FieldModel { ident, .. } = field;
+        if is_new("fn", &expand::getter_name(ident)) {
+            methods.extend(expand::getter(model, at, field));
+        }
+    }
+    for (at, field) in model.fields.iter().enumerate() {
+        if is_new("fn", &expand::setter_name(&field.ident)) {
+            methods.extend(expand::setter(model, at, field));
+        }
+    }
+    let allowed = expand::allowed();
+    quote! {
+        #allowed
+        impl #ident {
+            #constants
+        }
+        #allowed
+        impl<'t> #accessors<'t> {
+            #methods
+        }
+    }
+}
+
+/// The implementation of an enum with mistakes, without content.
+pub(crate) fn enumeration(
+    model: &EnumModel,
+    generics: &Generics,
+    errors: TokenStream,
+) -> TokenStream {
+    let EnumModel { ident, krate, .. } = model;
+    let mut generics = generics.clone();
+    if !generics.params.is_empty() {
+        generics.make_where_clause().predicates.push(parse_quote! {
+            Self: ::core::clone::Clone
+                + ::core::fmt::Debug
+                + ::core::marker::Send
+                + ::core::marker::Sync
+                + 'static
+        });
+    }
+    let (of, arguments, bounds) = generics.split_for_impl();
+    quote! {
+        #errors
+        impl #of #krate::model::EnumType for #ident #arguments #bounds {
+            const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[];
+            fn ordinal(&self) -> ::core::primitive::u32 {
+                ::core::unreachable!()
+            }
+            fn from_ordinal(_: ::core::primitive::u32) -> ::core::option::Option<Self> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Declarations that are hard for a derive, under the strictest lints: whatever is generated must compile among names,
+//! attributes and lints it does not know.
+#![deny(
+    warnings,
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    unsafe_code,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic
+)]
+#![allow(uncommon_codepoints)]
+
+mod attributes;
+mod fragments;
+mod library_names;
+mod locals;
+mod long;
+mod places;
+mod prelude;
+mod run;
+mod spelling;
