@@ -325,10 +325,17 @@ const HARMLESS: [(&str, &str); 5] = [
 
 /// The public methods of these types, as `Type::method`.
 pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/object");
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/object")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
     let mut methods = BTreeSet::new();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
+    for file in files {
+        let source = std::fs::read_to_string(file).unwrap();
         let mut of = None;
         for line in source.lines() {
             if line.starts_with("impl") {
