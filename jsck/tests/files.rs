@@ -53,7 +53,6 @@ fn what_is_no_file_is_refused_in_words() {
             &["--kind", "sqlite", file],
             &["--kind", "sqlite", "--repair", "--yes", file],
             &["--apply-undo", file, &path],
-            &["--schema", &format!("1={file}"), &path],
             &["--online", "--position", file, &path],
         ] {
             let error = refused(args, file);

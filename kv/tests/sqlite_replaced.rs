@@ -113,3 +113,20 @@ fn a_commit_to_a_file_that_was_replaced_meanwhile_is_not_acknowledged() {
         }
     }
 }
+
+#[test]
+fn nothing_is_written_through_a_link_that_leads_elsewhere_now() {
+    let (dir, path, backup) = with_backup();
+    let link = dir.path().join("current");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = SqliteStore::open(&link).unwrap();
+    put(&store, b"d", b"");
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&backup, &link).unwrap();
+    let written = store
+        .begin(&TxOptions::writing())
+        .and_then(|mut tx| tx.put(b"e", b"").and_then(|()| tx.commit()));
+    assert!(matches!(written, Err(KvError::Open { .. })), "{written:?}");
+    assert!(message(written, &link).contains("replaced"));
+    assert_eq!(seen_by_another_process(&link), 1);
+}

@@ -52,9 +52,14 @@ impl DatabaseFile {
             .map_err(|error| cannot_open(&self.given, format!("cannot look at it: {error}")))
     }
 
-    /// Fails if the path leads to another file than `connection` by now, or to none. Costs a `stat`.
+    /// Fails if the path leads to another file than `connection` by now, or to none. Costs two `stat`s.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
-        if has_moved(connection) { Err(self.replaced()) } else { Ok(()) }
+        // SQLite looks at the path it found at the end of all links when it opened the file. A link that
+        // leads elsewhere by now is seen only from here.
+        if has_moved(connection) || self.found()? != self.id.get().copied() {
+            return Err(self.replaced());
+        }
+        Ok(())
     }
 
     /// Fails if what `connection` has just committed went to a file that is not there any more.

@@ -108,8 +108,14 @@ fn countdown(inner: impl KvDatabase + 'static) {
             let hit = faults.hits() > 0;
             faults.stop();
             let Err(error) = ended else {
-                assert!(!hit, "{when}: the failure was passed over");
-                break;
+                if !hit {
+                    break;
+                }
+                // Beginning is run again after a failure that says so; then the stage is whole.
+                assert!(n % 3 == 0, "{when}: the failure was passed over");
+                assert!(all(store.inner()) == state[1], "{when}: something is missing");
+                load(store.inner(), &state[0]);
+                continue;
             };
             assert!(hit && error.to_string().contains("planned"), "{when}: {error}");
             assert!(matches!(error, Error::Kv { .. } | Error::Schema(_)), "{when}: {error:?}");

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 use permazen_jsck::{Options, RepairScope};
 
-use crate::{Failure, files};
+use crate::Failure;
 
 /// Check a Permazen database for consistency, and repair it.
 ///
@@ -239,7 +240,8 @@ fn split<'t>(text: &'t str, option: &str) -> Result<(&'t str, Option<&'t str>), 
 
 fn read_schema(file: &str) -> Result<SchemaModel, Failure> {
     let mut xml = Vec::new();
-    let read = files::open(Path::new(file))?.read_to_end(&mut xml);
+    // A pipe will do here: `--schema 1=<(…)` is how a shell passes what another program prints.
+    let read = File::open(file).and_then(|mut file| file.read_to_end(&mut xml));
     read.map_err(|e| format!("{file}: {e}"))?;
     let model = SchemaModel::from_xml(&xml).map_err(|e| format!("{file}: {e}"))?;
     model.validate().map_err(|e| format!("{file}: {e}"))?;
