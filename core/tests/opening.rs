@@ -168,12 +168,22 @@ fn recorded(store: &MemoryStore) -> usize {
     read_schemas(&*tx).unwrap().schemas().len()
 }
 
-/// The program with models of another version, as another process would run it.
+/// The program with models of another version, as another process would run it: that one knows of no schema this
+/// process works with, so those without objects go.
 fn start_elsewhere<M: Model>(store: &MemoryStore) {
     let other = Permazen::builder(MemoryStore::new()).model::<M>().build().unwrap();
     let config = TransactionConfig::new(other.schema().clone()).unwrap();
     let db = Database::new(Arc::new(store.clone()));
-    db.begin(&config).unwrap().commit().unwrap();
+    let tx = db.begin(&config).unwrap();
+    let own = tx.schema().id;
+    for other in tx.bundle().schemas().iter().filter(|schema| schema.id != own) {
+        match tx.remove_schema(other.id) {
+            Ok(removed) => assert!(removed),
+            Err(object::Error::Schema(SchemaError::InUse { .. })) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    tx.commit().unwrap();
 }
 
 #[test]
@@ -233,4 +243,38 @@ fn a_build_keeps_the_schemas_this_process_works_with() {
     let person = build().model::<Person>().build().unwrap();
     assert_eq!(recorded(&store), 1, "nobody works with the others");
     drop(person);
+}
+
+mod kept {
+    #[derive(permazen::PermazenObject, Default)]
+    pub(super) struct Parcel {
+        pub(super) weight: i32,
+    }
+}
+
+#[test]
+fn the_object_layer_keeps_the_schemas_this_process_works_with() {
+    let store = MemoryStore::new();
+    let build = || Permazen::builder(store.clone()).model::<kept::Parcel>();
+    drop(build().build().unwrap());
+    let db = build().allow_new_schema(false).build().unwrap();
+    let elsewhere = Database::new(Arc::new(store.clone()));
+    let removals = [SchemaRemoval::Once, SchemaRemoval::ConfigChange, SchemaRemoval::Always];
+    for removal in removals {
+        let config = TransactionConfig::without_schema().schema_removal(removal);
+        db.database().begin(&config).unwrap().commit().unwrap();
+        elsewhere.begin(&config).unwrap().commit().unwrap();
+        assert_eq!(recorded(&store), 1, "{removal:?}");
+        db.write(|tx| tx.all::<kept::Parcel>()?.count()).unwrap();
+    }
+    // Who asks for it removes it all the same.
+    let config = TransactionConfig::without_schema();
+    let tx = elsewhere.begin(&config).unwrap();
+    let own = tx.bundle().schemas().last().unwrap().id;
+    assert!(tx.remove_schema(own).unwrap());
+    drop(tx);
+    // Nobody works with it any more.
+    drop(db);
+    elsewhere.begin(&config.schema_removal(SchemaRemoval::Always)).unwrap().commit().unwrap();
+    assert_eq!(recorded(&store), 0);
 }

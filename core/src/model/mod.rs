@@ -22,7 +22,6 @@ mod load;
 mod objects;
 mod owned;
 mod permazen;
-mod running;
 mod target;
 mod tx;
 mod upgrade;

@@ -10,12 +10,11 @@ use super::differences::one_line;
 use super::error::{Error, Failure, Result};
 use super::generate::schema_model;
 use super::owned::OwnedTransaction;
-use super::running::{Running, is_running};
 use super::target::{Model, ModelInfo};
 use super::tx::{Transaction, Tx};
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
-use crate::schema::{SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
+use crate::schema::{Running, SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
 
 /// A database with typed models: where transactions begin. Cheap to clone; to be kept for the life of the program.
 ///
@@ -147,7 +146,7 @@ impl Builder {
             if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
         let removal = self.schema_removal.unwrap_or(usual);
         let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
-        let config = config.kv_options(self.kv_options).keeping(is_running);
+        let config = config.kv_options(self.kv_options);
         let running = Running::new(schema.schema_id());
         // Looking whether the schema is recorded drops none.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);

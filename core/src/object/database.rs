@@ -10,8 +10,8 @@ use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
 use crate::id::{ObjId, ObjIdGenerator, StorageId};
 use crate::schema::{
-    AsOf, DatabaseState, SchemaConfig, SchemaId, SchemaModel, SchemaRemoval, UnknownEncodings,
-    open_schema, open_schema_at,
+    AsOf, DatabaseState, SchemaConfig, SchemaModel, SchemaRemoval, UnknownEncodings, open_schema,
+    open_schema_at,
 };
 
 /// How a transaction is begun.
@@ -47,13 +47,6 @@ impl TransactionConfig {
     #[must_use]
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema = self.schema.schema_removal(removal);
-        self
-    }
-
-    /// Never drops the schemas of which `keeps` says so.
-    #[must_use]
-    pub(crate) fn keeping(mut self, keeps: fn(SchemaId) -> bool) -> Self {
-        self.schema = self.schema.keeping(keeps);
         self
     }
 

@@ -17,6 +17,7 @@ mod names;
 mod recorded;
 mod recording;
 mod resolved;
+mod running;
 mod schema_id;
 mod tables;
 mod validate;
@@ -47,6 +48,7 @@ pub use resolved::{
     Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
     ResolvedType, Schema, SubFieldRole,
 };
+pub(crate) use running::Running;
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
 pub(crate) use tables::Stored;

@@ -11,6 +11,7 @@ use super::error::{Result, SchemaError};
 use super::model::SchemaModel;
 use super::recorded::RecordedSchemas;
 use super::resolved::Schema;
+use super::running::is_running;
 use super::schema_id::SchemaId;
 use super::tables::{SchemaTables, Stored};
 use crate::encoding::{EncodingRegistry, Reader, uint};
@@ -19,7 +20,8 @@ use crate::layout::{
     SchemaIndex, USER_META_DATA, object_schema_prefix, prefix_end,
 };
 
-/// When opening a transaction drops recorded schemas of which there are no objects.
+/// When opening a transaction drops recorded schemas of which there are no objects. A schema with which a
+/// [`Permazen`](crate::Permazen) of this process is open stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SchemaRemoval {
     /// Never.
@@ -41,8 +43,6 @@ pub struct SchemaConfig {
     id: SchemaId,
     allow_new: bool,
     removal: SchemaRemoval,
-    /// Which schemas are never dropped.
-    keeps: fn(SchemaId) -> bool,
 }
 
 impl SchemaConfig {
@@ -65,14 +65,7 @@ impl SchemaConfig {
 
     fn of(model: Arc<SchemaModel>) -> Self {
         let (id, removal) = (model.schema_id(), SchemaRemoval::default());
-        SchemaConfig { model, id, allow_new: true, removal, keeps: |_| false }
-    }
-
-    /// Never drops the schemas of which `keeps` says so.
-    #[must_use]
-    pub(crate) fn keeping(mut self, keeps: fn(SchemaId) -> bool) -> Self {
-        self.keeps = keeps;
-        self
+        SchemaConfig { model, id, allow_new: true, removal }
     }
 
     /// Whether the schema may be recorded if it is not yet. Without this, opening with a schema
@@ -283,7 +276,7 @@ pub(crate) fn open_schema_at(
             RecordedSchemas::decode_after(before, SchemaTables::read_checked(kv)?)?
         }
     };
-    let unused = if should_remove { unused_schemas(kv, &recorded, config)? } else { Vec::new() };
+    let unused = if should_remove { unused_schemas(kv, &recorded)? } else { Vec::new() };
     if let Some(hit) = hit
         && unused.is_empty()
     {
@@ -340,13 +333,9 @@ fn record(
     }
 }
 
-/// The schemas of which there are no objects, but for those to be kept. One seek, and up to one for each of the
+/// The schemas of which there are no objects, but for those this process works with. One seek, and up to one for each of the
 /// others.
-fn unused_schemas(
-    kv: &dyn KvRead,
-    recorded: &RecordedSchemas,
-    config: &SchemaConfig,
-) -> Result<Vec<SchemaIndex>> {
+fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<SchemaIndex>> {
     let mut unused = Vec::new();
     let mut schemas = recorded.schemas().iter().peekable();
     while let Some(first) = schemas.peek() {
@@ -367,7 +356,7 @@ fn unused_schemas(
             key.is_some_and(|key| key.starts_with(&object_schema_prefix(schema.index)))
         });
     }
-    unused.retain(|schema| !(config.keeps)(schema.id));
+    unused.retain(|schema| !is_running(schema.id));
     Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
 

@@ -1,9 +1,10 @@
-//! The schemas this process works with: as long as it does, they are not dropped where no object uses them.
+//! The schemas this process works with: as long as it does, none of its transactions
+//! drops them unless that is asked for by name.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::schema::SchemaId;
+use super::schema_id::SchemaId;
 
 /// How many databases are open with each schema.
 static RUNNING: Mutex<BTreeMap<SchemaId, usize>> = Mutex::new(BTreeMap::new());
@@ -15,10 +16,10 @@ fn running() -> MutexGuard<'static, BTreeMap<SchemaId, usize>> {
 
 /// A schema that is in use until this is dropped.
 #[derive(Debug)]
-pub(super) struct Running(SchemaId);
+pub(crate) struct Running(SchemaId);
 
 impl Running {
-    pub(super) fn new(schema: SchemaId) -> Self {
+    pub(crate) fn new(schema: SchemaId) -> Self {
         *running().entry(schema).or_default() += 1;
         Running(schema)
     }
