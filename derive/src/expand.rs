@@ -525,7 +525,10 @@ fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
             quote! {
                 __to.entries::<#key, #value>(
                     #at,
-                    self.#ident.iter().map(|(__key, __value)| (__key, __value)),
+                    ::core::iter::Iterator::map(
+                        self.#ident.iter(),
+                        |(__key, __value)| (__key, __value),
+                    ),
                 )?;
             }
         }
