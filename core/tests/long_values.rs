@@ -303,3 +303,41 @@ fn a_value_too_long_once_it_is_converted_is_not_lost() {
     assert_eq!(db.read(|tx| tx.get(Ref::<numbers::Job>::new(id))?.load()).unwrap(), job);
     check(&store);
 }
+
+mod two {
+    /// Two texts, without index.
+    #[derive(permazen::PermazenObject, Debug, Clone, PartialEq, Default)]
+    pub(super) struct Job {
+        pub(super) title: String,
+        pub(super) place: String,
+    }
+}
+
+mod two_indexed {
+    /// Two texts, each with an index.
+    #[derive(permazen::PermazenObject, Debug, Clone, PartialEq, Default)]
+    pub(super) struct Job {
+        #[permazen(indexed)]
+        pub(super) title: String,
+        #[permazen(indexed)]
+        pub(super) place: String,
+    }
+}
+
+#[test]
+fn two_values_too_long_for_new_indexes_are_replaced_by_storing_the_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(dir.path()).unwrap();
+    let db = Permazen::builder(store.clone()).model::<two::Job>().build().unwrap();
+    let id = db.write(|tx| Ok(tx.create(two::Job { title: long(), place: long() })?.id())).unwrap();
+    let db = Permazen::builder(store.clone()).model::<two_indexed::Job>().build().unwrap();
+    let reference = Ref::<two_indexed::Job>::new(id);
+    let too_long = db.write(|tx| tx.get(reference)?.set_title("short")).unwrap_err();
+    assert!(too_long.to_string().contains("place"), "{too_long}");
+    let too_long = db.write(|tx| tx.get(reference)?.set_place("short")).unwrap_err();
+    assert!(too_long.to_string().contains("title"), "{too_long}");
+    let short = two_indexed::Job { title: "a".to_owned(), place: "b".to_owned() };
+    db.write(|tx| tx.get(reference)?.store(&short)).unwrap();
+    assert_eq!(db.read(|tx| tx.get(reference)?.load()).unwrap(), short);
+    check(&store);
+}
