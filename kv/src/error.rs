@@ -187,6 +187,9 @@ pub enum Conflict {
         /// The first key after it, if it has an end.
         max: Option<bytes::Bytes>,
     },
+    /// What was read has been changed by a transaction that ran within this one, on the same thread, at a
+    /// time when all others had to wait: running it again leads to the same.
+    Within(Box<Conflict>),
 }
 
 impl fmt::Display for Conflict {
@@ -197,6 +200,11 @@ impl fmt::Display for Conflict {
             Conflict::ReadRemove { min, max } => {
                 write!(f, "read/remove conflict at {}", KeySpan::new(min, max.as_deref()))
             }
+            Conflict::Within(conflict) => write!(
+                f,
+                "{conflict}, which another transaction has changed that was committed within this one, \
+                 on the same thread: make its changes in this one, or commit it before this one begins"
+            ),
         }
     }
 }

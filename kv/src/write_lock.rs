@@ -1,5 +1,6 @@
 //! The right to write: one holder at a time, with a bounded wait.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,13 +34,14 @@ struct State {
 
 #[derive(Debug)]
 struct Holder {
-    thread: ThreadId,
+    /// Whoever it holds the right for.
+    above: Option<Arc<Above>>,
     since: Instant,
 }
 
 #[derive(Debug)]
 struct Waiter {
-    thread: ThreadId,
+    above: Option<Arc<Above>>,
     since: Instant,
     woken: Condvar,
     /// Whether it was made the holder.
@@ -52,6 +54,66 @@ pub(crate) struct WritePermit {
     lock: Arc<WriteLock>,
 }
 
+/// A transaction that holds the right to write to the store below it by another transaction, of which
+/// its user knows nothing. It can go from thread to thread.
+#[derive(Debug)]
+pub(crate) struct Above {
+    /// The thread that used it last.
+    thread: Mutex<ThreadId>,
+    /// Whether that thread was refused another transaction on the store.
+    refused: AtomicBool,
+}
+
+thread_local! {
+    /// What this thread is just taking the right to write for.
+    static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
+}
+
+impl Above {
+    /// One on this thread; if this thread takes the right to write for another one, that one.
+    pub(crate) fn new() -> Arc<Self> {
+        let new = || {
+            let thread = Mutex::new(thread::current().id());
+            Arc::new(Above { thread, refused: AtomicBool::new(false) })
+        };
+        ABOVE.with_borrow(Clone::clone).unwrap_or_else(new)
+    }
+
+    /// Runs `take`, which takes the right to write for this one.
+    pub(crate) fn hold<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> T {
+        let before = ABOVE.replace(Some(Arc::clone(self)));
+        let taken = take();
+        ABOVE.set(before);
+        taken
+    }
+
+    /// Notes which thread uses it.
+    pub(crate) fn is_used_by(&self, thread: ThreadId) {
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread;
+    }
+
+    /// Whether it is this thread that used it last.
+    pub(crate) fn is_here(&self) -> bool {
+        let used_by = *self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        used_by == thread::current().id()
+    }
+
+    /// The error of another transaction on this thread, which would wait for itself.
+    pub(crate) fn refuse(&self) -> KvError {
+        self.refused.store(true, Ordering::Relaxed);
+        KvError::Retry(
+            "this thread is in the middle of a transaction that has failed often and therefore has the \
+             store's right to write for itself; write through that one, or run it again, when it leaves \
+             others the right"
+                .to_owned(),
+        )
+    }
+
+    pub(crate) fn has_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
 impl WriteLock {
     fn state(&self) -> MutexGuard<'_, State> {
         // What is guarded is always whole: a panic elsewhere cannot leave it half changed.
@@ -59,13 +121,17 @@ impl WriteLock {
     }
 
     /// Waits for at most `wait` until nobody else may write; a `wait` of zero is a try.
+    ///
+    /// Who would wait for a transaction [`Above`] the store that the same thread is running fails at once.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
-        let thread = thread::current().id();
+        let above = ABOVE.with_borrow(Clone::clone);
         let since = Instant::now();
         let mut state = self.state();
         if state.holder.is_some() {
+            state.check_holder()?;
             let given = AtomicBool::new(false);
-            let waiter = Arc::new(Waiter { thread, since, woken: Condvar::new(), given });
+            let above = above.clone();
+            let waiter = Arc::new(Waiter { above, since, woken: Condvar::new(), given });
             state.queue.push_back(Arc::clone(&waiter));
             while let Some(holder) = &state.holder {
                 if waiter.given.load(Ordering::Relaxed) {
@@ -86,25 +152,28 @@ impl WriteLock {
             }
             state.leave(&waiter);
         }
-        state.holder = Some(Holder { thread, since: Instant::now() });
+        state.holder = Some(Holder { above, since: Instant::now() });
         self.taken.store(true, Ordering::Release);
         drop(state);
         Ok(WritePermit { lock: Arc::clone(self) })
     }
 
-    /// Whether somebody has the right. Costs an atomic load.
-    pub(crate) fn is_taken(&self) -> bool {
-        self.taken.load(Ordering::Acquire)
-    }
-
-    /// Whether somebody has the right who asked for it on this thread.
-    pub(crate) fn is_taken_here(&self) -> bool {
-        let here = thread::current().id();
-        self.is_taken() && self.state().holder.as_ref().is_some_and(|holder| holder.thread == here)
+    /// Fails if this thread would wait for a transaction [`Above`] the store that it is running. Costs an
+    /// atomic load if nobody has the right.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn check_holder(&self) -> Result<()> {
+        if self.taken.load(Ordering::Acquire) { self.state().check_holder() } else { Ok(()) }
     }
 }
 
 impl State {
+    fn check_holder(&self) -> Result<()> {
+        match self.holder.as_ref().and_then(|holder| holder.above.as_ref()) {
+            Some(above) if above.is_here() => Err(above.refuse()),
+            _ => Ok(()),
+        }
+    }
+
     fn leave(&mut self, waiter: &Arc<Waiter>) {
         self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
     }
@@ -118,7 +187,7 @@ impl Drop for WritePermit {
         if let Some(first) = state.queue.front().map(Arc::clone) {
             if now.saturating_duration_since(first.since) >= PATIENCE {
                 state.queue.pop_front();
-                state.holder = Some(Holder { thread: first.thread, since: now });
+                state.holder = Some(Holder { above: first.above.clone(), since: now });
                 first.given.store(true, Ordering::Relaxed);
             }
             first.woken.notify_one();
@@ -140,17 +209,13 @@ mod tests {
     fn one_holder_at_a_time() {
         let lock = Arc::new(WriteLock::default());
         let permit = lock.acquire(Duration::ZERO).unwrap();
-        assert!(lock.is_taken() && lock.is_taken_here());
         assert!(lock.acquire(Duration::from_millis(5)).unwrap_err().is_retryable());
         let other = Arc::clone(&lock);
-        let waiting = thread::spawn(move || {
-            assert!(!other.is_taken_here());
-            other.acquire(LONG).is_ok()
-        });
+        let waiting = thread::spawn(move || other.acquire(LONG).is_ok());
         drop(permit);
         assert!(waiting.join().unwrap());
         assert!(lock.acquire(LONG).is_ok());
-        assert!(!lock.is_taken() && lock.state().queue.is_empty());
+        assert!(lock.state().holder.is_none() && lock.state().queue.is_empty());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! A transaction that others overtake again and again gets its turn. Attempts are counted: five are
 //! overtaken, the sixth is not, or the seventh where others write below the engine.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use common::{put, writing};
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::optimistic::OptimisticDatabase;
 use permazen_kv::{
-    KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions,
+    AtomicKvStore, Conflict, KvDatabase, KvDatabaseExt, KvError, KvRead, KvTransaction, KvWrite,
+    Result, Retry, SharedRead, TxOptions, Writes,
 };
 
 type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
@@ -23,6 +25,8 @@ const KEY: &[u8] = b"key";
 fn on_each_store(test: impl Fn(&dyn KvDatabase, &dyn KvDatabase)) {
     let store = MemoryStore::new();
     test(&store.clone(), &OptimisticDatabase::new(store));
+    let engine = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
+    test(&Arc::clone(&engine), &OptimisticDatabase::new(engine));
     #[cfg(feature = "lmdb")]
     {
         let dir = tempfile::tempdir().unwrap();
@@ -164,11 +168,147 @@ fn a_thread_that_has_its_turn_can_run_other_transactions() {
             tx.put(KEY, b"outer")
         })
         .unwrap();
-        // The seventh attempt was alone with the store, and the eighth not.
-        assert_eq!((attempts, refused), (8, 1));
+        // The sixth attempt was overtaken by its own thread, so the next one leaves others the store.
+        assert_eq!((attempts, refused), (7, 0));
         let values =
             db.read(|tx| Ok([KEY, b"elsewhere"].map(|key| tx.get(key).unwrap().is_some())));
         assert_eq!(values.unwrap(), [true; 2]);
+    });
+}
+
+/// Runs a transaction as `write` does, without pauses.
+fn write_without_pauses(
+    db: &dyn KvDatabase,
+    mut action: impl FnMut(&mut dyn KvTransaction) -> Result<()>,
+) -> Result<()> {
+    let pause = Duration::ZERO;
+    Retry { first_pause: pause, longest_pause: pause, ..Retry::default() }.run(
+        |failed| db.begin(&TxOptions::writing().with_failed(failed)),
+        |mut tx| {
+            action(&mut *tx)?;
+            tx.commit()
+        },
+        KvError::is_retryable,
+    )
+}
+
+/// One that writes to the store below does not wait for itself.
+#[test]
+fn a_thread_that_has_its_turn_can_write_to_the_store() {
+    on_each_store(|store, db| {
+        let (mut attempts, mut refused) = (0, Vec::new());
+        write_without_pauses(db, |tx| {
+            attempts += 1;
+            tx.get(KEY)?;
+            // The last attempts are in conflict with nobody.
+            let key: &[u8] = if attempts <= 6 { KEY } else { b"elsewhere" };
+            let direct = store.write(|direct| direct.put(key, &[attempts]));
+            refused.extend(direct.as_ref().err().map(|error| (attempts, error.to_string())));
+            direct?;
+            tx.put(KEY, b"outer")
+        })
+        .unwrap();
+        assert_eq!(attempts, 8);
+        let [(7, text)] = &refused[..] else { panic!("{refused:?}") };
+        assert!(text.contains("this thread") && text.contains("write through that one"), "{text}");
+        let values =
+            db.read(|tx| Ok([KEY, b"elsewhere"].map(|key| tx.get(key).unwrap().is_some())));
+        assert_eq!(values.unwrap(), [true; 2]);
+    });
+}
+
+#[test]
+fn one_overtaken_from_within_each_time_is_told_so() {
+    on_each_store(|store, db| {
+        for (others, within) in [(db, true), (store, false)] {
+            let mut attempts = 0;
+            let error = write_without_pauses(db, |tx| {
+                attempts += 1;
+                tx.get(KEY)?;
+                others.write(|inner| inner.put(KEY, &[attempts]))?;
+                tx.put(b"outer", b"")
+            })
+            .unwrap_err();
+            assert_eq!(attempts, 31);
+            let text = error.to_string();
+            let KvError::Conflict(conflict) = error else { panic!("{text}") };
+            assert!(text.contains("read/write conflict at 6b6579"), "{text}");
+            assert_eq!(text.contains("within this one"), within, "{text}");
+            assert_eq!(matches!(*conflict, Conflict::Within(_)), within, "{text}");
+        }
+        assert!(db.read(|tx| Ok(tx.get(b"outer")?.is_none())).unwrap());
+    });
+}
+
+#[test]
+fn a_turn_goes_with_its_transaction_from_thread_to_thread() {
+    on_each_store(|store, db| {
+        for failed in [5, 6] {
+            let mut tx = db.begin(&TxOptions::writing().with_failed(failed)).unwrap();
+            tx.get(KEY).unwrap();
+            elsewhere(|| {
+                tx.put(KEY, b"outer").unwrap();
+                // The turn is that of this thread now, which waits for nobody, and of no other one.
+                if failed == 5 {
+                    put(db, b"inner", b"");
+                    put(store, b"direct", b"");
+                } else {
+                    for db in [db, store] {
+                        let text = db.write(|tx| tx.put(b"inner", b"")).unwrap_err().to_string();
+                        assert!(text.contains("this thread"), "{text}");
+                    }
+                }
+                elsewhere(|| assert!(!try_change(db)));
+                if failed == 6 {
+                    elsewhere(|| assert!(!try_change(store)));
+                }
+            });
+            // Here nothing is done with it, so it is not here.
+            assert!(!try_change(db));
+            elsewhere(|| tx.commit()).unwrap();
+            assert!(try_change(db) && elsewhere(|| try_change(store)));
+        }
+    });
+}
+
+/// A store whose changes take until `meanwhile` has run.
+struct Slow<F> {
+    store: MemoryStore,
+    meanwhile: F,
+}
+
+impl<F: Fn() + Send + Sync> AtomicKvStore for Slow<F> {
+    fn snapshot(&self) -> Result<SharedRead> {
+        AtomicKvStore::snapshot(&self.store)
+    }
+
+    fn apply(&self, writes: &Writes, sync: bool) -> Result<()> {
+        (self.meanwhile)();
+        AtomicKvStore::apply(&self.store, writes, sync)
+    }
+}
+
+/// Who has waited for a turn then commits like all others: nobody queues up for that.
+#[test]
+fn a_commit_that_has_waited_does_not_keep_the_turn() {
+    let (started, starts) = mpsc::channel();
+    let (go, gone) = mpsc::channel();
+    let gone = Mutex::new(gone);
+    let meanwhile = || {
+        started.send(()).unwrap();
+        let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(100));
+    };
+    let db = OptimisticDatabase::new(Slow { store: MemoryStore::new(), meanwhile });
+    let turn = db.begin(&TxOptions::writing().with_failed(5)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| put(&db, KEY, b""));
+        // Long enough to wait for the turn; if it is not, this shows nothing.
+        thread::sleep(Duration::from_millis(20));
+        drop(turn);
+        starts.recv().unwrap();
+        let begun = db.begin(&TxOptions::writing().with_failed(5).with_wait(Duration::ZERO));
+        let _ = go.send(());
+        begun.unwrap();
     });
 }
 

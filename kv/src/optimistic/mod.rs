@@ -14,7 +14,10 @@
 //! A long transaction could be overtaken by short ones each time it is run. So one that has failed five
 //! times ([`TxOptions::failed`], which [`Retry`](crate::Retry) counts) gets its turn: from its beginning
 //! to its end commits of other threads wait, at most for their [`TxOptions::wait`]. Every second time it
-//! also takes the right to write to the store below, so that other processes wait too.
+//! also takes the right to write to the store below, so that other processes wait too. The turn is that of
+//! the thread which used the transaction last; what that thread writes meanwhile waits for nobody, and fails
+//! at once, retryably, where it would wait for the transaction. A transaction that is overtaken by one that
+//! ran within it fails with [`Conflict::Within`].
 //!
 //! Others may write to the store meanwhile, directly or from another process, if the store numbers
 //! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
@@ -55,8 +58,8 @@ use crate::atomic::apply_in;
 use crate::conflict::find_difference;
 use crate::overlay::MutableView;
 use crate::{
-    AtomicKvStore, Capabilities, KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead,
-    Statistics, TxOptions, WatchTracker,
+    AtomicKvStore, Capabilities, Conflict, KvDatabase, KvError, KvRead, KvTransaction, Result,
+    SharedRead, Statistics, TxOptions, WatchTracker,
 };
 
 /// A database whose transactions are checked when they commit; see the [module](self).
@@ -232,21 +235,26 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         mut turn: Option<Turn<'_>>,
         wait: Duration,
     ) -> Result<()> {
-        let mut waited = None;
-        let committing = loop {
-            let committing = lock(&self.committing);
-            // Whoever takes the turn waits for this lock: it is seen here, or the commit comes first.
-            if turn.is_some() || waited.is_some() || !self.turns.is_taken_elsewhere() {
-                break committing;
-            }
+        let mut committing = lock(&self.committing);
+        // Whoever takes the turn waits for this lock: it is seen here, or the commit comes first.
+        if turn.is_none() && self.turns.is_taken_elsewhere() {
             drop(committing);
-            waited = Some(self.turns.wait(wait)?);
-        };
+            let nobody_has_the_turn = self.turns.wait(wait)?;
+            committing = lock(&self.committing);
+            drop(nobody_has_the_turn);
+        }
         if turn.is_none() {
             self.turns.check_store_is_free()?;
         }
         self.check_running()?;
-        self.validate(base, &view)?;
+        self.validate(base, &view).map_err(|error| match (error, &turn) {
+            // Nobody else could commit by this engine meanwhile.
+            (KvError::Conflict(conflict), Some(turn)) => {
+                turn.note_overtaken_within();
+                Conflict::Within(conflict).into()
+            }
+            (error, _) => error,
+        })?;
         let (content, reads, mut writes) = view.into_parts();
         let (expected, log_tells) = {
             let state = self.state();

@@ -17,8 +17,6 @@ pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
     registration: Option<Registration<'db, S>>,
     /// How long to wait for one that has its turn.
     wait: Duration,
-    /// Only if it has failed often.
-    turn: Option<Turn<'db>>,
 }
 
 /// What a transaction sees; read through this itself, nothing is recorded.
@@ -28,6 +26,8 @@ struct Open<'db, S: AtomicKvStore> {
     /// The store's own number for the content.
     version: Option<u64>,
     deadline: Deadline,
+    /// Only if it has failed often.
+    turn: Option<Turn<'db>>,
 }
 
 /// As long as this exists, later commits are kept for comparison.
@@ -56,14 +56,17 @@ impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
             false => (MutableView::new(snapshot.content), Some(Registration { db, base })),
         };
         let version = snapshot.version;
-        let open = Open { db, view, version, deadline };
-        Ok(OptimisticTransaction { open, registration, wait: options.writer_wait(), turn })
+        let open = Open { db, view, version, deadline, turn };
+        Ok(OptimisticTransaction { open, registration, wait: options.writer_wait() })
     }
 }
 
 impl<S: AtomicKvStore> Open<'_, S> {
     /// The content, unless the transaction's time is over or the database was stopped.
     fn view(&self) -> Result<&MutableView<SharedRead>> {
+        if let Some(turn) = &self.turn {
+            turn.follow();
+        }
         self.deadline.check()?;
         self.db.check_running()?;
         Ok(&self.view)
@@ -184,7 +187,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     fn set_read_only(&mut self) -> Result<()> {
         self.open.view_mut()?.disable_read_tracking();
         self.registration = None;
-        self.turn = None;
+        self.open.turn = None;
         Ok(())
     }
 
@@ -216,10 +219,10 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     fn commit(self: Box<Self>) -> Result<()> {
         crate::retry::forget_wait_in_vain();
         self.open.view()?;
-        let OptimisticTransaction { open, registration, wait, turn } = *self;
+        let OptimisticTransaction { open, registration, wait } = *self;
         match registration {
             Some(registration) if !open.view.writes().is_empty() => {
-                open.db.commit(registration.base, open.view, turn, wait)
+                open.db.commit(registration.base, open.view, open.turn, wait)
             }
             _ => Ok(()),
         }

@@ -113,7 +113,7 @@ pub(super) struct WriteTransaction {
     discard: bool,
     deadline: Deadline,
     /// Given back last, after the end of the transaction.
-    _turn: Option<WritePermit>,
+    turn: Option<WritePermit>,
 }
 
 impl WriteTransaction {
@@ -151,7 +151,7 @@ impl WriteTransaction {
             dead: Cell::new(false),
             discard: false,
             deadline: Deadline::new(options.timeout),
-            _turn: turn,
+            turn,
         };
         begun.with(|session| shared.file.check(session.connection))?;
         Ok(begun)
@@ -165,6 +165,16 @@ impl WriteTransaction {
         };
         operation(self.shared.session(&pooled.connection)).inspect_err(|error| {
             self.dead.set(!error.is_caller_error());
+        })
+    }
+
+    /// Runs an operation that needs the right to write.
+    fn writing<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
+        self.with(|session| {
+            if self.turn.is_none() {
+                self.shared.turn.check_holder()?;
+            }
+            operation(session)
         })
     }
 }
@@ -208,15 +218,15 @@ impl KvWrite for WriteTransaction {
             self.with(|_| Ok(()))?;
             return Err(KvError::key_too_long(key, MAX_KEY));
         }
-        self.with(|session| session.put(key, value))
+        self.writing(|session| session.put(key, value))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.with(|session| session.remove(key))
+        self.writing(|session| session.remove(key))
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.with(|session| {
+        self.writing(|session| {
             span.check()?;
             if span.is_empty() { Ok(()) } else { session.remove_span(span) }
         })
