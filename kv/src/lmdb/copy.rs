@@ -37,6 +37,10 @@ impl<'t> Part<'t> {
                 file => (file.map_err(failed)?, true),
             };
             if file.try_lock().is_err() {
+                // It can be an environment that is open and has kept this name too.
+                if target.join("data.mdb").exists() {
+                    return Err(cannot_open(target, EXISTS));
+                }
                 return Err(cannot_open(target, "another copy is just being written to it"));
             }
             // Until it was locked another copy could give it its name and another one begin.

@@ -10,6 +10,7 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 use super::builder::LmdbBuilder;
 use super::error::{cannot_open, failed, io_failed};
 use super::files::Files;
+use super::joined::Presence;
 use super::map::{Map, MapUse};
 use super::writer::Writer;
 use crate::file_id::FileId;
@@ -45,6 +46,7 @@ pub(super) struct OpenEnv {
     env: Env<WithoutTls>,
     directory: PathBuf,
     files: Files,
+    presence: Presence,
     map: Map,
 }
 
@@ -76,7 +78,8 @@ impl OpenEnv {
             .map_err(|error| io_failed(directory, "cannot look at data.mdb", error))?;
         let files = Files::opened(directory, before, data)?;
         let map = Map::new(env.info().map_size, map_size);
-        Ok(OpenEnv { env, directory: directory.to_owned(), files, map })
+        let presence = Presence::default();
+        Ok(OpenEnv { env, directory: directory.to_owned(), files, presence, map })
     }
 
     pub(super) fn files(&self) -> &Files {
@@ -86,6 +89,10 @@ impl OpenEnv {
     /// Fails if the directory has no longer the files that are open.
     pub(super) fn check_files(&self) -> Result<()> {
         self.files.check(&self.directory)
+    }
+
+    pub(super) fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -231,6 +238,7 @@ impl Shared {
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
+        self.check_joined()?;
         if options.read_only {
             // An environment without any database was never written, or its database is just being created.
             let using = env.using_map()?;
@@ -334,12 +342,24 @@ impl Shared {
             let version = txn.id();
             Ok((txn, version))
         })?;
-        let txn = txn.map_err(|error| match error {
+        let txn = txn.map_err(|error| self.read_failed(error))?;
+        let version = txn.id();
+        let counted = CountedReader { env: Arc::clone(&self.env), version };
+        match self.env.check_reading(version) {
+            Ok(()) => Ok((txn, counted)),
+            Err(error) => {
+                drop(txn);
+                Err(error)
+            }
+        }
+    }
+
+    /// The error of a read transaction that could not begin.
+    pub(super) fn read_failed(&self, error: heed::Error) -> KvError {
+        match error {
             heed::Error::Mdb(MdbError::ReadersFull) => self.readers_full(),
             error => self.env.failed("cannot begin to read", error),
-        })?;
-        let version = txn.id();
-        Ok((txn, CountedReader { env: Arc::clone(&self.env), version }))
+        }
     }
 
     /// What `read` gives, which needs a slot for a reader.

@@ -22,6 +22,7 @@ mod env;
 mod error;
 mod files;
 mod header;
+mod joined;
 mod key;
 mod map;
 mod opening;
@@ -126,6 +127,7 @@ impl LmdbStore {
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
         self.shared.env.check_files()?;
+        self.shared.check_joined()?;
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
         let mut part = Part::create(target)?;

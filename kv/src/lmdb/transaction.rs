@@ -55,7 +55,7 @@ impl WriteTransaction {
             _turn: turn,
         };
         // Now that nobody else can write; dropped, the transaction gives back the lock.
-        shared.env.check_files()?;
+        begun.check_files()?;
         Ok(begun)
     }
 
@@ -73,6 +73,13 @@ impl WriteTransaction {
         self.deadline.check()?;
         let txn = self.txn.as_mut().ok_or_else(Self::ended)?;
         Ok((self.pairs, txn, &self.env))
+    }
+
+    /// Fails if others do not see what is written.
+    fn check_files(&self) -> Result<()> {
+        self.env.env.check_files()?;
+        let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
+        self.env.env.check_writing(txn)
     }
 
     fn writer(&self) -> Option<&Writer> {
@@ -179,7 +186,7 @@ impl KvTransaction for WriteTransaction {
         if self.discard {
             return Ok(());
         }
-        self.env.env.check_files()?;
+        self.check_files()?;
         let txn = self.txn.take().ok_or_else(Self::ended)?;
         match self.writer() {
             Some(writer) => writer.commit(txn)?,
