@@ -6,8 +6,10 @@
 //! between the two a transaction is used by whoever holds it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SendError, Sender, SyncSender, channel, sync_channel,
+};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,19 +26,34 @@ const KNOCK: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_millis(50);
 
 enum Request {
-    /// With what is kept open until the lock is there, so that whoever opens the environment
-    /// meanwhile joins it.
-    Begin(SyncSender<Result<RwTxn<'static>>>, Arc<Shared>),
+    Begin(Asker),
     Commit(RwTxn<'static>, SyncSender<heed::Result<()>>),
     Create(RwTxn<'static>, String, SyncSender<heed::Result<Option<Pairs>>>),
     Abort(RwTxn<'static>),
 }
 
+/// Somebody who asks for the lock.
+struct Asker {
+    reply: SyncSender<Result<RwTxn<'static>>>,
+    /// Whether it no longer waits.
+    gone: Arc<AtomicBool>,
+    /// What is kept open until the lock is there, so that whoever opens the environment meanwhile joins it.
+    shared: Arc<Shared>,
+}
+
+/// What the thread shows of itself.
+#[derive(Default)]
+struct Progress {
+    /// Whether it is waiting for a lock that another process holds.
+    blocked: AtomicBool,
+    /// How often it has come through with waiting.
+    served: AtomicU64,
+}
+
 /// The handle of the thread.
 pub(super) struct Writer {
     requests: Option<Sender<Request>>,
-    /// Whether the thread is waiting for a lock that another process holds.
-    blocked: Arc<AtomicBool>,
+    progress: Arc<Progress>,
     /// Whether a thread is at [`knock`](Writer::knock).
     knocking: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -46,16 +63,16 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(env: Arc<OpenEnv>) -> Result<Self> {
         let (requests, inbox) = channel();
-        let blocked = Arc::new(AtomicBool::new(false));
+        let progress = Arc::<Progress>::default();
         let thread = thread::Builder::new()
             .name("permazen-lmdb".to_owned())
             .spawn({
-                let (env, blocked) = (Arc::clone(&env), Arc::clone(&blocked));
-                move || serve(&env, &inbox, &blocked)
+                let (env, progress) = (Arc::clone(&env), Arc::clone(&progress));
+                move || serve(&env, &inbox, &progress)
             })
             .map_err(|error| io_failed(env.path(), "cannot start the writer thread", error))?;
         let knocking = Arc::default();
-        Ok(Writer { requests: Some(requests), blocked, knocking, thread: Some(thread), env })
+        Ok(Writer { requests: Some(requests), progress, knocking, thread: Some(thread), env })
     }
 
     fn send(&self, request: Request) -> Result<()> {
@@ -75,7 +92,9 @@ impl Writer {
     pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
         // Without a buffer: the transaction is either handed over or stays with its thread.
         let (reply, begun) = sync_channel(0);
-        self.send(Request::Begin(reply, Arc::clone(shared)))?;
+        let gone = Arc::<AtomicBool>::default();
+        let asker = Asker { reply, gone: Arc::clone(&gone), shared: Arc::clone(shared) };
+        self.send(Request::Begin(asker))?;
         // The thread needs a moment even if nobody holds the lock.
         let (start, limit) = (Instant::now(), wait.max(Duration::from_millis(100)));
         let begun = loop {
@@ -88,6 +107,7 @@ impl Writer {
         match begun {
             Ok(begun) => begun,
             Err(RecvTimeoutError::Timeout) => {
+                gone.store(true, Ordering::Release);
                 note_wait_in_vain();
                 Err(KvError::Retry(format!(
                     "{}: waited {wait:?} for the right to write, which another process has",
@@ -110,14 +130,17 @@ impl Writer {
         }
         let knocking = Arc::clone(&self.knocking);
         // As with the thread itself: whoever opens the environment meanwhile joins it.
-        let (shared, blocked) = (Arc::clone(shared), Arc::clone(&self.blocked));
+        let (shared, progress) = (Arc::clone(shared), Arc::clone(&self.progress));
+        let served = progress.served.load(Ordering::Acquire);
         let knock = move || {
             let env = &shared.env;
             if let Ok(_using) = env.using_map()
                 && let Ok(first) = env.begin_write()
             {
                 thread::scope(|scope| {
-                    if blocked.load(Ordering::Acquire) {
+                    // Had it been served meanwhile, it would be waiting for the lock this thread has.
+                    let waits = progress.served.load(Ordering::Acquire) == served;
+                    if waits && progress.blocked.load(Ordering::Acquire) {
                         scope.spawn(|| env.begin_write().map(RwTxn::abort));
                         thread::sleep(SETTLED);
                     }
@@ -147,7 +170,7 @@ impl Writer {
 
     /// Whether a thread is waiting for a lock that another process holds.
     pub(super) fn is_blocked(&self) -> bool {
-        self.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
+        self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
 
     /// Finds or creates the database `name`, and commits; nothing if the environment has others only.
@@ -178,24 +201,21 @@ impl Drop for Writer {
     }
 }
 
-fn serve(env: &OpenEnv, inbox: &Receiver<Request>, blocked: &AtomicBool) {
+fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
     // A transaction uses the map until it has ended, and so does the wait for one.
     let mut using = None;
     while let Ok(request) = inbox.recv() {
         match request {
-            Request::Begin(reply, shared) => {
-                blocked.store(true, Ordering::Release);
+            Request::Begin(asker) if asker.gone.load(Ordering::Acquire) => {}
+            Request::Begin(asker) => {
+                progress.blocked.store(true, Ordering::Release);
                 let begun = env.using_map().and_then(|used| {
                     using = Some(used);
                     env.begin_write().map_err(|error| env.failed("cannot begin to write", error))
                 });
-                blocked.store(false, Ordering::Release);
-                // Before the transaction is handed over: whoever takes it has the environment open,
-                // and is to be the one who closes it.
-                drop(shared);
-                // If nobody waits any more the transaction comes back and is rolled back here.
-                let ended = begun.is_err() | reply.send(begun).is_err();
-                if ended {
+                progress.served.fetch_add(1, Ordering::AcqRel);
+                progress.blocked.store(false, Ordering::Release);
+                if !hand_over(begun, asker, inbox) {
                     using = None;
                 }
             }
@@ -215,4 +235,27 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, blocked: &AtomicBool) {
             }
         }
     }
+}
+
+/// Gives what came of beginning to `asker`, or else to the next in the `inbox` who still waits: the
+/// lock was hard to get where others write all the time. False if there is no transaction now.
+fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
+    let mut next = Some(asker);
+    while let Some(Asker { reply, shared, .. }) = next {
+        // Before the transaction is handed over: whoever takes it has the environment open, and is to
+        // be the one who closes it.
+        drop(shared);
+        let is_begun = begun.is_ok();
+        match reply.send(begun) {
+            Ok(()) => return is_begun,
+            Err(SendError(returned)) => begun = returned,
+        }
+        // As long as nobody has a transaction, nobody asks for anything else.
+        next = match inbox.try_recv() {
+            Ok(Request::Begin(asker)) => Some(asker),
+            _ => None,
+        };
+    }
+    // The transaction is rolled back here.
+    false
 }
