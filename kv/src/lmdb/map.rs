@@ -35,7 +35,7 @@ pub(super) struct Map {
 }
 
 struct Uses {
-    /// How large the map is, and how large it was to be.
+    /// How large the map is, and how large it was to be the last time it was to grow.
     size: usize,
     asked: usize,
     /// The versions that open readers look at, with how many look at each.
@@ -124,8 +124,8 @@ impl Map {
         (uses.readers.values().sum(), uses.readers.keys().next().copied())
     }
 
-    /// Makes the map as large as was `asked` for, or as the system allows, by `resize`, unless it was
-    /// to be that large already. Fails while anybody uses it.
+    /// Makes the map as large as was `asked` for, or as the system allows, by `resize`, unless it is
+    /// that large already. Fails while anybody uses it.
     pub(super) fn grow(
         &self,
         path: &Path,
@@ -133,7 +133,11 @@ impl Map {
         resize: impl FnOnce(usize) -> heed::Result<()>,
     ) -> Result<()> {
         let mut uses = self.uses(path)?;
-        if asked <= uses.size.max(uses.asked) {
+        if asked <= uses.size {
+            return Ok(());
+        }
+        if uses.growth(asked).is_none() {
+            uses.asked = asked;
             return Ok(());
         }
         let start = Instant::now();
@@ -147,13 +151,8 @@ impl Map {
         }
         uses.awaited = false;
         uses.asked = asked;
-        let mut size = asked;
-        while !has_room(size) {
-            size = halved(size);
-            if size <= uses.size {
-                return Ok(());
-            }
-        }
+        // Meanwhile others may have used up the addresses.
+        let Some(size) = uses.growth(asked) else { return Ok(()) };
         if let Err(error) = resize(size) {
             uses.lost = true;
             return Err(cannot_open(path, format!("cannot map it into memory anew: {error}")));
@@ -183,6 +182,15 @@ impl Map {
 }
 
 impl Uses {
+    /// The size the map can grow to, at most what was `asked` for; `None` if it cannot be larger.
+    fn growth(&self, asked: usize) -> Option<usize> {
+        let mut size = asked;
+        while size > self.size && !has_room(self.size, size) {
+            size = halved(size);
+        }
+        Some(size).filter(|size| *size > self.size)
+    }
+
     fn any(&self) -> bool {
         self.others > 0 || !self.readers.is_empty()
     }
@@ -194,17 +202,23 @@ impl Uses {
             format!(
                 "it is already open in this process with a map size of {} bytes, which cannot grow \
                  while it is in use, now by {readers} read-only transactions and snapshots and \
-                 {} others (a transaction that writes or waits for that, a copy): end them first, or \
-                 open it without a map size",
+                 {} others (a transaction that writes or waits for that, a copy): end them first \
+                 (opened without a map size it keeps the map it has)",
                 self.size, self.others
             ),
         )
     }
 }
 
-/// Whether there are `size` bytes of addresses beside those that are in use.
+/// Up to this size a map finds its place anywhere among the addresses, if a limit allows it.
+const PLENTY: usize = if usize::BITS >= 64 { 1 << 40 } else { 0 };
+
+/// Whether there are addresses for a map of `size` bytes in the place of one of `old` bytes.
 #[cfg(unix)]
-fn has_room(size: usize) -> bool {
+fn has_room(old: usize, size: usize) -> bool {
+    // The old map goes before the new one comes, so what counts towards a limit is the difference. Where
+    // addresses are few the new map must fit in one piece, and nobody knows what lies beside the old one.
+    let size = if size <= PLENTY { size - old } else { size };
     let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
     // SAFETY: The system chooses the place of the new map, which is in nobody's way and which nobody
     // uses before it is given back.
@@ -216,6 +230,6 @@ fn has_room(size: usize) -> bool {
 }
 
 #[cfg(not(unix))]
-fn has_room(_: usize) -> bool {
+fn has_room(_: usize, _: usize) -> bool {
     true
 }
