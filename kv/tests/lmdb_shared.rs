@@ -32,6 +32,23 @@ fn child() {
             println!("holds");
             let _ = std::io::stdin().read(&mut [0]);
         }
+        "commit" => {
+            let store = LmdbStore::open(&path).unwrap();
+            println!("commits");
+            loop {
+                let mut tx = writing(&store);
+                tx.put(b"theirs", b"").unwrap();
+                std::thread::sleep(Duration::from_millis(150));
+                tx.commit().unwrap();
+            }
+        }
+        "grow" => {
+            let store = LmdbStore::builder().map_size(1 << 24).open(&path).unwrap();
+            put(&store, b"large", &[7; 1 << 21]);
+            println!("grown");
+        }
+        #[cfg(target_os = "linux")]
+        "limited" => grow_within_limits(&path),
         other => panic!("role {other}"),
     }
 }
@@ -108,6 +125,47 @@ fn fill(store: &LmdbStore) -> String {
     error.to_string()
 }
 
+/// Each wait is shorter than the other's transactions, so the lock comes when the one who asked first has
+/// given up.
+#[test]
+fn who_waits_briefly_gets_its_turn_beside_one_who_commits_without_pause() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::open_or_create(dir.path()).unwrap();
+    let (mut child, mut out) = spawn("commit", dir.path());
+    wait_for(&mut out, "commits");
+    for round in 0..5u8 {
+        let tried = (0..300).find_map(|_| store.begin(&short_wait()).ok());
+        let mut tx = tried.unwrap();
+        tx.put(&[round], b"").unwrap();
+        tx.commit().unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn after_a_wait_in_vain_and_a_restore_it_is_said_what_keeps_the_environment_open() {
+    let parent = tempfile::tempdir().unwrap();
+    let (path, backup) = (parent.path().join("store"), parent.path().join("backup"));
+    for directory in [&path, &backup] {
+        put(&LmdbStore::open_or_create(directory).unwrap(), b"key", b"");
+    }
+    let (mut child, mut out) = spawn("hold", &path);
+    wait_for(&mut out, "holds");
+    let store = LmdbStore::open(&path).unwrap();
+    assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
+    drop(store);
+    std::fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
+    let text = message(LmdbStore::open(&path), &path);
+    assert!(text.contains("data.mdb was replaced"), "{text}");
+    assert!(text.contains("in line for the right to write"), "{text}");
+    let closing = heed::env_closing_event(path.canonicalize().unwrap()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(closing.wait_timeout(Duration::from_secs(60)));
+    put(&LmdbStore::open(&path).unwrap(), b"mine", b"");
+}
+
 fn limit(store: &LmdbStore) -> u64 {
     store.statistics().unwrap().limit_bytes.unwrap()
 }
@@ -147,6 +205,7 @@ fn a_map_in_use_does_not_grow_and_says_why() {
         let text = message(larger.open(dir.path()), dir.path());
         assert!(text.contains("a map size of 1048576 bytes, which cannot grow"), "{text}");
         assert!(text.contains(expected), "{text}");
+        assert!(text.contains("opened without a map size it keeps the map it has"), "{text}");
     };
     let tx = reading(&store);
     refused("1 read-only transactions and snapshots and 0 others");
@@ -221,4 +280,72 @@ fn a_map_larger_than_the_address_space_is_as_large_as_can_be() {
         assert!(limit(&open(usize::MAX).unwrap()) > 1 << 20);
         assert_eq!(dump(&*reading(&store)).len(), 1);
     }
+}
+
+#[test]
+fn a_map_that_is_too_small_for_what_another_process_wrote_can_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LmdbStore::builder().create(true).map_size(1 << 20).open(dir.path()).unwrap();
+    put(&store, b"key", b"value");
+    let snapshot = reading(&store).snapshot().unwrap();
+    let (mut child, mut out) = spawn("grow", dir.path());
+    wait_for(&mut out, "grown");
+    assert!(child.wait().unwrap().success());
+    let text = message(store.begin(&TxOptions::writing()), dir.path());
+    assert!(text.contains("another process has made it larger"), "{text}");
+    assert!(text.contains("open it with a larger map size"), "{text}");
+    // To open it without one is no way out.
+    let text = message(LmdbStore::open(dir.path()), dir.path());
+    assert!(text.contains("another process has made it larger"), "{text}");
+    let larger = LmdbStore::builder().map_size(1 << 24);
+    let text = message(larger.open(dir.path()), dir.path());
+    assert!(text.contains("end them first"), "{text}");
+    drop(snapshot);
+    drop(larger.open(dir.path()).unwrap());
+    put(&store, b"other", b"value");
+    assert_eq!(dump(&*reading(&store)).len(), 3);
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn limit_addresses(more: Option<u64>) {
+    let used = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = used.split(' ').next().unwrap().parse().unwrap();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: It is a place for a limit, and only limits of this process change.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
+        limit.rlim_cur = more.map_or(limit.rlim_max, |more| pages * 4096 + more);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn grow_within_limits(path: &std::path::Path) {
+    const GIB: usize = 1 << 30;
+    let open = |size| LmdbStore::builder().map_size(size).open(path).unwrap();
+    limit_addresses(Some(3 << 30));
+    let store = open(2 * GIB);
+    assert_eq!(limit(&store), 2 << 30);
+    // The new map takes the place of the old one.
+    open(2 * GIB + GIB / 2);
+    assert_eq!(limit(&store), 5 << 29);
+    open(64 * GIB);
+    assert_eq!(limit(&store), 5 << 29);
+    // What was refused before is asked for again.
+    limit_addresses(None);
+    open(64 * GIB);
+    assert_eq!(limit(&store), 1 << 36);
+    put(&store, b"key", b"value");
+    println!("done");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_map_grows_as_far_as_the_system_allows_now() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(LmdbStore::open_or_create(dir.path()).unwrap());
+    let (mut child, mut out) = spawn("limited", dir.path());
+    wait_for(&mut out, "done");
+    assert!(child.wait().unwrap().success());
 }

@@ -224,10 +224,26 @@ impl Shared {
         } else {
             return Ok(());
         };
-        let waits = self.writer.as_ref().is_some_and(Writer::is_blocked);
-        let still = "; it stays open as long as a transaction that gave up waiting is in line for the \
-                     right to write, which another process has";
-        Err(cannot_open(self.path(), format!("{reason}{}", if waits { still } else { "" })))
+        Err(self.still_open(cannot_open(self.path(), reason)))
+    }
+
+    /// Fails if the directory has no longer the files that are open.
+    pub(super) fn check_files(&self) -> Result<()> {
+        self.env.check_files().map_err(|error| self.still_open(error))
+    }
+
+    /// `error`, which advises to close the environment, with what keeps it open after that.
+    fn still_open(&self, error: KvError) -> KvError {
+        match error {
+            KvError::Open { path, reason }
+                if self.writer.as_ref().is_some_and(Writer::is_blocked) =>
+            {
+                let still = "; it stays open as long as a transaction that gave up waiting is in line \
+                             for the right to write, which another process has";
+                KvError::Open { path, reason: format!("{reason}{still}").into() }
+            }
+            error => error,
+        }
     }
 
     /// Sees to it that the environment can be used as `options` ask for. May wait for other
@@ -325,6 +341,10 @@ impl Shared {
                 }
                 begun => begun?,
             };
+            if let Err(error) = self.check_files().and_then(|()| self.env.check_writing(&txn)) {
+                writer.abort(txn);
+                return Err(error);
+            }
             match writer.create_pairs(txn, &self.name)? {
                 None => return Err(self.no_pairs()),
                 pairs => *lock(&self.pairs) = pairs,

@@ -17,7 +17,8 @@ use crate::Result;
 /// How long to wait for an environment that is just being closed.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// What is open in this process, by directory. Nobody waits for others while holding this lock.
+/// What is open in this process, by directory. Nobody waits for others while holding this lock, except
+/// for LMDB while it opens an environment: heed opens one at a time in a process anyway.
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mutex::default);
 
 /// Opens the environment in `directory` or joins those who have it open. If its files are
@@ -76,7 +77,7 @@ fn open_or_join(
 /// reached by several paths.
 fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Option<Arc<Shared>>> {
     if let Some(shared) = open.get(directory).and_then(Weak::upgrade) {
-        shared.env.files().check(directory)?;
+        shared.check_files()?;
         return Ok(Some(shared));
     }
     let found = Files::in_directory(directory)?;
@@ -86,7 +87,7 @@ fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Optio
             continue;
         }
         if files.have_same_lock(&found) {
-            files.check(shared.path())?;
+            shared.check_files()?;
             return Ok(Some(shared));
         }
         return Err(cannot_open(
