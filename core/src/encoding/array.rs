@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::dynamic::check_part;
+use super::null::{NOT_NULL, NULL, starts_null};
 use super::text;
-use super::typed::{NOT_NULL, NULL, starts_null};
 use super::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader,
     Result, SchemaForm, TypedEncoding, Value,

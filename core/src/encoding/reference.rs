@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::typed::{NULL, starts_null};
+use super::null::{NULL, starts_null};
 use super::{Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value};
 use crate::id::{ObjId, StorageId};
 

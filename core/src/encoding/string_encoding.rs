@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::null::{NULL, starts_null};
 use super::string::{self, JavaString};
 use super::text::{escape, unescape};
-use super::typed::{NULL, starts_null};
 use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 

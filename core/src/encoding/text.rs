@@ -189,3 +189,17 @@ fn list_error<T>(rest: &str, detail: &str) -> Result<T> {
     }
     invalid(format!("parse error starting with {shown:?}: {detail}"))
 }
+
+/// Makes `parse` read the text form.
+macro_rules! text_impls {
+    ($($type:ty),*) => {
+        $(impl std::str::FromStr for $type {
+            type Err = crate::encoding::EncodingError;
+
+            fn from_str(text: &str) -> crate::encoding::Result<Self> {
+                <Self as crate::encoding::Encodable>::from_text(text)
+            }
+        })*
+    };
+}
+pub(crate) use text_impls;

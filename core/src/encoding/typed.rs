@@ -7,15 +7,11 @@ use std::sync::Arc;
 
 use super::array::ArrayHooks;
 use super::dynamic::wrong_type;
+use super::null::{NOT_NULL, NULL, starts_null};
 use super::{
     CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
 };
 use crate::bytes::invalid;
-
-/// The byte that stands for null.
-pub(crate) const NULL: u8 = 0xff;
-/// The byte before a value, where values may start with [`NULL`].
-pub(crate) const NOT_NULL: u8 = 0x01;
 
 /// A type with an encoding of its own: the one trait to implement to store a type of yours.
 ///
@@ -354,20 +350,6 @@ impl<T: Encodable> FieldType for Option<T> {
 /// Stands for a value that cannot be written: no encoding takes it, so that it is refused where it is used.
 pub(crate) fn unstorable<T: Encodable>() -> Value {
     Value::Custom(CustomValue::new(T::encoding_id(), []))
-}
-
-/// Reads what stands before a value that may be null: true if it is null, which then has been read.
-#[inline]
-pub(crate) fn starts_null(prefixed: bool, reader: &mut Reader<'_>) -> Result<bool> {
-    let first = reader.peek().ok_or(EncodingError::Truncated)?;
-    match first {
-        NULL => reader.byte().map(|_| true),
-        NOT_NULL if prefixed => reader.byte().map(|_| false),
-        _ if prefixed => {
-            invalid(format!("0x{first:02x} where 0x01 or 0xff must stand before a value"))
-        }
-        _ => Ok(false),
-    }
 }
 
 /// The [`Encoding`] of an [`Encodable`] type, for the registry.

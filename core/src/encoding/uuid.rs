@@ -1,10 +1,10 @@
 //! Universally unique ids (encodings §11.8).
 
+use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::text::java_digit;
-use super::time::text_impls;
 use super::value::plain_value;
 use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 use crate::bytes::invalid;

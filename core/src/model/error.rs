@@ -101,7 +101,7 @@ impl Error {
     /// Whether running the whole transaction again may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::Object(error) => error.is_retryable(),
+            Error::Object(error) => is_object_error_retryable(error),
             Error::Other(error) => is_retryable(&**error),
             _ => false,
         }
@@ -135,20 +135,27 @@ impl From<object::Error> for Error {
 /// Whether the cause of an error is one that running the transaction again may remove: looks through its sources for
 /// an error of this crate that says so.
 pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut error = Some(error);
-    while let Some(current) = error {
-        if let Some(error) = current.downcast_ref::<Error>() {
-            return error.is_retryable();
-        }
-        if let Some(error) = current.downcast_ref::<object::Error>() {
-            return error.is_retryable();
-        }
-        if let Some(error) = current.downcast_ref::<KvError>() {
-            return error.is_retryable();
-        }
-        error = current.source();
+    let sources = std::iter::successors(Some(error), |error| error.source());
+    sources.filter_map(says_retryable).next().unwrap_or(false)
+}
+
+/// What an error says about running the transaction again, if it is one of this crate or of the store.
+fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        Some(error.is_retryable())
+    } else if let Some(error) = error.downcast_ref::<object::Error>() {
+        Some(is_object_error_retryable(error))
+    } else {
+        error.downcast_ref::<KvError>().map(KvError::is_retryable)
     }
-    false
+}
+
+fn is_object_error_retryable(error: &object::Error) -> bool {
+    match error {
+        // The object layer does not know the errors of this one, which a listener may fail with.
+        object::Error::Listener(cause) => is_retryable(&**cause),
+        _ => error.is_retryable(),
+    }
 }
 
 /// An error a transaction closure may end with; see [`Permazen::write`](super::Permazen::write).

@@ -258,7 +258,7 @@ impl Error {
         match self {
             Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
-            Error::Listener(error) => crate::model::is_retryable(&**error),
+            Error::Listener(error) => is_retryable(&**error),
             _ => false,
         }
     }
@@ -302,6 +302,18 @@ impl Error {
         }
         self
     }
+}
+
+/// Whether running the transaction again may remove the cause of an error: looks through its sources for one that says so.
+fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
+    let sources = std::iter::successors(Some(error), |error| error.source());
+    sources
+        .filter_map(|error| {
+            let known = error.downcast_ref::<Error>().map(Error::is_retryable);
+            known.or_else(|| error.downcast_ref::<KvError>().map(KvError::is_retryable))
+        })
+        .next()
+        .unwrap_or(false)
 }
 
 impl From<KvError> for Error {

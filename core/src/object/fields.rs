@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::error::hex;
+use super::describe::{damaged, describe, unknown_default, unknown_field};
 use super::info::{Migrate, ObjectInfo};
 use super::notify::ChangeKind;
-use super::reference::describe;
 use super::store::Undo;
-use super::whole::unknown_field;
 use super::{Error, Result, Transaction};
 use crate::encoding::Value;
 use crate::id::ObjId;
@@ -40,26 +38,6 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .field(name)
         .filter(|field| matches!(field.kind, ResolvedKind::Counter))
         .ok_or_else(|| unknown_field(object_type, name))
-}
-
-/// An error saying that nothing is stored for a field of an encoding that is not registered.
-fn unknown(id: ObjId, field: &ResolvedField, simple: &ResolvedSimple) -> Error {
-    Error::unknown_default(describe(id, field), simple)
-}
-
-pub(crate) fn damaged(
-    id: ObjId,
-    field: &ResolvedField,
-    key: &[u8],
-    value: &[u8],
-    reason: &dyn std::fmt::Display,
-) -> Error {
-    Error::inconsistent(format!(
-        "{}: key {}, value {}: {reason}",
-        describe(id, field),
-        hex(key, 64),
-        hex(value, 64)
-    ))
 }
 
 /// Simple fields and references. Costs are for an object known in this transaction; otherwise one get
@@ -127,7 +105,10 @@ impl Transaction<'_> {
     ) -> Result<R> {
         let key = FieldKey::new(id, &field.key);
         let value = self.store.get(&key, |value| {
-            value.or(simple.default.as_deref()).map(read).ok_or_else(|| unknown(id, field, simple))
+            value
+                .or(simple.default.as_deref())
+                .map(read)
+                .ok_or_else(|| unknown_default(id, field, simple))
         });
         value.map_err(|error| error.about(|| describe(id, field)))?
     }
@@ -239,7 +220,7 @@ impl Transaction<'_> {
         let mut old = self.buffer();
         let stored = self.store.get(&key, |value| {
             let known = value.or(simple.default.as_deref());
-            old.extend_from_slice(known.ok_or_else(|| unknown(id, field, simple))?);
+            old.extend_from_slice(known.ok_or_else(|| unknown_default(id, field, simple))?);
             Ok::<_, Error>(value.is_some())
         })??;
         if old[..] == *new || only.is_some_and(|only| old[..] != *only) {

@@ -19,6 +19,7 @@
 mod callbacks;
 mod collection;
 mod database;
+mod describe;
 mod error;
 mod fields;
 mod id_set;
@@ -32,30 +33,20 @@ mod transaction;
 mod whole;
 
 pub use callbacks::Callback;
-pub use collection::ContentIter;
-pub use collection::ListCursor;
-pub use collection::MapView;
-pub use collection::SetView;
-pub use collection::{ListView, MAX_LIST_LEN};
+pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
 pub use error::{Error, Result};
 pub use id_set::{IdSet, Ids};
-pub use index::EncodedRange;
-pub use index::IndexIds;
-pub use index::IndexView;
 pub(crate) use index::encode_bound;
-pub use index::{IndexEntry, IndexEntryRef, IndexIter};
-pub use index::{IndexKind, IndexShape};
-pub use info::Migrate;
-pub use notify::{ChangeKind, FieldChange};
-pub use notify::{
-    CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
-    SchemaChangeListener, Watch,
+pub use index::{
+    EncodedRange, IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView,
 };
-pub use reference::MissingTargets;
-pub use reference::{IdFilter, PathStep};
+pub use info::Migrate;
+pub use notify::{
+    ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
+    ListenerSet, SchemaChange, SchemaChangeListener, Watch,
+};
+pub use reference::{IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
 pub(crate) use whole::Narrowing;
-pub use whole::ObjectBuilder;
-pub use whole::{CopyOptions, IdMap};
-pub use whole::{FieldValue, ObjectData};
+pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

@@ -4,14 +4,12 @@ use std::io::Read;
 
 use super::error::ObjectXmlError;
 use super::generated;
-use super::read::{Import, Stop};
+use super::import::{Import, Step};
 use crate::encoding::{EncodingError, Value};
 use crate::id::StorageId;
 use crate::object::{MAX_LIST_LEN, ObjectBuilder};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 use crate::xml::{Start, Tag};
-
-type Step<T> = Result<T, Stop>;
 
 /// Reads fields up to the end tag of their object.
 pub(super) fn read_content<R: Read>(

@@ -53,6 +53,7 @@
 mod content;
 mod error;
 mod generated;
+mod import;
 mod names;
 mod output;
 mod read;

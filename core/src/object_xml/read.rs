@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::content::read_content;
 use super::error::{ObjectXmlError, Result};
 use super::generated::{self, GeneratedIds};
-use crate::encoding::EncodingError;
+use super::import::{Import, Step, Stop};
 use crate::id::ObjId;
 use crate::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
 use crate::schema::{ResolvedType, Schema, SchemaError, SchemaId, read_schema};
@@ -109,48 +109,6 @@ impl<'a> ObjectXmlReader<'a> {
     }
 }
 
-/// Why reading stops.
-pub(super) enum Stop {
-    Fault(Fault),
-    Error(ObjectXmlError),
-}
-
-impl From<ObjectXmlError> for Stop {
-    fn from(error: ObjectXmlError) -> Self {
-        Stop::Error(error)
-    }
-}
-
-impl From<crate::object::Error> for Stop {
-    fn from(error: crate::object::Error) -> Self {
-        Stop::Error(error.into())
-    }
-}
-
-impl From<EncodingError> for Stop {
-    fn from(error: EncodingError) -> Self {
-        Stop::Fault(error.to_string().into())
-    }
-}
-
-impl<T: Into<Fault>> From<T> for Stop {
-    fn from(fault: T) -> Self {
-        Stop::Fault(fault.into())
-    }
-}
-
-type Step<T> = std::result::Result<T, Stop>;
-
-/// One document being read.
-pub(super) struct Import<'a, 'db, R: Read> {
-    pub(super) tx: &'a Transaction<'db>,
-    pub(super) xml: Parser<R>,
-    pub(super) ids: &'a mut GeneratedIds,
-    silent: bool,
-    missing: MissingTargets,
-    count: u64,
-}
-
 impl<R: Read> Import<'_, '_, R> {
     fn document(&mut self) -> Step<()> {
         self.expect("database", "the end of the document")?;
@@ -175,18 +133,6 @@ impl<R: Read> Import<'_, '_, R> {
             }
             Tag::End => {
                 Err(format!("expected opening <{name}> tag but found {end} instead").into())
-            }
-        }
-    }
-
-    /// Reads up to the next start tag without namespace, passing over elements of other namespaces;
-    /// `None` at the end of the element around.
-    pub(super) fn next_start(&mut self) -> Step<Option<Start>> {
-        loop {
-            match self.xml.next_tag()? {
-                Tag::End => return Ok(None),
-                Tag::Start(start) if start.namespace.is_empty() => return Ok(Some(start)),
-                Tag::Start(_) => self.xml.skip_element()?,
             }
         }
     }

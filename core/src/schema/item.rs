@@ -117,4 +117,16 @@ impl SchemaModel {
             std::iter::once(item(Part::ObjectType)).chain(fields).chain(indexes)
         })
     }
+
+    /// The same model with every storage ID replaced by what `assign` gives for the item.
+    #[must_use]
+    pub fn with_storage_ids(
+        &self,
+        mut assign: impl FnMut(&Item<'_>) -> Option<StorageId>,
+    ) -> SchemaModel {
+        let ids: Vec<_> = self.items().map(|item| assign(&item)).collect();
+        let mut model = self.clone();
+        model.set_storage_ids(ids);
+        model
+    }
 }

@@ -66,17 +66,12 @@ impl SchemaModel {
         self.types.is_empty()
     }
 
-    /// The same model with every storage ID replaced by what `assign` gives for the item.
-    #[must_use]
-    pub fn with_storage_ids(
-        &self,
-        mut assign: impl FnMut(&super::Item<'_>) -> Option<StorageId>,
-    ) -> SchemaModel {
-        let ids: Vec<_> = self.items().map(|item| assign(&item)).collect();
+    /// Gives every item the storage ID that stands in its place among `ids`, which are in the order of
+    /// [`items`](SchemaModel::items).
+    pub(super) fn set_storage_ids(&mut self, ids: Vec<Option<StorageId>>) {
         let mut ids = ids.into_iter();
         let mut next = || ids.next().flatten();
-        let mut model = self.clone();
-        for object_type in &mut model.types {
+        for object_type in &mut self.types {
             object_type.storage_id = next();
             for field in &mut object_type.fields {
                 field.storage_id = next();
@@ -95,7 +90,6 @@ impl SchemaModel {
                 index.storage_id = next();
             }
         }
-        model
     }
 }
 

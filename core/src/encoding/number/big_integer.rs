@@ -1,12 +1,12 @@
 //! Integers of any size (encodings §11.4).
 
+use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::bytes::invalid;
 use crate::encoding::java::radix::convert;
 use crate::encoding::text::java_digit;
-use crate::encoding::time::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::string_type;
+use super::string_type::string_type;
 use crate::encoding::{JavaString, Result, Value};
 
 /// A path of a file, as `java.io.File` has it on Unix: without doubled slashes, and without one at the end.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::letters::is_letter_or_digit;
-use super::string_type;
+use super::string_type::string_type;
 use crate::bytes::invalid;
 use crate::encoding::{EncodingError, JavaString, Result, Value};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::string_type;
+use super::string_type::string_type;
 use crate::bytes::invalid;
 use crate::encoding::java::pattern_syntax;
 use crate::encoding::{JavaString, Result, Value};

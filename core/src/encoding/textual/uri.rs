@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
-use super::string_type;
+use super::string_type::string_type;
 use crate::bytes::invalid;
 use crate::encoding::{JavaString, Result, Value};
 

@@ -1,5 +1,8 @@
 //! Days and dates in the Gregorian calendar, extended to all years, and in the Julian calendar.
 
+/// The largest offset from UTC, in seconds.
+pub(super) const MAX_OFFSET: i64 = 18 * 3600;
+
 /// Days from 0000-03-01 (Gregorian) to 1970-01-01.
 const GREGORIAN_SHIFT: i64 = 719_468;
 /// Days from 0000-03-01 (Julian) to 1970-01-01.

@@ -1,10 +1,11 @@
 //! Points in time and spans of it: `Instant`, `Duration`, `Date` (encodings §12, §11.7).
 
+use crate::encoding::text::text_impls;
 use std::fmt;
 
+use super::calendar::MAX_OFFSET;
 use super::calendar::{DAY_SECONDS, SECOND_NANOS, date_of, day_of, julian_date_of, julian_day_of};
 use super::scan::{Scanner, fraction, number, out_of_range, parse_all, print_fraction, print_year};
-use super::{MAX_OFFSET, text_impls};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};

@@ -1,12 +1,12 @@
 //! Dates and times without a zone: `LocalDate`, `LocalTime`, `LocalDateTime` (encodings §12).
 
+use crate::encoding::text::text_impls;
 use std::fmt;
 
 use super::calendar::{
     DAY_NANOS, DAY_SECONDS, MAX_YEAR, SECOND_NANOS, date_of, day_of, month_length,
 };
 use super::scan::{Scanner, out_of_range, parse_all, print_fraction, print_year};
-use super::text_impls;
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};

@@ -17,20 +17,3 @@ pub use local::{LocalDate, LocalDateTime, LocalTime};
 pub use offset::{OffsetDateTime, OffsetTime, ZoneOffset};
 pub use partial::{MonthDay, Period, Year, YearMonth};
 pub use zone::{ZoneId, ZonedDateTime};
-
-/// The largest offset from UTC, in seconds.
-const MAX_OFFSET: i64 = 18 * 3600;
-
-/// Makes `parse` read the text form.
-macro_rules! text_impls {
-    ($($type:ty),*) => {
-        $(impl std::str::FromStr for $type {
-            type Err = crate::encoding::EncodingError;
-
-            fn from_str(text: &str) -> crate::encoding::Result<Self> {
-                <Self as crate::encoding::Encodable>::from_text(text)
-            }
-        })*
-    };
-}
-pub(crate) use text_impls;

@@ -1,11 +1,13 @@
 //! Offsets from UTC, and times with one: `ZoneOffset`, `OffsetDateTime`, `OffsetTime` (encodings §12).
 
+use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::calendar::MAX_OFFSET;
 use super::calendar::{DAY_NANOS, SECOND_NANOS};
 use super::scan::{Scanner, out_of_range, parse_all, parsed};
-use super::{Instant, LocalDateTime, LocalTime, MAX_OFFSET, text_impls};
+use super::{Instant, LocalDateTime, LocalTime};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};

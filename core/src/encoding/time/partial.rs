@@ -1,10 +1,10 @@
 //! Parts of dates and spans of calendar time: `Year`, `YearMonth`, `MonthDay`, `Period` (encodings §12).
 
+use crate::encoding::text::text_impls;
 use std::fmt;
 
 use super::calendar::{MAX_YEAR, month_length};
 use super::scan::{Scanner, number, out_of_range, parse_all};
-use super::text_impls;
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long, uint};

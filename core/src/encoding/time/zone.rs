@@ -1,5 +1,6 @@
 //! Time zones, and times in one: `ZoneId`, `ZonedDateTime` (encodings §12, §11.10).
 
+use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,7 +8,7 @@ use std::io::Write;
 
 use super::scan::{parse_all, parsed};
 use super::zone_rules::ZoneRules;
-use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset, text_impls};
+use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset};
 use crate::bytes::invalid;
 use crate::encoding::text::{escape, unescape};
 use crate::encoding::value::plain_value;

@@ -8,12 +8,12 @@ use permazen_kv::Direction;
 use crate::encoding::{EncodingError, Value};
 use crate::id::ObjId;
 use crate::layout;
+use crate::object::describe::describe;
 use crate::object::error::{Error, Result, hex};
 use crate::object::index::{
     ColumnFilter, EncodedRange, OwnedSpan, encode_bound, is_inverted, span_of,
 };
 use crate::object::notify::ChangeKind;
-use crate::object::reference::describe;
 use crate::object::store::Undo;
 use crate::object::store::{LiveScan, ScanSource};
 use crate::object::transaction::Transaction;

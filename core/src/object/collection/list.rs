@@ -6,16 +6,13 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::content::{Content, ContentIter};
-use super::list_cursor::ListCursor;
+use super::position::{MAX_LIST_LEN, position_in};
 use crate::encoding::{EncodingError, Value};
 use crate::id::ObjId;
-use crate::layout::{self, list_position, parse_list_position};
+use crate::layout::{self, list_position};
 use crate::object::error::{Error, Result};
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedKind};
-
-/// The largest number of elements a list can have.
-pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 
 /// A live view of a list field of an object.
 ///
@@ -29,18 +26,6 @@ pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 pub struct ListView<'t, 'db> {
     pub(in crate::object) content: Content<'t, 'db>,
     pub(in crate::object) element: Arc<ResolvedField>,
-}
-
-/// The position that the key of a list element ends with. There is one form of each only: an element under any
-/// other would count, but not be found at its position.
-pub(in crate::object) fn position_in(suffix: &[u8]) -> Result<u32, EncodingError> {
-    match parse_list_position(suffix) {
-        Ok(position) if position >= MAX_LIST_LEN => {
-            let reason = format!("position {position}, and lists end at {MAX_LIST_LEN}");
-            Err(EncodingError::Invalid(reason))
-        }
-        position => position,
-    }
 }
 
 #[cold]
@@ -243,28 +228,5 @@ impl<'t, 'db> ListView<'t, 'db> {
             }
         }
         Ok(None)
-    }
-
-    /// A cursor before the first element. Nothing is read.
-    ///
-    /// ```
-    /// # use permazen::encoding::Value;
-    /// # use permazen::object::{ListView, Result};
-    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
-    /// let mut cursor = list.cursor();
-    /// while let Some(value) = cursor.step()? {
-    ///     if value == Value::Null {
-    ///         cursor.remove()?;
-    ///     }
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn cursor(&self) -> ListCursor<'t, 'db> {
-        self.cursor_at(0)
-    }
-
-    /// A cursor before the element at a position, wherever in the list that is.
-    pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
-        ListCursor::new(self.clone(), position)
     }
 }

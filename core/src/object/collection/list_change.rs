@@ -3,8 +3,9 @@
 use permazen_kv::KeySpan;
 
 use super::content::Target;
-use super::list::{ListView, MAX_LIST_LEN};
+use super::list::ListView;
 use super::list_shift;
+use super::position::MAX_LIST_LEN;
 use crate::encoding::{Value, uint};
 use crate::layout::{self, list_position};
 use crate::object::error::{Error, Result};

@@ -23,11 +23,32 @@ struct SteppedOver {
     element: Vec<u8>,
 }
 
-impl<'t, 'db> ListCursor<'t, 'db> {
-    pub(in crate::object) fn new(list: ListView<'t, 'db>, next: u32) -> Self {
-        ListCursor { list, next, last: None }
+impl<'t, 'db> ListView<'t, 'db> {
+    /// A cursor before the first element. Nothing is read.
+    ///
+    /// ```
+    /// # use permazen::encoding::Value;
+    /// # use permazen::object::{ListView, Result};
+    /// # fn example(list: &ListView<'_, '_>) -> Result<()> {
+    /// let mut cursor = list.cursor();
+    /// while let Some(value) = cursor.step()? {
+    ///     if value == Value::Null {
+    ///         cursor.remove()?;
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn cursor(&self) -> ListCursor<'t, 'db> {
+        self.cursor_at(0)
     }
 
+    /// A cursor before the element at a position, wherever in the list that is.
+    pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
+        ListCursor { list: self.clone(), next: position, last: None }
+    }
+}
+
+impl<'t, 'db> ListCursor<'t, 'db> {
     /// Where the next element stands.
     pub fn position(&self) -> u32 {
         self.next

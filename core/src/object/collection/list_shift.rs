@@ -6,7 +6,8 @@
 
 use permazen_kv::KeySpan;
 
-use super::list::{ListView, position_in};
+use super::list::ListView;
+use super::position::position_in;
 use crate::layout::{self, list_position};
 use crate::object::error::Result;
 use crate::object::whole::KeyList;

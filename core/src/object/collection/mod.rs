@@ -10,11 +10,13 @@ mod list_cursor;
 mod list_shift;
 mod map;
 mod open;
+mod position;
 mod set;
 
 pub use content::ContentIter;
-pub(in crate::object) use list::position_in;
-pub use list::{ListView, MAX_LIST_LEN};
+pub use list::ListView;
 pub use list_cursor::ListCursor;
 pub use map::MapView;
+pub use position::MAX_LIST_LEN;
+pub(in crate::object) use position::position_in;
 pub use set::SetView;

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use permazen_kv::Direction;
 
 use super::node::{Node, Op};
-use super::stream::{Plain, Position, position, turned};
+use super::plain::{Plain, Position, position, turned};
 use crate::id::ObjId;
 use crate::object::error::Result;
 use crate::object::index::{ColumnFilter, Place};

@@ -6,6 +6,7 @@
 mod enumeration;
 mod merge;
 mod node;
+mod plain;
 mod set;
 mod stream;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::node::{Node, Op};
-use super::stream::{Stream, position};
+use super::plain::position;
+use super::stream::Stream;
 use crate::id::{ObjId, StorageId};
 use crate::object::error::Result;
 use crate::object::index::{ColumnFilter, EncodedRange};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::column::Place;
+use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::IndexKind;
-use super::view::{IndexSource, IndexView, Selection, push_jump};
 use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
@@ -387,9 +387,10 @@ fn decode_column(
     shape.decode(column, bytes, key)
 }
 
-/// The entries of an [`IndexView`], each turned into something; from both ends.
+/// The entries of an [`IndexView`](super::IndexView), each turned into something; from both ends.
 pub struct IndexIter<'t, F> {
-    view: IndexView<'t>,
+    source: &'t dyn IndexSource,
+    selection: Arc<Selection>,
     front: Option<IndexScan<'t>>,
     back: Option<IndexScan<'t>>,
     read: F,
@@ -398,13 +399,13 @@ pub struct IndexIter<'t, F> {
 
 impl<F> std::fmt::Debug for IndexIter<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexIter").field("view", &self.view).finish_non_exhaustive()
+        f.debug_struct("IndexIter").field("selection", &self.selection).finish_non_exhaustive()
     }
 }
 
 impl<'t, F> IndexIter<'t, F> {
-    pub(crate) fn new(view: IndexView<'t>, read: F) -> Self {
-        IndexIter { view, front: None, back: None, read, done: false }
+    pub(super) fn new(source: &'t dyn IndexSource, selection: Arc<Selection>, read: F) -> Self {
+        IndexIter { source, selection, front: None, back: None, read, done: false }
     }
 
     fn step<T>(&mut self, direction: Direction) -> Option<Result<T>>
@@ -418,7 +419,8 @@ impl<'t, F> IndexIter<'t, F> {
             Direction::Forward => (&mut self.front, &self.back),
             Direction::Reverse => (&mut self.back, &self.front),
         };
-        let scan = scan.get_or_insert_with(|| self.view.starts_at(direction));
+        let scan = scan
+            .get_or_insert_with(|| IndexScan::new(self.source, self.selection.clone(), direction));
         let result = match scan.next() {
             Ok(Some(entry)) => {
                 let met =

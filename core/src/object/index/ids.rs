@@ -7,8 +7,8 @@ use permazen_kv::Direction;
 
 use super::column::{ColumnFilter, Place};
 use super::entry::IndexScan;
+use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::ValueLens;
-use super::view::{IndexView, Selection, push_jump};
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::Result;
@@ -16,9 +16,10 @@ use crate::object::id_set::ids_within;
 use crate::object::store::Keep;
 use crate::object::store::{LiveScan, extend_to_after_prefix};
 
-/// The object ids of an [`IndexView`] in index order, each once per value; from both ends.
+/// The object ids of an [`IndexView`](super::IndexView) in index order, each once per value; from both ends.
 pub struct IndexIds<'t> {
-    view: IndexView<'t>,
+    source: &'t dyn IndexSource,
+    selection: Arc<Selection>,
     front: Option<Walk<'t>>,
     back: Option<Walk<'t>>,
     done: bool,
@@ -26,7 +27,7 @@ pub struct IndexIds<'t> {
 
 impl std::fmt::Debug for IndexIds<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexIds").field("view", &self.view).finish_non_exhaustive()
+        f.debug_struct("IndexIds").field("selection", &self.selection).finish_non_exhaustive()
     }
 }
 
@@ -149,24 +150,23 @@ impl WantedIds {
 }
 
 impl<'t> Walk<'t> {
-    fn new(view: &IndexView<'t>, direction: Direction) -> Self {
-        let selection = &*view.selection;
+    fn new(source: &'t dyn IndexSource, selection: &Arc<Selection>, direction: Direction) -> Self {
+        let shape = &selection.shape;
         let (min, max, checked) = selection.span();
-        let id_column = view.shape().id_column();
+        let id_column = shape.id_column();
         let plain = selection.schemas.is_none()
-            && selection.columns == view.shape().columns()
+            && selection.columns == shape.columns()
             && checked.iter().all(|column| *column == id_column);
         if !plain {
-            return Walk::Checked(view.starts_at(direction));
+            return Walk::Checked(IndexScan::new(source, selection.clone(), direction));
         }
         let filter = match checked[..] {
             [] => None,
             _ => selection.filters.get(id_column).cloned().flatten(),
         };
         let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
-        let source = view.source.as_scan_source();
-        let keep = IdAtEnd { selection: view.selection.clone(), short: view.shape().short_value() };
-        let scan = LiveScan::keeping(keep, source, min, max, direction);
+        let keep = IdAtEnd { selection: selection.clone(), short: shape.short_value() };
+        let scan = LiveScan::keeping(keep, source.as_scan_source(), min, max, direction);
         Walk::Plain { scan, wanted, target: Vec::new() }
     }
 
@@ -210,9 +210,9 @@ impl<'t> Walk<'t> {
 }
 
 impl<'t> IndexIds<'t> {
-    /// The ids of a view that has the id as its last column.
-    pub(in crate::object) fn new(view: IndexView<'t>) -> Self {
-        IndexIds { view, front: None, back: None, done: false }
+    /// The ids of a selection that has the id as its last column.
+    pub(super) fn new(source: &'t dyn IndexSource, selection: Arc<Selection>) -> Self {
+        IndexIds { source, selection, front: None, back: None, done: false }
     }
 
     /// The next id going forward if nothing has to be looked at to tell, as is most often so.
@@ -241,7 +241,7 @@ impl<'t> IndexIds<'t> {
             Direction::Forward => (&mut self.front, &self.back),
             Direction::Reverse => (&mut self.back, &self.front),
         };
-        let walk = walk.get_or_insert_with(|| Walk::new(&self.view, direction));
+        let walk = walk.get_or_insert_with(|| Walk::new(self.source, &self.selection, direction));
         let next = walk.next();
         if let Ok(Some(id)) = next
             && !other.as_ref().is_some_and(|other| walk.has_met(other, direction))

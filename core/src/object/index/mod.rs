@@ -8,6 +8,7 @@ mod column;
 mod entry;
 mod ids;
 mod query;
+mod selection;
 mod shape;
 mod view;
 

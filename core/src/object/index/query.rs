@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::selection::IndexSource;
 use super::shape::{IndexKind, IndexShape};
-use super::view::{IndexSource, IndexView};
+use super::view::IndexView;
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
 use crate::object::error::{Error, Result};

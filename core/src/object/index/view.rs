@@ -3,104 +3,17 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use permazen_kv::Direction;
-use permazen_kv::key::after_prefix;
-
-use super::column::{
-    ColumnFilter, OwnedSpan, encode_bound, is_inverted, push_lower, push_upper, span_of,
-};
+use super::column::{ColumnFilter, encode_bound, is_inverted, push_lower, push_upper};
 use super::entry::{IndexEntry, IndexIter};
 use super::ids::IndexIds;
+use super::selection::{IndexSource, Selection};
 use super::shape::IndexShape;
-use crate::encoding::{Encoding, Value};
+use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 use crate::object::error::{Error, Result};
 use crate::object::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use crate::object::reference::NULL;
-use crate::object::store::ScanSource;
-
-/// What index views read from.
-pub(crate) trait IndexSource: ScanSource {
-    /// The encoding of the keys of that map of object `id` whose values have this storage id.
-    fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>>;
-
-    /// This source as what scans read from.
-    fn as_scan_source(&self) -> &dyn ScanSource;
-}
-
-/// What of an index is wanted.
-#[derive(Debug, Clone)]
-pub(crate) struct Selection {
-    pub(crate) shape: Arc<IndexShape>,
-    /// What is wanted of each column; none is everything.
-    pub(crate) filters: Vec<Option<ColumnFilter>>,
-    /// The key span that holds the tuples wanted, if not all are.
-    pub(crate) tuples: Option<OwnedSpan>,
-    /// How many columns are returned; entries that agree in them are returned once.
-    pub(crate) columns: usize,
-    /// Only objects of these schemas, ascending.
-    pub(crate) schemas: Option<Vec<SchemaIndex>>,
-}
-
-impl Selection {
-    /// Adds a restriction of a column to those it has.
-    fn restrict(&mut self, column: usize, filter: ColumnFilter) {
-        if let Some(slot) = self.filters.get_mut(column) {
-            *slot = Some(match &*slot {
-                Some(old) => old.intersect(&filter),
-                None => filter,
-            });
-        }
-    }
-
-    /// The key span that holds what is wanted, and the columns it does not account for.
-    pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
-        let (mut min, mut max, checked) = self.column_span();
-        if let Some((lower, upper)) = &self.tuples {
-            if *lower > min {
-                min.clone_from(lower);
-            }
-            if upper.is_some() && max.as_ref().is_none_or(|max| upper.as_ref() < Some(max)) {
-                max.clone_from(upper);
-            }
-        }
-        (min, max, checked)
-    }
-
-    /// The key span the column filters allow, and the columns it does not account for.
-    fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
-        let mut prefix = self.shape.prefix().to_vec();
-        let nothing = |prefix: Vec<u8>| (prefix.clone(), Some(prefix), Vec::new());
-        let no_schema = self.schemas.as_ref().is_some_and(Vec::is_empty);
-        if no_schema || self.filters.iter().flatten().any(ColumnFilter::is_empty) {
-            return nothing(prefix);
-        }
-        let mut filtered = self.filters.iter().enumerate();
-        let mut span = None;
-        let mut checked = Vec::new();
-        for (column, filter) in filtered.by_ref() {
-            if let Some(value) = filter.as_ref().and_then(ColumnFilter::single) {
-                prefix.extend_from_slice(value);
-                continue;
-            }
-            if let Some(filter) = filter {
-                let Some(inner) = span_of(&prefix, filter) else { return nothing(prefix) };
-                span = Some(inner);
-                if !filter.is_one_range() {
-                    checked.push(column);
-                }
-            }
-            break;
-        }
-        checked.extend(filtered.filter(|(_, filter)| filter.is_some()).map(|(column, _)| column));
-        let (min, max) = span.unwrap_or_else(|| {
-            let max = after_prefix(&prefix);
-            (prefix, max)
-        });
-        (min, max, checked)
-    }
-}
 
 /// A live view of an index: its entries in key order, restricted column by column.
 ///
@@ -423,7 +336,7 @@ impl<'t> IndexView<'t> {
     /// returned once per value (not once per position or map key). Also readable from the back.
     /// Cost: one seek, then one step per entry.
     pub fn ids(&self) -> IndexIds<'t> {
-        IndexIds::new(self.distinct(self.shape().id_column() + 1))
+        IndexIds::new(self.source, self.distinct(self.shape().id_column() + 1).selection)
     }
 
     /// The entries in index order, each turned into something by `read` while its bytes are borrowed.
@@ -432,7 +345,7 @@ impl<'t> IndexView<'t> {
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<T>,
     {
-        IndexIter::new(self.clone(), read)
+        IndexIter::new(self.source, self.selection.clone(), read)
     }
 
     /// The first entry. One seek, unless columns in the middle are restricted; the first few entries are
@@ -519,18 +432,5 @@ impl<'t> IndexView<'t> {
             .iter()
             .map(|schema| IdSet::of_keys(source, layout::object_schema_prefix(*schema), any_id()));
         Ok(ids.intersection(&IdSet::empty(source).union_all(of_schemas)))
-    }
-
-    /// The key span for a caller that removes or rebuilds the whole selection.
-    pub(crate) fn starts_at(&self, direction: Direction) -> super::entry::IndexScan<'t> {
-        super::entry::IndexScan::new(self.source, self.selection.clone(), direction)
-    }
-}
-
-/// Appends to `prefix` the bound of a jump in `direction`; false if nothing lies beyond.
-pub(crate) fn push_jump(prefix: &mut Vec<u8>, bound: Bound<&[u8]>, direction: Direction) -> bool {
-    match direction {
-        Direction::Forward => push_lower(prefix, bound),
-        Direction::Reverse => push_upper(prefix, bound),
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::encoding::Value;
 use crate::id::ObjId;
+use crate::object::describe::describe;
 use crate::object::error::hex;
-use crate::object::reference::describe;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 

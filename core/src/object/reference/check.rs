@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use permazen_kv::KeySpan;
 
-use crate::encoding::EncodingError;
+use crate::encoding::{self, EncodingError};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
+use crate::object::describe::describe;
 use crate::object::error::hex;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 /// The encoded null reference.
-pub(in crate::object) const NULL: &[u8] = &[0xff];
+pub(in crate::object) const NULL: &[u8] = &[encoding::NULL];
 
 /// The object an encoded reference refers to; none for null.
 pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
@@ -20,11 +21,6 @@ pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
         NULL => Ok(None),
         _ => ObjId::from_slice(bytes).map(Some),
     }
-}
-
-/// The object and field, for messages.
-pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
-    format!("field {} of object {id}", field.full_name)
 }
 
 /// The sub-field with this storage id and the field it is part of, or the field itself twice.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::check::{describe, target_of};
+use super::check::target_of;
 use super::path::{IdFilter, PathStep};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
+use crate::object::describe::describe;
 use crate::object::error::{Error, Result, hex};
 use crate::object::transaction::Transaction;
 

@@ -10,7 +10,7 @@ mod missing;
 mod path;
 mod unreference;
 
-pub(in crate::object) use check::{NULL, describe, target_of};
+pub(in crate::object) use check::{NULL, target_of};
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;
 pub use path::{IdFilter, PathStep};

@@ -4,7 +4,7 @@ use permazen_kv::KvRead;
 
 use crate::id::ObjId;
 use crate::layout;
-use crate::object::whole::unknown_field;
+use crate::object::describe::unknown_field;
 use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 

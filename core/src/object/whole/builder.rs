@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::data::{FieldValue, ObjectData, PairAt, unknown_field};
+use super::data::{FieldValue, ObjectData, PairAt};
 use crate::encoding::{EncodingError, Value, uint};
 use crate::id::StorageId;
+use crate::object::describe::unknown_field;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 

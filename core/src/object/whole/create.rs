@@ -7,16 +7,16 @@ use std::sync::Arc;
 use permazen_kv::KeySpan;
 
 use super::builder::ObjectBuilder;
-use super::copy::translate;
 use super::data::ObjectData;
 use super::replace::Told;
-use crate::encoding::{Reader, uint};
+use super::translate::translate;
+use crate::encoding::uint;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
+use crate::object::describe::{describe, describe_entry, describe_stored};
 use crate::object::error::hex;
 use crate::object::info::{Migrate, ObjectInfo};
 use crate::object::notify::ChangeKind;
-use crate::object::reference::describe;
 use crate::object::store::{Undo, visit_pairs};
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
@@ -539,33 +539,5 @@ impl Transaction<'_> {
             }
             _ => Ok(None),
         }
-    }
-}
-
-/// The object and what of it the index entry with this key is of, for messages.
-pub(in crate::object) fn describe_entry(
-    id: ObjId,
-    object_type: &ResolvedType,
-    key: &[u8],
-) -> String {
-    let index = StorageId::read_from(&mut Reader::new(key)).ok();
-    let mut fields = object_type.fields.iter();
-    let field = fields.find_map(|field| {
-        let mut parts = std::iter::once(field).chain(field.sub_fields());
-        parts.find(|part| Some(part.storage_id) == index)
-    });
-    let composite = object_type.indexes.iter().find(|of| Some(of.storage_id) == index);
-    match (field, composite) {
-        (Some(field), _) => format!("the index entry of {}", describe(id, field)),
-        (None, Some(of)) => format!("the entry of object {id} in index {:?}", &*of.name),
-        (None, None) => format!("an index entry of object {id}"),
-    }
-}
-
-/// The object and the field with this storage id, for messages.
-fn describe_stored(id: ObjId, object_type: &ResolvedType, field: StorageId) -> String {
-    match object_type.field_by_storage_id(field) {
-        Some(field) => describe(id, field),
-        None => format!("field #{field} of object {id}"),
     }
 }

@@ -6,8 +6,8 @@ use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::collection::position_in;
+use crate::object::describe::{damaged, unknown_field};
 use crate::object::error::hex;
-use crate::object::fields::damaged;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
@@ -365,32 +365,6 @@ impl ObjectData {
         }
         Ok(())
     }
-}
-
-pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
-    Error::UnknownField {
-        type_name: Some(object_type.name.to_string()),
-        field: format!("{field:?}{}", hint(object_type, field)),
-    }
-}
-
-/// What may have been meant by the name of a field that is not as it should be.
-fn hint(object_type: &ResolvedType, field: &str) -> String {
-    if let Some(known) = object_type.field(field) {
-        let kind = match &known.kind {
-            ResolvedKind::Simple(simple) if simple.reference.is_some() => "reference",
-            ResolvedKind::Simple(_) => "simple field",
-            ResolvedKind::Counter => "counter",
-            ResolvedKind::Set { .. } => "set",
-            ResolvedKind::List { .. } => "list",
-            ResolvedKind::Map { .. } => "map",
-        };
-        return format!(" (a {kind})");
-    }
-    // Names in Rust and in the database differ in how words are joined.
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
-    let similar = object_type.fields.iter().find(|known| plain(&known.name) == plain(field));
-    similar.map_or_else(String::new, |known| format!(" (there is {:?})", &*known.name))
 }
 
 /// Keys in one buffer.

@@ -10,9 +10,11 @@ mod data;
 mod detached;
 mod migrate;
 mod replace;
+mod translate;
 
 pub use builder::ObjectBuilder;
-pub use copy::{CopyOptions, IdMap};
+pub use copy::CopyOptions;
+pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};
-pub(in crate::object) use data::{KeyList, unknown_field};
 pub(crate) use migrate::Narrowing;
+pub use translate::IdMap;

@@ -3,12 +3,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::create::describe_entry;
 use super::data::{KeyList, ObjectData, differences};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
+use crate::object::describe::{describe, describe_entry};
 use crate::object::notify::ChangeKind;
-use crate::object::reference::describe;
 use crate::object::store::Undo;
 use crate::object::{Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};

@@ -1,7 +1,7 @@
 //! Classes of characters: what stands in brackets.
 
 use super::escapes::Escape;
-use super::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code};
+use super::text::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code};
 
 impl Parser {
     /// The rest of a class of characters, after its opening bracket.

@@ -1,7 +1,7 @@
 //! Escape sequences: what follows a backslash.
 
 use super::extent::{Extent, Part};
-use super::{Parser, Reason, code, is_ascii};
+use super::text::{Parser, Reason, code, is_ascii};
 
 /// Names of general categories and of classes that need no prefix.
 const PLAIN_PROPERTIES: [&str; 57] = [

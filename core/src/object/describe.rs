@@ -1,0 +1,84 @@
+//! Objects and fields in the words of messages, and the errors that several operations have in common.
+
+use super::Error;
+use super::error::hex;
+use crate::bytes::Reader;
+use crate::id::{ObjId, StorageId};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType};
+
+/// The object and field, for messages.
+pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
+    format!("field {} of object {id}", field.full_name)
+}
+
+/// The object and what of it the index entry with this key is of, for messages.
+pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) -> String {
+    let index = StorageId::read_from(&mut Reader::new(key)).ok();
+    let mut fields = object_type.fields.iter();
+    let field = fields.find_map(|field| {
+        let mut parts = std::iter::once(field).chain(field.sub_fields());
+        parts.find(|part| Some(part.storage_id) == index)
+    });
+    let composite = object_type.indexes.iter().find(|of| Some(of.storage_id) == index);
+    match (field, composite) {
+        (Some(field), _) => format!("the index entry of {}", describe(id, field)),
+        (None, Some(of)) => format!("the entry of object {id} in index {:?}", &*of.name),
+        (None, None) => format!("an index entry of object {id}"),
+    }
+}
+
+/// The object and the field with this storage id, for messages.
+pub(super) fn describe_stored(id: ObjId, object_type: &ResolvedType, field: StorageId) -> String {
+    match object_type.field_by_storage_id(field) {
+        Some(field) => describe(id, field),
+        None => format!("field #{field} of object {id}"),
+    }
+}
+
+/// An error saying that the stored bytes of a field are not as its encoding calls for.
+pub(crate) fn damaged(
+    id: ObjId,
+    field: &ResolvedField,
+    key: &[u8],
+    value: &[u8],
+    reason: &dyn std::fmt::Display,
+) -> Error {
+    Error::inconsistent(format!(
+        "{}: key {}, value {}: {reason}",
+        describe(id, field),
+        hex(key, 64),
+        hex(value, 64)
+    ))
+}
+
+/// An error saying that nothing is stored for a field of an encoding that is not registered.
+pub(super) fn unknown_default(id: ObjId, field: &ResolvedField, simple: &ResolvedSimple) -> Error {
+    Error::unknown_default(describe(id, field), simple)
+}
+
+/// An error saying that an object type has no such field, or none of the kind asked for.
+pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
+    Error::UnknownField {
+        type_name: Some(object_type.name.to_string()),
+        field: format!("{field:?}{}", hint(object_type, field)),
+    }
+}
+
+/// What may have been meant by the name of a field that is not as it should be.
+fn hint(object_type: &ResolvedType, field: &str) -> String {
+    if let Some(known) = object_type.field(field) {
+        let kind = match &known.kind {
+            ResolvedKind::Simple(simple) if simple.reference.is_some() => "reference",
+            ResolvedKind::Simple(_) => "simple field",
+            ResolvedKind::Counter => "counter",
+            ResolvedKind::Set { .. } => "set",
+            ResolvedKind::List { .. } => "list",
+            ResolvedKind::Map { .. } => "map",
+        };
+        return format!(" (a {kind})");
+    }
+    // Names in Rust and in the database differ in how words are joined.
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    let similar = object_type.fields.iter().find(|known| plain(&known.name) == plain(field));
+    similar.map_or_else(String::new, |known| format!(" (there is {:?})", &*known.name))
+}

@@ -1,0 +1,105 @@
+//! What of an index is wanted, and where it lies in the store.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::Direction;
+use permazen_kv::key::after_prefix;
+
+use super::column::{ColumnFilter, OwnedSpan, push_lower, push_upper, span_of};
+use super::shape::IndexShape;
+use crate::encoding::Encoding;
+use crate::id::{ObjId, StorageId};
+use crate::layout::SchemaIndex;
+use crate::object::error::Result;
+use crate::object::store::ScanSource;
+
+/// What index views read from.
+pub(crate) trait IndexSource: ScanSource {
+    /// The encoding of the keys of that map of object `id` whose values have this storage id.
+    fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>>;
+
+    /// This source as what scans read from.
+    fn as_scan_source(&self) -> &dyn ScanSource;
+}
+
+/// What of an index is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    pub(crate) shape: Arc<IndexShape>,
+    /// What is wanted of each column; none is everything.
+    pub(crate) filters: Vec<Option<ColumnFilter>>,
+    /// The key span that holds the tuples wanted, if not all are.
+    pub(crate) tuples: Option<OwnedSpan>,
+    /// How many columns are returned; entries that agree in them are returned once.
+    pub(crate) columns: usize,
+    /// Only objects of these schemas, ascending.
+    pub(crate) schemas: Option<Vec<SchemaIndex>>,
+}
+
+impl Selection {
+    /// Adds a restriction of a column to those it has.
+    pub(super) fn restrict(&mut self, column: usize, filter: ColumnFilter) {
+        if let Some(slot) = self.filters.get_mut(column) {
+            *slot = Some(match &*slot {
+                Some(old) => old.intersect(&filter),
+                None => filter,
+            });
+        }
+    }
+
+    /// The key span that holds what is wanted, and the columns it does not account for.
+    pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
+        let (mut min, mut max, checked) = self.column_span();
+        if let Some((lower, upper)) = &self.tuples {
+            if *lower > min {
+                min.clone_from(lower);
+            }
+            if upper.is_some() && max.as_ref().is_none_or(|max| upper.as_ref() < Some(max)) {
+                max.clone_from(upper);
+            }
+        }
+        (min, max, checked)
+    }
+
+    /// The key span the column filters allow, and the columns it does not account for.
+    fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
+        let mut prefix = self.shape.prefix().to_vec();
+        let nothing = |prefix: Vec<u8>| (prefix.clone(), Some(prefix), Vec::new());
+        let no_schema = self.schemas.as_ref().is_some_and(Vec::is_empty);
+        if no_schema || self.filters.iter().flatten().any(ColumnFilter::is_empty) {
+            return nothing(prefix);
+        }
+        let mut filtered = self.filters.iter().enumerate();
+        let mut span = None;
+        let mut checked = Vec::new();
+        for (column, filter) in filtered.by_ref() {
+            if let Some(value) = filter.as_ref().and_then(ColumnFilter::single) {
+                prefix.extend_from_slice(value);
+                continue;
+            }
+            if let Some(filter) = filter {
+                let Some(inner) = span_of(&prefix, filter) else { return nothing(prefix) };
+                span = Some(inner);
+                if !filter.is_one_range() {
+                    checked.push(column);
+                }
+            }
+            break;
+        }
+        checked.extend(filtered.filter(|(_, filter)| filter.is_some()).map(|(column, _)| column));
+        let (min, max) = span.unwrap_or_else(|| {
+            let max = after_prefix(&prefix);
+            (prefix, max)
+        });
+        (min, max, checked)
+    }
+}
+
+/// Appends to `prefix` the bound of a jump in `direction`; false if nothing lies beyond.
+pub(crate) fn push_jump(prefix: &mut Vec<u8>, bound: Bound<&[u8]>, direction: Direction) -> bool {
+    match direction {
+        Direction::Forward => push_lower(prefix, bound),
+        Direction::Reverse => push_upper(prefix, bound),
+    }
+}

@@ -1,0 +1,105 @@
+//! The content of an object as the same type of another database has it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::builder::ObjectBuilder;
+use super::data::ObjectData;
+use crate::id::ObjId;
+use crate::object::describe::describe;
+use crate::object::error::hex;
+use crate::object::reference::target_of;
+use crate::object::{Error, Result};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+
+/// Which ids objects get where they are copied to. An object mapped to `None` gets a new id when it is
+/// copied, which is then entered; other objects keep their ids. References are exchanged accordingly.
+pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
+
+/// The content of `source` as the type of another database has it, with references exchanged.
+pub(super) fn translate(
+    data: &ObjectData,
+    to: &Arc<ResolvedType>,
+    source: Option<ObjId>,
+    ids: Option<&IdMap>,
+) -> Result<ObjectData> {
+    let mut new = ObjectBuilder::new(Arc::clone(to));
+    for field in &to.fields {
+        let from = data.field(&field.name)?;
+        let map = |part: &ResolvedField, bytes: &[u8]| exchange(source, part, bytes, ids);
+        match &field.kind {
+            ResolvedKind::Simple(_) => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(field, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Counter => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, value);
+                }
+            }
+            ResolvedKind::Set { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, map(element, key)?.as_bytes(key), value);
+                }
+            }
+            ResolvedKind::List { element } => {
+                for (key, value) in data.pairs(from) {
+                    new.push_pair(field.storage_id, key, map(element, value)?.as_bytes(value));
+                }
+            }
+            ResolvedKind::Map { key: keys, value: values } => {
+                for (key, value) in data.pairs(from) {
+                    let (new_key, new_value) = (map(keys, key)?, map(values, value)?);
+                    new.push_pair(
+                        field.storage_id,
+                        new_key.as_bytes(key),
+                        new_value.as_bytes(value),
+                    );
+                }
+            }
+        }
+    }
+    Ok(new.finish())
+}
+
+/// What became of an encoded value.
+enum Exchanged {
+    Same,
+    By([u8; 8]),
+}
+
+impl Exchanged {
+    fn as_bytes<'a>(&'a self, same: &'a [u8]) -> &'a [u8] {
+        match self {
+            Exchanged::Same => same,
+            Exchanged::By(bytes) => bytes,
+        }
+    }
+}
+
+fn exchange(
+    source: Option<ObjId>,
+    part: &ResolvedField,
+    bytes: &[u8],
+    ids: Option<&IdMap>,
+) -> Result<Exchanged> {
+    if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+        return Ok(Exchanged::Same);
+    }
+    let place = || match source {
+        Some(id) => describe(id, part),
+        None => format!("field {}", part.full_name),
+    };
+    let target = target_of(bytes).map_err(|reason| {
+        Error::inconsistent(format!("{}: stored reference {}: {reason}", place(), hex(bytes, 64)))
+    })?;
+    match target.and_then(|target| ids?.get(&target).map(|mapped| (target, mapped))) {
+        None => Ok(Exchanged::Same),
+        Some((_, Some(mapped))) => Ok(Exchanged::By(mapped.to_bytes())),
+        Some((target, None)) => Err(Error::invalid_argument(format!(
+            "{} refers to {target}, for which the id map has no id",
+            place()
+        ))),
+    }
+}
