@@ -25,7 +25,7 @@ use crate::ranges::Range;
 use crate::selection::Selection;
 use crate::sort::Sorter;
 use crate::workers::Readers;
-use crate::{Error, Options, Progress, Report, Result, joint, metadata, ranges};
+use crate::{Error, Options, Progress, Report, Result, gaps, joint, metadata, ranges};
 
 /// Databases with fewer pairs are checked in one thread.
 const WORTH_THREADS: u64 = 50_000;
@@ -151,7 +151,7 @@ fn phases(
     let bundle = Arc::new(bundle);
     let ranges = Arc::new(ranges::of_bundle(&bundle));
     out.describer = Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
-    ranges::check_gaps(kv, &ranges, out)?;
+    gaps::check(kv, &ranges, out)?;
 
     let selection = Selection::new(&bundle, options)?;
     let mut check = Check {

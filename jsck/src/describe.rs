@@ -9,7 +9,7 @@ use permazen::layout::{KeyKind, parse_key};
 use permazen::schema::{ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
-use crate::known::Meta;
+use crate::meta::Meta;
 use crate::ranges::{IndexRange, Range, Tail};
 
 /// Tells what a key stands for.

@@ -10,7 +10,8 @@ use permazen::layout::{
 use permazen::schema::{ResolvedField, Schema, SchemaBundle};
 
 use crate::finding::{Class, Finding};
-use crate::known::{Known, Meta};
+use crate::known::Known;
+use crate::meta::Meta;
 use crate::output::Checked;
 use crate::ranges::{IndexRange, Tail};
 

@@ -12,7 +12,7 @@ use crate::calls::Calls;
 use crate::content::{Content, Elements, Place};
 use crate::entry::{Judge, Kind};
 use crate::finding::Finding;
-use crate::known::Meta;
+use crate::meta::Meta;
 use crate::output::{Checked, Output};
 use crate::ranges::IndexRange;
 

@@ -22,7 +22,7 @@ use crate::output::{Checked, Halt, Output};
 use crate::ranges::{self, Range};
 use crate::selection::Selection;
 use crate::sort::Sorter;
-use crate::{Error, Options, Progress, Result, joint, metadata};
+use crate::{Error, Options, Progress, Result, gaps, joint, metadata};
 
 /// A check in slices, each of which sees the database as it is at that moment.
 ///
@@ -146,7 +146,7 @@ impl OnlineCheck {
         out.describer =
             Some(Describer { bundle: Arc::clone(&bundle), ranges: Arc::clone(&ranges) });
         if at_start {
-            ranges::check_gaps(kv, &ranges, out)?;
+            gaps::check(kv, &ranges, out)?;
         }
         let selection = Selection::new(&bundle, &Options::default())?;
         let known = Known::in_store();

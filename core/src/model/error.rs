@@ -1,8 +1,9 @@
 //! Why something asked of the typed layer was refused.
 
+use std::fmt;
+
 use permazen_kv::KvError;
 
-use super::generate::ModelErrors;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 use crate::object;
@@ -129,6 +130,46 @@ impl From<object::Error> for Error {
             Ok(others) => Error::Object(object::Error::Listener(others)),
             Err(cause) => Error::Object(object::Error::Listener(cause)),
         }
+    }
+}
+
+/// Everything that is wrong with a set of models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelErrors(pub(crate) Vec<ModelError>);
+
+impl ModelErrors {
+    /// The single problems.
+    pub fn iter(&self) -> impl Iterator<Item = &ModelError> {
+        self.0.iter()
+    }
+}
+
+impl std::error::Error for ModelErrors {}
+
+impl fmt::Display for ModelErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, error) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            error.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// One problem of a model, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelError {
+    /// `Person`, `Person.friends` or `Person.friends.element`.
+    pub path: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.problem)
     }
 }
 

@@ -1,54 +1,15 @@
 //! From the declarations of model structs to a schema model.
 
+use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
 use std::fmt;
 
-use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
+use super::error::{ModelError, ModelErrors};
 use super::target::ModelInfo;
 use crate::encoding::EncodingId;
 use crate::id::StorageId;
 use crate::schema::{
     CompositeIndex, DeleteAction, Field, ObjectType, SchemaModel, Simple, SubField,
 };
-
-/// Everything that is wrong with a set of models.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelErrors(pub(crate) Vec<ModelError>);
-
-impl ModelErrors {
-    /// The single problems.
-    pub fn iter(&self) -> impl Iterator<Item = &ModelError> {
-        self.0.iter()
-    }
-}
-
-impl std::error::Error for ModelErrors {}
-
-impl fmt::Display for ModelErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, error) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str("; ")?;
-            }
-            error.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-/// One problem of a model, and where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelError {
-    /// `Person`, `Person.friends` or `Person.friends.element`.
-    pub path: String,
-    /// What is wrong.
-    pub problem: String,
-}
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.problem)
-    }
-}
 
 /// Collects problems.
 #[derive(Default)]

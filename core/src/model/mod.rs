@@ -35,12 +35,11 @@ pub use composite::{
 };
 pub use counter::CounterOf;
 pub use declare::{CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl};
-pub use error::{Error, Failure, Result, is_retryable};
+pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
 };
-pub use generate::{ModelError, ModelErrors};
 pub use handle::{AnyObj, Handle, Obj};
 pub use index::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
 pub use load::{ObjectReader, ObjectWriter};
