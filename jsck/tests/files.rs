@@ -52,9 +52,20 @@ fn what_is_no_file_is_refused_in_words() {
             &["--kind", "xml", "--repair", "--yes", file],
             &["--kind", "sqlite", file],
             &["--kind", "sqlite", "--repair", "--yes", file],
-            &["--apply-undo", file, &path],
-            &["--online", "--position", file, &path],
         ] {
+            let error = refused(args, file);
+            assert!(error.contains(kind) && error.contains("where a file is expected"), "{error}");
+        }
+        let schema = format!("1={file}");
+        for args in [
+            &["--apply-undo", file, &path][..],
+            &["--online", "--position", file, &path],
+            &["--schema", &schema, &path],
+        ] {
+            // What is read as text can come from a pipe.
+            if kind == "a named pipe" {
+                continue;
+            }
             let error = refused(args, file);
             assert!(error.contains(kind) && error.contains("where a file is expected"), "{error}");
         }
@@ -70,6 +81,83 @@ fn what_is_no_file_is_refused_in_words() {
         let found = fs::metadata(file).expect("it is there").file_type();
         assert!(found.is_fifo() || found.is_socket() || found.is_char_device(), "{file}");
     }
+}
+
+/// Runs a script of a shell that knows `<(…)`; with standard output and standard error.
+fn script(script: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = assert_cmd::Command::new("bash");
+    command.args(["-c", script]).env("JSCK", env!("CARGO_BIN_EXE_jsck"));
+    command.envs(variables.iter().copied()).timeout(Duration::from_secs(20));
+    let output = command.output().expect("run");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).expect("UTF-8"))
+}
+
+/// The ways to hand over what `$1` prints.
+const PIPES: [&str; 4] = [
+    r#""$JSCK" ARGS <(SOURCE) "$DB""#,
+    r#"SOURCE | "$JSCK" ARGS - "$DB""#,
+    r#"SOURCE | "$JSCK" ARGS /dev/stdin "$DB""#,
+    r#"mkfifo "$DIR/pipe"; SOURCE >"$DIR/pipe" & "$JSCK" ARGS "$DIR/pipe" "$DB""#,
+];
+
+#[test]
+fn what_is_read_as_text_can_come_from_a_pipe() {
+    for pipe in PIPES {
+        let (dir, db) = damaged(&[STALE_ENTRY]);
+        let dir = dir.path().to_str().expect("UTF-8");
+        let undo = format!("{dir}/undo");
+        let variables = [("DB", &*db), ("DIR", dir), ("UNDO", &*undo)];
+        let run = |args: &str, source: &str| {
+            let _ = fs::remove_file(format!("{dir}/pipe"));
+            script(&pipe.replace("ARGS", args).replace("SOURCE", source), &variables)
+        };
+        // The object after the one the entry is about; then the beginning.
+        let (code, text) = run("--online --position", "echo 2000000000000002");
+        assert_eq!(code, Some(0), "{pipe}: {text}");
+        let (code, text) = run("--online --position", "true");
+        assert_eq!(code, Some(1), "{pipe}: {text}");
+        // Where it stops is said, and written nowhere.
+        let (code, text) = run("--online --limit 1 --position", "echo 10");
+        assert_eq!(code, Some(1), "{pipe}: {text}");
+        assert!(text.contains("Stopped before the key"), "{pipe}: {text}");
+        let (code, text) = run("--online --position", "echo no hex");
+        assert_eq!(code, Some(2), "{pipe}: {text}");
+        assert!(text.contains("not a position in hex"), "{pipe}: {text}");
+        jsck(&["--repair", "--yes", "--undo-file", &undo, &db]).assert().code(1);
+        let (code, text) = run("--apply-undo", "true");
+        assert_eq!(code, Some(2), "{pipe}: {text}");
+        assert!(text.contains("is no undo file"), "{pipe}: {text}");
+        let (code, text) = run("--apply-undo", r#"cat "$UNDO""#);
+        assert_eq!(code, Some(0), "{pipe}: {text}");
+        assert!(text.contains("1 changes undone"), "{pipe}: {text}");
+        jsck(&[&db]).assert().code(1);
+    }
+    assert!(fs::metadata("/dev/stdin").is_ok());
+}
+
+#[test]
+fn a_schema_can_come_from_standard_input() {
+    let (_dir, db) = damaged(&[]);
+    let source = r#"echo nonsense | "$JSCK" --schema 1=- "$DB""#;
+    let (code, text) = script(source, &[("DB", &db)]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("standard input:"), "{text}");
+}
+
+/// What a link leads to is kept up to date, and not the link: `/dev/stdin` is one.
+#[test]
+fn a_position_is_kept_where_its_link_leads() {
+    let (dir, db) = damaged(&[STALE_ENTRY]);
+    let (file, link) = (dir.path().join("position"), dir.path().join("link"));
+    fs::write(&file, "10\n").expect("write");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let position = link.to_str().expect("UTF-8");
+    jsck(&["--online", "--limit", "1", "--position", position, &db]).assert().code(1);
+    let text = fs::read_to_string(&file).expect("read");
+    jsck(&["--online", "--position", position, &db]).assert().code(0);
+    assert!(text.trim() > "10" && !file.exists(), "{text}");
+    assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
 }
 
 #[test]

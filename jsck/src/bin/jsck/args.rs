@@ -1,6 +1,5 @@
 //! The command line.
 
-use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 use permazen_jsck::{Options, RepairScope};
 
-use crate::Failure;
+use crate::{Failure, files};
 
 /// Check a Permazen database for consistency, and repair it.
 ///
@@ -44,7 +43,7 @@ pub(crate) struct Args {
     /// With --repair: where to write what it replaces [default: DATABASE.undo-TIME]
     #[arg(long, value_name = "FILE", requires = "repair")]
     pub(crate) undo_file: Option<PathBuf>,
-    /// Bring back what a repair of this database replaced, from its undo file
+    /// Bring back what a repair of this database replaced, from its undo file (- is standard input)
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["repair", "yes", "dry_run", "backup", "undo_file", "json"])]
     pub(crate) apply_undo: Option<PathBuf>,
@@ -95,7 +94,8 @@ pub(crate) struct Args {
     /// Take the format version to be this, whatever is stored
     #[arg(long, value_name = "N")]
     format_version: Option<u32>,
-    /// Use this schema XML file as the schema with that index; without a file, drop the schema
+    /// Use this schema XML file (- is standard input) as the schema with that index; without a file, drop
+    /// the schema
     #[arg(long = "schema", value_name = "INDEX=[FILE]")]
     schemas: Vec<String>,
     /// Use this schema ID for that storage ID; without one, drop the storage ID
@@ -240,8 +240,9 @@ fn split<'t>(text: &'t str, option: &str) -> Result<(&'t str, Option<&'t str>), 
 
 fn read_schema(file: &str) -> Result<SchemaModel, Failure> {
     let mut xml = Vec::new();
-    // A pipe will do here: `--schema 1=<(…)` is how a shell passes what another program prints.
-    let read = File::open(file).and_then(|mut file| file.read_to_end(&mut xml));
+    let path = Path::new(file);
+    let file = files::input_text(path);
+    let read = files::open_input(path)?.read_to_end(&mut xml);
     read.map_err(|e| format!("{file}: {e}"))?;
     let model = SchemaModel::from_xml(&xml).map_err(|e| format!("{file}: {e}"))?;
     model.validate().map_err(|e| format!("{file}: {e}"))?;

@@ -2,7 +2,7 @@
 //! whole and on disk.
 
 use std::fs::{File, FileType};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -14,6 +14,45 @@ use crate::terminal::path_text;
 pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     must_be_file(path)?;
     Ok(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?)
+}
+
+/// Opens what is read once, from its beginning to its end: a file, a pipe (as `<(…)` of a shell is one), or
+/// for `-` standard input.
+pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if is_standard_input(path) {
+        return Ok(Box::new(io::stdin()));
+    }
+    if !is_pipe(path) {
+        must_be_file(path)?;
+    }
+    Ok(Box::new(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?))
+}
+
+/// What [`open_input`] opens, in words.
+pub(crate) fn input_text(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path_text(path) }
+}
+
+/// Whether what [`open_input`] opens is there only once, and nothing can be kept in its place.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    is_standard_input(path) || is_pipe(path)
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn is_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
 }
 
 /// Refuses what is no file, before it is opened: opening a named pipe would wait for somebody to

@@ -95,9 +95,12 @@ fn run(args: &Args) -> Result<u8, Failure> {
         output.failed();
         return not_looked_at(path);
     }
+    // Before Ctrl-C is waited for: a pipe may never say anything.
+    let position = args.position.as_deref().map(online::Position::read).transpose();
+    let position = position.inspect_err(|_| output.failed())?.unwrap_or_default();
     interrupt.is_awaited();
     let report = if args.online {
-        online::run(args, &options, &database, &mut output)
+        online::run(args, &options, position, &database, &mut output)
     } else if args.repair.is_some() {
         mend::run(args, &options, &database, &files, &mut output)
     } else {

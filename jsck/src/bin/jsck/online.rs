@@ -1,7 +1,7 @@
 //! Checking piece by piece while the database is in use.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -19,26 +19,65 @@ const SLICE: u64 = 5_000;
 /// How often a slow check looks whether to stop.
 const BEAT: Duration = Duration::from_millis(50);
 
+/// Where a check begins, and where its position is kept.
+#[derive(Default)]
+pub(crate) struct Position {
+    /// The key to go on from; empty at the beginning.
+    key: Vec<u8>,
+    /// Where it is kept, if that is a file.
+    file: Option<PathBuf>,
+}
+
+impl Position {
+    /// Reads the key, in hex on one line; the beginning if there is no such file.
+    pub(crate) fn read(path: &Path) -> Result<Position, Failure> {
+        // A link, such as that of a file descriptor, stays when the file it leads to is replaced.
+        let file = || path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let file = (!files::is_stream(path)).then(file);
+        if file.as_ref().is_some_and(|file| !file.exists()) {
+            return Ok(Position { key: Vec::new(), file });
+        }
+        let (mut text, name) = (String::new(), files::input_text(path));
+        let read = files::open_input(path)?.read_to_string(&mut text);
+        read.map_err(|e| format!("{name}: {e}"))?;
+        let key = parse_hex(text.trim()).map_err(|_| format!("{name}: not a position in hex"))?;
+        Ok(Position { key, file })
+    }
+
+    /// Replaces the file in one step: whenever the program ends, it has one whole position.
+    fn write(&self) -> Result<(), Failure> {
+        let Some(file) = &self.file else { return Ok(()) };
+        files::replace(file, |new| Ok(writeln!(new, "{}", permazen::kv::Hex(&self.key))?))
+    }
+
+    /// Removes the file, since the end is reached.
+    fn remove(&self) -> Result<(), Failure> {
+        match self.file.as_ref().filter(|file| file.exists()) {
+            Some(file) => {
+                Ok(std::fs::remove_file(file).map_err(|e| format!("{}: {e}", path_text(file)))?)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 pub(crate) fn run(
     args: &Args,
     options: &Options,
+    mut position: Position,
     database: &Database,
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let bar = Bar::of_pairs(database.pairs());
     let mut report = Report::default();
-    let mut position = match &args.position {
-        Some(file) => read_position(file)?,
-        None => Vec::new(),
-    };
     // A slow check takes small slices, so that it can be stopped and goes on where it was.
     let pairs = args.rate.map_or(SLICE, |rate| (rate / 10).clamp(1, SLICE));
     loop {
         let mut rest = options.clone();
         rest.max_findings = options.max_findings.saturating_sub(report.findings);
         let kv = database.begin(false)?;
-        let slice = OnlineCheck::new(rest).slice(&*kv, &position, pairs, &mut |finding| {
+        let slice = OnlineCheck::new(rest).slice(&*kv, &position.key, pairs, &mut |finding| {
             bar.suspend(|| output.finding(finding));
         });
         kv.rollback();
@@ -54,10 +93,8 @@ pub(crate) fn run(
             report.complete = true;
             break;
         };
-        position = next;
-        if let Some(file) = &args.position {
-            write_position(file, &position)?;
-        }
+        position.key = next;
+        position.write()?;
         let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if let Some(rate) = args.rate {
             let due = Duration::from_secs_f64(report.pairs as f64 / rate as f64);
@@ -69,35 +106,17 @@ pub(crate) fn run(
             break;
         }
     }
-    if report.complete
-        && let Some(file) = args.position.as_deref().filter(|file| file.exists())
-    {
-        std::fs::remove_file(file).map_err(|e| format!("{}: {e}", path_text(file)))?;
+    if report.complete {
+        position.remove()?;
     }
     bar.finish();
     output.summary(
         &report,
         &End {
             seconds: start.elapsed().as_secs_f64(),
-            position: (!report.complete).then_some(&position),
+            position: (!report.complete).then_some(&position.key),
             ..End::default()
         },
     );
     Ok(report)
-}
-
-/// The key to go on from, in hex on one line; the beginning if there is no such file.
-fn read_position(file: &Path) -> Result<Vec<u8>, Failure> {
-    if !file.exists() {
-        return Ok(Vec::new());
-    }
-    let mut text = String::new();
-    let read = files::open(file)?.read_to_string(&mut text);
-    read.map_err(|e| format!("{}: {e}", path_text(file)))?;
-    parse_hex(text.trim()).map_err(|_| format!("{}: not a position in hex", path_text(file)).into())
-}
-
-/// Replaces the file in one step: whenever the program ends, it has one whole position.
-fn write_position(file: &Path, position: &[u8]) -> Result<(), Failure> {
-    files::replace(file, |new| Ok(writeln!(new, "{}", permazen::kv::Hex(position))?))
 }

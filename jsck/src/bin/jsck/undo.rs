@@ -167,8 +167,9 @@ struct Content {
 
 /// Reads an undo file.
 fn read(path: &Path) -> Result<Content, Failure> {
-    let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
-    let mut file = BufReader::new(files::open(path)?);
+    let name = files::input_text(path);
+    let wrap = |e: io::Error| format!("{name}: {e}");
+    let mut file = BufReader::new(files::open_input(path)?);
     let mut crc = Crc::new();
     let mut text = Vec::new();
     let mut origin = None;
@@ -178,7 +179,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
         if file.read_until(b'\n', &mut text).map_err(wrap)? == 0 {
             break;
         }
-        let damaged = |why: &str| format!("{}: line {number} is damaged: {why}", path_text(path));
+        let damaged = |why: &str| format!("{name}: line {number} is damaged: {why}");
         if whole {
             return Err(damaged("it comes after the end").into());
         }
@@ -211,11 +212,10 @@ fn read(path: &Path) -> Result<Content, Failure> {
     match origin {
         Some(origin) if ![OLD_FORM, FORM].contains(&origin.form) => {
             let Origin { form, program, .. } = origin;
-            let path = path_text(path);
-            Err(format!("{path}: undo file of form {form}, written by jsck {program}; this program knows forms {OLD_FORM} and {FORM}").into())
+            Err(format!("{name}: undo file of form {form}, written by jsck {program}; this program knows forms {OLD_FORM} and {FORM}").into())
         }
         Some(origin) => Ok(Content { origin, plan, changes, whole }),
-        None => Err(format!("{} is no undo file", path_text(path)).into()),
+        None => Err(format!("{name} is no undo file").into()),
     }
 }
 
@@ -223,7 +223,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
 /// them; what is different is done all the same only with force.
 pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result<(), Failure> {
     let Content { origin, plan, changes, whole } = read(path)?;
-    let file = path_text(path);
+    let file = files::input_text(path);
     let here = Origin::of(database);
     if (!names(&origin, database.path()) || origin.kind != here.kind)
         && !force.contains(&Force::Database)
