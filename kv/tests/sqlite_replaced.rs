@@ -130,3 +130,73 @@ fn nothing_is_written_through_a_link_that_leads_elsewhere_now() {
     assert!(message(written, &link).contains("replaced"));
     assert_eq!(seen_by_another_process(&link), 1);
 }
+
+/// A log that belongs to the file that was there before is not taken for that of the new one.
+#[test]
+fn a_backup_that_takes_the_place_of_an_open_file_is_not_opened_with_its_log() {
+    let (dir, path, backup) = with_backup();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    put(&store, b"d", b"");
+    fs::rename(&backup, &path).unwrap();
+    for name in [&path, &link] {
+        for create in [false, true] {
+            let text = message(SqliteStore::builder().create(create).open(name), name);
+            assert!(text.contains("replaced") && text.contains("close every store"), "{text}");
+        }
+    }
+    // SQLite leaves the log where it is.
+    drop(store);
+    assert!(log(&path).metadata().unwrap().len() > 0);
+    for _ in 0..2 {
+        let text = message(SqliteStore::open(&path), &path);
+        assert!(text.contains("-wal") && text.contains("log of another file"), "{text}");
+    }
+    for log in ["-wal", "-shm"] {
+        fs::remove_file(format!("{}{log}", path.display())).unwrap();
+    }
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 1);
+    put(&store, b"z", b"");
+    // Now the log is its own, also for a second store and for one that comes after a copy of both.
+    assert_eq!(dump(&*reading(&SqliteStore::open(&link).unwrap())).len(), 2);
+    let copy = dir.path().join("copy");
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(log(&path), log(&copy)).unwrap();
+    assert_eq!(dump(&*reading(&SqliteStore::open(&copy).unwrap())).len(), 2);
+    assert_eq!(seen_by_another_process(&path), 2);
+}
+
+/// What was removed is not made again as long as it is open.
+#[test]
+fn a_file_that_was_removed_while_it_is_open_is_not_created_anew() {
+    let (_dir, path, _backup) = with_backup();
+    let store = SqliteStore::open(&path).unwrap();
+    put(&store, b"d", b"");
+    fs::remove_file(&path).unwrap();
+    let text = message(SqliteStore::open_or_create(&path), &path);
+    assert!(text.contains("removed") && text.contains("close every store"), "{text}");
+    drop(store);
+    let store = SqliteStore::open_or_create(&path).unwrap();
+    assert_eq!(dump(&*reading(&store)).len(), 0);
+}
+
+/// The file is the same, but others look for its log beside its new name.
+#[test]
+fn nothing_is_written_to_a_file_that_was_moved_together_with_its_link() {
+    let (dir, path, _backup) = with_backup();
+    let (link, moved) = (dir.path().join("current"), dir.path().join("moved"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = SqliteStore::open(&link).unwrap();
+    put(&store, b"d", b"");
+    fs::rename(&path, &moved).unwrap();
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&moved, &link).unwrap();
+    let text = message(store.begin(&TxOptions::writing()), &link);
+    assert!(text.contains("replaced"), "{text}");
+}
+
+fn log(path: &Path) -> PathBuf {
+    PathBuf::from(format!("{}-wal", path.display()))
+}

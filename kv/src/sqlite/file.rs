@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use rusqlite::Connection;
 
 use super::error::cannot_open;
+use super::open_files::{OpenFile, objection, place_of};
 use crate::file_id::FileId;
 use crate::{KvError, Result};
 
@@ -19,31 +20,47 @@ pub(super) struct DatabaseFile {
     /// Leads to the same file wherever the process goes.
     path: PathBuf,
     /// Known with the first connection.
-    id: OnceLock<FileId>,
+    opened: OnceLock<Opened>,
+}
+
+struct Opened {
+    id: FileId,
+    /// Whether the path has links in it, so that SQLite has the file under another one.
+    by_link: bool,
+    _open: OpenFile,
 }
 
 impl DatabaseFile {
     pub(super) fn new(given: &Path) -> Self {
         let path = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
-        DatabaseFile { given: given.to_owned(), path, id: OnceLock::new() }
+        DatabaseFile { given: given.to_owned(), path, opened: OnceLock::new() }
     }
 
-    /// Makes a connection by `open`, which must lead to the same file as those before it.
+    /// Makes a connection by `open`, which must lead to the same file as those before it. Looks before, since
+    /// opening a file is not without effect where the log of another one is beside it, and after.
     pub(super) fn connect(
         &self,
         open: impl FnOnce(&Path) -> Result<Connection>,
     ) -> Result<Connection> {
-        if let Some(known) = self.id.get()
-            && self.found()? != Some(*known)
-        {
-            return Err(self.replaced());
+        let before = self.found()?;
+        if let Some(opened) = self.opened.get() {
+            if before != Some(opened.id) {
+                return Err(self.replaced());
+            }
+        } else if let Some(objection) = objection(&place_of(&self.path), before) {
+            return Err(cannot_open(&self.given, objection));
         }
         let connection = open(&self.path)?;
         let Some(found) = self.found()? else { return Err(self.replaced()) };
-        if *self.id.get_or_init(|| found) != found {
+        let opened = self.opened.get_or_init(|| {
+            let place = place_of(&self.path);
+            let by_link = place != self.path;
+            Opened { id: found, by_link, _open: OpenFile::new(place, found) }
+        });
+        // Only SQLite knows whether what it has opened is what was found.
+        if has_moved(&connection) || opened.id != found {
             return Err(self.replaced());
         }
-        self.check(&connection)?;
         Ok(connection)
     }
 
@@ -52,11 +69,15 @@ impl DatabaseFile {
             .map_err(|error| cannot_open(&self.given, format!("cannot look at it: {error}")))
     }
 
-    /// Fails if the path leads to another file than `connection` by now, or to none. Costs two `stat`s.
+    /// Fails if the path leads to another file than `connection` by now, or to none. Costs a `stat`, two if
+    /// there are links in the path.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
-        // SQLite looks at the path it found at the end of all links when it opened the file. A link that
-        // leads elsewhere by now is seen only from here.
-        if has_moved(connection) || self.found()? != self.id.get().copied() {
+        let opened = self.opened.get();
+        // Where a link led SQLite to the file, that can have been moved, and the link after it: it is the
+        // same file then, but others look for its log elsewhere.
+        if self.found()? != opened.map(|opened| opened.id)
+            || opened.is_some_and(|opened| opened.by_link) && has_moved(connection)
+        {
             return Err(self.replaced());
         }
         Ok(())

@@ -6,6 +6,17 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, Result};
 
+/// What the name of the log has after that of the database.
+pub(super) const LOG: &str = "-wal";
+const INDEX: &str = "-shm";
+
+/// The file beside a database whose name has `suffix` at its end.
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 /// Sees to it, when it is dropped, that the files go which connections that only read have made.
 /// SQLite makes them for such a connection, but does not let it remove them.
 ///
@@ -20,14 +31,9 @@ impl LogFiles {
     pub(super) fn unless_present(path: &Path) -> Option<LogFiles> {
         // They lie beside the file, not beside a link to it.
         let database = path.canonicalize().ok()?;
-        let beside = |suffix: &str| {
-            let mut name = OsString::from(&database);
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let log = beside("-wal");
+        let log = beside(&database, LOG);
         let absent = |path: &Path| path.symlink_metadata().is_err();
-        (absent(&log) && absent(&beside("-shm"))).then_some(LogFiles { database, log })
+        (absent(&log) && absent(&beside(&database, INDEX))).then_some(LogFiles { database, log })
     }
 
     /// Has SQLite remove the files, as it does when the last connection that may write is closed.

@@ -15,6 +15,7 @@ mod connection;
 mod error;
 mod file;
 mod log_files;
+mod open_files;
 mod store;
 mod transaction;
 mod versions;
