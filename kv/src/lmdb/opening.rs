@@ -17,7 +17,7 @@ const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 
 /// What comes of an attempt to open an environment.
 pub(super) enum Opening {
-    Open(OpenEnv),
+    Open(Box<OpenEnv>),
     /// LMDB has it open in this process, be it for a moment.
     StillOpen,
 }
@@ -54,7 +54,10 @@ pub(super) fn open_env(options: &LmdbBuilder, directory: &Path, missing: bool) -
             heed.open(directory)
         };
         let error = match opened {
-            Ok(env) => return OpenEnv::new(env, directory, &before, asked).map(Opening::Open),
+            Ok(env) => {
+                let env = OpenEnv::new(env, directory, &before, asked)?;
+                return Ok(Opening::Open(Box::new(env)));
+            }
             Err(error) => error,
         };
         match error {

@@ -65,7 +65,7 @@ fn open_or_join(
     }
     match open_env(options, directory, missing)? {
         Opening::Open(env) => {
-            let shared = Arc::new(Shared::new(options, env)?);
+            let shared = Arc::new(Shared::new(options, *env)?);
             open.insert(directory.to_owned(), Arc::downgrade(&shared));
             Ok(Some(shared))
         }
