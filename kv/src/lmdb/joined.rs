@@ -104,13 +104,12 @@ struct Numbers {
 }
 
 impl OpenEnv {
-    /// The number of the last commit in `data.mdb`; the map must be in use. At least that of any
-    /// transaction that has begun.
+    /// The number of the last commit in `data.mdb`; the map must be in use.
     fn last_commit(&self) -> usize {
-        // What was read of lock.mdb before was read before.
-        fence(Ordering::SeqCst);
+        // The numbers are compared in the order in which they were read.
+        fence(Ordering::Acquire);
         let number = self.heed().info().last_txn_id;
-        fence(Ordering::SeqCst);
+        fence(Ordering::Acquire);
         number
     }
 
