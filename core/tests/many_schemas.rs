@@ -10,7 +10,9 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 use permazen::layout::TABLES_SPAN;
 use permazen::object::{Database, Error, Migrate, Transaction, TransactionConfig};
-use permazen::schema::{Field, ObjectType, SchemaModel, SchemaRemoval, Simple};
+use permazen::schema::{
+    Field, ObjectType, SchemaConfig, SchemaModel, SchemaRemoval, SchemaTables, Simple,
+};
 
 const SCHEMAS: usize = 1000;
 
@@ -63,9 +65,160 @@ fn beginning_reads_nothing_of_them_while_the_store_is_as_it_was() {
     let item = tx.create("Item").unwrap();
     tx.set(item, "field0", &Value::Int(5), Migrate::No).unwrap();
     tx.commit().unwrap();
-    // Others may have written as well: one scan, and the format version before the tables.
+    assert_eq!(cost(&config), (0, 0));
+    // Others have written: one scan, and the format version before the tables.
+    let mut kv = db.kv().begin(&TxOptions::writing()).unwrap();
+    kv.put(&[0, 0xff, 1], b"").unwrap();
+    kv.commit().unwrap();
     assert_eq!(cost(&config), (1 + 1 + ENTRIES, 0));
     assert_eq!(cost(&config), (0, 0));
+}
+
+/// A schema with everything there is to change.
+fn rich() -> TransactionConfig {
+    let int = Simple::of(EncodingId::builtin("int").unwrap());
+    let item = ObjectType::new("Item")
+        .field(Field::new("number", int.clone().indexed()))
+        .field(Field::counter("count"))
+        .field(Field::set("tags", int.clone()))
+        .field(Field::list("steps", int));
+    let model = SchemaModel::new().object_type(item);
+    TransactionConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never)
+}
+
+/// The reads of beginning a transaction, which the schemas recorded in the store are compared with.
+fn reads_of_beginning(db: &Database, counter: &Counter) -> u64 {
+    counter.take();
+    let tx = db.begin(&rich()).unwrap();
+    let cost = counter.take();
+    assert_eq!(cost.writes(), 0);
+    let stored = tx.read_pairs(|kv| Ok(SchemaTables::read(kv)?)).unwrap();
+    assert!(**tx.bundle().tables() == stored);
+    cost.reads()
+}
+
+fn commits_of_ones_own(store: impl KvDatabase + 'static) {
+    let store = Arc::new(CountingStore::new(store));
+    let counter = store.counter();
+    let db = Database::new(store.clone());
+    let others = Database::new(store);
+    db.begin(&rich()).unwrap().commit().unwrap();
+    assert_eq!(reads_of_beginning(&db, &counter), 0, "the schema was recorded");
+    let write = |change: &dyn Fn(&Transaction<'_>)| {
+        let tx = db.begin(&rich()).unwrap();
+        change(&tx);
+        tx.commit().unwrap();
+    };
+    let id = std::cell::Cell::new(None);
+    write(&|tx| id.set(Some(tx.create("Item").unwrap())));
+    let item = id.get().unwrap();
+    let set = |tx: &Transaction<'_>, n| {
+        tx.set(item, "number", &Value::Int(n), Migrate::No).unwrap();
+    };
+    let tags = |tx: &Transaction<'_>, add| {
+        let tags = tx.set_view(item, "tags", Migrate::No).unwrap();
+        if add { tags.add(&Value::Int(3)).unwrap() } else { tags.remove(&Value::Int(3)).unwrap() }
+    };
+    // What certainly changes something leads to the next version, whose schemas are known.
+    let changes: [&dyn Fn(&Transaction<'_>); 11] = [
+        &|_| {},
+        &|tx| set(tx, 5),
+        &|tx| set(tx, 0),
+        &|tx| tx.adjust_counter(item, "count", 2, Migrate::No).unwrap(),
+        &|tx| assert!(tags(tx, true)),
+        &|tx| assert!(tags(tx, false)),
+        &|tx| assert!(tx.add_schema(&model(1)).unwrap()),
+        &|tx| assert!(tx.remove_schema(SchemaConfig::new(model(1)).unwrap().schema_id()).unwrap()),
+        &|tx| {
+            let failed = tx.atomic(|tx| {
+                set(tx, 6);
+                tx.add_schema(&model(2))?;
+                Err::<(), Error>(tx.create("Other").unwrap_err())
+            });
+            assert!(failed.is_err());
+        },
+        &|tx| assert!(tx.delete(item).unwrap()),
+        &|tx| assert!(tx.create("Item").is_ok()),
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        write(change);
+        assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n}");
+    }
+    // What changes nothing leads to none: the next one may be that of somebody else.
+    let nothing: [&dyn Fn(&Transaction<'_>); 4] = [
+        &|_| {},
+        &|tx| assert!(!tx.delete(item).unwrap()),
+        &|tx| {
+            tx.set_read_only().unwrap();
+            tx.create("Item").unwrap();
+        },
+        &|tx| {
+            tx.set_read_only().unwrap();
+            tx.add_schema(&model(99)).unwrap();
+        },
+    ];
+    for (n, change) in nothing.iter().enumerate() {
+        write(change);
+        let tx = others.begin(&config(10 + n)).unwrap();
+        tx.commit().unwrap();
+        assert!(reads_of_beginning(&db, &counter) > 0, "after change {n}");
+        write(change);
+        assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n}, again");
+    }
+    // What is rolled back, or refused, leads to none as well.
+    for n in 20..23 {
+        let tx = db.begin(&rich()).unwrap();
+        tx.add_schema(&model(n)).unwrap();
+        tx.create("Item").unwrap();
+        match n {
+            20 => tx.rollback().unwrap(),
+            21 => drop(tx),
+            _ => {
+                tx.set_rollback_only();
+                assert!(tx.commit().is_err());
+            }
+        }
+        others.begin(&config(n + 10)).unwrap().commit().unwrap();
+        assert!(reads_of_beginning(&db, &counter) > 0, "after rollback {n}");
+    }
+    // Between two of its commits others have made one.
+    write(&|tx| assert!(tx.create("Item").is_ok()));
+    others.begin(&config(50)).unwrap().commit().unwrap();
+    write(&|tx| assert!(tx.create("Item").is_ok()));
+    assert_eq!(reads_of_beginning(&db, &counter), 0);
+}
+
+#[test]
+fn after_a_commit_of_its_own_a_database_knows_the_schemas() {
+    commits_of_ones_own(MemoryStore::new());
+}
+
+#[cfg(feature = "lmdb")]
+#[test]
+fn after_a_commit_of_its_own_a_database_on_lmdb_knows_the_schemas() {
+    let dir = tempfile::tempdir().unwrap();
+    commits_of_ones_own(permazen::kv::lmdb::LmdbStore::open_or_create(dir.path()).unwrap());
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn after_a_commit_of_its_own_a_database_on_sqlite_knows_the_schemas() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    commits_of_ones_own(permazen::kv::sqlite::SqliteStore::open_or_create(path).unwrap());
+}
+
+#[test]
+fn unused_schemas_are_dropped_after_a_change_of_ones_own_as_after_one_by_others() {
+    let db = Database::new(Arc::new(MemoryStore::new()));
+    let config = TransactionConfig::new(model(0)).unwrap();
+    let tx = db.begin(&config).unwrap();
+    tx.add_schema(&model(1)).unwrap();
+    tx.commit().unwrap();
+    let tx = db.begin(&config).unwrap();
+    assert_eq!(tx.bundle().schemas().len(), 1);
+    tx.commit().unwrap();
+    assert_eq!(db.begin(&config).unwrap().bundle().schemas().len(), 1);
 }
 
 #[test]

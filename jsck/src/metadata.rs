@@ -101,7 +101,7 @@ pub(crate) fn read_tables(
                 )
                 .put(&value),
             )?;
-            tables.encoded.schemas.insert(index, value);
+            tables.encoded.schemas.insert(index, value.into());
             tables.models.insert(index, model);
         }
     }
@@ -132,7 +132,7 @@ pub(crate) fn read_tables(
                 )
                 .put(&value),
             )?;
-            tables.encoded.storage_ids.insert(id, value);
+            tables.encoded.storage_ids.insert(id, value.into());
             tables.storage_ids.insert(id, schema_id);
         }
     }
@@ -162,7 +162,7 @@ fn schema_entry(
             _ => compressed(&model),
         };
         out.report(finding.put(&stored))?;
-        tables.encoded.schemas.insert(index, stored);
+        tables.encoded.schemas.insert(index, stored.into());
         tables.models.insert(index, model);
         return Ok(());
     }
@@ -176,7 +176,7 @@ fn schema_entry(
                 let finding = Finding::new(Class::UnusualSchemaXml, key, detail);
                 out.report(finding.value(value).unrepairable())?;
             }
-            tables.encoded.schemas.insert(index, value.to_vec());
+            tables.encoded.schemas.insert(index, value.into());
             tables.models.insert(index, model);
         }
         Err((class, detail)) => {
@@ -187,7 +187,7 @@ fn schema_entry(
                 (Ok(model), Ok(xml)) if class == Class::TrailingGarbageSchema => {
                     let stored = deflate(&xml);
                     out.report(finding.put(&stored))?;
-                    tables.encoded.schemas.insert(index, stored);
+                    tables.encoded.schemas.insert(index, stored.into());
                     tables.models.insert(index, model);
                 }
                 _ => {
@@ -246,13 +246,13 @@ fn storage_id_entry(
         let Some(schema_id) = instead else { return out.report(finding) };
         let stored = storage_id_value(schema_id);
         out.report(finding.put(&stored))?;
-        tables.encoded.storage_ids.insert(id, stored);
+        tables.encoded.storage_ids.insert(id, stored.into());
         tables.storage_ids.insert(id, schema_id);
         return Ok(());
     }
     match decoded {
         Ok(schema_id) => {
-            tables.encoded.storage_ids.insert(id, value.to_vec());
+            tables.encoded.storage_ids.insert(id, value.into());
             tables.storage_ids.insert(id, schema_id);
         }
         Err(detail) => {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use permazen_kv::{KvDatabase, KvTransaction, KvWrite, Retry, TxOptions};
 
 use super::reference::IncomingCache;
+use super::schemas::Begun;
 use super::store::Store;
 use super::{Error, Result, Transaction};
 use crate::encoding::EncodingRegistry;
@@ -224,7 +225,8 @@ impl Database {
 
     /// Begins a transaction: reads the recorded schemas, drops unused ones and records the given one,
     /// as the configuration says. Reads nothing of them if the store has the
-    /// [version](permazen_kv::KvTransaction::version) it had at the previous transaction; where transactions that write
+    /// [version](permazen_kv::KvTransaction::version) it had at the previous transaction, or that to which the commit
+    /// of a transaction of this database led; where transactions that write
     /// are checked for conflicts, only those that are read-only can do without. Otherwise one scan of the recorded
     /// schemas, of which those that are new are decoded. If that fails for a reason that may pass, it is begun again, as
     /// [`Retry::default`] says.
@@ -277,8 +279,18 @@ impl Database {
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
         let opened = open_schema_at(&mut *kv, as_of, &self.shared.state, &config.schema)?;
+        let begun = match as_of {
+            AsOf::Version(version) => {
+                let bundle = Arc::clone(&opened.bundle);
+                Some(Begun { bundle, version, wrote: opened.wrote })
+            }
+            AsOf::CheckedVersion(_) | AsOf::Unknown => None,
+        };
         let store = Store::of_transaction(kv);
-        Ok(Transaction::new(store, Arc::clone(&self.shared), opened.bundle, opened.schema))
+        let shared = Arc::clone(&self.shared);
+        let transaction = Transaction::new(store, shared, opened.bundle, opened.schema);
+        transaction.begun.replace(begun);
+        Ok(transaction)
     }
 
     /// A transaction over a store of its own, which is opened as [`Database::begin`] does. It has no

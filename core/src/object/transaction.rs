@@ -13,6 +13,7 @@ use super::info::InfoCache;
 use super::notify::ListenerSet;
 use super::notify::Pending;
 use super::reference::MissingTargets;
+use super::schemas::Begun;
 use super::store::Store;
 use super::{Error, Result};
 use crate::id::{ObjId, StorageId};
@@ -75,6 +76,8 @@ pub struct Transaction<'db> {
     pub(super) missing: RefCell<Option<MissingTargets>>,
     /// Whether schemas were added or removed in this transaction.
     pub(super) schemas_changed: Cell<bool>,
+    /// With which schemas it was begun in which version of the store, where its commit leads to the next version.
+    pub(super) begun: RefCell<Option<Begun>>,
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -119,6 +122,7 @@ impl<'db> Transaction<'db> {
             deleting: RefCell::default(),
             missing: RefCell::default(),
             schemas_changed: Cell::new(false),
+            begun: RefCell::default(),
             buffers: RefCell::default(),
             user_object: RefCell::default(),
         }
@@ -306,7 +310,7 @@ impl<'db> Transaction<'db> {
                 self.store.rollback();
                 Err(error)
             }
-            None => self.store.commit(),
+            None => self.commit_store(),
         };
         let result = match committed {
             Ok(()) => callbacks::after_commit(&callbacks).map(|()| true),

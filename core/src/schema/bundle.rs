@@ -22,16 +22,15 @@ use crate::layout::SchemaIndex;
 /// transactions that saw the same recorded schemas.
 #[derive(Debug)]
 pub struct SchemaBundle {
-    recorded: RecordedSchemas,
+    recorded: Arc<RecordedSchemas>,
     schemas: Vec<Arc<Schema>>,
     empty: Arc<Schema>,
-    by_id: HashMap<SchemaId, usize>,
-    items: Vec<BundleItem>,
+    items: Vec<Arc<BundleItem>>,
     type_storage_ids: HashMap<Arc<str>, StorageId>,
 }
 
 /// What a storage ID stands for: one item, wherever it occurs in the recorded schemas.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BundleItem {
     /// The storage ID.
@@ -121,18 +120,18 @@ impl SchemaBundle {
     /// [`SchemaError::Invalid`] if a schema needs an encoding that is not registered, or a field
     /// one that has no default value.
     pub fn resolve(
-        recorded: RecordedSchemas,
+        recorded: impl Into<Arc<RecordedSchemas>>,
         registry: &EncodingRegistry,
         unknown: UnknownEncodings,
     ) -> Result<SchemaBundle> {
-        SchemaBundle::resolve_after(None, recorded, registry, unknown)
+        SchemaBundle::resolve_after(None, recorded.into(), registry, unknown)
     }
 
     /// As [`SchemaBundle::resolve`]; schemas that are in `before` just the same, where the same encodings
     /// were known, are taken over from there.
     pub(super) fn resolve_after(
         before: Option<&SchemaBundle>,
-        recorded: RecordedSchemas,
+        recorded: Arc<RecordedSchemas>,
         registry: &EncodingRegistry,
         unknown: UnknownEncodings,
     ) -> Result<SchemaBundle> {
@@ -143,14 +142,25 @@ impl SchemaBundle {
             encodings: HashMap::new(),
             problems: Vec::new(),
         };
-        let schemas: Vec<_> = recorded
-            .schemas()
-            .iter()
-            .filter_map(|schema| match before.and_then(|before| before.same(schema)) {
-                Some(same) => Some(Arc::clone(same)),
-                None => resolver.schema(schema),
-            })
-            .collect();
+        let mut schemas = Vec::with_capacity(recorded.schemas().len());
+        let mut added = Vec::new();
+        let mut old = before.map(SchemaBundle::pairs).into_iter().flatten().peekable();
+        let mut only_added = true;
+        for schema in recorded.schemas() {
+            while old.next_if(|(old, _)| old.index < schema.index).is_some() {
+                only_added = false;
+            }
+            match old.next_if(|(old, _)| old.index == schema.index) {
+                Some((old, resolved)) if old.is_same(schema) => schemas.push(Arc::clone(resolved)),
+                other => {
+                    only_added &= other.is_none();
+                    let resolved = resolver.schema(schema);
+                    added.extend(resolved.clone());
+                    schemas.extend(resolved);
+                }
+            }
+        }
+        only_added &= old.next().is_none();
         if !resolver.problems.is_empty() {
             return Err(SchemaError::Invalid(Problems(resolver.problems)));
         }
@@ -162,28 +172,25 @@ impl SchemaBundle {
             types: Vec::new(),
             by_storage_id: Vec::new(),
         });
-        let by_id = schemas.iter().enumerate().map(|(at, schema)| (schema.id, at)).collect();
-        let type_storage_ids = schemas
-            .iter()
-            .flat_map(|schema| &schema.types)
-            .map(|object_type| (Arc::clone(&object_type.name), object_type.storage_id))
-            .collect();
-        let items = collect_items(&schemas);
-        Ok(SchemaBundle { recorded, schemas, empty, by_id, items, type_storage_ids })
+        let (mut items, mut type_storage_ids, added) = match before.filter(|_| only_added) {
+            Some(before) => (before.items.clone(), before.type_storage_ids.clone(), &added),
+            None => (Vec::new(), HashMap::new(), &schemas),
+        };
+        for schema in added {
+            add_items(schema, &mut items);
+            let types = schema.types.iter();
+            type_storage_ids.extend(types.map(|t| (Arc::clone(&t.name), t.storage_id)));
+        }
+        Ok(SchemaBundle { recorded, schemas, empty, items, type_storage_ids })
     }
 
-    /// The schema that was resolved from just this one.
-    fn same(&self, schema: &RecordedSchema) -> Option<&Arc<Schema>> {
-        let recorded = self.recorded.schemas();
-        let at = recorded.binary_search_by_key(&schema.index, |recorded| recorded.index).ok()?;
-        let own = recorded.get(at)?;
-        let is_same =
-            Arc::ptr_eq(&own.model, &schema.model) && Arc::ptr_eq(&own.items, &schema.items);
-        self.schema(schema.index).filter(|_| is_same)
+    /// The schemas as recorded and as resolved.
+    fn pairs(&self) -> impl Iterator<Item = (&RecordedSchema, &Arc<Schema>)> {
+        self.recorded.schemas().iter().zip(&self.schemas)
     }
 
     /// The schemas as recorded.
-    pub fn recorded(&self) -> &RecordedSchemas {
+    pub fn recorded(&self) -> &Arc<RecordedSchemas> {
         &self.recorded
     }
 
@@ -216,17 +223,17 @@ impl SchemaBundle {
         if id == self.empty.id {
             return Some(&self.empty);
         }
-        self.by_id.get(&id).and_then(|&at| self.schemas.get(at))
+        self.recorded.index_of(id).and_then(|index| self.schema(index))
     }
 
     /// What a storage ID stands for.
     pub fn item(&self, id: StorageId) -> Option<&BundleItem> {
         let at = self.items.binary_search_by_key(&id, |item| item.storage_id).ok()?;
-        self.items.get(at)
+        self.items.get(at).map(|item| &**item)
     }
 
     /// All items by ascending storage ID.
-    pub fn items(&self) -> &[BundleItem] {
+    pub fn items(&self) -> &[Arc<BundleItem>] {
         &self.items
     }
 
@@ -256,13 +263,24 @@ impl SchemaBundle {
     }
 }
 
-/// Lists the items by storage ID. The order of occurrences is that in which Java registers them.
-fn collect_items(schemas: &[Arc<Schema>]) -> Vec<BundleItem> {
-    let mut places = Vec::new();
-    for object_type in schemas.iter().flat_map(|schema| &schema.types) {
+/// Adds the items of a schema to those of others, by storage ID. The order of occurrences is that in which Java
+/// registers them.
+fn add_items(schema: &Schema, items: &mut Vec<Arc<BundleItem>>) {
+    for object_type in &schema.types {
         let mut add = |storage_id, schema_id, part| {
-            let object_type = Arc::clone(object_type);
-            places.push((storage_id, schema_id, Occurrence { object_type, part }));
+            let at = items.binary_search_by_key(&storage_id, |item| item.storage_id);
+            let at = at.unwrap_or_else(|at| {
+                let occurrences = Vec::new();
+                items.insert(at, Arc::new(BundleItem { storage_id, schema_id, occurrences }));
+                at
+            });
+            if let Some(item) = items.get_mut(at) {
+                let occurrences = &mut Arc::make_mut(item).occurrences;
+                let is_before = |other: &Occurrence| other.object_type.schema <= schema.index;
+                let at = occurrences.partition_point(is_before);
+                let object_type = Arc::clone(object_type);
+                occurrences.insert(at, Occurrence { object_type, part });
+            }
         };
         add(object_type.storage_id, object_type.schema_id, ResolvedPart::ObjectType);
         for field in object_type.all_fields() {
@@ -272,15 +290,6 @@ fn collect_items(schemas: &[Arc<Schema>]) -> Vec<BundleItem> {
             add(index.storage_id, index.schema_id, ResolvedPart::Index(Arc::clone(index)));
         }
     }
-    places.sort_by_key(|(storage_id, ..)| *storage_id);
-    let mut items: Vec<BundleItem> = Vec::new();
-    for (storage_id, schema_id, occurrence) in places {
-        match items.last_mut() {
-            Some(item) if item.storage_id == storage_id => item.occurrences.push(occurrence),
-            _ => items.push(BundleItem { storage_id, schema_id, occurrences: vec![occurrence] }),
-        }
-    }
-    items
 }
 
 struct Resolver<'b> {

@@ -39,7 +39,7 @@ pub use model::{
 };
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
 pub use recorded::{RecordedSchema, RecordedSchemas};
-pub(crate) use recording::{AsOf, open_schema_at};
+pub(crate) use recording::{AsOf, open_schema_at, with_schemas, without_schema};
 pub use recording::{
     DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, add_schemas, open_schema,
     read_schemas, remove_schema,
@@ -51,6 +51,6 @@ pub use resolved::{
 pub(crate) use running::Running;
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
-pub(crate) use tables::Stored;
+pub(crate) use tables::{Change, Stored};
 pub(crate) use xml::read_schema;
 pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -2,24 +2,25 @@
 //! registry, and how one is added or removed.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compress::{deflate, inflate, java_can_read_length};
 use super::error::{Result, SchemaError};
 use super::model::SchemaModel;
 use super::schema_id::SchemaId;
-use super::tables::SchemaTables;
+use super::tables::{SchemaTables, differences};
 use super::xml::XmlForm;
 use crate::encoding::{Reader, string, uint};
 use crate::id::StorageId;
 use crate::layout::{SchemaIndex, schema_table_key, storage_id_table_key};
 
 /// All schemas recorded in a database, without their encodings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RecordedSchemas {
     tables: Arc<SchemaTables>,
     schemas: Vec<RecordedSchema>,
+    by_id: HashMap<SchemaId, SchemaIndex>,
     storage_ids: HashMap<SchemaId, StorageId>,
 }
 
@@ -43,6 +44,11 @@ impl RecordedSchema {
         let mut ids = self.items.iter().map(|&(_, storage_id)| storage_id);
         self.model.with_storage_ids(|_| ids.next())
     }
+
+    /// Whether this was taken over from the other one.
+    pub(super) fn is_same(&self, other: &RecordedSchema) -> bool {
+        Arc::ptr_eq(&self.model, &other.model) && Arc::ptr_eq(&self.items, &other.items)
+    }
 }
 
 impl RecordedSchemas {
@@ -51,55 +57,74 @@ impl RecordedSchemas {
     /// # Errors
     /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves.
     pub fn decode(tables: impl Into<Arc<SchemaTables>>) -> Result<RecordedSchemas> {
-        RecordedSchemas::decode_after(None, tables)
+        RecordedSchemas::default().changed_to(tables)
     }
 
-    /// As [`RecordedSchemas::decode`]; what stands in `before` just the same is taken over from there.
-    pub(super) fn decode_after(
-        before: Option<&RecordedSchemas>,
+    /// As [`RecordedSchemas::decode`]; only what is not the same in the tables of these is decoded and checked.
+    pub(crate) fn changed_to(
+        &self,
         tables: impl Into<Arc<SchemaTables>>,
     ) -> Result<RecordedSchemas> {
         let tables = tables.into();
-        let storage_ids = decode_storage_ids(before, &tables)?;
-        let mut schemas = Vec::with_capacity(tables.schemas.len());
-        for (&index, compressed) in &tables.schemas {
-            match before.and_then(|before| before.same(index, compressed, &storage_ids)) {
-                Some(schema) => schemas.push(schema.clone()),
-                None => schemas.push(decode_schema(index, compressed, &storage_ids)?),
+        let mut storage_ids = self.storage_ids.clone();
+        let mut only_added = true;
+        let mut added_ids = Vec::new();
+        for (id, old, new) in differences(&self.tables.storage_ids, &tables.storage_ids) {
+            if let Some(old) = old {
+                only_added = false;
+                if let Ok(item) = parse_storage_id_value(old) {
+                    storage_ids.remove(&item);
+                }
+            }
+            added_ids.extend(new.map(|new| (id, new)));
+        }
+        for (id, value) in &added_ids {
+            add_storage_id(*id, value, &mut storage_ids)?;
+        }
+        let (mut gone, mut new) = (BTreeSet::new(), BTreeMap::new());
+        for (index, before, after) in differences(&self.tables.schemas, &tables.schemas) {
+            gone.extend(before.map(|_| index));
+            new.extend(after.map(|document| (index, document)));
+        }
+        if !only_added {
+            let same = |(item, id): &(SchemaId, StorageId)| storage_ids.get(item) == Some(id);
+            for schema in self.schemas.iter().filter(|schema| !schema.items.iter().all(same)) {
+                gone.insert(schema.index);
+                new.extend(tables.schemas.get(&schema.index).map(|doc| (schema.index, doc)));
             }
         }
-        let mut by_id = HashMap::new();
-        for RecordedSchema { index, id, .. } in &schemas {
+        let new =
+            new.into_iter().map(|(index, document)| decode_schema(index, document, &storage_ids));
+        let mut new: Vec<_> = new.collect::<Result<_>>()?;
+        let mut schemas = self.schemas.clone();
+        let mut by_id = self.by_id.clone();
+        if !gone.is_empty() {
+            only_added = false;
+            schemas.retain(|schema| !gone.contains(&schema.index));
+            by_id.retain(|_, index| !gone.contains(index));
+        }
+        for RecordedSchema { index, id, .. } in &new {
             if let Some(other) = by_id.insert(*id, *index) {
-                let what = format!("schemas {other} and {index} are the same");
-                return Err(SchemaError::inconsistent(what, &schema_table_key(*index)));
+                let (first, second) = (other.min(*index), other.max(*index));
+                let what = format!("schemas {first} and {second} are the same");
+                return Err(SchemaError::inconsistent(what, &schema_table_key(second)));
             }
         }
-        for schema in &mut schemas {
-            // No schema is without items; those taken over have theirs.
-            if schema.items.is_empty() {
-                assign_storage_ids(schema, &storage_ids)?;
-            }
+        for schema in &mut new {
+            assign_storage_ids(schema, &storage_ids)?;
         }
-        let recorded = RecordedSchemas { tables, schemas, storage_ids };
-        recorded.check_all_used()?;
-        Ok(recorded)
-    }
-
-    /// The schema of that index, if its document is this one and its items have these storage IDs.
-    fn same(
-        &self,
-        index: SchemaIndex,
-        compressed: &[u8],
-        storage_ids: &HashMap<SchemaId, StorageId>,
-    ) -> Option<&RecordedSchema> {
-        if self.tables.schemas.get(&index)? != compressed {
-            return None;
+        if only_added {
+            // Those that were there before are used by the schemas that were.
+            check_all_used(added_ids.iter().map(|(id, _)| id), &new)?;
         }
-        let at = self.schemas.binary_search_by_key(&index, |schema| schema.index).ok()?;
-        let schema = self.schemas.get(at)?;
-        let same = |(item, id): &(SchemaId, StorageId)| storage_ids.get(item) == Some(id);
-        schema.items.iter().all(same).then_some(schema)
+        for schema in new {
+            let at = schemas.partition_point(|other| other.index < schema.index);
+            schemas.insert(at, schema);
+        }
+        if !only_added {
+            check_all_used(tables.storage_ids.keys(), &schemas)?;
+        }
+        Ok(RecordedSchemas { tables, schemas, by_id, storage_ids })
     }
 
     /// The tables they were decoded from.
@@ -114,7 +139,17 @@ impl RecordedSchemas {
 
     /// The schema of that id.
     pub fn find(&self, id: SchemaId) -> Option<&RecordedSchema> {
-        self.schemas.iter().find(|schema| schema.id == id)
+        self.by_index(self.index_of(id)?)
+    }
+
+    /// The index of the schema of that id.
+    pub(super) fn index_of(&self, id: SchemaId) -> Option<SchemaIndex> {
+        self.by_id.get(&id).copied()
+    }
+
+    fn by_index(&self, index: SchemaIndex) -> Option<&RecordedSchema> {
+        let at = self.schemas.binary_search_by_key(&index, |schema| schema.index).ok()?;
+        self.schemas.get(at)
     }
 
     /// The storage ID of the item of that id, in whatever schema.
@@ -132,13 +167,13 @@ impl RecordedSchemas {
     pub(super) fn with_added<'m>(
         &self,
         models: impl IntoIterator<Item = (&'m SchemaModel, SchemaId)>,
-        reusable: &[Vec<u8>],
+        reusable: &[Arc<[u8]>],
     ) -> Result<Option<SchemaTables>> {
         let mut adding = Adding {
-            recorded: &self.schemas,
+            recorded: self,
             tables: self.tables.to_change(),
-            schemas: self.schemas.iter().map(|schema| schema.id).collect(),
-            storage_ids: self.storage_ids.clone(),
+            schemas: HashSet::new(),
+            storage_ids: HashMap::new(),
             free_schema: 1,
             free_storage_id: 1,
             changed: false,
@@ -162,19 +197,20 @@ impl RecordedSchemas {
         tables.storage_ids.retain(|id, _| used.contains(id));
         tables
     }
+}
 
-    fn check_all_used(&self) -> Result<()> {
-        let used: HashSet<StorageId> = self
-            .schemas
-            .iter()
-            .flat_map(|schema| schema.items.iter().map(|&(_, storage_id)| storage_id))
-            .collect();
-        match self.tables.storage_ids.keys().find(|id| !used.contains(id)) {
-            None => Ok(()),
-            Some(&id) => {
-                let what = format!("no recorded schema uses storage ID {id}");
-                Err(SchemaError::inconsistent(what, &storage_id_table_key(id)))
-            }
+/// Refuses storage IDs that none of the schemas uses.
+fn check_all_used<'i>(
+    ids: impl Iterator<Item = &'i StorageId>,
+    schemas: &[RecordedSchema],
+) -> Result<()> {
+    let items = schemas.iter().flat_map(|schema| &*schema.items);
+    let used: HashSet<StorageId> = items.map(|&(_, storage_id)| storage_id).collect();
+    match { ids }.find(|id| !used.contains(id)) {
+        None => Ok(()),
+        Some(&id) => {
+            let what = format!("no recorded schema uses storage ID {id}");
+            Err(SchemaError::inconsistent(what, &storage_id_table_key(id)))
         }
     }
 }
@@ -182,8 +218,9 @@ impl RecordedSchemas {
 /// Tables to which schemas are being added.
 struct Adding<'r> {
     /// What they hold already.
-    recorded: &'r [RecordedSchema],
+    recorded: &'r RecordedSchemas,
     tables: SchemaTables,
+    /// What was added so far.
     schemas: HashSet<SchemaId>,
     storage_ids: HashMap<SchemaId, StorageId>,
     /// Below these all numbers are taken.
@@ -193,8 +230,8 @@ struct Adding<'r> {
 }
 
 impl Adding<'_> {
-    fn add(&mut self, model: &SchemaModel, id: SchemaId, reusable: &[Vec<u8>]) -> Result<()> {
-        if self.schemas.insert(id) {
+    fn add(&mut self, model: &SchemaModel, id: SchemaId, reusable: &[Arc<[u8]>]) -> Result<()> {
+        if self.recorded.index_of(id).is_none() && self.schemas.insert(id) {
             let index = self.free_schema_index().ok_or_else(table_full)?;
             self.tables.schemas.insert(index, compress(model, reusable));
             self.changed = true;
@@ -210,7 +247,8 @@ impl Adding<'_> {
                     reason,
                 })
             };
-            let assigned = match (self.storage_ids.get(&schema_id), wanted) {
+            let known = self.recorded.storage_ids.get(&schema_id);
+            let assigned = match (known.or_else(|| self.storage_ids.get(&schema_id)), wanted) {
                 (Some(&known), Some(wanted)) if known != wanted => {
                     return conflict(
                         wanted,
@@ -244,7 +282,7 @@ impl Adding<'_> {
             };
             let mut value = Vec::with_capacity(48);
             string::write(&schema_id.to_string(), &mut value);
-            self.tables.storage_ids.insert(assigned, value);
+            self.tables.storage_ids.insert(assigned, value.into());
             self.storage_ids.insert(schema_id, assigned);
             self.changed = true;
         }
@@ -254,7 +292,7 @@ impl Adding<'_> {
     /// The path of a recorded item with this entry in the table of storage IDs, or else its id.
     fn owner(&self, entry: &[u8]) -> String {
         let Ok(id) = parse_storage_id_value(entry) else { return "another item".to_owned() };
-        let mut items = self.recorded.iter().flat_map(|schema| {
+        let mut items = self.recorded.schemas.iter().flat_map(|schema| {
             schema.model.items().zip(&*schema.items).filter(|(_, (known, _))| *known == id)
         });
         items.next().map_or_else(|| id.to_string(), |(item, _)| item.to_string())
@@ -263,13 +301,23 @@ impl Adding<'_> {
     /// The lowest schema index without entry.
     fn free_schema_index(&mut self) -> Option<SchemaIndex> {
         let taken = &self.tables.schemas;
+        self.free_schema = self.free_schema.max(above(taken, SchemaIndex::get));
         lowest(&mut self.free_schema, SchemaIndex::new, |index| !taken.contains_key(index))
     }
 
     /// The lowest storage ID without entry.
     fn free_storage_id(&mut self) -> Option<StorageId> {
         let taken = &self.tables.storage_ids;
+        self.free_storage_id = self.free_storage_id.max(above(taken, StorageId::get));
         lowest(&mut self.free_storage_id, StorageId::new, |id| !taken.contains_key(id))
+    }
+}
+
+/// The number above all that are taken if there is no gap among them, otherwise 1.
+fn above<K: Copy + Ord, V>(taken: &BTreeMap<K, V>, get: impl Fn(K) -> u32) -> u32 {
+    match taken.last_key_value() {
+        Some((&last, _)) if get(last) as usize == taken.len() => get(last) + 1,
+        _ => 1,
     }
 }
 
@@ -289,27 +337,21 @@ fn lowest<T>(
     None
 }
 
-fn decode_storage_ids(
-    before: Option<&RecordedSchemas>,
-    tables: &SchemaTables,
-) -> Result<HashMap<SchemaId, StorageId>> {
-    let known = before.filter(|before| {
-        let same = |(id, value): (&StorageId, &Vec<u8>)| tables.storage_ids.get(id) == Some(value);
-        before.tables.storage_ids.iter().all(same)
-    });
-    let mut ids = known.map(|known| known.storage_ids.clone()).unwrap_or_default();
-    for (&storage_id, value) in &tables.storage_ids {
-        if known.is_some_and(|known| known.tables.storage_ids.contains_key(&storage_id)) {
-            continue;
-        }
-        let wrong = |what| SchemaError::inconsistent(what, &storage_id_table_key(storage_id));
-        let schema_id = parse_storage_id_value(value)
-            .map_err(|error| wrong(format!("bad entry of storage ID {storage_id}: {error}")))?;
-        if let Some(other) = ids.insert(schema_id, storage_id) {
-            return Err(wrong(format!("{schema_id} has storage IDs {other} and {storage_id}")));
+fn add_storage_id(
+    id: StorageId,
+    value: &[u8],
+    storage_ids: &mut HashMap<SchemaId, StorageId>,
+) -> Result<()> {
+    let wrong = |what, id| SchemaError::inconsistent(what, &storage_id_table_key(id));
+    let item = parse_storage_id_value(value)
+        .map_err(|error| wrong(format!("bad entry of storage ID {id}: {error}"), id))?;
+    match storage_ids.insert(item, id) {
+        None => Ok(()),
+        Some(other) => {
+            let (first, second) = (other.min(id), other.max(id));
+            Err(wrong(format!("{item} has storage IDs {first} and {second}"), second))
         }
     }
-    Ok(ids)
 }
 
 fn parse_storage_id_value(value: &[u8]) -> std::result::Result<SchemaId, String> {
@@ -374,7 +416,7 @@ fn assign_storage_ids(
 
 /// The compressed document of a model. A reusable one with the same content is preferred, so that
 /// recording a schema again leaves the store as it was.
-fn compress(model: &SchemaModel, reusable: &[Vec<u8>]) -> Vec<u8> {
+fn compress(model: &SchemaModel, reusable: &[Arc<[u8]>]) -> Arc<[u8]> {
     let xml = model.to_xml(XmlForm::STORED).into_bytes();
     reusable
         .iter()
@@ -382,7 +424,7 @@ fn compress(model: &SchemaModel, reusable: &[Vec<u8>]) -> Vec<u8> {
             java_can_read_length(bytes.len()) && inflate(bytes).is_ok_and(|other| other == xml)
         })
         .cloned()
-        .unwrap_or_else(|| deflate(&xml))
+        .unwrap_or_else(|| deflate(&xml).into())
 }
 
 fn table_full() -> SchemaError {

@@ -109,10 +109,10 @@ pub struct DatabaseState {
 #[derive(Debug, Clone, Default)]
 struct Last {
     open: Option<Arc<LastOpen>>,
-    /// Whether the tables of `open` were found in the store; otherwise they were written there by a transaction of
-    /// which nobody knows whether it was committed.
+    /// Whether the tables of `open` were found in the store or committed there; otherwise they were written there by a
+    /// transaction of which nobody knows whether it was committed.
     stored: bool,
-    /// The version of the store in which they were found.
+    /// The last version of the store in which they are known to be.
     version: Option<u64>,
 }
 
@@ -123,16 +123,21 @@ struct LastOpen {
     removal: SchemaRemoval,
     bundle: Arc<SchemaBundle>,
     schema: Arc<Schema>,
+    /// Whether schemas were added or removed after it, in the transaction it opened.
+    changed: bool,
 }
 
 impl LastOpen {
     fn is_like(&self, config: &SchemaConfig) -> bool {
-        self.removal == config.removal
+        !self.changed
+            && self.removal == config.removal
             && (Arc::ptr_eq(&self.model, &config.model) || self.model == config.model)
     }
 
+    /// What opens a transaction that finds all as it was.
     fn opened(&self) -> OpenedSchema {
-        OpenedSchema { bundle: Arc::clone(&self.bundle), schema: Arc::clone(&self.schema) }
+        let (bundle, schema) = (Arc::clone(&self.bundle), Arc::clone(&self.schema));
+        OpenedSchema { bundle, schema, wrote: false }
     }
 }
 
@@ -144,6 +149,8 @@ pub struct OpenedSchema {
     pub bundle: Arc<SchemaBundle>,
     /// The one the transaction was opened with.
     pub schema: Arc<Schema>,
+    /// Whether that changed the store.
+    pub(crate) wrote: bool,
 }
 
 impl DatabaseState {
@@ -174,7 +181,7 @@ impl DatabaseState {
     pub(crate) fn resolve(
         &self,
         before: Option<&SchemaBundle>,
-        recorded: RecordedSchemas,
+        recorded: Arc<RecordedSchemas>,
     ) -> Result<SchemaBundle> {
         SchemaBundle::resolve_after(before, recorded, &self.registry, self.unknown_encodings)
     }
@@ -187,6 +194,33 @@ impl DatabaseState {
             last.stored = true;
             last.version = version.or(last.version);
         }
+    }
+
+    /// Notes that a transaction that was opened with the schemas `opened` has led to this version of the store, in
+    /// which the schemas `now` are recorded. Whoever opened another one since then knows better.
+    pub(crate) fn committed(
+        &self,
+        opened: &Arc<SchemaBundle>,
+        now: &Arc<SchemaBundle>,
+        version: u64,
+    ) {
+        let mut last = self.last();
+        let Some(open) = last.open.clone().filter(|open| Arc::ptr_eq(&open.bundle, opened)) else {
+            return;
+        };
+        if opened.tables() == now.tables() {
+            last.version = last.version.max(Some(version));
+        } else {
+            last.open = Some(Arc::new(LastOpen {
+                model: Arc::clone(&open.model),
+                removal: open.removal,
+                bundle: Arc::clone(now),
+                schema: Arc::clone(&open.schema),
+                changed: true,
+            }));
+            last.version = Some(version);
+        }
+        last.stored = true;
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -227,7 +261,7 @@ pub(crate) enum AsOf {
     Unknown,
 }
 
-/// As [`open_schema`]. Nothing is read if the previous call found the same version.
+/// As [`open_schema`]. Nothing is read if the tables of this version are known.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,
     as_of: AsOf,
@@ -266,14 +300,14 @@ pub(crate) fn open_schema_at(
         state.found(hit, version);
         return Ok(hit.opened());
     }
-    let before = last.map(|last| last.bundle.recorded());
+    let before = last.map(|last| &**last.bundle.recorded());
     let mut was_there = true;
     let recorded = match (known, others) {
-        (Some(last), _) => last.bundle.recorded().clone(),
-        (None, Some(tables)) => RecordedSchemas::decode_after(before, tables)?,
+        (Some(last), _) => Arc::clone(last.bundle.recorded()),
+        (None, Some(tables)) => decode_after(before, tables)?,
         (None, None) => {
             was_there = check_format(kv, config)?;
-            RecordedSchemas::decode_after(before, SchemaTables::read_checked(kv)?)?
+            decode_after(before, SchemaTables::read_checked(kv)?)?
         }
     };
     let unused = if should_remove { unused_schemas(kv, &recorded)? } else { Vec::new() };
@@ -304,24 +338,36 @@ pub(crate) fn open_schema_at(
     let stored = was_there && tables == original;
     let version = version.filter(|_| stored);
     let model = Arc::clone(&config.model);
-    let now = LastOpen { model, removal: config.removal, bundle, schema };
-    let opened = now.opened();
+    let now = LastOpen { model, removal: config.removal, bundle, schema, changed: false };
+    let opened = OpenedSchema { wrote: !stored, ..now.opened() };
     *state.last() = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)
 }
 
+/// Decodes the tables, as far as they are not as they were before.
+fn decode_after(
+    before: Option<&RecordedSchemas>,
+    tables: SchemaTables,
+) -> Result<Arc<RecordedSchemas>> {
+    let decoded = match before {
+        Some(before) => before.changed_to(tables),
+        None => RecordedSchemas::decode(tables),
+    };
+    Ok(Arc::new(decoded?))
+}
+
 /// Drops the unused schemas, then adds the configured one.
 fn record(
-    recorded: RecordedSchemas,
+    recorded: Arc<RecordedSchemas>,
     unused: &[SchemaIndex],
     config: &SchemaConfig,
-) -> Result<RecordedSchemas> {
+) -> Result<Arc<RecordedSchemas>> {
     let mut reusable = Vec::new();
     let mut recorded = recorded;
     if !unused.is_empty() {
         let old = recorded.tables();
         reusable = unused.iter().filter_map(|index| old.schemas.get(index).cloned()).collect();
-        recorded = RecordedSchemas::decode_after(Some(&recorded), recorded.with_removed(unused))?;
+        recorded = Arc::new(recorded.changed_to(recorded.with_removed(unused))?);
     }
     if config.model.is_empty() {
         return Ok(recorded);
@@ -329,7 +375,7 @@ fn record(
     match recorded.with_added([(&*config.model, config.id)], &reusable)? {
         None => Ok(recorded),
         Some(_) if !config.allow_new => Err(SchemaError::NotAllowed { schema_id: config.id }),
-        Some(tables) => RecordedSchemas::decode_after(Some(&recorded), tables),
+        Some(tables) => Ok(Arc::new(recorded.changed_to(tables)?)),
     }
 }
 
@@ -433,6 +479,16 @@ pub fn add_schemas(
     bundle: &SchemaBundle,
     models: &[SchemaModel],
 ) -> Result<Option<Arc<SchemaBundle>>> {
+    let after = with_schemas(state, bundle, models)?;
+    after.map(|after| write_over(kv, bundle, after)).transpose()
+}
+
+/// The schemas of `bundle` and these, one after the other; `None` if that has all of them.
+pub(crate) fn with_schemas(
+    state: &DatabaseState,
+    bundle: &SchemaBundle,
+    models: &[SchemaModel],
+) -> Result<Option<SchemaBundle>> {
     for model in models {
         model.validate()?;
         if model.is_empty() {
@@ -440,23 +496,27 @@ pub fn add_schemas(
         }
     }
     let models = models.iter().map(|model| (model, model.schema_id()));
-    let Some(tables) = bundle.recorded().with_added(models, &[])? else {
-        return Ok(None);
-    };
-    write_tables(kv, state, bundle, tables)
+    let tables = bundle.recorded().with_added(models, &[])?;
+    tables.map(|tables| with_tables(state, bundle, tables)).transpose()
 }
 
-/// Turns the tables of `before`, which are stored, into these.
-fn write_tables(
-    kv: &mut dyn KvWrite,
+fn with_tables(
     state: &DatabaseState,
     before: &SchemaBundle,
     tables: SchemaTables,
-) -> Result<Option<Arc<SchemaBundle>>> {
-    let recorded = RecordedSchemas::decode_after(Some(before.recorded()), tables)?;
-    let bundle = state.resolve(Some(before), recorded)?;
-    bundle.tables().write_over(before.tables(), kv)?;
-    Ok(Some(Arc::new(bundle)))
+) -> Result<SchemaBundle> {
+    let recorded = before.recorded().changed_to(tables)?;
+    state.resolve(Some(before), Arc::new(recorded))
+}
+
+/// Turns the tables of `before`, which are stored, into those of `after`.
+fn write_over(
+    kv: &mut dyn KvWrite,
+    before: &SchemaBundle,
+    after: SchemaBundle,
+) -> Result<Arc<SchemaBundle>> {
+    after.tables().write_over(before.tables(), kv)?;
+    Ok(Arc::new(after))
 }
 
 /// Drops a recorded schema inside a transaction. Returns the new bundle, or `None` if there is no
@@ -470,12 +530,22 @@ pub fn remove_schema(
     bundle: &SchemaBundle,
     id: SchemaId,
 ) -> Result<Option<Arc<SchemaBundle>>> {
+    let after = without_schema(kv, state, bundle, id)?;
+    after.map(|after| write_over(kv, bundle, after)).transpose()
+}
+
+/// The schemas of `bundle` but for that one, of which there are no objects; `None` if it is not among them.
+pub(crate) fn without_schema(
+    kv: &dyn KvRead,
+    state: &DatabaseState,
+    bundle: &SchemaBundle,
+    id: SchemaId,
+) -> Result<Option<SchemaBundle>> {
     let Some(schema) = bundle.recorded().find(id) else { return Ok(None) };
     if is_in_use(kv, schema.index)? {
         return Err(SchemaError::InUse { schema_id: id });
     }
-    let tables = bundle.recorded().with_removed(&[schema.index]);
-    write_tables(kv, state, bundle, tables)
+    with_tables(state, bundle, bundle.recorded().with_removed(&[schema.index])).map(Some)
 }
 
 /// Reads and decodes the recorded schemas without changing anything and without an encoding

@@ -1,6 +1,8 @@
 //! The two tables that record schemas, as they are stored (docs/src/format.md#schema-table).
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
@@ -14,13 +16,13 @@ use crate::layout::{
 
 /// Schema table and storage ID table, undecoded.
 ///
-/// Two of them are equal if and only if their values are equal byte for byte.
+/// Two of them are equal if and only if their values are equal byte for byte. Cheap to clone: clones share the values.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaTables {
     /// Schema index to compressed schema XML.
-    pub schemas: BTreeMap<SchemaIndex, Vec<u8>>,
+    pub schemas: BTreeMap<SchemaIndex, Arc<[u8]>>,
     /// Storage ID to encoded schema id of the item.
-    pub storage_ids: BTreeMap<StorageId, Vec<u8>>,
+    pub storage_ids: BTreeMap<StorageId, Arc<[u8]>>,
     /// Whether they were read from keys of which some have numbers longer than need be.
     over_long: bool,
 }
@@ -101,22 +103,41 @@ impl SchemaTables {
 
     /// Turns the stored tables, which are `stored`, into these. One put or delete for each entry that
     /// differs.
-    pub(super) fn write_over(
+    pub(crate) fn write_over(
         &self,
         stored: &SchemaTables,
         kv: &mut dyn KvWrite,
     ) -> permazen_kv::Result<()> {
-        if self == stored {
-            return Ok(());
-        }
+        let mut differences = self.differences(stored).peekable();
         // Their keys are written as they should be; then nothing is known of which are there.
-        if stored.over_long {
+        if stored.over_long && differences.peek().is_some() {
             return self.write(kv);
         }
-        write_map(&stored.schemas, &self.schemas, kv, |index| layout::schema_table_key(*index))?;
-        write_map(&stored.storage_ids, &self.storage_ids, kv, |id| {
-            layout::storage_id_table_key(*id)
+        differences.try_for_each(|Change { key, new, .. }| match new {
+            Some(new) => kv.put(&key, new),
+            None => kv.remove(&key),
         })
+    }
+
+    /// Whether they were read from keys of which some have numbers longer than need be.
+    pub(crate) fn is_over_long(&self) -> bool {
+        self.over_long
+    }
+
+    /// What it takes to turn the stored tables, which are `stored`, into these.
+    pub(crate) fn differences<'t>(
+        &'t self,
+        stored: &'t SchemaTables,
+    ) -> impl Iterator<Item = Change<'t>> {
+        let schemas = differences(&stored.schemas, &self.schemas).map(|(index, old, new)| {
+            let key = layout::schema_table_key(index);
+            Change { key, old: old.map(|old| &**old), new: new.map(|new| &**new) }
+        });
+        let storage_ids = differences(&stored.storage_ids, &self.storage_ids);
+        schemas.chain(storage_ids.map(|(id, old, new)| {
+            let key = layout::storage_id_table_key(id);
+            Change { key, old: old.map(|old| &**old), new: new.map(|new| &**new) }
+        }))
     }
 
     /// Compares the store with these tables. One scan, without allocation unless they differ.
@@ -137,21 +158,21 @@ impl SchemaTables {
             let Ok(entry) = Entry::parse(&key) else { return Ok(Stored::Unknown) };
             let over_long = entry.is_over_long(&key);
             if let Some(others) = &mut others {
-                others.put(entry, over_long, &value);
+                others.put(entry, over_long, &value, self);
                 continue;
             }
             let is_same = match &entry {
                 Entry::Schema(index) => {
-                    schemas.next().is_some_and(|(i, v)| i == index && *v == *value)
+                    schemas.next().is_some_and(|(i, v)| i == index && **v == *value)
                 }
                 Entry::StorageId(id) => {
-                    storage_ids.next().is_some_and(|(i, v)| i == id && *v == *value)
+                    storage_ids.next().is_some_and(|(i, v)| i == id && **v == *value)
                 }
             };
             match (is_same && (self.over_long || !over_long), &entry) {
                 (true, Entry::Schema(_)) => same.0 += 1,
                 (true, Entry::StorageId(_)) => same.1 += 1,
-                (false, _) => others.insert(self.first(same)).put(entry, over_long, &value),
+                (false, _) => others.insert(self.first(same)).put(entry, over_long, &value, self),
             }
         }
         Ok(match others {
@@ -178,35 +199,65 @@ impl SchemaTables {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let entry = Entry::parse(key)?;
         let over_long = entry.is_over_long(key);
-        self.put(entry, over_long, value);
+        self.put(entry, over_long, value, &SchemaTables::default());
         Ok(())
     }
 
-    fn put(&mut self, entry: Entry, over_long: bool, value: &[u8]) {
+    /// Adds an entry, whose value is shared with `known` if that has the same.
+    fn put(&mut self, entry: Entry, over_long: bool, value: &[u8], known: &SchemaTables) {
         self.over_long |= over_long;
-        match entry {
-            Entry::Schema(index) => self.schemas.insert(index, value.to_vec()),
-            Entry::StorageId(id) => self.storage_ids.insert(id, value.to_vec()),
+        let share = |known: Option<&Arc<[u8]>>| match known {
+            Some(known) if **known == *value => Arc::clone(known),
+            _ => value.into(),
         };
+        match entry {
+            Entry::Schema(index) => {
+                self.schemas.insert(index, share(known.schemas.get(&index)));
+            }
+            Entry::StorageId(id) => {
+                self.storage_ids.insert(id, share(known.storage_ids.get(&id)));
+            }
+        }
     }
 }
 
-/// Turns one stored table into another.
-fn write_map<K: Ord>(
-    stored: &BTreeMap<K, Vec<u8>>,
-    wanted: &BTreeMap<K, Vec<u8>>,
-    kv: &mut dyn KvWrite,
-    key: impl Fn(&K) -> Vec<u8>,
-) -> permazen_kv::Result<()> {
-    for gone in stored.keys().filter(|number| !wanted.contains_key(number)) {
-        kv.remove(&key(gone))?;
-    }
-    for (number, value) in wanted {
-        if stored.get(number) != Some(value) {
-            kv.put(&key(number), value)?;
+/// A stored entry that is not as it should be.
+pub(crate) struct Change<'t> {
+    pub(crate) key: Vec<u8>,
+    /// What is stored.
+    pub(crate) old: Option<&'t [u8]>,
+    /// What is to be stored.
+    pub(crate) new: Option<&'t [u8]>,
+}
+
+/// A number in one of the tables with what two of them have there.
+type Difference<'m, K> = (K, Option<&'m Arc<[u8]>>, Option<&'m Arc<[u8]>>);
+
+/// Where two tables differ, ascending.
+pub(super) fn differences<'m, K: Ord + Copy>(
+    old: &'m BTreeMap<K, Arc<[u8]>>,
+    new: &'m BTreeMap<K, Arc<[u8]>>,
+) -> impl Iterator<Item = Difference<'m, K>> {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            let before = if order.is_le() { old.next() } else { None };
+            let after = if order.is_ge() { new.next() } else { None };
+            let (number, _) = before.or(after)?;
+            let (before, after) = (before.map(|(_, value)| value), after.map(|(_, value)| value));
+            let same =
+                before.zip(after).is_some_and(|(old, new)| Arc::ptr_eq(old, new) || old == new);
+            if !same {
+                return Some((*number, before, after));
+            }
         }
-    }
-    Ok(())
+    })
 }
 
 /// The stored format version and everything from there to the object schema index.

@@ -149,7 +149,7 @@ const OF_OBJECTS: Costs = &[
     (
         "Transaction::add_schema",
         |tx| assert!(tx.add_schema(&SchemaModel::from_xml(FOO.as_bytes()).unwrap()).unwrap()),
-        "1 seek, 29 steps, 1 put",
+        "1 put",
     ),
     (
         "Transaction::follow_path",

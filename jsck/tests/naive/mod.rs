@@ -32,10 +32,11 @@ pub(crate) fn object_pairs(pairs: &Pairs) -> Pairs {
     for (key, value) in pairs.range(vec![0, 1]..vec![0, 3]) {
         let Ok(number) = uint::read(&mut Reader::new(&key[2..])) else { continue };
         if key[1] == 1 {
-            SchemaIndex::new(number).map(|index| tables.schemas.insert(index, value.clone()));
+            SchemaIndex::new(number)
+                .map(|index| tables.schemas.insert(index, value.as_slice().into()));
         } else {
             let id = permazen::StorageId::new(number);
-            id.map(|id| tables.storage_ids.insert(id, value.clone()));
+            id.map(|id| tables.storage_ids.insert(id, value.as_slice().into()));
         }
     }
     let registry = EncodingRegistry::new();
@@ -64,9 +65,9 @@ fn rebuild(pairs: &Pairs) -> Option<Pairs> {
             return None;
         }
         if key[1] == 1 {
-            tables.schemas.insert(SchemaIndex::new(number)?, value.clone());
+            tables.schemas.insert(SchemaIndex::new(number)?, value.as_slice().into());
         } else {
-            tables.storage_ids.insert(permazen::StorageId::new(number)?, value.clone());
+            tables.storage_ids.insert(permazen::StorageId::new(number)?, value.as_slice().into());
         }
         expected.insert(key.clone(), value.clone());
     }

@@ -14,8 +14,12 @@ use crate::references::options;
 /// A query of some index, or of something that is none.
 pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {
     let bundle = tx.tx.bundle();
-    let items: Vec<&BundleItem> =
-        bundle.items().iter().filter(|item| kind(item, &mut Random::new(0)).is_some()).collect();
+    let items: Vec<&BundleItem> = bundle
+        .items()
+        .iter()
+        .map(|item| &**item)
+        .filter(|item| kind(item, &mut Random::new(0)).is_some())
+        .collect();
     let Some(item) = random.of(&items) else {
         return Ok(json!({ "op": "index", "kind": "simple", "sid": 1, "view": "entries" }));
     };

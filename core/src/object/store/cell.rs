@@ -40,6 +40,8 @@ pub(crate) struct Store<'db> {
     journal: RefCell<Journal>,
     depth: Cell<u32>,
     changes: Cell<u64>,
+    /// Whether a pair was put, or one that was there removed.
+    wrote: Cell<bool>,
     undone: Cell<u64>,
     broken: Cell<bool>,
     /// Whether reads outside of operations are exempt from conflict detection.
@@ -75,6 +77,7 @@ impl<'db> Store<'db> {
             journal: RefCell::default(),
             depth: Cell::new(0),
             changes: Cell::new(0),
+            wrote: Cell::new(false),
             undone: Cell::new(0),
             broken: Cell::new(false),
             untracked: Cell::new(false),
@@ -85,6 +88,12 @@ impl<'db> Store<'db> {
     /// A number that changes with every write.
     pub(crate) fn changes(&self) -> &Cell<u64> {
         &self.changes
+    }
+
+    /// Whether a pair was put, or one that was there removed, so that the store certainly counts the commit. There may
+    /// have been other writes.
+    pub(crate) fn wrote(&self) -> bool {
+        self.wrote.get()
     }
 
     /// A number that changes whenever writes were taken back, so that what was derived from them
@@ -221,11 +230,22 @@ impl<'db> Store<'db> {
     pub(crate) fn put(&self, key: &[u8], value: &[u8], undo: Undo<'_>) -> Result<()> {
         self.check_key(key)?;
         self.note(key, undo)?;
-        self.write(|kv| Ok(kv.put(key, value)?))
+        self.write(|kv| Ok(kv.put(key, value)?))?;
+        self.wrote.set(true);
+        Ok(())
     }
 
     /// Removes `key`. One delete.
     pub(crate) fn remove(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
+        self.remove_unseen(key, undo)?;
+        if matches!(undo, Undo::Old(_)) {
+            self.wrote.set(true);
+        }
+        Ok(())
+    }
+
+    /// As [`Store::remove`], where nobody has seen that the key is there.
+    fn remove_unseen(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         if key.len() > self.max_key_len {
             return Ok(());
         }
@@ -242,7 +262,7 @@ impl<'db> Store<'db> {
     /// Removes an entry that has no value and that the pairs of the objects called for so far: an index
     /// entry. If it was missing, undoing puts it. One delete.
     pub(crate) fn remove_entry(&self, key: &[u8]) -> Result<()> {
-        self.remove(key, Undo::Old(&[]))
+        self.remove_unseen(key, Undo::Old(&[]))
     }
 
     /// The value that stands for the counter `count`.
@@ -263,10 +283,11 @@ impl<'db> Store<'db> {
         })
     }
 
-    /// Adds to the counter at `key`, wrapping. Whatever the store does to adjust a counter.
+    /// Adds to the counter that stands at `key`, wrapping. Whatever the store does to adjust a counter.
     pub(crate) fn adjust_counter(&self, key: &[u8], by: i64) -> Result<()> {
         self.check_key(key)?;
         self.write(|kv| Ok(kv.adjust_counter(key, by)?))?;
+        self.wrote.set(true);
         if self.depth.get() > 0 {
             self.journal.borrow_mut().adjusted(key, by);
         }
@@ -299,7 +320,11 @@ impl<'db> Store<'db> {
             })
         })?;
         drop(journal);
-        if found { self.write(|kv| Ok(kv.remove_span(span)?)) } else { Ok(()) }
+        if found {
+            self.write(|kv| Ok(kv.remove_span(span)?))?;
+            self.wrote.set(true);
+        }
+        Ok(())
     }
 
     /// Lets `body` write within `span` (and nowhere else) without telling about each write. One scan of

@@ -156,7 +156,7 @@ impl<'t> Replay<'t> {
         for schema in recorded.schemas() {
             let id = schema.id.to_string();
             let compressed = recorded.tables().schemas.get(&schema.index);
-            let xml = inflate(compressed.map(Vec::as_slice).unwrap_or_default())?;
+            let xml = inflate(compressed.map(|document| &**document).unwrap_or_default())?;
             schemas.push(json!({
                 "index": schema.index.get(),
                 "schema": self.header.schema_name(&id),
