@@ -154,11 +154,15 @@ fn after_a_wait_in_vain_and_a_restore_it_is_said_what_keeps_the_environment_open
     wait_for(&mut out, "holds");
     let store = LmdbStore::open(&path).unwrap();
     assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
-    drop(store);
     std::fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
-    let text = message(LmdbStore::open(&path), &path);
-    assert!(text.contains("data.mdb was replaced"), "{text}");
-    assert!(text.contains("in line for the right to write"), "{text}");
+    let copied = store.copy_to(parent.path().join("copy"));
+    let verified = store.verify();
+    drop(store);
+    for result in [copied, verified.map(drop), LmdbStore::open(&path).map(drop)] {
+        let text = message(result, &path);
+        assert!(text.contains("data.mdb was replaced"), "{text}");
+        assert!(text.contains("in line for the right to write"), "{text}");
+    }
     let closing = heed::env_closing_event(path.canonicalize().unwrap()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -126,7 +126,7 @@ impl LmdbStore {
     /// that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
-        self.shared.env.check_files()?;
+        self.shared.check_files()?;
         self.shared.check_joined()?;
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
@@ -179,11 +179,13 @@ impl KvDatabase for LmdbStore {
     /// the environment, except for the order of their keys; those with several values for a key
     /// (`MDB_DUPSORT`) are passed over. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
-        self.shared.env.check_files()?;
+        self.shared.check_files()?;
         // What this reader sees stays as it is meanwhile.
         let reader = View::open(Arc::clone(&self.shared))?;
         let problems = header::verify(self.path(), self.shared.name());
         drop(reader);
+        // A file that came meanwhile was not kept as it is by the reader.
+        self.shared.check_files()?;
         problems
     }
 
