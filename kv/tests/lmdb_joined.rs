@@ -98,7 +98,6 @@ fn a_backup_is_not_joined_by_the_lock_file_of_the_old_file() {
                 assert_eq!(count(&open().unwrap()), pairs);
             } else {
                 refused(open(), &path);
-                refused(open(), &path);
             }
             end(other);
             assert_eq!(count(&open().unwrap()), pairs, "{more} more");
