@@ -1,9 +1,11 @@
 //! Six processes that create the same database at the same instant and then use it: they write, one makes
-//! the file grow, one makes compacting copies, and some are killed, from the first instant on.
+//! the file grow, one makes compacting copies, one opens it anew for each commit, and some are killed, from
+//! the first instant on.
 //!
 //! `PERMAZEN_KILLS` sets how often, a twentieth of it; four times unless set.
 
-use std::path::Path;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use permazen::object::Database;
 use permazen::{Permazen, PermazenObject};
 
 use crate::kills::Known;
+use crate::model::Model;
 use crate::processes::{
     Process, Role, Store, check, commit_until, looking, read, say, stop_flag, wait_for_go,
 };
@@ -22,9 +25,10 @@ use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
 const PROCESSES: u8 = 6;
-/// Which of them has large commits, and which one copies.
+/// Which of them has large commits, which one copies, and which one opens the database for each commit.
 const GROWING: u8 = 1;
 const COPYING: u8 = 2;
+const OPENING: u8 = 3;
 
 fn rounds() -> u64 {
     setting("PERMAZEN_KILLS").map_or(4, |kills| kills.div_ceil(20))
@@ -41,15 +45,57 @@ pub(crate) fn child(path: &Path, store: Store, workload: Workload) {
             let db = Database::new(Arc::new(lmdb.clone()));
             scope.spawn(move || commit_until(&db, workload, &enough));
             for number in 1.. {
-                lmdb.copy_to(path.with_file_name(format!("copy-{number}"))).unwrap();
+                lmdb.copy_to(copy(path, number)).unwrap();
+                say(&format!("copied {number}"));
                 if enough() {
                     break;
                 }
             }
         });
+    } else if workload.partition == OPENING {
+        while !enough() {
+            let committed = Cell::new(false);
+            let db = Database::new(store.create(path).unwrap());
+            commit_until(&db, workload, &|| enough() || committed.replace(true));
+        }
     } else {
         commit_until(&Database::new(store.create(path).unwrap()), workload, &enough);
     }
+}
+
+/// One of the copies that are made of a store.
+fn copy(store: &Path, number: u64) -> PathBuf {
+    store.with_file_name(format!("copy-{number}"))
+}
+
+/// Each copy is whole, and has a state which the store went through on its way to what is known of it, not
+/// before that of the copy made before it. Gives their number.
+fn check_copies(path: &Path, copied: u64, known: &[Known], when: &str) -> u64 {
+    let mut before = vec![0; known.len()];
+    for number in 1.. {
+        let copy = copy(path, number);
+        let when = format!("{when}, copy {number}");
+        if !copy.join("data.mdb").exists() {
+            assert!(number > copied, "{when}: it was reported, but is not there");
+            return number - 1;
+        }
+        assert!(number <= copied + 1, "{when}: it was made before another one was reported");
+        let open = || Arc::new(LmdbStore::open(&copy).unwrap());
+        check(open(), &when);
+        for (known, before) in known.iter().zip(&mut before) {
+            let held = read(open(), known.workload);
+            let workload = known.workload.partition;
+            let most = known.model.last;
+            assert!((*before..=most).contains(&held.last), "{when}, workload {workload}");
+            assert_eq!(
+                held,
+                Model::after(known.workload, held.last),
+                "{when}, workload {workload}"
+            );
+            *before = held.last;
+        }
+    }
+    unreachable!("numbers do not end")
 }
 
 /// Processes that begin at the same time.
@@ -63,6 +109,7 @@ fn start(roles: &[Role]) -> Vec<Process> {
 fn create_and_kill(store: Store) {
     let seed = seed(&format!("creating, {store:?}"));
     let mut random = Random::new(seed, 0);
+    let (mut copies, mut openings) = (0, 0);
     for round in 0..rounds() {
         let when = format!("creating, {store:?}, PERMAZEN_SEED={seed}, round {round}");
         let directory = tempfile::tempdir().unwrap();
@@ -70,13 +117,8 @@ fn create_and_kill(store: Store) {
         let known =
             |partition| Known::new(seed.wrapping_add(round), partition, partition == GROWING);
         let mut known: Vec<_> = (1..=PROCESSES).map(known).collect();
-        let role = |known: &Known| Role {
-            name: "create",
-            store,
-            path: path.clone(),
-            workload: known.workload,
-        };
-        let processes = start(&known.iter().map(role).collect::<Vec<_>>());
+        let roles: Vec<_> = known.iter().map(|known| known.role("create", store, &path)).collect();
+        let processes = start(&roles);
         let survivor = random.below(PROCESSES.into()) as usize;
         let mut survivors = Vec::new();
         let mut ended = Vec::new();
@@ -99,12 +141,19 @@ fn create_and_kill(store: Store) {
             ended.push((number, survivor));
         }
         check(store.create(&path).unwrap(), &when);
+        let mut copied = 0;
         for (number, ended) in ended {
             let known = &mut known[number];
             let found = read(store.create(&path).unwrap(), known.workload);
             known.compare(found, ended.last("committed "), &format!("{when}, process {number}"));
+            copied = copied.max(ended.last("copied "));
         }
+        copies += check_copies(&path, copied, &known, &when);
+        openings += known[usize::from(OPENING) - 1].model.last;
     }
+    // A few rounds can all be over too soon for one of them.
+    assert!(rounds() < 20 || openings > 0 && (copies > 0 || store == Store::Sqlite));
+    println!("{store:?}: {} rounds, {copies} copies, opened for {openings} commits", rounds());
 }
 
 #[test]

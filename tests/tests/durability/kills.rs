@@ -28,6 +28,11 @@ impl Known {
         Known { workload: Workload { seed, partition, large }, model: Model::default() }
     }
 
+    /// What a process is to do that goes on with the workload.
+    pub(crate) fn role(&self, name: &'static str, store: Store, path: &Path) -> Role {
+        Role { name, store, path: path.to_owned(), workload: self.workload }
+    }
+
     /// Looks at the database after its writer had acknowledged so many commits.
     fn check(&mut self, store: Store, path: &Path, acknowledged: u64, when: &str) {
         let found = inspect(store.create(path).unwrap(), self.workload, when);
@@ -64,8 +69,7 @@ fn kills(store: Store) {
         let path = directory.path().join("store");
         let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
         let before = known.model.last;
-        let workload = known.workload;
-        let mut process = Role { name: "commit", store, path: path.clone(), workload }.start();
+        let mut process = known.role("commit", store, &path).start();
         // Sometimes the kill comes while the database is being opened or created.
         let early = first || random.below(10) == 0;
         if !early {
@@ -107,9 +111,7 @@ fn two_writers(store: Store) {
     let rounds = setting("PERMAZEN_KILLS").map_or(8, |kills| kills.div_ceil(20));
     for round in 0..rounds {
         let when = format!("{store:?}, PERMAZEN_SEED={seed}, round {round}");
-        let mut writers = known.each_ref().map(|known| {
-            Role { name: "commit", store, path: path.clone(), workload: known.workload }.start()
-        });
+        let mut writers = known.each_ref().map(|known| known.role("commit", store, &path).start());
         writers.iter_mut().for_each(|writer| writer.wait_for("committed"));
         let [one, two] = writers;
         let first_dies = random.below(2) == 0;
@@ -149,8 +151,7 @@ fn growth(store: Store) {
         let path = directory.path().join("store");
         let mut known = Known::new(seed.wrapping_add(round), 0, true);
         for _ in 0..3 {
-            let workload = known.workload;
-            let mut process = Role { name: "commit", store, path: path.clone(), workload }.start();
+            let mut process = known.role("commit", store, &path).start();
             process.wait_for("committed");
             let ended = process.kill(Duration::from_micros(random.below(60_000)));
             known.check(store, &path, ended.last("committed "), &when);
