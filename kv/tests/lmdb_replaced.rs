@@ -1,13 +1,13 @@
 //! An environment whose files are replaced, removed or reached by other names while it is open.
 #![cfg(all(feature = "lmdb", unix))]
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{dump, message, put, reading, role, spawn, wait_for, writing};
+use common::{Restore, count_pairs, dump, message, put, reading, seen_by_another_process, writing};
 use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, KvError, KvWrite, TxOptions};
 use tempfile::TempDir;
@@ -15,16 +15,7 @@ use tempfile::TempDir;
 /// What a second process sees; the other tests start it.
 #[test]
 fn child() {
-    let Some((role, path)) = role() else { return };
-    assert_eq!(role, "count");
-    println!("sees {}", dump(&*reading(&LmdbStore::open(&path).unwrap())).len());
-}
-
-fn seen_by_another_process(path: &Path) -> usize {
-    let (mut child, mut out) = spawn("count", path);
-    let seen = wait_for(&mut out, "sees").parse().unwrap();
-    assert!(child.wait().unwrap().success());
-    seen
+    count_pairs(|path| Box::new(LmdbStore::open(path).unwrap()));
 }
 
 /// A parent directory, in it a store with three pairs, and a backup of it with one.
@@ -38,9 +29,6 @@ fn with_backup() -> (TempDir, PathBuf, PathBuf) {
     put(&store, b"c", b"");
     (parent, path, backup)
 }
-
-/// What is said afterwards to have become of the file, and what is done: to a store, with a backup.
-type Restore = (&'static str, fn(&Path, &Path));
 
 /// The ways in which a backup takes the place of a store.
 fn restores() -> [Restore; 5] {

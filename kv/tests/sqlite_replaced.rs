@@ -1,13 +1,13 @@
 //! An SQLite file that is replaced or removed while it is open.
 #![cfg(all(feature = "sqlite", unix))]
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{dump, message, put, reading, role, spawn, wait_for, writing};
+use common::{Restore, count_pairs, dump, message, put, reading, seen_by_another_process, writing};
 use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvError, TxOptions};
 use tempfile::TempDir;
@@ -15,16 +15,7 @@ use tempfile::TempDir;
 /// What a second process sees; the other tests start it.
 #[test]
 fn child() {
-    let Some((role, path)) = role() else { return };
-    assert_eq!(role, "count");
-    println!("sees {}", dump(&*reading(&SqliteStore::open(&path).unwrap())).len());
-}
-
-fn seen_by_another_process(path: &Path) -> usize {
-    let (mut child, mut out) = spawn("count", path);
-    let seen = wait_for(&mut out, "sees").parse().unwrap();
-    assert!(child.wait().unwrap().success());
-    seen
+    count_pairs(|path| Box::new(SqliteStore::open(path).unwrap()));
 }
 
 /// A directory, in it a file with three pairs, and a backup with one.
@@ -46,9 +37,6 @@ fn remove(path: &Path) {
         let _ = fs::remove_file(format!("{}{log}", path.display()));
     }
 }
-
-/// What is said afterwards to have become of the file, and what is done: to a store, with a backup.
-type Restore = (&'static str, fn(&Path, &Path));
 
 /// The ways in which a backup takes the place of a database.
 fn restores() -> [Restore; 3] {

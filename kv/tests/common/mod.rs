@@ -1,5 +1,5 @@
 //! What several of the tests need.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -89,3 +89,21 @@ pub(crate) fn wait_for(out: &mut BufReader<ChildStdout>, word: &str) -> String {
         seen.push_str(&line);
     }
 }
+
+/// The role of the process that [`seen_by_another_process`] starts: tells how many pairs it sees.
+pub(crate) fn count_pairs(open: impl FnOnce(&Path) -> Box<dyn KvDatabase>) {
+    let Some((role, path)) = role() else { return };
+    assert_eq!(role, "count");
+    println!("sees {}", dump(&*reading(&*open(&path))).len());
+}
+
+/// How many pairs a process sees that opens the store now.
+pub(crate) fn seen_by_another_process(path: &Path) -> usize {
+    let (mut child, mut out) = spawn("count", path);
+    let seen = wait_for(&mut out, "sees").parse().unwrap();
+    assert!(child.wait().unwrap().success());
+    seen
+}
+
+/// What is said afterwards to have become of a file, and what is done: to a store, with a backup.
+pub(crate) type Restore = (&'static str, fn(&Path, &Path));
