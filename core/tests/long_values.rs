@@ -4,7 +4,7 @@
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::object::{self, CopyOptions, Migrate};
-use permazen::{Counter, Error, ObjId, Permazen, Ref};
+use permazen::{Counter, Error, Obj, ObjId, Permazen, Ref};
 
 mod before {
     use permazen::{Counter, PermazenObject};
@@ -282,6 +282,7 @@ mod texts {
     pub(super) struct Job {
         #[permazen(indexed)]
         pub(super) title: Option<String>,
+        pub(super) note: Option<String>,
     }
 }
 
@@ -293,14 +294,44 @@ fn a_value_too_long_once_it_is_converted_is_not_lost() {
     let job = numbers::Job { title: Some((1000..1200).collect()) };
     let id = db.write(|tx| Ok(tx.create(job.clone())?.id())).unwrap();
     let new = Permazen::builder(store.clone()).model::<texts::Job>().build().unwrap();
-    let committed = new.write(|tx| {
-        let refused = tx.get(Ref::<texts::Job>::new(id))?.title().unwrap_err().to_string();
-        assert!(refused.contains("field title") && refused.contains("510 bytes"), "{refused}");
+    let reference = Ref::<texts::Job>::new(id);
+    // It can be read, as it would be.
+    new.write(|tx| {
+        let job = tx.get(reference)?;
+        let text = job.title()?.unwrap();
+        assert!(text.len() > 510 && text.starts_with("AAAD6AAAA+k"), "{text}");
+        assert_eq!(job.load()?.title.unwrap(), text);
+        assert_eq!(job.note()?, None);
+        let refused = job.set_note("new").unwrap_err();
+        let long = |error: &Error| matches!(error, Error::Object(object::Error::KeyTooLong { .. }));
+        assert!(long(&refused), "{refused:?}");
+        for part in [&id.to_string(), "field title", "510 bytes", "replaced"] {
+            assert!(refused.to_string().contains(part), "{part} in: {refused}");
+        }
         Ok(())
-    });
-    let refused = matches!(committed, Err(Error::Object(object::Error::RollbackOnly)));
-    assert!(refused, "{committed:?}");
+    })
+    .unwrap();
     assert_eq!(db.read(|tx| tx.get(Ref::<numbers::Job>::new(id))?.load()).unwrap(), job);
+    check(&store);
+    // Each of these replaces it, and moves the object.
+    let ways: [&dyn Fn(Obj<'_, texts::Job>) -> permazen::Result<()>; 4] = [
+        &|job| job.set_title("short"),
+        &|job| job.set_title(None),
+        &|job| job.store(&texts::Job { title: Some("short".to_owned()), note: None }),
+        &|job| job.store(&texts::Job { title: None, note: Some("none".to_owned()) }),
+    ];
+    for (n, way) in ways.iter().enumerate() {
+        let tx = new.begin().unwrap();
+        let job = tx.get(reference).unwrap();
+        way(job).unwrap();
+        assert_eq!(job.schema_id().unwrap(), new.schema().schema_id());
+        let title = (n % 2 == 0).then(|| "short".to_owned());
+        assert_eq!(job.load().unwrap().title, title);
+        assert_eq!(tx.index(texts::Job::TITLE).unwrap().get(&title).unwrap().count().unwrap(), 1);
+        if n == 3 {
+            tx.commit().unwrap();
+        }
+    }
     check(&store);
 }
 
@@ -340,4 +371,22 @@ fn two_values_too_long_for_new_indexes_are_replaced_by_storing_the_object() {
     db.write(|tx| tx.get(reference)?.store(&short)).unwrap();
     assert_eq!(db.read(|tx| tx.get(reference)?.load()).unwrap(), short);
     check(&store);
+}
+
+#[test]
+fn a_collection_that_is_new_is_not_there_while_the_object_cannot_be_moved() {
+    let (_dir, store, id) = store(job());
+    let db = open(&store);
+    db.write(|tx| {
+        let job = tx.get(Ref::<after::Job>::new(id))?;
+        assert!(job.notes()?.is_empty()?);
+        assert_eq!(job.notes()?.iter().count(), 0);
+        let refused = job.notes()?.push("new").unwrap_err();
+        let unknown = |error: &Error| {
+            matches!(error, Error::Object(object::Error::UnknownField { field, .. }) if field == "notes")
+        };
+        assert!(unknown(&refused), "{refused:?}");
+        Ok(())
+    })
+    .unwrap();
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::{Error, Result};
 use super::target::{Model, ModelInfo};
 use super::upgrade;
-use crate::encoding::{Encoding, EncodingRegistry, ids};
+use crate::encoding::EncodingRegistry;
 use crate::id::StorageId;
 use crate::object::{self, IndexShape, ListenerSet};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
@@ -17,8 +17,6 @@ pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
     /// What carries values over from other schemas.
     upgrades: Arc<ListenerSet>,
-    /// What counters are converted as.
-    long: Option<Arc<dyn Encoding>>,
     /// In the order of the models' type ids.
     models: Vec<Binding>,
 }
@@ -56,9 +54,8 @@ impl Bindings {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
-        let upgrades = upgrade::listeners(models, &schema, bundle, encodings)?;
-        let long = encodings.get(&ids::LONG);
-        Ok(Bindings { schema, upgrades, long, models: bound })
+        let upgrades = upgrade::listeners(models, &schema, bundle, encodings);
+        Ok(Bindings { schema, upgrades, models: bound })
     }
 
     /// Whether these are the bindings for a transaction.
@@ -68,10 +65,6 @@ impl Bindings {
 
     pub(crate) fn upgrades(&self) -> &Arc<ListenerSet> {
         &self.upgrades
-    }
-
-    pub(crate) fn long(&self) -> Option<&dyn Encoding> {
-        self.long.as_deref()
     }
 
     /// The binding of a model. A binary search, no hashing.

@@ -279,6 +279,6 @@ pub enum Upgrade {
     #[default]
     Attempt,
     /// The value is converted; if it cannot be, the operation that moves the object fails with
-    /// [`Error::Upgrade`](super::Error::Upgrade) inside an object error, and the transaction can only be rolled back.
+    /// [`Error::Upgrade`](super::Error::Upgrade), and the object stays as it is.
     Require,
 }

@@ -75,7 +75,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An object was stored with another type of a field that has to be converted ([`Upgrade::Require`](super::Upgrade)),
-    /// and cannot be. The transaction can only be rolled back.
+    /// and cannot be. The object stays as it is.
     #[error(
         "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \
          give the field a type that can hold it, or another rule for upgrades"

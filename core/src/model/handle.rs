@@ -36,7 +36,8 @@ impl fmt::Debug for Handle<'_> {
 
 /// What generated accessors call; the number is the position of the field in the struct.
 impl<'t> Handle<'t> {
-    /// Reads a simple field. One get.
+    /// Reads a simple field. One get. If a value of an object of another schema is too long for an index of this one, the
+    /// object cannot be moved; each read then takes two seeks, each with a scan of the object's pairs.
     ///
     /// # Errors
     /// If the object does not exist, or the stored value does not fit `V`.
@@ -140,7 +141,7 @@ impl<'t> Handle<'t> {
     ) -> Result<R> {
         match moved {
             Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => {
-                read(self.tx.unmovable(self.id, self.binding)?)
+                read(self.tx.core.load_unmovable(self.id)?)
             }
             moved => Ok(moved?),
         }

@@ -12,11 +12,10 @@ use super::index::IndexOn;
 use super::load::ObjectWriter;
 use super::objects::Objs;
 use super::target::{Any, Model, Ref};
-use super::upgrade;
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView, ObjectData};
+use crate::object::{self, IndexView};
 use crate::schema::Schema;
 
 /// What objects are reached through: an open transaction, as handles, queries and hooks see it.
@@ -126,11 +125,6 @@ impl Tx {
     pub fn untyped(&self) -> Result<Objs<'_, Any>> {
         let known = self.core.objects_of(self.bindings.storage_ids())?;
         Ok(Objs::new(self, self.core.all_objects()?.difference(&known)))
-    }
-
-    /// What an object that cannot be moved to the transaction's schema would hold there.
-    pub(crate) fn unmovable(&self, id: ObjId, binding: &Binding) -> Result<ObjectData> {
-        upgrade::preview(&self.core, id, binding.info.fields, self.bindings.long())
     }
 
     // ------------------------------------------------------------------ queries

@@ -7,79 +7,47 @@ use super::error::{Error, Result};
 use super::target::ModelInfo;
 use crate::encoding::{Encoding, EncodingError, EncodingRegistry, Value, ids};
 use crate::id::ObjId;
-use crate::object::{
-    self, ListenerSet, Migrate, Narrowing, ObjectBuilder, ObjectData, SchemaChange, Transaction,
-};
+use crate::object::{self, ListenerSet, Narrowing, ObjectBuilder, ObjectData, Transaction};
 use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
-/// Listeners that carry the values of objects over when these move to the schema of the models.
+/// What carries the values of objects over when these move to the schema of the models.
 pub(super) fn listeners(
     models: &[ModelInfo],
     schema: &Schema,
     bundle: &Arc<SchemaBundle>,
     encodings: &EncodingRegistry,
-) -> Result<Arc<ListenerSet>> {
+) -> Arc<ListenerSet> {
     let mut listeners = ListenerSet::new(Arc::clone(bundle));
-    let Some(long) = encodings.get(&ids::LONG) else { return Ok(Arc::new(listeners)) };
+    let Some(long) = encodings.get(&ids::LONG) else { return Arc::new(listeners) };
     for model in models {
         let Some(object_type) = schema.object_type(model.name) else { continue };
         let (fields, long) = (model.fields, Arc::clone(&long));
-        let carry = move |tx: &Transaction<'_>, change: &SchemaChange| {
-            fields.iter().try_for_each(|field| upgrade(tx, change, field, &*long))
+        let carry = move |tx: &Transaction<'_>, id, old: &ObjectData, kept: &ObjectData| {
+            upgrade(tx, id, old, kept, fields, &*long).map_err(|error| match error {
+                Error::Object(error) => error,
+                error => object::Error::listener(error),
+            })
         };
-        listeners.on_schema_change(object_type.storage_id, Arc::new(carry))?;
+        listeners.carry(object_type.storage_id, Arc::new(carry));
     }
-    Ok(Arc::new(listeners))
+    Arc::new(listeners)
 }
 
-/// Carries over the value of one field, as it is declared to be.
+/// What an object gets as it moves, given what it holds and what of that is kept as it is.
 fn upgrade(
     tx: &Transaction<'_>,
-    change: &SchemaChange,
-    field: &FieldDecl,
-    long: &dyn Encoding,
-) -> object::Result<()> {
-    let (id, name) = (change.id, field.name);
-    let written =
-        carried(&tx.bundle(), &change.old, &change.new_type, field, long).and_then(|carried| {
-            match carried {
-                None => Ok(()),
-                Some(Carried::Value(value)) => Ok(tx.set(id, name, &value, Migrate::No)?),
-                Some(Carried::Count(count)) => Ok(tx.set_counter(id, name, count, Migrate::No)?),
-            }
-        });
-    match written {
-        Ok(()) => Ok(()),
-        Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => Ok(()),
-        Err(refused) => {
-            // The object has moved; nothing would convert the value again.
-            tx.set_rollback_only();
-            Err(match refused {
-                Refused::Value(source) => {
-                    let field = format!("{}.{name}", change.new_type.name);
-                    object::Error::listener(Error::Upgrade { field, id, source })
-                }
-                Refused::Object(error) => error,
-            })
-        }
-    }
-}
-
-/// What an object of an older schema would hold after it was moved to the transaction's.
-pub(super) fn preview(
-    tx: &Transaction<'_>,
     id: ObjId,
+    old: &ObjectData,
+    kept: &ObjectData,
     fields: &[FieldDecl],
-    long: Option<&dyn Encoding>,
+    long: &dyn Encoding,
 ) -> Result<ObjectData> {
-    let (old, new) = tx.load_unmovable(id)?;
-    let Some(long) = long else { return Ok(new) };
-    let new_type = Arc::clone(new.object_type());
-    let mut builder = ObjectBuilder::of(&new);
+    let (bundle, new_type) = (tx.bundle(), Arc::clone(kept.object_type()));
+    let mut builder = ObjectBuilder::of(kept);
     for field in fields {
         let Some(to) = new_type.field(field.name) else { continue };
         let written =
-            carried(&tx.bundle(), &old, &new_type, field, long).and_then(|carried| match carried {
+            carried(&bundle, old, &new_type, field, long).and_then(|carried| match carried {
                 None => Ok(()),
                 Some(Carried::Count(count)) => {
                     builder.write_counter(to, count);

@@ -27,6 +27,11 @@ pub type SchemaChangeListener =
 pub type FieldListener =
     Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
+/// Makes what an object gets as it moves to another schema, from what it holds and what of that is kept as it is.
+pub(crate) type Carry = Arc<
+    dyn Fn(&Transaction<'_>, ObjId, &ObjectData, &ObjectData) -> Result<ObjectData> + Send + Sync,
+>;
+
 /// What a listener to schema changes is told.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -162,6 +167,7 @@ pub struct ListenerSet {
     bundle: Arc<SchemaBundle>,
     created: BTreeMap<StorageId, Vec<(ListenerId, Arc<Create>)>>,
     schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
+    carried: BTreeMap<StorageId, Carry>,
     deleted: Vec<Monitor<Delete>>,
     fields: BTreeMap<StorageId, Vec<Monitor<Field>>>,
 }
@@ -218,6 +224,7 @@ impl ListenerSet {
             bundle,
             created: BTreeMap::new(),
             schema_changed: BTreeMap::new(),
+            carried: BTreeMap::new(),
             deleted: Vec::new(),
             fields: BTreeMap::new(),
         }
@@ -249,6 +256,15 @@ impl ListenerSet {
         self.check_type(object_type)?;
         let list = self.schema_changed.entry(object_type).or_default();
         Ok(add_plain(list, listener))
+    }
+
+    /// Decides what objects of a type get as they move to another schema.
+    pub(crate) fn carry(&mut self, object_type: StorageId, carry: Carry) {
+        self.carried.insert(object_type, carry);
+    }
+
+    pub(crate) fn carrying(&self, object_type: StorageId) -> Option<&Carry> {
+        self.carried.get(&object_type)
     }
 
     /// Watches deletions. The same `Arc` with an equal watch again has no effect.
@@ -292,6 +308,7 @@ impl ListenerSet {
     pub fn is_empty(&self) -> bool {
         self.created.is_empty()
             && self.schema_changed.is_empty()
+            && self.carried.is_empty()
             && self.deleted.is_empty()
             && self.fields.is_empty()
     }

@@ -87,7 +87,10 @@ impl Transaction<'_> {
         let old_schema = self.object_schema(id)?;
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
-        let replaced = replace(&kept)?;
+        // Before anything is written, so that what cannot be carried over or is too long for an index leaves the object
+        // where it is.
+        let carried = self.carried(id, &old, &kept)?;
+        let replaced = replace(carried.as_ref().unwrap_or(&kept))?.or(carried);
         self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
             .map_err(|error| unmovable(error, id, schema))?;
         let before = layout::object_info(old_schema.index);
@@ -173,13 +176,24 @@ impl Transaction<'_> {
         Ok(self.info(id)?.schema == self.schema_index())
     }
 
-    /// What an object that is of another schema holds, and what it would hold in the transaction's schema, to
-    /// which it cannot be moved. Changes nothing, and nobody is told.
-    pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<(ObjectData, ObjectData)> {
+    /// What an object that is of another schema would hold in the transaction's schema, to which it cannot be moved.
+    /// Changes nothing, and nobody is told.
+    pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<ObjectData> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
-        let new = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
-        Ok((old, new))
+        let kept = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
+        Ok(self.carried(id, &old, &kept)?.unwrap_or(kept))
+    }
+
+    /// What an object gets as it moves, if that is for somebody to decide.
+    fn carried(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        kept: &ObjectData,
+    ) -> Result<Option<ObjectData>> {
+        let listeners = self.listeners();
+        listeners.carrying(id.storage_id()).map(|carry| carry(self, id, old, kept)).transpose()
     }
 
     /// The type of an object in a schema it is to be moved to.
