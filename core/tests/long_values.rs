@@ -286,6 +286,9 @@ mod texts {
     }
 }
 
+/// A change of a job.
+type Way<'w> = &'w dyn Fn(Obj<'_, texts::Job>) -> permazen::Result<()>;
+
 #[test]
 fn a_value_too_long_once_it_is_converted_is_not_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -314,7 +317,7 @@ fn a_value_too_long_once_it_is_converted_is_not_lost() {
     assert_eq!(db.read(|tx| tx.get(Ref::<numbers::Job>::new(id))?.load()).unwrap(), job);
     check(&store);
     // Each of these replaces it, and moves the object.
-    let ways: [&dyn Fn(Obj<'_, texts::Job>) -> permazen::Result<()>; 4] = [
+    let ways: [Way<'_>; 4] = [
         &|job| job.set_title("short"),
         &|job| job.set_title(None),
         &|job| job.store(&texts::Job { title: Some("short".to_owned()), note: None }),
