@@ -289,7 +289,7 @@ impl Database {
         let store = Store::of_transaction(kv);
         let shared = Arc::clone(&self.shared);
         let transaction = Transaction::new(store, shared, opened.bundle, opened.schema);
-        transaction.begun.replace(begun);
+        transaction.schemas.begun(begun);
         Ok(transaction)
     }
 

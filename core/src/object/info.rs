@@ -1,5 +1,6 @@
 //! What is known about an object: its schema and type (transactions §2.2).
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::error::hex;
@@ -29,7 +30,7 @@ pub(crate) struct ObjectInfo {
 /// Remembers the infos of up to 2048 objects, four in each bucket. An object that finds its bucket full
 /// drives out the one that came first.
 #[derive(Debug, Default)]
-pub(crate) struct InfoCache {
+struct InfoCache {
     buckets: Vec<[Option<(ObjId, ObjectInfo)>; WAYS]>,
     used: usize,
 }
@@ -49,7 +50,7 @@ fn is_of(entry: &Option<(ObjId, ObjectInfo)>, id: ObjId) -> bool {
 
 impl InfoCache {
     #[inline]
-    pub(crate) fn peek(&self, id: ObjId) -> Option<&ObjectInfo> {
+    fn peek(&self, id: ObjId) -> Option<&ObjectInfo> {
         let buckets = self.buckets.len();
         if buckets == 0 {
             return None;
@@ -101,9 +102,32 @@ impl InfoCache {
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.buckets.iter_mut().flatten().for_each(|entry| *entry = None);
         self.used = 0;
+    }
+}
+
+/// What is known of objects in a transaction.
+#[derive(Default)]
+pub(super) struct Infos {
+    cache: RefCell<InfoCache>,
+    /// How many operations had been undone when something was last known to hold.
+    as_of: Cell<u64>,
+}
+
+impl Infos {
+    #[inline]
+    fn peek<R>(&self, undone: u64, id: ObjId, read: impl FnOnce(&ObjectInfo) -> R) -> Option<R> {
+        // What an operation made of objects is not known any more once it is undone.
+        if self.as_of.replace(undone) != undone {
+            self.clear();
+        }
+        self.cache.borrow().peek(id).map(read)
+    }
+
+    pub(super) fn clear(&self) {
+        self.cache.borrow_mut().clear();
     }
 }
 
@@ -115,11 +139,7 @@ impl Transaction<'_> {
         id: ObjId,
         read: impl FnOnce(&ObjectInfo) -> R,
     ) -> Option<R> {
-        let undone = self.store.undone();
-        if self.infos_as_of.replace(undone) != undone {
-            self.infos.borrow_mut().clear();
-        }
-        self.infos.borrow().peek(id).map(read)
+        self.infos.peek(self.store.undone(), id, read)
     }
 
     /// Schema and type of an object; none if there is no such object. No read if the object is known,
@@ -166,11 +186,11 @@ impl Transaction<'_> {
         if self.store.reads_untracked() {
             return;
         }
-        self.infos.borrow_mut().insert(id, info);
+        self.infos.cache.borrow_mut().insert(id, info);
     }
 
     pub(crate) fn forget(&self, id: ObjId) {
-        self.infos.borrow_mut().remove(id);
+        self.infos.cache.borrow_mut().remove(id);
     }
 
     /// As [`Transaction::find_info`], for an object that must exist.

@@ -1,14 +1,19 @@
-//! Recording and removing schemas inside of a transaction (schema §7.8).
+//! The schemas a transaction sees, and recording and removing them inside of it (schema §7.8).
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use permazen_kv::KvRead;
 
+use super::index::IndexShape;
 use super::store::Undo;
 use super::{Error, Result, Transaction};
-use crate::layout::TABLES_SPAN;
+use crate::id::StorageId;
+use crate::layout::{SchemaIndex, TABLES_SPAN};
 use crate::schema::{
-    Change, SchemaBundle, SchemaId, SchemaModel, SchemaTables, Stored, with_schemas, without_schema,
+    Change, Schema, SchemaBundle, SchemaId, SchemaModel, SchemaTables, Stored, with_schemas,
+    without_schema,
 };
 
 /// The schemas a transaction was begun with, and when.
@@ -20,7 +25,81 @@ pub(super) struct Begun {
     pub(super) wrote: bool,
 }
 
+/// The recorded schemas as a transaction sees them, and its own among them.
+pub(super) struct Schemas {
+    bundle: RefCell<Arc<SchemaBundle>>,
+    own: RefCell<Arc<Schema>>,
+    own_index: Cell<SchemaIndex>,
+    /// Whether schemas were added or removed in this transaction.
+    changed: Cell<bool>,
+    /// The indexes asked for so far.
+    indexes: RefCell<HashMap<StorageId, Arc<IndexShape>>>,
+    /// With which schemas it was begun in which version of the store, where its commit leads to the next version.
+    begun: RefCell<Option<Begun>>,
+}
+
+impl Schemas {
+    pub(super) fn new(bundle: Arc<SchemaBundle>, own: Arc<Schema>) -> Self {
+        Schemas {
+            bundle: RefCell::new(bundle),
+            own_index: Cell::new(own.index),
+            own: RefCell::new(own),
+            changed: Cell::new(false),
+            indexes: RefCell::default(),
+            begun: RefCell::default(),
+        }
+    }
+
+    /// Says with which schemas the transaction was begun in which version of the store.
+    pub(super) fn begun(&self, begun: Option<Begun>) {
+        self.begun.replace(begun);
+    }
+
+    fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
+        let id = self.own.borrow().id;
+        let own = bundle.schema_by_id(id).unwrap_or_else(|| bundle.empty_schema());
+        self.own_index.set(own.index);
+        self.own.replace(Arc::clone(own));
+        self.bundle.replace(bundle);
+        self.indexes.borrow_mut().clear();
+    }
+
+    /// The index with this storage ID, which is looked up once; `None` if there is none.
+    pub(super) fn index(&self, storage_id: StorageId) -> Option<Arc<IndexShape>> {
+        if let Some(known) = self.indexes.borrow().get(&storage_id) {
+            return Some(Arc::clone(known));
+        }
+        let shape = Arc::new(IndexShape::find(&self.bundle.borrow(), storage_id)?);
+        self.indexes.borrow_mut().insert(storage_id, Arc::clone(&shape));
+        Some(shape)
+    }
+}
+
 impl Transaction<'_> {
+    /// The schema of the transaction: that of new objects and the one objects are moved to. The empty
+    /// schema if the transaction was begun without one.
+    pub fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schemas.own.borrow())
+    }
+
+    #[inline]
+    pub(crate) fn schema_index(&self) -> SchemaIndex {
+        self.schemas.own_index.get()
+    }
+
+    /// All schemas recorded in the database, as this transaction sees them.
+    pub fn bundle(&self) -> Arc<SchemaBundle> {
+        Arc::clone(&self.schemas.bundle.borrow())
+    }
+
+    /// Continues with other recorded schemas; the transaction's own becomes the empty one if it is
+    /// not among them.
+    fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
+        self.notifier.set_bundle(&bundle);
+        self.schemas.set_bundle(bundle);
+        self.infos.clear();
+    }
+
     /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
     /// stays the same. False if it was recorded before. One put for the schema and for each new storage id.
     ///
@@ -64,7 +143,7 @@ impl Transaction<'_> {
             Ok::<_, Error>(new)
         })?;
         let Some(new) = new else { return Ok(false) };
-        self.schemas_changed.set(true);
+        self.schemas.changed.set(true);
         self.set_bundle(Arc::new(new));
         Ok(true)
     }
@@ -87,7 +166,7 @@ impl Transaction<'_> {
     /// Commits what is below. Its schemas are those of the version of the store it leads to, if it is known to lead to
     /// one.
     pub(super) fn commit_store(&self) -> Result<()> {
-        let begun = self.begun.take();
+        let begun = self.schemas.begun.take();
         let counts = begun.as_ref().is_some_and(|begun| {
             begun.wrote || self.store.wrote() || !Arc::ptr_eq(&begun.bundle, &self.bundle())
         });
@@ -106,7 +185,7 @@ impl Transaction<'_> {
     /// Goes back to the schemas that are recorded, after changes of them may have been undone. If they
     /// cannot be read, nothing works any more.
     pub(super) fn restore_schemas(&self) {
-        if !self.schemas_changed.get() {
+        if !self.schemas.changed.get() {
             return;
         }
         let known = self.bundle();

@@ -2,22 +2,17 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
-use super::index::IndexShape;
-use super::info::InfoCache;
-use super::notify::ListenerSet;
-use super::notify::Pending;
-use super::reference::MissingTargets;
-use super::schemas::Begun;
+use super::info::Infos;
+use super::notify::Notifier;
+use super::reference::{Deletions, NotedMissing};
+use super::schemas::Schemas;
 use super::store::Store;
 use super::{Error, Result};
-use crate::id::{ObjId, StorageId};
-use crate::layout::SchemaIndex;
 use crate::schema::{Schema, SchemaBundle};
 
 /// Where a transaction is in its life.
@@ -54,30 +49,16 @@ enum State {
 pub struct Transaction<'db> {
     pub(super) store: Store<'db>,
     pub(super) shared: Arc<Shared>,
-    bundle: RefCell<Arc<SchemaBundle>>,
-    schema: RefCell<Arc<Schema>>,
-    schema_index: Cell<SchemaIndex>,
-    pub(super) infos: RefCell<InfoCache>,
-    pub(super) infos_as_of: Cell<u64>,
-    /// The indexes asked for so far.
-    pub(super) indexes: RefCell<HashMap<StorageId, Arc<IndexShape>>>,
+    pub(super) schemas: Schemas,
+    pub(super) infos: Infos,
+    pub(super) notifier: Notifier,
+    pub(super) deletions: Deletions,
+    pub(super) missing: NotedMissing,
     state: Cell<State>,
     detached: bool,
     detached_read_only: Cell<bool>,
     rollback_only: Cell<bool>,
     callbacks: RefCell<Callbacks>,
-    pub(super) listeners: RefCell<Arc<ListenerSet>>,
-    pub(super) listeners_installed: Cell<bool>,
-    pub(super) pending: RefCell<Option<Pending>>,
-    /// Changes made in the course of a larger operation that is under way, to be told after it.
-    pub(super) held: RefCell<Option<Vec<Pending>>>,
-    pub(super) silent: Cell<bool>,
-    pub(super) deleting: RefCell<Option<HashSet<ObjId>>>,
-    pub(super) missing: RefCell<Option<MissingTargets>>,
-    /// Whether schemas were added or removed in this transaction.
-    pub(super) schemas_changed: Cell<bool>,
-    /// With which schemas it was begun in which version of the store, where its commit leads to the next version.
-    pub(super) begun: RefCell<Option<Begun>>,
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -86,7 +67,7 @@ impl std::fmt::Debug for Transaction<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction")
             .field("state", &self.state.get())
-            .field("schema", &self.schema_index.get())
+            .field("schema", &self.schema_index())
             .field("store", &self.store)
             .finish_non_exhaustive()
     }
@@ -103,26 +84,16 @@ impl<'db> Transaction<'db> {
         Transaction {
             store,
             shared,
-            schema_index: Cell::new(schema.index),
-            schema: RefCell::new(schema),
-            listeners: RefCell::new(Arc::new(ListenerSet::new(Arc::clone(&bundle)))),
-            bundle: RefCell::new(bundle),
-            infos: RefCell::default(),
-            infos_as_of: Cell::new(0),
-            indexes: RefCell::default(),
+            notifier: Notifier::new(Arc::clone(&bundle)),
+            schemas: Schemas::new(bundle, schema),
+            infos: Infos::default(),
+            deletions: Deletions::default(),
+            missing: NotedMissing::default(),
             state: Cell::new(State::Open),
             detached,
             detached_read_only: Cell::new(false),
             rollback_only: Cell::new(false),
             callbacks: RefCell::default(),
-            listeners_installed: Cell::new(false),
-            pending: RefCell::default(),
-            held: RefCell::default(),
-            silent: Cell::new(false),
-            deleting: RefCell::default(),
-            missing: RefCell::default(),
-            schemas_changed: Cell::new(false),
-            begun: RefCell::default(),
             buffers: RefCell::default(),
             user_object: RefCell::default(),
         }
@@ -130,36 +101,6 @@ impl<'db> Transaction<'db> {
 
     pub(crate) fn store(&self) -> &Store<'db> {
         &self.store
-    }
-
-    /// The schema of the transaction: that of new objects and the one objects are moved to. The empty
-    /// schema if the transaction was begun without one.
-    pub fn schema(&self) -> Arc<Schema> {
-        Arc::clone(&self.schema.borrow())
-    }
-
-    pub(crate) fn schema_index(&self) -> SchemaIndex {
-        self.schema_index.get()
-    }
-
-    /// All schemas recorded in the database, as this transaction sees them.
-    pub fn bundle(&self) -> Arc<SchemaBundle> {
-        Arc::clone(&self.bundle.borrow())
-    }
-
-    /// Continues with other recorded schemas; the transaction's own becomes the empty one if it is
-    /// not among them.
-    pub(super) fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
-        let id = self.schema.borrow().id;
-        let schema = bundle.schema_by_id(id).unwrap_or_else(|| bundle.empty_schema());
-        self.schema_index.set(schema.index);
-        self.schema.replace(Arc::clone(schema));
-        if !self.listeners_installed.get() {
-            Arc::make_mut(&mut self.listeners.borrow_mut()).set_bundle(Arc::clone(&bundle));
-        }
-        self.bundle.replace(bundle);
-        self.infos.borrow_mut().clear();
-        self.indexes.borrow_mut().clear();
     }
 
     /// A buffer to build keys in, empty.
@@ -277,6 +218,21 @@ impl<'db> Transaction<'db> {
     ) -> Result<R, E> {
         self.check_open()?;
         self.operation(|| body(self))
+    }
+
+    /// Runs `body` as one operation: if it fails, everything is as before, and nobody is told of the
+    /// changes it made.
+    pub(crate) fn operation<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mark = self.notifier.mark();
+        let result = self.store.operation(body);
+        if result.is_err() {
+            self.notifier.forget_since(&mark);
+            self.restore_schemas();
+        }
+        result
     }
 
     // ------------------------------------------------------------------ end

@@ -141,17 +141,7 @@ impl Transaction<'_> {
     /// after a value, of an encoding that is not registered.
     pub fn index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_open()?;
-        let known = self.indexes.borrow().get(&storage_id).cloned();
-        let shape = match known {
-            Some(shape) => shape,
-            None => {
-                let shape = IndexShape::find(&self.bundle(), storage_id)
-                    .ok_or_else(|| unknown_index(storage_id))?;
-                let shape = Arc::new(shape);
-                self.indexes.borrow_mut().insert(storage_id, shape.clone());
-                shape
-            }
-        };
+        let shape = self.schemas.index(storage_id).ok_or_else(|| unknown_index(storage_id))?;
         self.index_view(shape)
     }
 

@@ -1,6 +1,6 @@
 //! Queueing and delivery of notifications (transactions §10.3 to §10.6).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ChangeKind, FieldChange};
@@ -8,25 +8,11 @@ use super::listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,
 };
+use super::notifier::Pending;
 use crate::id::{ObjId, StorageId};
 use crate::object::reference::PathStep;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
-
-/// Changes waiting to be told, by the storage id of the field.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
-    next: u64,
-}
-
-impl Pending {
-    /// Drops what was added since `next` was this.
-    fn truncate(&mut self, next: u64) {
-        self.changes.values_mut().for_each(|list| list.retain(|(number, _)| *number < next));
-        self.changes.retain(|_, list| !list.is_empty());
-    }
-}
 
 /// Listeners are registered for the rest of the transaction.
 impl Transaction<'_> {
@@ -90,15 +76,12 @@ impl Transaction<'_> {
 
     fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {
         self.check_open()?;
-        if self.listeners_installed.get() {
-            return Err(Error::ListenersInstalled);
-        }
-        change(Arc::make_mut(&mut self.listeners.borrow_mut()))
+        self.notifier.change(change)
     }
 
     /// The listeners as they are registered now.
     pub fn listeners(&self) -> Arc<ListenerSet> {
-        Arc::clone(&self.listeners.borrow())
+        self.notifier.listeners()
     }
 
     /// Replaces all listeners by a set. None can be added or removed after that, but the set can be
@@ -117,14 +100,13 @@ impl Transaction<'_> {
                 "these listeners were made for other recorded schemas than this transaction sees",
             ));
         }
-        self.listeners.replace(listeners);
-        self.listeners_installed.set(true);
+        self.notifier.install(listeners);
         Ok(())
     }
 
     /// Begins with these listeners, made for the recorded schemas this transaction sees. Others can be added.
     pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
-        self.listeners.replace(listeners);
+        self.notifier.start_with(listeners);
     }
 
     // ------------------------------------------------------------------ field changes
@@ -145,22 +127,19 @@ impl Transaction<'_> {
         tell: impl FnOnce(&R) -> Result<()>,
     ) -> Result<R> {
         self.check_open()?;
-        if self.pending.borrow().is_some() {
+        if self.notifier.is_queueing() {
             let result = self.operation(body)?;
             return tell(&result).map(|()| result);
         }
-        if self.listeners.borrow().is_empty() {
+        if self.notifier.is_idle() {
             return self.operation(body);
         }
-        self.pending.replace(Some(Pending::default()));
-        let _quiet = EndPending(self);
+        let _queueing = self.notifier.queue(Pending::default());
         let result = self.operation(body)?;
         let told = tell(&result);
-        if let Some(held) = &mut *self.held.borrow_mut() {
-            held.extend(self.pending.take().filter(|pending| !pending.changes.is_empty()));
-            return told.map(|()| result);
+        if !self.notifier.hold_queued() {
+            self.deliver()?;
         }
-        self.deliver()?;
         told.map(|()| result)
     }
 
@@ -168,55 +147,24 @@ impl Transaction<'_> {
     /// calls change is told once all of it stands, change by change in the order in which they were
     /// made. If a listener fails then, what `body` did stays, and nothing more is told.
     pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        let told_later = self.pending.borrow().is_some() || self.held.borrow().is_some();
-        if told_later || self.listeners.borrow().is_empty() {
+        let notifier = &self.notifier;
+        if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {
             return self.operation(body);
         }
-        self.held.replace(Some(Vec::new()));
-        let holding = EndHolding(self);
+        let holding = notifier.hold();
         let result = self.operation(body)?;
-        let held = self.held.take().unwrap_or_default();
-        drop(holding);
-        for pending in held {
-            self.pending.replace(Some(pending));
-            let _quiet = EndPending(self);
+        for pending in holding.end() {
+            let _queueing = notifier.queue(pending);
             self.deliver()?;
         }
         Ok(result)
     }
 
-    /// Runs `body` as one operation: if it fails, everything is as before, and the changes it queued
-    /// are forgotten.
-    pub(crate) fn operation<R, E: From<Error>>(
-        &self,
-        body: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mark = self.pending.borrow().as_ref().map(|pending| pending.next);
-        let held = self.held.borrow().as_ref().map(Vec::len);
-        let result = self.store.operation(body);
-        if result.is_err() {
-            if let (Some(mark), Some(held)) = (held, &mut *self.held.borrow_mut()) {
-                held.truncate(mark);
-            }
-            if let (Some(mark), Some(pending)) = (mark, &mut *self.pending.borrow_mut()) {
-                pending.truncate(mark);
-            }
-            self.restore_schemas();
-        }
-        result
-    }
-
     fn deliver(&self) -> Result<()> {
-        loop {
-            let first = match &mut *self.pending.borrow_mut() {
-                Some(pending) => pending.changes.pop_first(),
-                None => None,
-            };
-            let Some((_, changes)) = first else { return Ok(()) };
-            for (_, change) in changes {
-                self.tell(&change)?;
-            }
+        while let Some(mut changes) = self.notifier.take_next() {
+            changes.try_for_each(|change| self.tell(&change))?;
         }
+        Ok(())
     }
 
     fn tell(&self, change: &FieldChange) -> Result<()> {
@@ -234,8 +182,7 @@ impl Transaction<'_> {
 
     /// Whether changes of this field in objects of this type have to be told.
     pub(crate) fn is_monitored(&self, object_type: &ResolvedType, field: &ResolvedField) -> bool {
-        !self.silent.get()
-            && self.listeners.borrow().watches_field(field.storage_id, object_type.storage_id)
+        self.notifier.watches_field(field.storage_id, object_type.storage_id)
     }
 
     /// Queues a change of a field that [is monitored](Transaction::is_monitored). Only within
@@ -247,25 +194,17 @@ impl Transaction<'_> {
         field: &Arc<ResolvedField>,
         kind: ChangeKind,
     ) {
-        if let Some(pending) = &mut *self.pending.borrow_mut() {
-            let number = pending.next;
-            pending.next += 1;
-            let change = FieldChange {
-                id,
-                object_type: Arc::clone(object_type),
-                field: Arc::clone(field),
-                kind,
-            };
-            pending.changes.entry(field.storage_id).or_default().push((number, change));
-        }
+        self.notifier.add(|| FieldChange {
+            id,
+            object_type: Arc::clone(object_type),
+            field: Arc::clone(field),
+            kind,
+        });
     }
 
     // ------------------------------------------------------------------ immediate notifications
 
     pub(crate) fn tell_created(&self, id: ObjId) -> Result<()> {
-        if self.silent.get() {
-            return Ok(());
-        }
         let listeners = self.listeners();
         let _plain = self.outside_of_copies();
         for (_, listener) in listeners.of_creation(id.storage_id()) {
@@ -334,23 +273,5 @@ fn of_listener(error: Error) -> Error {
     match error {
         Error::Listener(_) => error,
         error => Error::listener(error),
-    }
-}
-
-/// Ends the holding back of changes.
-struct EndHolding<'a, 'db>(&'a Transaction<'db>);
-
-impl Drop for EndHolding<'_, '_> {
-    fn drop(&mut self) {
-        self.0.held.replace(None);
-    }
-}
-
-/// Ends the queueing, whether everything was told or a listener failed.
-struct EndPending<'a, 'db>(&'a Transaction<'db>);
-
-impl Drop for EndPending<'_, '_> {
-    fn drop(&mut self) {
-        self.0.pending.replace(None);
     }
 }

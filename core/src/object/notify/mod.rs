@@ -5,10 +5,11 @@
 mod change;
 mod delivery;
 mod listeners;
+mod notifier;
 
 pub use change::{ChangeKind, FieldChange};
-pub(in crate::object) use delivery::Pending;
 pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,
 };
+pub(in crate::object) use notifier::Notifier;

@@ -61,7 +61,7 @@ impl Transaction<'_> {
         let target = target_of(bytes)
             .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
         let Some(target) = target.filter(|target| *target != id) else { return Ok(()) };
-        if self.exists(target)? || self.note_missing(target, field) {
+        if self.exists(target)? || self.missing.note(target, field) {
             return Ok(());
         }
         Err(Error::DeletedObject {

@@ -1,6 +1,6 @@
 //! Deleting objects (transactions §9).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use permazen_kv::KeySpan;
@@ -44,15 +44,10 @@ impl Transaction<'_> {
     /// After an error of a listener to a field the deletion stands.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
-        let outermost = match &*self.deleting.borrow() {
-            Some(deleting) if deleting.contains(&id) => return Ok(false),
-            deleting => deleting.is_none(),
-        };
+        if self.deletions.contains(id) {
+            return Ok(false);
+        }
         self.operation_then_tell(|| {
-            let _end = outermost.then(|| {
-                self.deleting.replace(Some(HashSet::new()));
-                EndDeleting(self)
-            });
             let mut todo = VecDeque::from([id]);
             let mut found = false;
             while let Some(id) = todo.pop_front() {
@@ -80,24 +75,18 @@ impl Transaction<'_> {
                     return Err(self.referenced(id, referrer, field.field));
                 }
             }
-            let first_time = match &mut *self.deleting.borrow_mut() {
-                Some(deleting) => deleting.insert(id),
-                None => false,
-            };
-            if first_time {
-                entered = Some(EndDeletingOne(self, id));
-            }
-            if !first_time
-                || self.silent.get()
-                || !self.listeners.borrow().watches_deletion(id.storage_id())
-            {
+            let first_time = self.deletions.enter(id);
+            let told = first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
+            entered = entered.or(first_time);
+            if !told {
                 break (object_type, incoming);
             }
             self.tell_deleting(id)?;
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        self.end_deleting(id);
+        // It may have been entered by a deletion around this one. Another object may get its id now, and be deleted.
+        self.deletions.leave(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
             if reference.is_some_and(|reference| reference.forward_delete)
@@ -125,12 +114,6 @@ impl Transaction<'_> {
             }
         }
         Ok(true)
-    }
-
-    fn end_deleting(&self, id: ObjId) {
-        if let Some(deleting) = &mut *self.deleting.borrow_mut() {
-            deleting.remove(&id);
-        }
     }
 
     fn referenced(&self, id: ObjId, referrer: ObjId, field: StorageId) -> Error {
@@ -188,23 +171,5 @@ impl Transaction<'_> {
         self.store.remove_entry(&layout::object_schema_key(object_type.schema, id))?;
         self.forget(id);
         Ok(data)
-    }
-}
-
-/// Ends the deletion of one object, whether it was deleted or not.
-struct EndDeletingOne<'a, 'db>(&'a Transaction<'db>, ObjId);
-
-impl Drop for EndDeletingOne<'_, '_> {
-    fn drop(&mut self) {
-        self.0.end_deleting(self.1);
-    }
-}
-
-/// Ends the outermost deletion.
-struct EndDeleting<'a, 'db>(&'a Transaction<'db>);
-
-impl Drop for EndDeleting<'_, '_> {
-    fn drop(&mut self) {
-        self.0.deleting.replace(None);
     }
 }

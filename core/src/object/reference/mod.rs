@@ -4,6 +4,7 @@
 
 mod check;
 mod delete;
+mod deletions;
 mod follow;
 mod incoming;
 mod missing;
@@ -11,6 +12,8 @@ mod path;
 mod unreference;
 
 pub(in crate::object) use check::{NULL, target_of};
+pub(in crate::object) use deletions::Deletions;
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;
+pub(in crate::object) use missing::NotedMissing;
 pub use path::{IdFilter, PathStep};

@@ -193,11 +193,11 @@ impl Transaction<'_> {
     ) -> Result<R> {
         let missing = options.missing.as_deref_mut();
         let noted = self.missing.replace(missing.is_some().then(MissingTargets::new));
-        let silent = self.silent.replace(options.silent);
+        let silent = self.notifier.set_silent(options.silent);
         let state = CopyState { tx: self, noted: Some(noted), silent };
         let result = body();
         if result.is_ok()
-            && let (Some(missing), Some(found)) = (missing, self.missing.borrow_mut().take())
+            && let (Some(missing), Some(found)) = (missing, self.missing.replace(None))
         {
             missing.extend(found);
         }
@@ -234,9 +234,7 @@ impl Transaction<'_> {
         data: &'d ObjectData,
     ) -> Result<Cow<'d, ObjectData>> {
         let data = self.as_recorded(data)?;
-        if let Some(missing) = &mut *self.missing.borrow_mut() {
-            missing.clear();
-        }
+        self.missing.clear();
         self.check_references(id, &data)?;
         Ok(data)
     }
@@ -250,7 +248,8 @@ impl Transaction<'_> {
     /// While listeners are called in the middle of a copy: their own changes are told, and may not leave
     /// references to missing objects.
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
-        CopyState { tx: self, noted: Some(self.missing.take()), silent: self.silent.replace(false) }
+        let noted = Some(self.missing.replace(None));
+        CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }
     }
 }
 
@@ -264,6 +263,6 @@ struct CopyState<'a, 'db> {
 impl Drop for CopyState<'_, '_> {
     fn drop(&mut self) {
         self.tx.missing.replace(self.noted.take().flatten());
-        self.tx.silent.set(self.silent);
+        self.tx.notifier.set_silent(self.silent);
     }
 }

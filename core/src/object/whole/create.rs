@@ -276,7 +276,7 @@ impl Transaction<'_> {
     ) -> Result<Result<()>> {
         self.check_references(id, data)?;
         let object_type = data.object_type();
-        if self.silent.get() || !self.listeners.borrow().watches_creation(id.storage_id()) {
+        if !self.notifier.watches_creation(id.storage_id()) {
             self.put_object(id, data)?;
             if self.watches_content(object_type) {
                 self.queue_content(id, data)?;
@@ -293,7 +293,7 @@ impl Transaction<'_> {
 
     /// Whether changes of any field of objects of this type have to be told.
     pub(in crate::object) fn watches_content(&self, object_type: &ResolvedType) -> bool {
-        !self.silent.get() && self.listeners.borrow().watches_any_field(object_type)
+        self.notifier.watches_any_field(object_type)
     }
 
     /// Refuses content with keys or index entries the store cannot hold.
@@ -431,7 +431,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         self.check_open()?;
         if migrate == Migrate::Yes {
-            let known = self.infos.borrow().peek(id).map(|info| info.schema);
+            let known = self.known_info(id, |info| info.schema);
             // An object met for the first time is looked at in the scan below.
             if known.is_some_and(|schema| schema != self.schema_index()) {
                 self.migrate_for_good(id)?;

@@ -63,7 +63,7 @@ impl Transaction<'_> {
         }
         let all = permazen_kv::KeySpan::FULL;
         self.operation(|| self.store.rewrite_span(all, |kv| Ok(layout::delete_object_data(kv)?)))?;
-        self.infos.borrow_mut().clear();
+        self.infos.clear();
         Ok(())
     }
 }

@@ -1,0 +1,200 @@
+//! Who listens in a transaction, and what is waiting to be told.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::change::FieldChange;
+use super::listeners::ListenerSet;
+use crate::id::StorageId;
+use crate::object::{Error, Result};
+use crate::schema::{ResolvedType, SchemaBundle};
+
+/// Who listens in a transaction, and what is waiting to be told to them.
+pub(in crate::object) struct Notifier {
+    listeners: RefCell<Arc<ListenerSet>>,
+    /// Whether the listeners were given as a whole, so that none can be added or removed.
+    installed: Cell<bool>,
+    /// The changes of the operation that is under way.
+    queue: RefCell<Option<Pending>>,
+    /// Changes made in the course of a larger operation that is under way, to be told after it.
+    held: RefCell<Option<Vec<Pending>>>,
+    silent: Cell<bool>,
+}
+
+/// Changes waiting to be told, by the storage ID of the field.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
+    next: u64,
+}
+
+/// How much was waiting to be told at some time.
+pub(in crate::object) struct Mark {
+    queued: Option<u64>,
+    held: Option<usize>,
+}
+
+impl Notifier {
+    pub(in crate::object) fn new(bundle: Arc<SchemaBundle>) -> Self {
+        Notifier {
+            listeners: RefCell::new(Arc::new(ListenerSet::new(bundle))),
+            installed: Cell::new(false),
+            queue: RefCell::default(),
+            held: RefCell::default(),
+            silent: Cell::new(false),
+        }
+    }
+
+    // ------------------------------------------------------------------ listeners
+
+    pub(super) fn listeners(&self) -> Arc<ListenerSet> {
+        Arc::clone(&self.listeners.borrow())
+    }
+
+    /// Begins with these listeners. Others can be added.
+    pub(super) fn start_with(&self, listeners: Arc<ListenerSet>) {
+        self.listeners.replace(listeners);
+    }
+
+    /// Replaces all listeners by a set, to which none can be added.
+    pub(super) fn install(&self, listeners: Arc<ListenerSet>) {
+        self.listeners.replace(listeners);
+        self.installed.set(true);
+    }
+
+    pub(super) fn change<R>(
+        &self,
+        change: impl FnOnce(&mut ListenerSet) -> Result<R>,
+    ) -> Result<R> {
+        if self.installed.get() {
+            return Err(Error::ListenersInstalled);
+        }
+        change(Arc::make_mut(&mut self.listeners.borrow_mut()))
+    }
+
+    /// The transaction continues with other recorded schemas.
+    pub(in crate::object) fn set_bundle(&self, bundle: &Arc<SchemaBundle>) {
+        if !self.installed.get() {
+            Arc::make_mut(&mut self.listeners.borrow_mut()).set_bundle(Arc::clone(bundle));
+        }
+    }
+
+    /// Whether listeners to creation, deletion and fields are told nothing from now on; returns how it was before.
+    pub(in crate::object) fn set_silent(&self, silent: bool) -> bool {
+        self.silent.replace(silent)
+    }
+
+    fn asks(&self, whether: impl FnOnce(&ListenerSet) -> bool) -> bool {
+        !self.silent.get() && whether(&self.listeners.borrow())
+    }
+
+    pub(super) fn watches_field(&self, field: StorageId, object_type: StorageId) -> bool {
+        self.asks(|listeners| listeners.watches_field(field, object_type))
+    }
+
+    pub(in crate::object) fn watches_any_field(&self, object_type: &ResolvedType) -> bool {
+        self.asks(|listeners| listeners.watches_any_field(object_type))
+    }
+
+    pub(in crate::object) fn watches_creation(&self, object_type: StorageId) -> bool {
+        self.asks(|listeners| listeners.watches_creation(object_type))
+    }
+
+    pub(in crate::object) fn watches_deletion(&self, object_type: StorageId) -> bool {
+        self.asks(|listeners| listeners.watches_deletion(object_type))
+    }
+
+    // ------------------------------------------------------------------ what is waiting
+
+    /// Whether anybody is told of what an operation changes that begins now, and not as part of a larger one.
+    pub(super) fn is_idle(&self) -> bool {
+        self.listeners.borrow().is_empty()
+    }
+
+    pub(super) fn is_queueing(&self) -> bool {
+        self.queue.borrow().is_some()
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        self.held.borrow().is_some()
+    }
+
+    /// Queues changes after these, until what is returned is dropped; then what was not told is forgotten.
+    pub(super) fn queue(&self, pending: Pending) -> Queueing<'_> {
+        self.queue.replace(Some(pending));
+        Queueing(self)
+    }
+
+    /// Holds changes back until what is returned is ended.
+    pub(super) fn hold(&self) -> Holding<'_> {
+        self.held.replace(Some(Vec::new()));
+        Holding(self)
+    }
+
+    /// Adds the queued changes to those held back. False if none are to be.
+    pub(super) fn hold_queued(&self) -> bool {
+        let mut held = self.held.borrow_mut();
+        let Some(held) = &mut *held else { return false };
+        held.extend(self.queue.take().filter(|pending| !pending.changes.is_empty()));
+        true
+    }
+
+    /// Queues a change, if changes are queued.
+    pub(super) fn add(&self, change: impl FnOnce() -> FieldChange) {
+        if let Some(pending) = &mut *self.queue.borrow_mut() {
+            let (number, change) = (pending.next, change());
+            pending.next += 1;
+            pending.changes.entry(change.field.storage_id).or_default().push((number, change));
+        }
+    }
+
+    /// Takes the changes of the first field that has any.
+    pub(super) fn take_next(&self) -> Option<impl Iterator<Item = FieldChange> + use<>> {
+        let (_, changes) = self.queue.borrow_mut().as_mut()?.changes.pop_first()?;
+        Some(changes.into_iter().map(|(_, change)| change))
+    }
+
+    pub(in crate::object) fn mark(&self) -> Mark {
+        Mark {
+            queued: self.queue.borrow().as_ref().map(|pending| pending.next),
+            held: self.held.borrow().as_ref().map(Vec::len),
+        }
+    }
+
+    /// Forgets what was queued and held back since.
+    pub(in crate::object) fn forget_since(&self, mark: &Mark) {
+        if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {
+            held.truncate(len);
+        }
+        if let (Some(next), Some(pending)) = (mark.queued, &mut *self.queue.borrow_mut()) {
+            pending.changes.values_mut().for_each(|list| list.retain(|(number, _)| *number < next));
+            pending.changes.retain(|_, list| !list.is_empty());
+        }
+    }
+}
+
+/// Ends the queueing when dropped, whether everything was told or a listener failed.
+pub(super) struct Queueing<'n>(&'n Notifier);
+
+impl Drop for Queueing<'_> {
+    fn drop(&mut self) {
+        self.0.queue.replace(None);
+    }
+}
+
+/// Ends the holding back when dropped.
+pub(super) struct Holding<'n>(&'n Notifier);
+
+impl Holding<'_> {
+    /// Ends it and returns what was held back.
+    pub(super) fn end(self) -> Vec<Pending> {
+        self.0.held.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        self.0.held.replace(None);
+    }
+}
