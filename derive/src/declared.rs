@@ -14,6 +14,8 @@ pub(crate) struct ObjectModel {
     pub(crate) name: String,
     pub(crate) storage_id: Option<u32>,
     pub(crate) singleton: bool,
+    /// The name that was asked for, of the type of its accessors.
+    pub(crate) accessors: Option<Ident>,
     pub(crate) fields: Vec<FieldModel>,
     pub(crate) skipped: Vec<Ident>,
     pub(crate) refused: Vec<Refused>,

@@ -96,10 +96,11 @@ pub(crate) fn allowed() -> TokenStream {
     quote!(#[allow(dead_code, deprecated, private_interfaces)])
 }
 
-/// `PersonFields`
+/// `PersonFields`, or the name that was asked for.
 pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
     let span = names::here(model.ident.span());
-    format_ident!("{}Fields", model.ident.unraw(), span = span)
+    let given = model.accessors.clone();
+    given.unwrap_or_else(|| format_ident!("{}Fields", model.ident.unraw(), span = span))
 }
 
 /// The type of the accessors, with what a handle needs of it.
@@ -262,12 +263,12 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
                 if *optional {
                     (
                         quote_spanned!(span=> #m::Result<::core::option::Option<#live>>),
-                        quote_spanned!(span=> self.0.reference::<#target>(#at)),
+                        quote_spanned!(span=> #m::Handle::reference::<#target>(&self.0, #at)),
                     )
                 } else {
                     (
                         quote_spanned!(span=> #m::Result<#live>),
-                        quote_spanned!(span=> self.0.required_reference::<#target>(#at)),
+                        quote_spanned!(span=> #m::Handle::required_reference::<#target>(&self.0, #at)),
                     )
                 }
             }
@@ -275,32 +276,33 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
                 let (disk, held) = (stored(value), converted(model, field, value));
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> self.0.get_converted::<#disk, #held>(#at)),
+                    quote_spanned!(span=> #m::Handle::get_converted::<#disk, #held>(&self.0, #at)),
                 )
             }
             _ => {
                 let stored = stored(value);
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> self.0.get::<#stored>(#at)),
+                    quote_spanned!(span=> #m::Handle::get::<#stored>(&self.0, #at)),
                 )
             }
         },
-        Shape::Counter => {
-            (quote_spanned!(span=> #m::CounterOf<'t>), quote_spanned!(span=> self.0.counter(#at)))
-        }
+        Shape::Counter => (
+            quote_spanned!(span=> #m::CounterOf<'t>),
+            quote_spanned!(span=> #m::Handle::counter(&self.0, #at)),
+        ),
         Shape::Set(value) => {
             let (ty, stored) = (&value.ty, stored(value));
             (
                 quote_spanned!(span=> #m::Result<#m::SetOf<'t, #ty>>),
-                quote_spanned!(span=> self.0.set_of::<#stored>(#at)),
+                quote_spanned!(span=> #m::Handle::set_of::<#stored>(&self.0, #at)),
             )
         }
         Shape::List(value) => {
             let (ty, stored) = (&value.ty, stored(value));
             (
                 quote_spanned!(span=> #m::Result<#m::ListOf<'t, #ty>>),
-                quote_spanned!(span=> self.0.list_of::<#stored>(#at)),
+                quote_spanned!(span=> #m::Handle::list_of::<#stored>(&self.0, #at)),
             )
         }
         Shape::Map(key, value) => {
@@ -308,7 +310,7 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
             let (key, value) = (&key.ty, &value.ty);
             (
                 quote_spanned!(span=> #m::Result<#m::MapOf<'t, #key, #value>>),
-                quote_spanned!(span=> self.0.map_of::<#stored_key, #stored_value>(#at)),
+                quote_spanned!(span=> #m::Handle::map_of::<#stored_key, #stored_value>(&self.0, #at)),
             )
         }
     };
@@ -344,10 +346,10 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
     let (argument, body) = if value.converted {
         let stored = stored(model, value);
         let held = converted(model, field, value);
-        (quote!(#ty), quote!(self.0.set_converted::<#stored, #held>(#at, __value)))
+        (quote!(#ty), quote!(#m::Handle::set_converted::<#stored, #held>(&self.0, #at, __value)))
     } else {
         let disk = &value.ty;
-        (quote!(impl #m::EncodeAs<#disk>), quote!(self.0.set::<#disk>(#at, __value)))
+        (quote!(impl #m::EncodeAs<#disk>), quote!(#m::Handle::set::<#disk>(&self.0, #at, __value)))
     };
     Some(quote! {
         #[doc = #doc]
@@ -518,7 +520,7 @@ fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
         }
         Shape::Set(value) | Shape::List(value) => {
             let stored = stored(value);
-            quote!(__to.elements::<#stored>(#at, self.#ident.iter())?;)
+            quote!(__to.elements::<#stored>(#at, ::core::iter::IntoIterator::into_iter(&self.#ident))?;)
         }
         Shape::Map(key, value) => {
             let (key, value) = (stored(key), stored(value));
@@ -526,7 +528,7 @@ fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
                 __to.entries::<#key, #value>(
                     #at,
                     ::core::iter::Iterator::map(
-                        self.#ident.iter(),
+                        ::core::iter::IntoIterator::into_iter(&self.#ident),
                         |(__key, __value)| (__key, __value),
                     ),
                 )?;

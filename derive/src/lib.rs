@@ -42,7 +42,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// `rename_all = "camelCase" | "snake_case" | "PascalCase" | "SCREAMING_SNAKE_CASE" | "none"`,
 /// `composite(name = "…", fields(a, b), unique, exclude(…), storage_id = n)` (repeatable; where a field is in two of them,
 /// `clippy::duplicated_attributes` takes that for a mistake and has to be allowed),
-/// `default_allow_deleted`, `default_upgrade = "…"` and `crate = "path::to::permazen"`.
+/// `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"` and `crate = "path::to::permazen"`.
 ///
 /// On a field it takes `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`,
 /// `encoding = "urn:…"`, `with = Type`, `upgrade = "attempt" | "require" | "reset"`; on references
@@ -65,8 +65,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// objects with equal unique values are not refused.
 ///
 /// Generated are the typed field constants (`Person::NAME`), the accessors reached from a handle
-/// (`person.name()?`, `person.set_name("Ann")?`, in the type `PersonFields`) and the implementation of
-/// `permazen::Model`.
+/// (`person.name()?`, `person.set_name("Ann")?`, in the type `PersonFields`, or the one named by
+/// `accessors = "…"` where the program has a `PersonFields` of its own) and the implementation of `permazen::Model`.
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

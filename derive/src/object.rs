@@ -24,6 +24,7 @@ const STRUCT_KEYS: &[&str] = &[
     "composite",
     "default_allow_deleted",
     "default_upgrade",
+    "accessors",
     "crate",
 ];
 const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
@@ -82,6 +83,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         fields: Vec::new(),
         skipped: Vec::new(),
         refused: Vec::new(),
+        accessors: None,
         composites: Vec::new(),
     };
     let mut defaults =
@@ -94,6 +96,10 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
                     model.name = text.value();
                     name_tokens = text.to_token_stream();
                 }
+            }
+            "accessors" => {
+                let name = errors.note(item.string());
+                model.accessors = name.and_then(|name| errors.note(name.parse::<Ident>()));
             }
             "storage_id" => model.storage_id = errors.note(item.storage_id()),
             "singleton" => model.singleton = item.flag(&mut errors),

@@ -17,6 +17,7 @@ mod fragments;
 mod library_names;
 mod locals;
 mod long;
+mod methods;
 mod no_prelude;
 mod places;
 mod prelude;

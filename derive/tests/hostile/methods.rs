@@ -1,0 +1,66 @@
+//! Traits of the program whose methods are named like those that generated code calls, implemented for everything.
+#![allow(
+    dead_code,
+    clippy::iter_not_returning_iterator,
+    clippy::wrong_self_convention,
+    reason = "the names are what matters"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use permazen::{Counter, PermazenEnum, PermazenObject, Ref};
+
+macro_rules! for_everything {
+    ($($method:ident)*) => {
+        /// A trait that wins wherever a method is looked up by value first.
+        pub(crate) trait ForEverything: Sized {
+            $(
+                /// Takes all.
+                fn $method(self) {
+                    drop(self);
+                }
+            )*
+        }
+
+        impl<T> ForEverything for T {}
+    };
+}
+
+for_everything! {
+    iter map into_iter next collect clone get set get_converted set_converted reference required_reference set_of
+    list_of map_of handle bind id tx live simple converted elements entries write read of ordinal
+    identifier as_str to_owned into from try_from fields
+}
+
+/// An enum.
+#[derive(PermazenEnum, Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Low,
+    High,
+}
+
+/// Every kind of field.
+#[derive(PermazenObject, Debug)]
+pub(crate) struct Item {
+    pub(crate) text: String,
+    pub(crate) level: Option<Level>,
+    pub(crate) next: Option<Ref<Item>>,
+    pub(crate) owner: Ref<Item>,
+    pub(crate) count: Counter,
+    pub(crate) tags: BTreeSet<String>,
+    pub(crate) steps: Vec<String>,
+    pub(crate) scores: BTreeMap<String, i32>,
+}
+
+/// Beside a type with the name that its accessors would have.
+#[derive(PermazenObject, Debug)]
+#[permazen(accessors = "AccessorsOfPlayer")]
+pub(crate) struct Player {
+    pub(crate) text: String,
+}
+
+/// A type of the program.
+#[derive(PermazenObject, Debug, Clone)]
+pub(crate) struct PlayerFields {
+    pub(crate) text: String,
+}
