@@ -237,6 +237,9 @@ fn recording_one_more_decodes_and_writes_that_one() {
     assert_eq!(bundle.schemas().len(), SCHEMAS + 2);
     for (new, old) in bundle.schemas().iter().zip(seen.schemas()).take(SCHEMAS) {
         assert!(Arc::ptr_eq(&new.model, &old.model), "{} is decoded again", new.index);
+        let document = |tables: &SchemaTables| Arc::clone(&tables.schemas[&new.index]);
+        let (new, old) = (document(bundle.tables()), document(seen.tables()));
+        assert!(Arc::ptr_eq(&new, &old), "a document is copied");
     }
     drop(tx);
     let (_, cost) = begin(&db, &counter, SCHEMAS);
