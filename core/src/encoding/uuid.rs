@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::text::java_digit;
 use super::value::plain_value;
-use super::{Encodable, EncodingId, Reader, Result, Value, ids};
+use super::{Encodable, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 
 /// A universally unique id.
@@ -72,11 +72,7 @@ const MAX_TEXT: usize = 36;
 impl Encodable for Uuid {
     const FIXED_WIDTH: Option<usize> = None;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(Uuid);
-
-    fn encoding_id() -> EncodingId {
-        ids::UUID
-    }
+    plain_value!(Uuid, ids::UUID);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&(self.0 ^ SIGNS).to_be_bytes());

@@ -545,7 +545,7 @@ impl From<ObjId> for Value {
 
 /// The methods of [`Encodable`](super::Encodable) for a type that has a variant of its own.
 macro_rules! plain_value {
-    ($variant:ident) => {
+    ($variant:ident, $id:expr) => {
         fn into_value(self) -> Value {
             Value::$variant(self)
         }
@@ -555,6 +555,10 @@ macro_rules! plain_value {
                 Value::$variant(value) => Some(std::borrow::Cow::Borrowed(value)),
                 _ => None,
             }
+        }
+
+        fn encoding_id() -> crate::encoding::EncodingId {
+            $id
         }
     };
 }

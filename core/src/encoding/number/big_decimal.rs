@@ -8,9 +8,7 @@ use super::BigInteger;
 use crate::bytes::invalid;
 use crate::encoding::text::java_digit;
 use crate::encoding::value::plain_value;
-use crate::encoding::{
-    Encodable, EncodingError, EncodingId, Reader, Result, Value, ids, long, uint,
-};
+use crate::encoding::{Encodable, EncodingError, Reader, Result, Value, ids, long, uint};
 
 const NEGATIVE: u8 = 1;
 const ZERO: u8 = 2;
@@ -171,11 +169,7 @@ impl Encodable for BigDecimal {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(BigDecimal);
-
-    fn encoding_id() -> EncodingId {
-        ids::BIG_DECIMAL
-    }
+    plain_value!(BigDecimal, ids::BIG_DECIMAL);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         if self.is_zero() {

@@ -8,7 +8,7 @@ use crate::bytes::invalid;
 use crate::encoding::java::radix::convert;
 use crate::encoding::text::java_digit;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
 /// The most bytes an encoded integer has.
 const MAX_BYTES: i64 = 1 << 28;
@@ -164,11 +164,7 @@ impl Encodable for BigInteger {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(BigInteger);
-
-    fn encoding_id() -> EncodingId {
-        ids::BIG_INTEGER
-    }
+    plain_value!(BigInteger, ids::BIG_INTEGER);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         if self.is_zero() {

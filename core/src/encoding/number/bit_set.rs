@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, uint};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, uint};
 
 /// A set of bits, numbered from 0. Sorts as the large unsigned number the bits are.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
@@ -83,11 +83,7 @@ impl fmt::Debug for BitSet {
 
 impl Encodable for BitSet {
     const PREFIX_FF: bool = false;
-    plain_value!(BitSet);
-
-    fn encoding_id() -> EncodingId {
-        ids::BIT_SET
-    }
+    plain_value!(BitSet, ids::BIT_SET);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let length = uint::check(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX))?;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, float, ids, long, text};
+use crate::encoding::{Encodable, Reader, Result, Value, float, ids, long, text};
 
 /// The four parts of a text form.
 fn parts(text: &str) -> Result<[String; 4]> {
@@ -84,11 +84,7 @@ macro_rules! integer_statistics {
         impl Encodable for $type {
             const PREFIX_00: bool = false;
             const PREFIX_FF: bool = false;
-            plain_value!($type);
-
-            fn encoding_id() -> EncodingId {
-                $id
-            }
+            plain_value!($type, $id);
 
             fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
                 [self.sum, self.count, i64::from(self.min), i64::from(self.max)]
@@ -239,11 +235,7 @@ impl fmt::Display for DoubleSummaryStatistics {
 }
 
 impl Encodable for DoubleSummaryStatistics {
-    plain_value!(DoubleSummaryStatistics);
-
-    fn encoding_id() -> EncodingId {
-        ids::DOUBLE_SUMMARY_STATISTICS
-    }
+    plain_value!(DoubleSummaryStatistics, ids::DOUBLE_SUMMARY_STATISTICS);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         self.sum.write_to(out)?;

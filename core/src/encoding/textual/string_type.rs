@@ -19,11 +19,7 @@ macro_rules! string_type {
 
         impl crate::encoding::Encodable for $type {
             const PREFIX_FF: bool = false;
-            crate::encoding::value::plain_value!($type);
-
-            fn encoding_id() -> crate::encoding::EncodingId {
-                $id
-            }
+            crate::encoding::value::plain_value!($type, $id);
 
             fn write_to(&self, out: &mut Vec<u8>) -> crate::encoding::Result<()> {
                 self.check_readable()?;

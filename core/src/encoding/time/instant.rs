@@ -5,10 +5,12 @@ use std::fmt;
 
 use super::calendar::MAX_OFFSET;
 use super::calendar::{DAY_SECONDS, SECOND_NANOS, date_of, day_of, julian_date_of, julian_day_of};
-use super::scan::{Scanner, fraction, number, out_of_range, parse_all, print_fraction, print_year};
+use super::scan::{
+    Scanner, fraction, number, out_of_range, parse_all, plain_text, print_fraction, print_year,
+};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
 /// A point in time, to the nanosecond, within about a billion years of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,11 +122,7 @@ impl Encodable for Instant {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(Instant);
-
-    fn encoding_id() -> EncodingId {
-        ids::INSTANT
-    }
+    plain_value!(Instant, ids::INSTANT);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.second, out);
@@ -141,13 +139,7 @@ impl Encodable for Instant {
         skip_parts(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("instant", text, Self::scan)
-    }
+    plain_text!("instant", Self::scan);
 }
 
 /// A span of time, to the nanosecond, of up to ±2⁶³ seconds.
@@ -292,11 +284,7 @@ impl Encodable for Duration {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(Duration);
-
-    fn encoding_id() -> EncodingId {
-        ids::DURATION
-    }
+    plain_value!(Duration, ids::DURATION);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.second, out);
@@ -313,13 +301,7 @@ impl Encodable for Duration {
         skip_parts(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("duration", text, Self::scan)
-    }
+    plain_text!("duration", Self::scan);
 }
 
 /// A point in time, to the millisecond, as `java.util.Date` has it.
@@ -398,11 +380,7 @@ impl Encodable for Date {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(Date);
-
-    fn encoding_id() -> EncodingId {
-        ids::DATE
-    }
+    plain_value!(Date, ids::DATE);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.millis, out);

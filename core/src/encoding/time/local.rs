@@ -6,10 +6,10 @@ use std::fmt;
 use super::calendar::{
     DAY_NANOS, DAY_SECONDS, MAX_YEAR, SECOND_NANOS, date_of, day_of, month_length,
 };
-use super::scan::{Scanner, out_of_range, parse_all, print_fraction, print_year};
+use super::scan::{Scanner, out_of_range, parse_all, plain_text, print_fraction, print_year};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
 /// A date in the Gregorian calendar, extended to the years ±999 999 999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,11 +78,7 @@ impl Encodable for LocalDate {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(LocalDate);
-
-    fn encoding_id() -> EncodingId {
-        ids::LOCAL_DATE
-    }
+    plain_value!(LocalDate, ids::LOCAL_DATE);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.epoch_day, out);
@@ -97,13 +93,7 @@ impl Encodable for LocalDate {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("date", text, Self::scan)
-    }
+    plain_text!("date", Self::scan);
 }
 
 /// A time of day, to the nanosecond.
@@ -175,11 +165,7 @@ impl Encodable for LocalTime {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(LocalTime);
-
-    fn encoding_id() -> EncodingId {
-        ids::LOCAL_TIME
-    }
+    plain_value!(LocalTime, ids::LOCAL_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.nano_of_day, out);
@@ -287,11 +273,7 @@ impl Encodable for LocalDateTime {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(LocalDateTime);
-
-    fn encoding_id() -> EncodingId {
-        ids::LOCAL_DATE_TIME
-    }
+    plain_value!(LocalDateTime, ids::LOCAL_DATE_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.second, out);
@@ -309,13 +291,7 @@ impl Encodable for LocalDateTime {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("date and time", text, Self::scan)
-    }
+    plain_text!("date and time", Self::scan);
 }
 
 text_impls!(LocalDate, LocalTime, LocalDateTime);

@@ -6,11 +6,11 @@ use std::fmt;
 
 use super::calendar::MAX_OFFSET;
 use super::calendar::{DAY_NANOS, SECOND_NANOS};
-use super::scan::{Scanner, out_of_range, parse_all, parsed};
+use super::scan::{Scanner, out_of_range, parse_all, parsed, plain_text};
 use super::{Instant, LocalDateTime, LocalTime};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
 /// How far local time is ahead of UTC, up to ±18 hours. Sorts by descending offset, as in Java.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -108,11 +108,7 @@ impl Encodable for ZoneOffset {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(ZoneOffset);
-
-    fn encoding_id() -> EncodingId {
-        ids::ZONE_OFFSET
-    }
+    plain_value!(ZoneOffset, ids::ZONE_OFFSET);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(-i64::from(self.seconds), out);
@@ -199,11 +195,7 @@ impl Encodable for OffsetDateTime {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(OffsetDateTime);
-
-    fn encoding_id() -> EncodingId {
-        ids::OFFSET_DATE_TIME
-    }
+    plain_value!(OffsetDateTime, ids::OFFSET_DATE_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         self.instant.write_to(out)?;
@@ -219,13 +211,7 @@ impl Encodable for OffsetDateTime {
         (0..3).try_for_each(|_| long::skip(reader))
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("date and time with offset", text, Self::scan)
-    }
+    plain_text!("date and time with offset", Self::scan);
 }
 
 /// A time of day and its offset. Sorts by the time in UTC, which may lie on the day before or after, then by
@@ -272,11 +258,7 @@ impl Encodable for OffsetTime {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(OffsetTime);
-
-    fn encoding_id() -> EncodingId {
-        ids::OFFSET_TIME
-    }
+    plain_value!(OffsetTime, ids::OFFSET_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.utc_nanos, out);

@@ -4,10 +4,10 @@ use crate::encoding::text::text_impls;
 use std::fmt;
 
 use super::calendar::{MAX_YEAR, month_length};
-use super::scan::{Scanner, number, out_of_range, parse_all};
+use super::scan::{Scanner, number, out_of_range, parse_all, plain_text};
 use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, long, uint};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, long, uint};
 
 /// A year, within ±999 999 999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,11 +48,7 @@ impl Encodable for Year {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(Year);
-
-    fn encoding_id() -> EncodingId {
-        ids::YEAR
-    }
+    plain_value!(Year, ids::YEAR);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.0.into(), out);
@@ -129,11 +125,7 @@ impl Encodable for YearMonth {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(YearMonth);
-
-    fn encoding_id() -> EncodingId {
-        ids::YEAR_MONTH
-    }
+    plain_value!(YearMonth, ids::YEAR_MONTH);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         long::write(self.year.into(), out);
@@ -212,11 +204,7 @@ impl fmt::Display for MonthDay {
 impl Encodable for MonthDay {
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(MonthDay);
-
-    fn encoding_id() -> EncodingId {
-        ids::MONTH_DAY
-    }
+    plain_value!(MonthDay, ids::MONTH_DAY);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         uint::write(u32::from(self.month - 1) << 5 | u32::from(self.day - 1), out);
@@ -306,11 +294,7 @@ impl fmt::Display for Period {
 impl Encodable for Period {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
-    plain_value!(Period);
-
-    fn encoding_id() -> EncodingId {
-        ids::PERIOD
-    }
+    plain_value!(Period, ids::PERIOD);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         [self.years, self.months, self.days]
@@ -328,13 +312,7 @@ impl Encodable for Period {
         (0..3).try_for_each(|_| long::skip(reader))
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("period", text, Self::scan)
-    }
+    plain_text!("period", Self::scan);
 }
 
 text_impls!(Year, YearMonth, MonthDay, Period);

@@ -164,6 +164,20 @@ pub(crate) fn parse_all<T>(
     parsed(what, text, value.filter(|_| scanner.at_end()))
 }
 
+/// The text form of a type: what `Display` writes, and `$scan` reads.
+macro_rules! plain_text {
+    ($what:expr, $scan:expr) => {
+        fn to_text(&self) -> String {
+            self.to_string()
+        }
+
+        fn from_text(text: &str) -> crate::encoding::Result<Self> {
+            crate::encoding::time::scan::parse_all($what, text, $scan)
+        }
+    };
+}
+pub(crate) use plain_text;
+
 /// An error for a part that is out of its range.
 pub(crate) fn out_of_range<T>(what: &str, value: i64) -> Result<T> {
     invalid(format!("{what} {value} is out of range"))

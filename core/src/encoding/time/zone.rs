@@ -12,7 +12,7 @@ use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset};
 use crate::bytes::invalid;
 use crate::encoding::text::{escape, unescape};
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, EncodingId, Reader, Result, Value, ids, string};
+use crate::encoding::{Encodable, Reader, Result, Value, ids, string};
 
 /// A time zone: an offset, or a region of the time zone database.
 ///
@@ -136,11 +136,7 @@ impl Ord for ZoneId {
 
 impl Encodable for ZoneId {
     const PREFIX_FF: bool = false;
-    plain_value!(ZoneId);
-
-    fn encoding_id() -> EncodingId {
-        ids::ZONE_ID
-    }
+    plain_value!(ZoneId, ids::ZONE_ID);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match &self.0 {
@@ -223,11 +219,7 @@ impl Encodable for ZonedDateTime {
     const PREFIX_00: bool = false;
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
-    plain_value!(ZonedDateTime);
-
-    fn encoding_id() -> EncodingId {
-        ids::ZONED_DATE_TIME
-    }
+    plain_value!(ZonedDateTime, ids::ZONED_DATE_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         self.date_time.write_to(out)?;
