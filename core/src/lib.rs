@@ -70,6 +70,27 @@ pub mod object_xml;
 pub mod schema;
 mod xml;
 
+/// What generated code names. It is for no other code, and changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::id::ObjId;
+    pub use crate::model::composite::{Column, Column0, Column1, Column2, Column3, Column4};
+    pub use crate::model::composite::{HasColumn, Tuple};
+    pub use crate::model::declare::{
+        CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl,
+    };
+    pub use crate::model::generated::{Converted, IsCounter, Referred, Stored};
+    pub use crate::model::handle::Handle;
+    pub use crate::model::index::Columns;
+    pub use crate::model::load::{ObjectReader, ObjectWriter};
+    pub use crate::model::target::Accessors;
+    pub use crate::model::{
+        Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field, Indexed,
+        ListField, ListOf, MapField, MapOf, Model, Obj, Result, SetField, SetOf, Target, Tx,
+        Unindexed,
+    };
+}
+
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
     Any, AnyObj, Counter, Error, Failure, Model, Obj, Permazen, Ref, Result, Transaction, Tx,

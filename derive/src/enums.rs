@@ -89,7 +89,7 @@ pub(crate) fn expand(model: &EnumModel) -> TokenStream {
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]
-        impl #krate::model::EnumType for #ident {
+        impl #krate::__private::EnumType for #ident {
             const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[#(#identifiers),*];
             fn ordinal(&self) -> ::core::primitive::u32 {
                 match self {

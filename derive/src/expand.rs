@@ -17,7 +17,7 @@ use crate::names;
 /// Field constants, accessors and the `Model` implementation of `model`.
 pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, krate, name, .. } = model;
-    let m = quote!(#krate::model);
+    let m = quote!(#krate::__private);
     let accessors = accessors_name(model);
     let accessors_type = accessors_type(model);
     let constants = field_constants(model);
@@ -62,7 +62,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             type Live<'t> = #m::Obj<'t, #ident>;
             const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
                 ::core::option::Option::Some(&[#name]);
-            fn live<'t>(__tx: &'t #m::Tx, __id: #krate::ObjId) -> #m::Result<Self::Live<'t>> {
+            fn live<'t>(__tx: &'t #m::Tx, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
                 __tx.get(__id)
             }
         }
@@ -106,7 +106,7 @@ pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
 /// The type of the accessors, with what a handle needs of it.
 pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, visibility, krate, .. } = model;
-    let m = quote!(#krate::model);
+    let m = quote!(#krate::__private);
     let accessors = accessors_name(model);
     let doc = format!(
         "Accessors of [`{ident}`] objects, reached from an `Obj<{ident}>` without a detour."
@@ -133,14 +133,14 @@ pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
 fn stored(model: &ObjectModel, value: &ValueModel) -> TokenStream {
     let (krate, ty) = (&model.krate, &value.ty);
     let span = names::here(ty.span());
-    quote_spanned!(span=> <#ty as #krate::model::generated::Stored>::Itself)
+    quote_spanned!(span=> <#ty as #krate::__private::Stored>::Itself)
 }
 
 /// The target of a reference, named as in [`stored`].
 fn referred(model: &ObjectModel, target: &Type) -> TokenStream {
     let krate = &model.krate;
     let span = names::here(target.span());
-    quote_spanned!(span=> <#target as #krate::model::generated::Referred>::Itself)
+    quote_spanned!(span=> <#target as #krate::__private::Referred>::Itself)
 }
 
 /// For a field that is a reference: the functions that take its target, and that target named as in [`stored`].
@@ -159,7 +159,7 @@ fn converted(model: &ObjectModel, field: &FieldModel, value: &ValueModel) -> Tok
     let krate = &model.krate;
     let (ty, disk) = (&field.ty, stored(model, value));
     let span = names::here(ty.span());
-    quote_spanned!(span=> <#ty as #krate::model::generated::Converted<#disk>>::Itself)
+    quote_spanned!(span=> <#ty as #krate::__private::Converted<#disk>>::Itself)
 }
 
 fn indexed(m: &TokenStream, value: &ValueModel) -> TokenStream {
@@ -174,7 +174,7 @@ pub(crate) fn field_constants(model: &ObjectModel) -> impl Iterator<Item = Token
 /// `pub const NAME: Field<Person, String, Indexed> = Field::new(0);`
 fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let (owner, krate, visibility) = (&model.ident, &model.krate, &field.visibility);
-    let m = quote!(#krate::model);
+    let m = quote!(#krate::__private);
     let name = names::constant(&field.ident.unraw().to_string(), field.ident.span());
     let doc = format!("Field `{}` of `{}`.", field.name, model.name);
     let at = position(at);
@@ -217,7 +217,7 @@ pub(crate) fn composite_constant(
     let at = position(at);
     let types =
         columns(model, index).filter_map(|(_, field)| field.simple()).map(|value| &value.ty);
-    let ty = quote!(#krate::model::Composite<#owner, (#(#types),*)>);
+    let ty = quote!(#krate::__private::Composite<#owner, (#(#types),*)>);
     quote! {
         #[doc = #doc]
         #visibility const #name: #ty = <#ty>::new(#at);
@@ -254,11 +254,11 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
     let target = field.simple().and_then(|value| value.reference.as_ref()?.target.as_ref());
     let span = names::here(target.unwrap_or(ty).span());
     let krate = names::located(&model.krate, span);
-    let m = quote_spanned!(span=> #krate::model);
+    let m = quote_spanned!(span=> #krate::__private);
     let (result, body) = match &field.shape {
         Shape::Simple(value) => match &value.reference {
             Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
-                let live = quote_spanned!(span=> <#target as #m::generated::Referred>::Live<'t>);
+                let live = quote_spanned!(span=> <#target as #m::Referred>::Live<'t>);
                 let target = referred(model, target);
                 if *optional {
                     (
@@ -338,7 +338,7 @@ pub(crate) fn setter_name(field: &Ident) -> Ident {
 pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Option<TokenStream> {
     let value = field.simple()?;
     let krate = &model.krate;
-    let m = quote!(#krate::model);
+    let m = quote!(#krate::__private);
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
     let setter = setter_name(&field.ident);
     let doc = format!("Sets `{name}`.");
@@ -363,7 +363,7 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
 /// `FieldDecl::simple("name", ValueDecl::of::<String>().indexed())`
 fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
     let (name, krate) = (&field.name, &model.krate);
-    let m = &quote!(#krate::model);
+    let m = &quote!(#krate::__private);
     let value = |value: &ValueModel| {
         let stored = stored(model, value);
         value_declaration(m, value, &quote!(of::<#stored>()))
@@ -495,7 +495,7 @@ fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
 fn counter(model: &ObjectModel, field: &FieldModel) -> TokenStream {
     let (krate, ty) = (&model.krate, &field.ty);
     let span = names::here(ty.span());
-    quote_spanned!(span=> <#ty as #krate::model::generated::IsCounter>)
+    quote_spanned!(span=> <#ty as #krate::__private::IsCounter>)
 }
 
 /// One statement of `Model::write`.

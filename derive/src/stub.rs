@@ -16,7 +16,7 @@ use crate::names;
 /// The constants, accessors and implementations of a struct with mistakes, without content.
 pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
-    let m = quote!(#krate::model);
+    let m = quote!(#krate::__private);
     let accessors = expand::accessors_name(model);
     let accessors_type = expand::accessors_type(model);
     // The types of the fields may name parameters, which the accessors do not have.
@@ -37,7 +37,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
                 ::core::option::Option::None;
             fn live<'__live>(
                 _: &'__live #m::Tx,
-                _: #krate::ObjId,
+                _: #krate::__private::ObjId,
             ) -> #m::Result<Self::Live<'__live>> {
                 ::core::unreachable!()
             }
@@ -84,19 +84,20 @@ fn members(model: &ObjectModel) -> TokenStream {
         let (krate, name) = (&model.krate, constant_of(field));
         let (getter, setter) = (expand::getter_name(field), expand::setter_name(field));
         if is_new("const", &name) {
-            let field_type = quote!(#krate::model::Field<#ident, #ty, #krate::model::Indexed>);
+            let field_type =
+                quote!(#krate::__private::Field<#ident, #ty, #krate::__private::Indexed>);
             constants.extend(quote!(#visibility const #name: #field_type = <#field_type>::new(0);));
         }
         if is_new("fn", &getter) {
             methods.extend(quote! {
-                #visibility fn #getter(&self) -> #krate::model::Result<#ty> {
+                #visibility fn #getter(&self) -> #krate::__private::Result<#ty> {
                     ::core::unreachable!()
                 }
             });
         }
         if is_new("fn", &setter) {
             methods.extend(quote! {
-                #visibility fn #setter<__V>(&self, _: __V) -> #krate::model::Result<()> {
+                #visibility fn #setter<__V>(&self, _: __V) -> #krate::__private::Result<()> {
                     ::core::unreachable!()
                 }
             });
@@ -146,7 +147,7 @@ pub(crate) fn enumeration(
     let (of, arguments, bounds) = generics.split_for_impl();
     quote! {
         #errors
-        impl #of #krate::model::EnumType for #ident #arguments #bounds {
+        impl #of #krate::__private::EnumType for #ident #arguments #bounds {
             const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[];
             fn ordinal(&self) -> ::core::primitive::u32 {
                 ::core::unreachable!()

@@ -74,7 +74,7 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object was stored with another type of a field that has to be converted ([`Upgrade::Require`](super::Upgrade)),
+    /// An object was stored with another type of a field that has to be converted (`upgrade = "require"`),
     /// and cannot be. The object stays as it is.
     #[error(
         "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \

@@ -7,44 +7,39 @@
 
 mod binding;
 mod collections;
-mod composite;
+pub(crate) mod composite;
 mod counter;
-mod declare;
+pub(crate) mod declare;
 mod differences;
 mod error;
 mod fields;
 mod generate;
-#[doc(hidden)]
-pub mod generated;
-mod handle;
-mod index;
-mod load;
+pub(crate) mod generated;
+pub(crate) mod handle;
+pub(crate) mod index;
+pub(crate) mod load;
 mod objects;
 mod owned;
 mod permazen;
-mod target;
+pub(crate) mod target;
 mod tx;
 mod upgrade;
-mod values;
+pub(crate) mod values;
 
 pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
 pub use collections::{ListOf, MapOf, SetOf};
-pub use composite::{
-    ByTuple, Column, Column0, Column1, Column2, Column3, Column4, CompositeIndex, HasColumn, Tuple,
-};
+pub use composite::{ByTuple, CompositeIndex};
 pub use counter::CounterOf;
-pub use declare::{CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl};
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
 };
-pub use handle::{AnyObj, Handle, Obj};
-pub use index::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
-pub use load::{ObjectReader, ObjectWriter};
+pub use handle::{AnyObj, Obj};
+pub use index::{ByKey, ByPosition, ByValue, Index, IndexOn};
 pub use objects::{Objs, ObjsIter};
 pub use permazen_kv::Retry;
-pub use target::{Accessors, Any, Model, Ref, Target};
+pub use target::{Any, Model, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use values::{Counter, EncodeAs, EnumType};

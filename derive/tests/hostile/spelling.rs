@@ -87,8 +87,8 @@ pub(crate) struct Underscores {
 
 #[test]
 fn names_on_disk() {
-    let names = |fields: &[permazen::model::FieldDecl]| -> Vec<&str> {
-        fields.iter().map(permazen::model::FieldDecl::name).collect()
+    let names = |fields: &[permazen::__private::FieldDecl]| -> Vec<&str> {
+        fields.iter().map(permazen::__private::FieldDecl::name).collect()
     };
     assert_eq!(names(Raw::FIELDS)[..3], ["type", "fn", "match"]);
     assert_eq!(names(Straße::FIELDS)[..4], ["größe", "名前", "ñandúÉl", "имяФайла"]);
