@@ -4,9 +4,10 @@ use std::fmt;
 
 use crate::conflict::find_difference;
 use crate::overlay::MutableView;
+use crate::pass_on::pass_on;
 use crate::{
-    Blob, Conflict, Direction, KeyRanges, KeySpan, KvDatabase, KvError, KvRead, KvWrite, Pair,
-    Result, Scan, SharedRead, TxOptions, Visitor, Writes,
+    Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRead, TxOptions,
+    Writes,
 };
 
 /// A private copy of a database that can be read and changed for as long as one likes, and then
@@ -102,64 +103,11 @@ impl Branch {
 }
 
 impl KvRead for Branch {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.view.get(key)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.view.scan(span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.view.visit(span, direction, visitor)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.view.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.view.at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.view.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.view.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.view.decode_counter(value)
-    }
+    pass_on!(self => self.view; READS, LIMITS);
 }
 
 impl KvWrite for Branch {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.view.put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.view.remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.view.remove_span(span)
-    }
-
-    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.view.adjust_counter(key, by)
-    }
-
-    fn apply(&mut self, writes: &Writes) -> Result<()> {
-        self.view.apply(writes)
-    }
+    pass_on!(self => self.view; WRITES);
 }
 
 /// A merge that failed, with the branch, which is still good: it can be looked at, merged again,

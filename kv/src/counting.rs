@@ -3,13 +3,10 @@
 use std::ops::Sub;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use crate::observed::{self, Observer, Reader, Snapshot};
-use crate::{
-    Capabilities, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Result, Scan, SharedRead,
-    Statistics, TxOptions, Watch,
-};
+use crate::observed::{Observed, Observer, Operation};
+use crate::pass_on::pass_on;
+use crate::{KvDatabase, KvTransaction, Result, Scan, TxOptions};
 
 /// How many operations there were, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -176,34 +173,28 @@ impl<D: KvDatabase> KvDatabase for CountingStore<D> {
         let inner = self.inner.begin(options)?;
         let counts = Arc::clone(&self.counter.counts);
         count(&counts.begins);
-        Ok(Box::new(Counted::new(inner, Counting(counts))))
+        Ok(Box::new(Observed::new(inner, Counting(counts))))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn verify(&self) -> Result<Vec<String>> {
-        self.inner.verify()
-    }
-
-    fn statistics(&self) -> Result<Statistics> {
-        self.inner.statistics()
-    }
+    pass_on!(self => self.inner; STORE);
 }
 
-/// What counts the reads of a transaction and its snapshots.
+/// What counts the operations on a transaction and its snapshots.
 #[derive(Clone)]
 struct Counting(Arc<Counts>);
 
 impl Observer for Counting {
-    fn get(&self) -> Result<()> {
-        count(&self.0.gets);
-        Ok(())
-    }
-
-    fn seek(&self) -> Result<()> {
-        count(&self.0.seeks);
+    fn before(&self, operation: Operation) -> Result<()> {
+        count(match operation {
+            Operation::Get => &self.0.gets,
+            Operation::Seek => &self.0.seeks,
+            Operation::Put => &self.0.puts,
+            Operation::Remove => &self.0.removes,
+            Operation::RemoveSpan => &self.0.span_removes,
+            Operation::Adjust => &self.0.adjusts,
+            Operation::Snapshot => &self.0.snapshots,
+            Operation::Commit => &self.0.commits,
+        });
         Ok(())
     }
 
@@ -212,77 +203,12 @@ impl Observer for Counting {
     }
 }
 
-type Counted<'db> = observed::Transaction<'db, Counting>;
-
-impl KvWrite for Counted<'_> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        count(&self.observer().0.puts);
-        self.inner_mut().put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        count(&self.observer().0.removes);
-        self.inner_mut().remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        count(&self.observer().0.span_removes);
-        self.inner_mut().remove_span(span)
-    }
-
-    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        count(&self.observer().0.adjusts);
-        self.inner_mut().adjust_counter(key, by)
-    }
-}
-
-impl KvTransaction for Counted<'_> {
-    fn is_read_only(&self) -> bool {
-        self.inner().is_read_only()
-    }
-
-    fn set_read_only(&mut self) -> Result<()> {
-        self.inner_mut().set_read_only()
-    }
-
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.inner_mut().set_timeout(timeout)
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.inner().version()
-    }
-
-    fn snapshot(&self) -> Result<SharedRead> {
-        count(&self.observer().0.snapshots);
-        let content = self.inner().snapshot()?;
-        Ok(Arc::new(Reader::<Snapshot<_>>::new(content, self.observer().clone())))
-    }
-
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
-        self.inner_mut().watch(key)
-    }
-
-    fn untracked(&self) -> Option<&dyn KvRead> {
-        self.untracked_reads()
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        count(&self.observer().0.commits);
-        self.into_inner().commit()
-    }
-
-    fn rollback(self: Box<Self>) {
-        self.into_inner().rollback();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Direction;
     use crate::memory::MemoryStore;
     use crate::optimistic::OptimisticDatabase;
+    use crate::{Direction, KeySpan, KvRead, KvWrite};
 
     #[test]
     fn every_kind_is_counted_and_nothing_else() {

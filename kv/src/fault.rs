@@ -3,13 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use crate::observed::{self, Observer, Reader, Snapshot};
-use crate::{
-    Capabilities, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Result, Scan,
-    SharedRead, Statistics, TxOptions, Watch,
-};
+use crate::observed::{Observed, Observer, Operation};
+use crate::pass_on::pass_on;
+use crate::{KvDatabase, KvError, KvTransaction, Result, Scan, TxOptions};
 
 type MakeError = Box<dyn Fn() -> KvError + Send>;
 
@@ -145,20 +142,10 @@ impl<D: KvDatabase> KvDatabase for FaultStore<D> {
         }
         let inner = self.inner.begin(options)?;
         let gate = Gate { faults: self.faults.clone(), dead: Some(Arc::default()) };
-        Ok(Box::new(Faulty::new(inner, gate)))
+        Ok(Box::new(Observed::new(inner, gate)))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn verify(&self) -> Result<Vec<String>> {
-        self.inner.verify()
-    }
-
-    fn statistics(&self) -> Result<Statistics> {
-        self.inner.statistics()
-    }
+    pass_on!(self => self.inner; STORE);
 }
 
 /// What makes operations on a transaction fail, or on a snapshot.
@@ -194,11 +181,7 @@ impl Gate {
 }
 
 impl Observer for Gate {
-    fn get(&self) -> Result<()> {
-        self.check()
-    }
-
-    fn seek(&self) -> Result<()> {
+    fn before(&self, _: Operation) -> Result<()> {
         self.check()
     }
 
@@ -213,88 +196,25 @@ impl Observer for Gate {
             step
         }))
     }
-}
 
-/// A transaction whose operations can be made to fail.
-type Faulty<'db> = observed::Transaction<'db, Gate>;
-
-impl KvWrite for Faulty<'_> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.observer().check()?;
-        self.inner_mut().put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.observer().check()?;
-        self.inner_mut().remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.observer().check()?;
-        self.inner_mut().remove_span(span)
-    }
-
-    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.observer().check()?;
-        self.inner_mut().adjust_counter(key, by)
-    }
-}
-
-impl KvTransaction for Faulty<'_> {
-    fn is_read_only(&self) -> bool {
-        self.inner().is_read_only()
-    }
-
-    fn set_read_only(&mut self) -> Result<()> {
-        self.inner_mut().set_read_only()
-    }
-
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.inner_mut().set_timeout(timeout)
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.inner().version()
-    }
-
-    fn snapshot(&self) -> Result<SharedRead> {
-        self.observer().check()?;
-        let content = self.inner().snapshot()?;
-        Ok(Arc::new(Reader::<Snapshot<_>>::new(content, self.observer().clone())))
-    }
-
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
-        self.inner_mut().watch(key)
-    }
-
-    fn untracked(&self) -> Option<&dyn KvRead> {
-        self.untracked_reads()
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        match self.observer().check() {
-            Ok(()) => self.into_inner().commit(),
-            Err(error) if error.is_outcome_unknown() => {
-                if !self.observer().faults.plan().loses_commits {
-                    self.into_inner().commit()?;
-                }
+    fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.check() {
+            Err(error) if error.is_outcome_unknown() && !self.faults.plan().loses_commits => {
+                commit()?;
                 Err(error)
             }
             Err(error) => Err(error),
+            Ok(()) => commit(),
         }
-    }
-
-    fn rollback(self: Box<Self>) {
-        self.into_inner().rollback();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Direction;
     use crate::memory::MemoryStore;
     use crate::optimistic::OptimisticDatabase;
+    use crate::{Direction, KeySpan, KvRead, KvWrite};
 
     /// A transfer between two counters; both or neither must change.
     fn transfer(store: &dyn KvDatabase) -> Result<()> {

@@ -14,6 +14,7 @@ mod durability;
 mod error;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod file_id;
+mod pass_on;
 mod pointers;
 mod range;
 mod ranges;

@@ -1,147 +1,152 @@
-//! Reads that an observer is told of, through a transaction, its snapshots and its untracked view.
+//! Transactions that an observer is told of, with their snapshots and their untracked reads.
 
-use crate::{Blob, Direction, KeySpan, KvRead, KvTransaction, Pair, Result, Scan, SharedRead};
+use std::sync::Arc;
 
-/// Who is told of reads, and can make them fail.
-pub(crate) trait Observer: Clone {
-    /// A value is asked for.
-    fn get(&self) -> Result<()>;
+use crate::pass_on::pass_on;
+use crate::{
+    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
+};
 
+/// What is about to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Get,
     /// A place is looked for in key order.
-    fn seek(&self) -> Result<()>;
+    Seek,
+    Put,
+    Remove,
+    RemoveSpan,
+    Adjust,
+    Snapshot,
+    Commit,
+}
 
-    /// A scan has begun, which goes on as the result does.
+/// Who is told of operations, and can make them fail.
+pub(crate) trait Observer: Clone {
+    /// `operation` is about to be done, and is not if this fails.
+    fn before(&self, operation: Operation) -> Result<()>;
+
+    /// A scan has begun, whose steps are to be those of the result.
     fn steps<'a>(&'a self, scan: Scan<'a>) -> Scan<'a>;
+
+    /// The transaction is to be committed, as `commit` does.
+    fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.before(Operation::Commit)?;
+        commit()
+    }
 }
 
 /// What is read and who is told.
-pub(crate) trait Observed {
-    type By: Observer;
-
-    fn observer(&self) -> &Self::By;
-
-    fn content(&self) -> &dyn KvRead;
+struct Reading<'a, O> {
+    observer: &'a O,
+    content: &'a dyn KvRead,
 }
 
-/// Reads what is observed.
-pub(crate) struct Reader<T>(T);
-
-impl<T: Observed> KvRead for Reader<T> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.0.observer().get()?;
-        self.0.content().get(key)
+impl<'a, O: Observer> Reading<'a, O> {
+    fn get(self, key: &[u8]) -> Result<Option<Blob<'a>>> {
+        self.observer.before(Operation::Get)?;
+        self.content.get(key)
     }
 
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.0.observer().seek()?;
-        Ok(self.0.observer().steps(self.0.content().scan(span, direction)?))
+    fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+        self.observer.before(Operation::Seek)?;
+        Ok(self.observer.steps(self.content.scan(span, direction)?))
     }
 
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.observer().seek()?;
-        self.0.content().at_least(min, max)
+    fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'a>>> {
+        self.observer.before(Operation::Seek)?;
+        self.content.at_least(min, max)
     }
 
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.observer().seek()?;
-        self.0.content().at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.0.content().max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.0.content().encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.0.content().decode_counter(value)
+    fn at_most(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'a>>> {
+        self.observer.before(Operation::Seek)?;
+        self.content.at_most(min, max)
     }
 }
 
-pub(crate) struct Snapshot<O> {
+struct Snapshot<O> {
     content: SharedRead,
     observer: O,
 }
 
-impl<O: Observer> Observed for Snapshot<O> {
-    type By = O;
-
-    fn observer(&self) -> &O {
-        &self.observer
-    }
-
-    fn content(&self) -> &dyn KvRead {
-        &self.content
-    }
+impl<O: Observer> KvRead for Snapshot<O> {
+    // Visits are scans, so that their steps are seen.
+    pass_on!(
+        self => Reading { observer: &self.observer, content: &self.content };
+        get, scan, at_least, at_most
+    );
+    pass_on!(self => self.content; LIMITS);
 }
 
-impl<O: Observer> Reader<Snapshot<O>> {
-    pub(crate) fn new(content: SharedRead, observer: O) -> Self {
-        Reader(Snapshot { content, observer })
-    }
+/// A transaction that is observed.
+pub(crate) struct Observed<'db, O> {
+    /// Holds the transaction, since it is lent as the untracked view of it.
+    untracked: Untracked<'db, O>,
 }
 
 /// What a transaction sees when nothing is tracked.
-pub(crate) struct Untracked<'db, O> {
+struct Untracked<'db, O> {
     tx: Box<dyn KvTransaction + Send + 'db>,
     observer: O,
 }
 
-impl<O: Observer> Observed for Untracked<'_, O> {
-    type By = O;
-
-    fn observer(&self) -> &O {
-        &self.observer
-    }
-
-    fn content(&self) -> &dyn KvRead {
-        self.tx.untracked().unwrap_or(&self.tx)
-    }
-}
-
-/// A transaction with the view of it that is untracked.
-pub(crate) struct Tracked<'db, O>(Reader<Untracked<'db, O>>);
-
-impl<O: Observer> Observed for Tracked<'_, O> {
-    type By = O;
-
-    fn observer(&self) -> &O {
-        &self.0.0.observer
-    }
-
-    fn content(&self) -> &dyn KvRead {
-        &self.0.0.tx
-    }
-}
-
-/// A transaction whose reads are observed.
-pub(crate) type Transaction<'db, O> = Reader<Tracked<'db, O>>;
-
-impl<'db, O: Observer> Transaction<'db, O> {
+impl<'db, O: Observer> Observed<'db, O> {
     pub(crate) fn new(tx: Box<dyn KvTransaction + Send + 'db>, observer: O) -> Self {
-        Reader(Tracked(Reader(Untracked { tx, observer })))
+        Observed { untracked: Untracked { tx, observer } }
     }
 
-    pub(crate) fn observer(&self) -> &O {
-        self.0.observer()
+    /// The transaction, of which `operation` is to be told.
+    fn tx_for(&mut self, operation: Operation) -> Result<&mut (dyn KvTransaction + Send + 'db)> {
+        self.untracked.observer.before(operation)?;
+        Ok(&mut *self.untracked.tx)
+    }
+}
+
+impl<O: Observer> KvRead for Untracked<'_, O> {
+    pass_on!(
+        self => Reading {
+            observer: &self.observer,
+            content: self.tx.untracked().unwrap_or(&self.tx),
+        };
+        get, scan, at_least, at_most
+    );
+    pass_on!(self => self.tx; LIMITS);
+}
+
+impl<O: Observer> KvRead for Observed<'_, O> {
+    pass_on!(
+        self => Reading { observer: &self.untracked.observer, content: &self.untracked.tx };
+        get, scan, at_least, at_most
+    );
+    pass_on!(self => self.untracked.tx; LIMITS);
+}
+
+impl<O: Observer> KvWrite for Observed<'_, O> {
+    pass_on!(self => self.tx_for(Operation::Put)?; put);
+    pass_on!(self => self.tx_for(Operation::Remove)?; remove);
+    pass_on!(self => self.tx_for(Operation::RemoveSpan)?; remove_span);
+    pass_on!(self => self.tx_for(Operation::Adjust)?; adjust_counter);
+}
+
+impl<O: Observer + Send + Sync + 'static> KvTransaction for Observed<'_, O> {
+    pass_on!(
+        self => self.untracked.tx;
+        is_read_only, set_read_only, set_timeout, version, watch, rollback
+    );
+
+    fn snapshot(&self) -> Result<SharedRead> {
+        let Untracked { tx, observer } = &self.untracked;
+        observer.before(Operation::Snapshot)?;
+        Ok(Arc::new(Snapshot { content: tx.snapshot()?, observer: observer.clone() }))
     }
 
-    pub(crate) fn inner(&self) -> &(dyn KvTransaction + Send + 'db) {
-        &*self.0.0.0.tx
+    fn untracked(&self) -> Option<&dyn KvRead> {
+        // None if there is no other view.
+        self.untracked.tx.untracked().map(|_| &self.untracked as &dyn KvRead)
     }
 
-    pub(crate) fn inner_mut(&mut self) -> &mut (dyn KvTransaction + Send + 'db) {
-        &mut *self.0.0.0.tx
-    }
-
-    pub(crate) fn into_inner(self) -> Box<dyn KvTransaction + Send + 'db> {
-        self.0.0.0.tx
-    }
-
-    /// The untracked view, if it is another one.
-    pub(crate) fn untracked_reads(&self) -> Option<&dyn KvRead> {
-        self.inner().untracked().map(|_| &self.0.0 as &dyn KvRead)
+    fn commit(self: Box<Self>) -> Result<()> {
+        let Untracked { tx, observer } = self.untracked;
+        observer.commit(|| tx.commit())
     }
 }

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
 
 use crate::key::after_prefix;
+use crate::pass_on::pass_on;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch,
+    Pair, Result, Scan, SharedRead, TxOptions, Visitor, Watch,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, shown without it; every
@@ -116,13 +116,7 @@ impl<T: KvRead> KvRead for Prefixed<T> {
         self.inner.max_key_len().saturating_sub(self.prefix.len())
     }
 
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.inner.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.inner.decode_counter(value)
-    }
+    pass_on!(self => self.inner; encode_counter, decode_counter);
 }
 
 impl<T: KvRead> Prefixed<T> {
@@ -159,21 +153,8 @@ impl<T: KvWrite> KvWrite for Prefixed<T> {
 }
 
 impl<T: KvTransaction> KvTransaction for Prefixed<T> {
-    fn is_read_only(&self) -> bool {
-        self.inner.is_read_only()
-    }
-
-    fn set_read_only(&mut self) -> Result<()> {
-        self.inner.set_read_only()
-    }
-
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.inner.set_timeout(timeout)
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.inner.version()
-    }
+    pass_on!(self => self.inner; is_read_only, set_read_only, set_timeout, version);
+    pass_on!(self => Box::new(self.inner); commit, rollback);
 
     fn snapshot(&self) -> Result<SharedRead> {
         let snapshot = Prefixed::new(self.inner.snapshot()?, &self.prefix);
@@ -184,14 +165,6 @@ impl<T: KvTransaction> KvTransaction for Prefixed<T> {
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {
         let key = self.key(key);
         self.inner.watch(&key)
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        Box::new(self.inner).commit()
-    }
-
-    fn rollback(self: Box<Self>) {
-        Box::new(self.inner).rollback();
     }
 }
 
@@ -207,15 +180,8 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         offered
     }
 
-    /// That of the whole store below.
-    fn verify(&self) -> Result<Vec<String>> {
-        self.inner.verify()
-    }
-
-    /// Those of the whole store below.
-    fn statistics(&self) -> Result<Statistics> {
-        self.inner.statistics()
-    }
+    // Of the whole store below.
+    pass_on!(self => self.inner; verify, statistics);
 }
 
 impl<T> fmt::Debug for Prefixed<T> {

@@ -1,10 +1,8 @@
 //! A wrapper that refuses changes (kv §10).
 
-use std::time::Duration;
-
+use crate::pass_on::pass_on;
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch, Writes,
+    KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions, Writes,
 };
 
 /// A store, transaction or database that can be read and not changed: every change fails with
@@ -30,42 +28,7 @@ fn refused() -> Result<()> {
 }
 
 impl<T: KvRead> KvRead for ReadOnly<T> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.0.get(key)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.0.scan(span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.0.visit(span, direction, visitor)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.0.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.0.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.0.decode_counter(value)
-    }
+    pass_on!(self => self.0; READS, LIMITS);
 }
 
 impl<T: KvRead> KvWrite for ReadOnly<T> {
@@ -99,33 +62,8 @@ impl<T: KvTransaction> KvTransaction for ReadOnly<T> {
         Ok(())
     }
 
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.0.set_timeout(timeout)
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.0.version()
-    }
-
-    fn snapshot(&self) -> Result<SharedRead> {
-        self.0.snapshot()
-    }
-
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
-        self.0.watch(key)
-    }
-
-    fn untracked(&self) -> Option<&dyn KvRead> {
-        self.0.untracked()
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        Box::new(self.0).commit()
-    }
-
-    fn rollback(self: Box<Self>) {
-        Box::new(self.0).rollback();
-    }
+    pass_on!(self => self.0; set_timeout, version, snapshot, watch, untracked);
+    pass_on!(self => Box::new(self.0); commit, rollback);
 }
 
 impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
@@ -135,15 +73,5 @@ impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
         Ok(Box::new(ReadOnly(self.0.begin(&options)?)))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn verify(&self) -> Result<Vec<String>> {
-        self.0.verify()
-    }
-
-    fn statistics(&self) -> Result<Statistics> {
-        self.0.statistics()
-    }
+    pass_on!(self => self.0; STORE);
 }

@@ -48,7 +48,7 @@ impl<'t> Reader<'t> {
             if span.is_empty() {
                 return Ok(None);
             }
-            let found = self.steps(span, Direction::Forward)?.next();
+            let found = self.scan(span, Direction::Forward)?.next();
             return found.transpose();
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
@@ -65,7 +65,7 @@ impl<'t> Reader<'t> {
                 if span.is_empty() {
                     return Ok(None);
                 }
-                let found = self.steps(span, Direction::Reverse)?.next();
+                let found = self.scan(span, Direction::Reverse)?.next();
                 return found.transpose();
             }
         };
@@ -74,7 +74,7 @@ impl<'t> Reader<'t> {
         Ok(Some(pair).filter(|(key, _)| **key >= *min))
     }
 
-    pub(super) fn steps(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {
+    pub(super) fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {
         self.steps_of(None, span, direction)
     }
 

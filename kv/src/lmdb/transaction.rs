@@ -11,11 +11,9 @@ use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::read::Reader;
 use super::writer::Writer;
 use crate::deadline::Deadline;
+use crate::pass_on::pass_on;
 use crate::write_lock::WritePermit;
-use crate::{
-    Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    TxOptions, Visitor,
-};
+use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 
 /// The error for a write transaction on an environment that is open for reading only.
 pub(super) fn read_only(shared: &Shared) -> KvError {
@@ -96,30 +94,7 @@ impl Drop for WriteTransaction {
 }
 
 impl KvRead for WriteTransaction {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.reader()?.get(key)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.reader()?.steps(span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.reader()?.visit(span, direction, visitor)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.reader()?.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.reader()?.at_most(min, max)
-    }
+    pass_on!(self => self.reader()?; READS);
 
     fn max_key_len(&self) -> usize {
         MAX_KEY

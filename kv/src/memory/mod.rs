@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use self::tree::{Entry, Tree};
 use crate::deadline::Deadline;
+use crate::pass_on::pass_on;
 use crate::store::{Capabilities, Statistics};
 use crate::write_lock::{WriteLock, WritePermit};
 use crate::{
@@ -98,9 +99,9 @@ impl KvDatabase for MemoryStore {
             Some(self.shared.writer.acquire(options.writer_wait())?)
         };
         let base = self.current();
-        let tree = base.tree.clone();
+        let seen = MemorySnapshot { tree: base.tree.clone() };
         let deadline = Deadline::new(options.timeout);
-        Ok(Box::new(MemoryTransaction { store: self, base, tree, permit, deadline }))
+        Ok(Box::new(MemoryTransaction { store: self, base, seen, permit, deadline }))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -149,11 +150,22 @@ impl fmt::Debug for MemorySnapshot {
 
 impl KvRead for MemorySnapshot {
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        Ok(self.tree.get(key).map(value))
+        Ok(self.tree.get(key).map(|entry| Cow::Borrowed(entry.value())))
     }
 
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        scan(&self.tree, span, direction)
+        span.check()?;
+        if span.is_empty() {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        Ok(match direction {
+            Direction::Forward => {
+                Box::new(self.tree.ascend(span.min, span.max).map(|entry| Ok(pair(entry))))
+            }
+            Direction::Reverse => {
+                Box::new(self.tree.descend(span.min, span.max).map(|entry| Ok(pair(entry))))
+            }
+        })
     }
 
     fn visit(
@@ -162,76 +174,73 @@ impl KvRead for MemorySnapshot {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        visit(&self.tree, span, direction, visitor)
+        span.check()?;
+        if span.is_empty() {
+            return Ok(());
+        }
+        let mut show = |entry: &Entry| visitor(entry.key(), entry.value());
+        // It is no matter whether all were shown.
+        let _ = match direction {
+            Direction::Forward => self.tree.ascend(span.min, span.max).try_for_each(&mut show),
+            Direction::Reverse => self.tree.descend(span.min, span.max).try_for_each(&mut show),
+        };
+        Ok(())
     }
 
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        Ok(at_least(&self.tree, min, max))
+        let found = self.tree.at_least(min);
+        Ok(found.filter(|entry| max.is_none_or(|max| entry.key() < max)).map(pair))
     }
 
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        Ok(at_most(&self.tree, min, max))
+        Ok(self.tree.below(max).filter(|entry| entry.key() >= min).map(pair))
     }
+}
+
+fn pair(entry: &Entry) -> Pair<'_> {
+    (Cow::Borrowed(entry.key()), Cow::Borrowed(entry.value()))
 }
 
 /// A transaction: the version it began with, and its own one if it writes.
 struct MemoryTransaction<'db> {
     store: &'db MemoryStore,
     base: State,
-    tree: Tree,
+    seen: MemorySnapshot,
     /// The right to write; a read-only transaction has none.
     permit: Option<WritePermit>,
     deadline: Deadline,
 }
 
+impl MemoryTransaction<'_> {
+    fn seen(&self) -> Result<&MemorySnapshot> {
+        self.deadline.check()?;
+        Ok(&self.seen)
+    }
+
+    fn tree(&mut self) -> Result<&mut Tree> {
+        self.deadline.check()?;
+        Ok(&mut self.seen.tree)
+    }
+}
+
 impl KvRead for MemoryTransaction<'_> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.deadline.check()?;
-        Ok(self.tree.get(key).map(value))
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.deadline.check()?;
-        scan(&self.tree, span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.deadline.check()?;
-        visit(&self.tree, span, direction, visitor)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        Ok(at_least(&self.tree, min, max))
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        Ok(at_most(&self.tree, min, max))
-    }
+    pass_on!(self => self.seen()?; READS);
 }
 
 impl KvWrite for MemoryTransaction<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        self.tree.insert(key, value)
+        self.tree()?.insert(key, value)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.deadline.check()?;
-        self.tree.remove(key);
+        self.tree()?.remove(key);
         Ok(())
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.deadline.check()?;
+        let tree = self.tree()?;
         span.check()?;
-        self.tree.remove_range(span.min, span.max);
+        tree.remove_range(span.min, span.max);
         Ok(())
     }
 }
@@ -258,8 +267,7 @@ impl KvTransaction for MemoryTransaction<'_> {
     }
 
     fn snapshot(&self) -> Result<SharedRead> {
-        self.deadline.check()?;
-        Ok(Arc::new(MemorySnapshot { tree: self.tree.clone() }))
+        Ok(Arc::new(self.seen()?.clone()))
     }
 
     fn watch(&mut self, key: &[u8]) -> Result<Watch> {
@@ -270,69 +278,17 @@ impl KvTransaction for MemoryTransaction<'_> {
     fn commit(self: Box<Self>) -> Result<()> {
         self.deadline.check()?;
         let this = *self;
-        let before = &this.base.tree;
-        if this.permit.is_some() && !this.tree.same_as(before) {
+        let (before, tree) = (&this.base.tree, &this.seen.tree);
+        if this.permit.is_some() && !tree.same_as(before) {
             let version = this.base.version + 1;
-            this.store.publish(State { tree: this.tree.clone(), version });
+            this.store.publish(State { tree: tree.clone(), version });
             this.store
                 .shared
                 .watches
-                .notify_where(|key| !Entry::is_same(before.get(key), this.tree.get(key)));
+                .notify_where(|key| !Entry::is_same(before.get(key), tree.get(key)));
         }
         Ok(())
     }
 
     fn rollback(self: Box<Self>) {}
-}
-
-fn value(entry: &Entry) -> Blob<'_> {
-    Cow::Borrowed(entry.value())
-}
-
-fn pair(entry: &Entry) -> Pair<'_> {
-    (Cow::Borrowed(entry.key()), Cow::Borrowed(entry.value()))
-}
-
-fn at_least<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
-    let entry = tree.at_least(min)?;
-    max.is_none_or(|max| entry.key() < max).then(|| pair(entry))
-}
-
-fn at_most<'a>(tree: &'a Tree, min: &[u8], max: Option<&[u8]>) -> Option<Pair<'a>> {
-    let entry = tree.below(max)?;
-    (entry.key() >= min).then(|| pair(entry))
-}
-
-fn scan<'a>(tree: &'a Tree, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-    span.check()?;
-    if span.is_empty() {
-        return Ok(Box::new(std::iter::empty()));
-    }
-    Ok(match direction {
-        Direction::Forward => {
-            Box::new(tree.ascend(span.min, span.max).map(|entry| Ok(pair(entry))))
-        }
-        Direction::Reverse => {
-            Box::new(tree.descend(span.min, span.max).map(|entry| Ok(pair(entry))))
-        }
-    })
-}
-
-fn visit(
-    tree: &Tree,
-    span: KeySpan<'_>,
-    direction: Direction,
-    visitor: &mut Visitor<'_>,
-) -> Result<()> {
-    span.check()?;
-    if span.is_empty() {
-        return Ok(());
-    }
-    let mut show = |entry: &Entry| visitor(entry.key(), entry.value());
-    // It is no matter whether all were shown.
-    let _ = match direction {
-        Direction::Forward => tree.ascend(span.min, span.max).try_for_each(&mut show),
-        Direction::Reverse => tree.descend(span.min, span.max).try_for_each(&mut show),
-    };
-    Ok(())
 }

@@ -41,12 +41,13 @@ fn compare(tree: &Tree, model: &Model, rng: &mut StdRng, key: fn(&mut StdRng) ->
         pairs(tree.descend(&min, max.as_deref())),
         expected.iter().rev().cloned().collect::<Vec<_>>()
     );
+    let seen = MemorySnapshot { tree: tree.clone() };
     assert_eq!(
-        at_least(tree, &min, max.as_deref()).map(|p| p.0.to_vec()),
+        seen.at_least(&min, max.as_deref()).unwrap().map(|p| p.0.to_vec()),
         expected.first().map(|p| p.0.clone())
     );
     assert_eq!(
-        at_most(tree, &min, max.as_deref()).map(|p| p.0.to_vec()),
+        seen.at_most(&min, max.as_deref()).unwrap().map(|p| p.0.to_vec()),
         expected.last().map(|p| p.0.clone())
     );
     let probe = key(rng);

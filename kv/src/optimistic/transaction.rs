@@ -6,10 +6,8 @@ use super::turn::Turn;
 use super::{OptimisticDatabase, lock};
 use crate::deadline::Deadline;
 use crate::overlay::MutableView;
-use crate::{
-    AtomicKvStore, Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Visitor, Watch, Writes,
-};
+use crate::pass_on::pass_on;
+use crate::{AtomicKvStore, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions, Watch};
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
     open: Open<'db, S>,
@@ -79,103 +77,17 @@ impl<S: AtomicKvStore> Open<'_, S> {
 }
 
 impl<S: AtomicKvStore> KvRead for OptimisticTransaction<'_, S> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.open.view()?.get(key)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.open.view()?.scan(span, direction)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.open.view()?.visit(span, direction, visitor)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.open.view()?.at_least(min, max)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.open.view()?.at_most(min, max)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.open.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.open.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.open.decode_counter(value)
-    }
+    pass_on!(self => self.open.view()?; READS);
+    pass_on!(self => self.open.view; LIMITS);
 }
 
 impl<S: AtomicKvStore> KvRead for Open<'_, S> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.view()?.look_up(key, false)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.view()?.walk(span, direction, false)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.view()?.show(span, direction, visitor, false)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.view()?.nearest(KeySpan::new(min, max), Direction::Forward, false)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.view()?.nearest(KeySpan::new(min, max), Direction::Reverse, false)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.view.max_key_len()
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.view.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.view.decode_counter(value)
-    }
+    pass_on!(self => self.view()?.reading(false); READS);
+    pass_on!(self => self.view; LIMITS);
 }
 
 impl<S: AtomicKvStore> KvWrite for OptimisticTransaction<'_, S> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.open.view_mut()?.put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.open.view_mut()?.remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.open.view_mut()?.remove_span(span)
-    }
-
-    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.open.view_mut()?.adjust_counter(key, by)
-    }
-
-    fn apply(&mut self, writes: &Writes) -> Result<()> {
-        self.open.view_mut()?.apply(writes)
-    }
+    pass_on!(self => self.open.view_mut()?; WRITES);
 }
 
 impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {

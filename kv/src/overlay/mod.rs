@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::reads::Reads;
 use self::scan::{Merge, TrackedScan};
+use crate::pass_on::pass_on;
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
     SharedRead, Visitor, Writes, find_conflict,
@@ -164,20 +165,9 @@ impl<B: KvRead> MutableView<B> {
         }
     }
 
-    pub(crate) fn look_up(&self, key: &[u8], track: bool) -> Result<Option<Blob<'_>>> {
-        if !self.writes.puts.is_empty()
-            && let Some(value) = self.writes.puts.get(key)
-        {
-            return Ok(Some(Cow::Borrowed(value)));
-        }
-        if !self.writes.removes.is_empty() && self.writes.removes.contains(key) {
-            return Ok(None);
-        }
-        let value = self.base.get(key)?;
-        if track && let Some(mut record) = self.record() {
-            record.add_key(key);
-        }
-        Ok(value.map(|value| self.adjusted(key, value)))
+    /// Reads of this view, recorded if `track` and the view records.
+    pub(crate) fn reading(&self, track: bool) -> Reading<'_, B> {
+        Reading { view: self, track: track && self.is_tracking() }
     }
 
     /// A value of the base with what is to be added to it.
@@ -189,76 +179,6 @@ impl<B: KvRead> MutableView<B> {
             return Cow::Owned(self.base.encode_counter(count.wrapping_add(*by)).to_vec());
         }
         value
-    }
-
-    pub(crate) fn walk<'a>(
-        &'a self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        track: bool,
-    ) -> Result<Scan<'a>> {
-        let track = track && self.is_tracking();
-        if self.writes.is_empty() {
-            return match track {
-                true => Ok(Box::new(TrackedScan::new(self, span, direction)?)),
-                false => self.base.scan(span, direction),
-            };
-        }
-        Ok(Box::new(Merge::new(self, span, direction, track)?))
-    }
-
-    pub(crate) fn show(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-        track: bool,
-    ) -> Result<()> {
-        if self.writes.is_empty() {
-            if !(track && self.is_tracking()) {
-                return self.base.visit(span, direction, visitor);
-            }
-            span.check()?;
-            let mut visit = TrackedVisit { view: self, span, direction, last: None };
-            return self.base.visit(span, direction, &mut |key, value| {
-                let flow = visitor(key, value);
-                if flow.is_break() {
-                    visit.last = Some(key.to_vec());
-                }
-                flow
-            });
-        }
-        for pair in self.walk(span, direction, track)? {
-            let (key, value) = pair?;
-            if visitor(&key, &value).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The first pair of `span` in the order of `direction`.
-    pub(crate) fn nearest(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        track: bool,
-    ) -> Result<Option<Pair<'_>>> {
-        if span.is_empty() {
-            return Ok(None);
-        }
-        let track = track && self.is_tracking();
-        if !self.writes.is_empty() {
-            return Merge::new(self, span, direction, track)?.next().transpose();
-        }
-        let pair = match direction {
-            Direction::Forward => self.base.at_least(span.min, span.max)?,
-            Direction::Reverse => self.base.at_most(span.min, span.max)?,
-        };
-        if track {
-            self.record_up_to(span, direction, pair.as_ref().map(|(key, _)| &key[..]));
-        }
-        Ok(pair)
     }
 
     /// Records that `span` of the base was looked at up to the pair of key `last`, or to its end.
@@ -310,42 +230,108 @@ impl MutableView<SharedRead> {
     }
 }
 
-impl<B: KvRead> KvRead for MutableView<B> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.look_up(key, true)
+/// One read of a view.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'v, B> {
+    view: &'v MutableView<B>,
+    /// Whether it is recorded.
+    track: bool,
+}
+
+impl<'v, B: KvRead> Reading<'v, B> {
+    pub(crate) fn get(self, key: &[u8]) -> Result<Option<Blob<'v>>> {
+        let Reading { view, track } = self;
+        let writes = &view.writes;
+        if !writes.puts.is_empty()
+            && let Some(value) = writes.puts.get(key)
+        {
+            return Ok(Some(Cow::Borrowed(value)));
+        }
+        if !writes.removes.is_empty() && writes.removes.contains(key) {
+            return Ok(None);
+        }
+        let value = view.base.get(key)?;
+        if track && let Some(mut record) = view.record() {
+            record.add_key(key);
+        }
+        Ok(value.map(|value| view.adjusted(key, value)))
     }
 
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.walk(span, direction, true)
+    pub(crate) fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'v>> {
+        let Reading { view, track } = self;
+        if !view.writes.is_empty() {
+            return Ok(Box::new(Merge::new(view, span, direction, track)?));
+        }
+        match track {
+            true => Ok(Box::new(TrackedScan::new(view, span, direction)?)),
+            false => view.base.scan(span, direction),
+        }
     }
 
-    fn visit(
-        &self,
+    pub(crate) fn visit(
+        self,
         span: KeySpan<'_>,
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        self.show(span, direction, visitor, true)
+        let Reading { view, track } = self;
+        if view.writes.is_empty() {
+            if !track {
+                return view.base.visit(span, direction, visitor);
+            }
+            span.check()?;
+            let mut visit = TrackedVisit { view, span, direction, last: None };
+            return view.base.visit(span, direction, &mut |key, value| {
+                let flow = visitor(key, value);
+                if flow.is_break() {
+                    visit.last = Some(key.to_vec());
+                }
+                flow
+            });
+        }
+        for pair in self.scan(span, direction)? {
+            let (key, value) = pair?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.nearest(KeySpan::new(min, max), Direction::Forward, true)
+    pub(crate) fn at_least(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'v>>> {
+        self.nearest(KeySpan::new(min, max), Direction::Forward)
     }
 
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.nearest(KeySpan::new(min, max), Direction::Reverse, true)
+    pub(crate) fn at_most(self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'v>>> {
+        self.nearest(KeySpan::new(min, max), Direction::Reverse)
     }
+
+    /// The first pair of `span` in the order of `direction`.
+    fn nearest(self, span: KeySpan<'_>, direction: Direction) -> Result<Option<Pair<'v>>> {
+        let Reading { view, track } = self;
+        if span.is_empty() {
+            return Ok(None);
+        }
+        if !view.writes.is_empty() {
+            return Merge::new(view, span, direction, track)?.next().transpose();
+        }
+        let pair = match direction {
+            Direction::Forward => view.base.at_least(span.min, span.max)?,
+            Direction::Reverse => view.base.at_most(span.min, span.max)?,
+        };
+        if track {
+            view.record_up_to(span, direction, pair.as_ref().map(|(key, _)| &key[..]));
+        }
+        Ok(pair)
+    }
+}
+
+impl<B: KvRead> KvRead for MutableView<B> {
+    pass_on!(self => self.reading(true); READS);
+    pass_on!(self => self.base; encode_counter, decode_counter);
 
     fn max_key_len(&self) -> usize {
         self.max_key_len
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.base.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.base.decode_counter(value)
     }
 }
 
@@ -431,40 +417,6 @@ impl<B> fmt::Debug for MutableView<B> {
 pub struct WeakReads<'v, B>(&'v MutableView<B>);
 
 impl<B: KvRead> KvRead for WeakReads<'_, B> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.0.look_up(key, false)
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.0.walk(span, direction, false)
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.0.show(span, direction, visitor, false)
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.nearest(KeySpan::new(min, max), Direction::Forward, false)
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.0.nearest(KeySpan::new(min, max), Direction::Reverse, false)
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.0.max_key_len
-    }
-
-    fn encode_counter(&self, count: i64) -> [u8; 8] {
-        self.0.encode_counter(count)
-    }
-
-    fn decode_counter(&self, value: &[u8]) -> Result<i64> {
-        self.0.decode_counter(value)
-    }
+    pass_on!(self => self.0.reading(false); READS);
+    pass_on!(self => self.0; LIMITS);
 }

@@ -1,0 +1,190 @@
+//! Methods that only pass on what they are given, for what stands before something of the same kind.
+
+/// Makes the named methods of a trait of the store contract: each calls the same method of what stands
+/// after the arrow. That may end in `?` where the method can fail. A word in capitals stands for several
+/// methods:
+///
+/// | word | methods |
+/// |---|---|
+/// | `READS` | `get`, `scan`, `visit`, `at_least`, `at_most` |
+/// | `LIMITS` | `max_key_len`, `encode_counter`, `decode_counter` |
+/// | `WRITES` | `put`, `remove`, `remove_span`, `adjust_counter`, `apply` |
+/// | `STORE` | `capabilities`, `verify`, `statistics` |
+///
+/// ```ignore
+/// impl<T: KvRead> KvRead for ReadOnly<T> {
+///     pass_on!(self => self.0; READS, LIMITS);
+/// }
+/// ```
+macro_rules! pass_on {
+    ($self:ident => $to:expr; $($method:ident),+) => { $($crate::pass_on::pass_on!(@$method $self, $to);)+ };
+
+    (@READS $self:ident, $to:expr) => {
+        $crate::pass_on::pass_on!($self => $to; get, scan, visit, at_least, at_most);
+    };
+    (@LIMITS $self:ident, $to:expr) => {
+        $crate::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter);
+    };
+    (@WRITES $self:ident, $to:expr) => {
+        $crate::pass_on::pass_on!($self => $to; put, remove, remove_span, adjust_counter, apply);
+    };
+    (@STORE $self:ident, $to:expr) => {
+        $crate::pass_on::pass_on!($self => $to; capabilities, verify, statistics);
+    };
+
+    (@get $self:ident, $to:expr) => {
+        fn get(&$self, key: &[u8]) -> $crate::Result<Option<$crate::Blob<'_>>> {
+            $to.get(key)
+        }
+    };
+    (@scan $self:ident, $to:expr) => {
+        fn scan<'a>(
+            &'a $self,
+            span: $crate::KeySpan<'_>,
+            direction: $crate::Direction,
+        ) -> $crate::Result<$crate::Scan<'a>> {
+            $to.scan(span, direction)
+        }
+    };
+    (@visit $self:ident, $to:expr) => {
+        fn visit(
+            &$self,
+            span: $crate::KeySpan<'_>,
+            direction: $crate::Direction,
+            visitor: &mut $crate::Visitor<'_>,
+        ) -> $crate::Result<()> {
+            $to.visit(span, direction, visitor)
+        }
+    };
+    (@at_least $self:ident, $to:expr) => {
+        fn at_least(
+            &$self,
+            min: &[u8],
+            max: Option<&[u8]>,
+        ) -> $crate::Result<Option<$crate::Pair<'_>>> {
+            $to.at_least(min, max)
+        }
+    };
+    (@at_most $self:ident, $to:expr) => {
+        fn at_most(
+            &$self,
+            min: &[u8],
+            max: Option<&[u8]>,
+        ) -> $crate::Result<Option<$crate::Pair<'_>>> {
+            $to.at_most(min, max)
+        }
+    };
+    (@max_key_len $self:ident, $to:expr) => {
+        fn max_key_len(&$self) -> usize {
+            $to.max_key_len()
+        }
+    };
+    (@encode_counter $self:ident, $to:expr) => {
+        fn encode_counter(&$self, count: i64) -> [u8; 8] {
+            $to.encode_counter(count)
+        }
+    };
+    (@decode_counter $self:ident, $to:expr) => {
+        fn decode_counter(&$self, value: &[u8]) -> $crate::Result<i64> {
+            $to.decode_counter(value)
+        }
+    };
+
+    (@put $self:ident, $to:expr) => {
+        fn put(&mut $self, key: &[u8], value: &[u8]) -> $crate::Result<()> {
+            $to.put(key, value)
+        }
+    };
+    (@remove $self:ident, $to:expr) => {
+        fn remove(&mut $self, key: &[u8]) -> $crate::Result<()> {
+            $to.remove(key)
+        }
+    };
+    (@remove_span $self:ident, $to:expr) => {
+        fn remove_span(&mut $self, span: $crate::KeySpan<'_>) -> $crate::Result<()> {
+            $to.remove_span(span)
+        }
+    };
+    (@adjust_counter $self:ident, $to:expr) => {
+        fn adjust_counter(&mut $self, key: &[u8], by: i64) -> $crate::Result<()> {
+            $to.adjust_counter(key, by)
+        }
+    };
+    (@apply $self:ident, $to:expr) => {
+        fn apply(&mut $self, writes: &$crate::Writes) -> $crate::Result<()> {
+            $to.apply(writes)
+        }
+    };
+
+    (@is_read_only $self:ident, $to:expr) => {
+        fn is_read_only(&$self) -> bool {
+            $to.is_read_only()
+        }
+    };
+    (@set_read_only $self:ident, $to:expr) => {
+        fn set_read_only(&mut $self) -> $crate::Result<()> {
+            $to.set_read_only()
+        }
+    };
+    (@set_timeout $self:ident, $to:expr) => {
+        fn set_timeout(&mut $self, timeout: Option<std::time::Duration>) -> $crate::Result<()> {
+            $to.set_timeout(timeout)
+        }
+    };
+    (@version $self:ident, $to:expr) => {
+        fn version(&$self) -> Option<u64> {
+            $to.version()
+        }
+    };
+    (@snapshot $self:ident, $to:expr) => {
+        fn snapshot(&$self) -> $crate::Result<$crate::SharedRead> {
+            $to.snapshot()
+        }
+    };
+    (@watch $self:ident, $to:expr) => {
+        fn watch(&mut $self, key: &[u8]) -> $crate::Result<$crate::Watch> {
+            $to.watch(key)
+        }
+    };
+    (@untracked $self:ident, $to:expr) => {
+        fn untracked(&$self) -> Option<&dyn $crate::KvRead> {
+            $to.untracked()
+        }
+    };
+    (@commit $self:ident, $to:expr) => {
+        fn commit($self: Box<Self>) -> $crate::Result<()> {
+            $to.commit()
+        }
+    };
+    (@rollback $self:ident, $to:expr) => {
+        fn rollback($self: Box<Self>) {
+            $to.rollback();
+        }
+    };
+
+    (@begin $self:ident, $to:expr) => {
+        fn begin<'db>(
+            &'db $self,
+            options: &$crate::TxOptions,
+        ) -> $crate::Result<Box<dyn $crate::KvTransaction + Send + 'db>> {
+            $to.begin(options)
+        }
+    };
+    (@capabilities $self:ident, $to:expr) => {
+        fn capabilities(&$self) -> $crate::Capabilities {
+            $to.capabilities()
+        }
+    };
+    (@verify $self:ident, $to:expr) => {
+        fn verify(&$self) -> $crate::Result<Vec<String>> {
+            $to.verify()
+        }
+    };
+    (@statistics $self:ident, $to:expr) => {
+        fn statistics(&$self) -> $crate::Result<$crate::Statistics> {
+            $to.statistics()
+        }
+    };
+}
+
+pub(crate) use pass_on;
