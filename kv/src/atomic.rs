@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Decides whether changes may be made to a content that others have changed; is told its version.
-pub type ContentCheck<'c> = dyn Fn(&dyn KvRead, u64) -> Result<()> + 'c;
+type ContentCheck<'c> = dyn Fn(&dyn KvRead, u64) -> Result<()> + 'c;
 
 /// A store that gives out fixed states of its content and makes sets of changes atomically; what
 /// [`OptimisticDatabase`](crate::optimistic::OptimisticDatabase) builds transactions on. (kv §8.3)

@@ -84,13 +84,6 @@ impl<'a> Input<'a> {
         self.rest
     }
 
-    /// Passes over the next byte if it is `byte`; returns whether it was.
-    pub(crate) fn skip_if(&mut self, byte: u8) -> bool {
-        let rest = self.rest.strip_prefix(&[byte]);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
     /// An error at the present offset.
     pub(crate) fn error(&self, why: &str) -> KvError {
         KvError::InvalidArgument(format!(

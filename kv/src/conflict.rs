@@ -4,24 +4,18 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::{Conflict, Direction, KeyRanges, KeySpan, KvRead, Result, Writes};
 
-/// The first conflict between what a transaction read and what another one, committed after the
-/// first began, wrote: removes come before puts, puts before adjusts.
+/// The conflicts between what a transaction read and what another one, committed after the first
+/// began, wrote: removes come before puts, puts before adjusts.
 ///
 /// Writes never conflict with writes. Keys decide, not values: a put of the same value conflicts.
 /// Costs a search for each range read or each change, whichever are fewer.
-pub fn find_conflict(reads: &KeyRanges, writes: &Writes) -> Option<Conflict> {
-    let removed = || removed(reads, &writes.removes).next();
-    let put = || read_keys(reads, &writes.puts).next().map(read_write);
-    let adjusted = || read_keys(reads, &writes.adjusts).next().map(read_adjust);
-    removed().or_else(put).or_else(adjusted)
-}
-
-/// Every conflict, in the order of [`find_conflict`].
-pub fn find_conflicts(reads: &KeyRanges, writes: &Writes) -> Vec<Conflict> {
-    let removed = removed(reads, &writes.removes);
-    let put = read_keys(reads, &writes.puts).map(read_write);
-    let adjusted = read_keys(reads, &writes.adjusts).map(read_adjust);
-    removed.chain(put).chain(adjusted).collect()
+pub(crate) fn conflicts<'a>(
+    reads: &'a KeyRanges,
+    writes: &'a Writes,
+) -> impl Iterator<Item = Conflict> + 'a {
+    removed(reads, &writes.removes)
+        .chain(read_keys(reads, &writes.puts).map(read_write))
+        .chain(read_keys(reads, &writes.adjusts).map(read_adjust))
 }
 
 fn read_write(key: &[u8]) -> Conflict {
@@ -107,4 +101,37 @@ fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Opti
         }
     }
     Ok(new.next().transpose()?.map(|(key, _)| read_write(&key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(spans: &[(u8, u8)]) -> KeyRanges {
+        spans.iter().fold(KeyRanges::new(), |mut set, (min, max)| {
+            set.add(KeySpan::new(&[*min], Some(&[*max])));
+            set
+        })
+    }
+
+    #[test]
+    fn t091_conflicts_come_in_order() {
+        let mut reads = ranges(&[(0x10, 0x20)]);
+        reads.add_key(&[0x30]);
+        let writes = Writes {
+            removes: ranges(&[(0x00, 0x12), (0x1e, 0x31)]),
+            puts: [(vec![0x15], vec![]), (vec![0x20], vec![])].into(),
+            adjusts: [(vec![0x30], 1)].into(),
+        };
+        let texts: Vec<String> =
+            conflicts(&reads, &writes).map(|conflict| conflict.to_string()).collect();
+        let expected = [
+            "read/remove conflict at [10,12)",
+            "read/remove conflict at [1e,20)",
+            "read/remove conflict at [30]",
+            "read/write conflict at 15",
+            "read/adjust conflict at 30",
+        ];
+        assert_eq!(texts, expected);
+    }
 }

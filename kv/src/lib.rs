@@ -6,7 +6,6 @@
 
 mod atomic;
 mod branch;
-mod changes;
 mod codec;
 mod conflict;
 mod deadline;
@@ -16,21 +15,18 @@ mod error;
 mod file_id;
 mod pass_on;
 mod pointers;
-mod range;
 mod ranges;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 mod read_transaction;
 mod retry;
 mod span;
 mod store;
-mod walker;
 mod watch;
 mod write_lock;
 mod writes;
 
 pub mod counting;
 pub mod fault;
-pub mod filter;
 pub mod key;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;
@@ -47,13 +43,10 @@ pub mod testsuite;
 #[cfg(feature = "xml")]
 pub mod xml;
 
-pub use atomic::{AtomicKvStore, ContentCheck};
+pub use atomic::AtomicKvStore;
 pub use branch::{Branch, MergeError};
-pub use changes::{Change, Changes, PairList, encode_pairs};
-pub use conflict::{find_conflict, find_conflicts};
 pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};
-pub use range::KeyRange;
 pub use ranges::KeyRanges;
 pub use retry::{KvDatabaseExt, Retry};
 pub use span::{Hex, KeySpan};
@@ -61,6 +54,5 @@ pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
     SharedRead, Statistics, TxOptions, Visitor,
 };
-pub use walker::Walker;
-pub use watch::{Watch, WatchTracker};
+pub use watch::Watch;
 pub use writes::Writes;

@@ -6,9 +6,8 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::codec::{self, Input};
-use crate::filter::KeyFilter;
 use crate::key;
-use crate::{KeyRange, KeySpan, Result};
+use crate::{KeySpan, Result};
 
 /// A set of keys made of ranges.
 ///
@@ -35,19 +34,9 @@ impl KeyRanges {
         Self::default()
     }
 
-    /// Every key.
-    pub fn full() -> Self {
-        KeyRanges { bounds: BTreeMap::from([(Vec::new(), None)]) }
-    }
-
     /// Whether this is no key.
     pub fn is_empty(&self) -> bool {
         self.bounds.is_empty()
-    }
-
-    /// Whether this is every key.
-    pub fn is_full(&self) -> bool {
-        self.iter().next() == Some(KeySpan::FULL)
     }
 
     /// How many ranges there are.
@@ -60,41 +49,14 @@ impl KeyRanges {
         self.bounds.iter().map(to_span)
     }
 
-    /// The smallest key of the set; none if it is empty.
-    pub fn min(&self) -> Option<&[u8]> {
-        self.iter().next().map(|span| span.min)
-    }
-
-    /// The first key after the set; none if it has no end or is empty.
-    pub fn max(&self) -> Option<&[u8]> {
-        self.iter().next_back().and_then(|span| span.max)
-    }
-
     /// The range that contains `key`.
-    pub fn find(&self, key: &[u8]) -> Option<KeySpan<'_>> {
+    pub(crate) fn find(&self, key: &[u8]) -> Option<KeySpan<'_>> {
         self.at_or_before(key).filter(|span| key::below(key, span.max))
-    }
-
-    /// The nearest range entirely left of `key`, and the nearest entirely right of it.
-    pub fn neighbours(&self, key: &[u8]) -> (Option<KeySpan<'_>>, Option<KeySpan<'_>>) {
-        let mut lower = self.bounds.range::<[u8], _>((Unbounded, Included(key))).map(to_span);
-        let left = lower.rfind(|span| !key::below(key, span.max));
-        (left, self.after(key))
     }
 
     /// Whether `key` is in the set.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.find(key).is_some()
-    }
-
-    /// Whether all keys of `span` are in the set; for an empty span, whether its bound is.
-    pub fn contains_span(&self, span: KeySpan<'_>) -> bool {
-        self.find(span.min).is_some_and(|found| key::compare_max(span.max, found.max).is_le())
-    }
-
-    /// Whether all keys of `other` are in this set.
-    pub fn contains_all(&self, other: &KeyRanges) -> bool {
-        other.iter().all(|span| self.contains_span(span))
     }
 
     /// Whether a range of the set overlaps `span`.
@@ -144,95 +106,11 @@ impl KeyRanges {
         }
     }
 
-    /// Adds the keys of `other`.
-    pub fn add_all(&mut self, other: &KeyRanges) {
-        other.iter().for_each(|span| self.add(span));
-    }
-
-    /// Removes the keys of `span`.
-    pub fn remove(&mut self, span: KeySpan<'_>) {
-        if span.is_empty() {
-            return;
-        }
-        let mut rest = None;
-        while let Some(last) = self.last_below(span.max)
-            && key::below(span.min, last.max)
-        {
-            if key::compare_max(last.max, span.max).is_gt() {
-                rest = Some(last.max.map(<[u8]>::to_vec));
-            }
-            let min = last.min.to_vec();
-            if *min < *span.min {
-                self.bounds.insert(min, Some(span.min.to_vec()));
-                break;
-            }
-            self.bounds.remove(&min);
-        }
-        if let (Some(rest), Some(max)) = (rest, span.max) {
-            self.bounds.insert(max.to_vec(), rest);
-        }
-    }
-
-    /// Removes the keys of `other`.
-    pub fn remove_all(&mut self, other: &KeyRanges) {
-        other.iter().for_each(|span| self.remove(span));
-    }
-
-    /// Keeps only the keys of `span`.
-    pub fn intersect(&mut self, span: KeySpan<'_>) {
-        if span.is_empty() {
-            self.bounds.clear();
-            return;
-        }
-        self.remove(KeySpan::new(&[], Some(span.min)));
-        if let Some(max) = span.max {
-            self.remove(KeySpan::new(max, None));
-        }
-    }
-
-    /// Keeps only the keys of `other`.
-    pub fn intersect_all(&mut self, other: &KeyRanges) {
-        self.remove_all(&other.inverse());
-    }
-
-    /// The keys not in this set.
-    #[must_use]
-    pub fn inverse(&self) -> KeyRanges {
-        let mut bounds = BTreeMap::new();
-        let mut min = Some(&[][..]);
-        for span in self.iter() {
-            if let Some(min) = min.filter(|&min| min < span.min) {
-                bounds.insert(min.to_vec(), Some(span.min.to_vec()));
-            }
-            min = span.max;
-        }
-        if let Some(min) = min {
-            bounds.insert(min.to_vec(), None);
-        }
-        KeyRanges { bounds }
-    }
-
-    /// The set of the same keys each preceded by `prefix`.
-    #[must_use]
-    pub fn prefixed_by(&self, prefix: &[u8]) -> KeyRanges {
-        let ranges = self.bounds.iter().map(|(min, max)| {
-            let join = |bound: &[u8]| [prefix, bound].concat();
-            let end = max.as_deref().map(join).or_else(|| key::after_prefix(prefix));
-            (join(min), end)
-        });
-        KeyRanges { bounds: ranges.collect() }
-    }
-
-    /// Empties the set.
-    pub fn clear(&mut self) {
-        self.bounds.clear();
-    }
-
     /// Appends the serialized form (kv §4.1) to `out`.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if a bound or the number of ranges exceeds 2³¹−1.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
         codec::put_count(out, self.len())?;
         let mut previous = None;
         for span in self.iter() {
@@ -243,47 +121,23 @@ impl KeyRanges {
         Ok(())
     }
 
-    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it.
+    /// Reads the serialized form (kv §4.1).
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short or malformed, or the ranges are not
-    /// ascending or touch.
-    pub fn decode(input: &mut &[u8]) -> Result<KeyRanges> {
-        let mut reader = Input::new(input, "a set of key ranges");
-        let ranges = Self::read(&mut reader)?;
-        *input = reader.rest();
-        Ok(ranges)
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<KeyRanges> {
+    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short or
+    /// malformed, or the ranges are not ascending or touch.
+    pub(crate) fn read(input: &mut Input<'_>) -> Result<KeyRanges> {
         let mut bounds: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
         for _ in 0..input.count()? {
             let previous = bounds.last_key_value().map(|(_, max)| max);
-            let (min, max) = Self::read_range(input, previous)?;
+            let (min, max) = read_range(input, previous)?;
             bounds.insert(min, max);
         }
         Ok(KeyRanges { bounds })
     }
 
-    /// Reads a range of a serialized set; `previous` is the end of the one before it, if there is one.
-    pub(crate) fn read_range(
-        input: &mut Input<'_>,
-        previous: Option<&Option<Vec<u8>>>,
-    ) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
-        let min = input.item(previous.and_then(Option::as_deref))?;
-        if previous.is_some_and(|end| end.as_ref().is_none_or(|end| min <= *end)) {
-            return Err(input.error("ranges are not ascending, or touch"));
-        }
-        let max = input.item(Some(&min))?;
-        if max < min {
-            return Err(input.error("a range ends before it starts"));
-        }
-        let max = (max > min).then_some(max);
-        Ok((min, max))
-    }
-
     /// The parts of `span` that are in the set, in ascending order.
-    pub fn overlapping<'a>(
+    pub(crate) fn overlapping<'a>(
         &'a self,
         span: KeySpan<'a>,
     ) -> impl DoubleEndedIterator<Item = KeySpan<'a>> {
@@ -320,49 +174,32 @@ impl KeyRanges {
     }
 }
 
+/// Reads a range of a serialized set; `previous` is the end of the one before it, if there is one.
+fn read_range(
+    input: &mut Input<'_>,
+    previous: Option<&Option<Vec<u8>>>,
+) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+    let min = input.item(previous.and_then(Option::as_deref))?;
+    if previous.is_some_and(|end| end.as_ref().is_none_or(|end| min <= *end)) {
+        return Err(input.error("ranges are not ascending, or touch"));
+    }
+    let max = input.item(Some(&min))?;
+    if max < min {
+        return Err(input.error("a range ends before it starts"));
+    }
+    let max = (max > min).then_some(max);
+    Ok((min, max))
+}
+
 fn to_span<'a>((min, max): (&'a Vec<u8>, &'a Option<Vec<u8>>)) -> KeySpan<'a> {
     KeySpan::new(min, max.as_deref())
-}
-
-impl KeyFilter for KeyRanges {
-    fn contains(&self, key: &[u8]) -> bool {
-        self.contains(key)
-    }
-
-    fn seek_higher<'a>(&'a self, key: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        if self.contains(key) {
-            return Some(Cow::Borrowed(key));
-        }
-        self.after(key).map(|next| Cow::Borrowed(next.min))
-    }
-
-    fn seek_lower<'a>(&'a self, key: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        if key.is_empty() {
-            let last = self.iter().next_back()?;
-            return Some(Cow::Borrowed(last.max.unwrap_or_default()));
-        }
-        let last = self.at_or_before(key)?;
-        Some(Cow::Borrowed(last.max.map_or(key, |max| max.min(key))))
-    }
-}
-
-impl<'a> Extend<KeySpan<'a>> for KeyRanges {
-    fn extend<I: IntoIterator<Item = KeySpan<'a>>>(&mut self, spans: I) {
-        spans.into_iter().for_each(|span| self.add(span));
-    }
 }
 
 impl<'a> FromIterator<KeySpan<'a>> for KeyRanges {
     fn from_iter<I: IntoIterator<Item = KeySpan<'a>>>(spans: I) -> Self {
         let mut ranges = KeyRanges::new();
-        ranges.extend(spans);
+        spans.into_iter().for_each(|span| ranges.add(span));
         ranges
-    }
-}
-
-impl From<KeyRange> for KeyRanges {
-    fn from(range: KeyRange) -> Self {
-        [range.span()].into_iter().collect()
     }
 }
 

@@ -120,26 +120,13 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// The watches of a database. For those who write a store; others get their [`Watch`] from
-/// [`KvTransaction::watch`](crate::KvTransaction::watch).
+/// The watches of a database.
 ///
 /// Holds 10,000 watches at most: then the oldest is told, wrongly, that its key was written, so
 /// that its owner looks, and watches anew if need be. A watch that is dropped or was told takes no
 /// room, so there is no other limit to how long one lasts.
-///
-/// ```
-/// use permazen_kv::{WatchTracker, Writes};
-///
-/// let tracker = WatchTracker::new();
-/// let watch = tracker.watch(b"key");
-/// let mut writes = Writes::default();
-/// writes.puts.insert(b"key".to_vec(), b"value".to_vec());
-/// tracker.notify(&writes);
-/// assert!(watch.is_changed()?);
-/// # Ok::<(), permazen_kv::KvError>(())
-/// ```
 #[derive(Default)]
-pub struct WatchTracker {
+pub(crate) struct WatchTracker {
     table: Arc<Mutex<Table>>,
 }
 
@@ -180,13 +167,8 @@ impl End {
 }
 
 impl WatchTracker {
-    /// Without any watch.
-    pub fn new() -> Self {
-        WatchTracker::default()
-    }
-
     /// Begins to watch `key`. Costs O(log n) in the number of watches.
-    pub fn watch(&self, key: &[u8]) -> Watch {
+    pub(crate) fn watch(&self, key: &[u8]) -> Watch {
         let slot = Arc::new(Slot::default());
         let mut table = lock(&self.table);
         let id = table.next_id;
@@ -212,7 +194,7 @@ impl WatchTracker {
 
     /// Tells those who watch a key that `writes` touches. Costs a search for each change or each
     /// watched key, whichever are fewer.
-    pub fn notify(&self, writes: &Writes) {
+    pub(crate) fn notify(&self, writes: &Writes) {
         self.tell(|table| {
             if table.by_key.len() <= writes.len() {
                 return table.by_key.keys().filter(|key| writes.touches(key)).cloned().collect();
@@ -226,7 +208,7 @@ impl WatchTracker {
     }
 
     /// Tells those who watch a key for which `written` is true. Asks once for each watched key.
-    pub fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
+    pub(crate) fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
         self.tell(|table| table.by_key.keys().filter(|key| written(key)).cloned().collect());
     }
 
@@ -250,7 +232,7 @@ impl WatchTracker {
     }
 
     /// Ends all watches with an error, and those still to come.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut table = lock(&self.table);
         table.closed = true;
         table.by_age.clear();
@@ -260,13 +242,8 @@ impl WatchTracker {
     }
 
     /// How many watches there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         lock(&self.table).by_age.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -329,18 +306,18 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_is_told_wrongly() {
-        let tracker = WatchTracker::new();
+        let tracker = WatchTracker::default();
         let watches: Vec<Watch> = (0..=CAPACITY).map(|_| tracker.watch(b"key")).collect();
         assert_eq!(tracker.len(), CAPACITY);
         assert!(watches[0].is_changed().unwrap());
         assert!(!watches[1].is_changed().unwrap());
         drop(watches);
-        assert!(tracker.is_empty());
+        assert_eq!(tracker.len(), 0);
     }
 
     #[test]
     fn a_watch_that_is_dropped_or_told_leaves_nothing_behind() {
-        let tracker = WatchTracker::new();
+        let tracker = WatchTracker::default();
         for round in 0..100_u8 {
             let (kept, dropped) = (tracker.watch(b"key"), tracker.watch(&[round]));
             assert_eq!(tracker.len(), 2);
@@ -348,7 +325,7 @@ mod tests {
             assert_eq!(tracker.len(), 1);
             tracker.notify_where(|key| key == b"key");
             assert!(kept.is_changed().unwrap());
-            assert!(tracker.is_empty());
+            assert_eq!(tracker.len(), 0);
             let table = lock(&tracker.table);
             assert!(table.by_key.is_empty() && table.by_age.is_empty());
         }
@@ -357,7 +334,7 @@ mod tests {
     #[test]
     fn few_changes_and_many_find_the_same_watches() {
         for filler in [0, 100] {
-            let tracker = WatchTracker::new();
+            let tracker = WatchTracker::default();
             let watches = [1, 2, 3, 4, 5].map(|key| tracker.watch(&[key]));
             let mut writes = put((100..100 + filler).chain([2]));
             writes.removes.add(KeySpan::new(&[4], Some(&[5])));
@@ -371,7 +348,7 @@ mod tests {
 
     #[test]
     fn closing_ends_watches_present_and_future() {
-        let tracker = WatchTracker::new();
+        let tracker = WatchTracker::default();
         let watches = [tracker.watch(b"a"), tracker.watch(b"b")];
         tracker.notify(&Writes { puts: [(b"a".to_vec(), vec![])].into(), ..Writes::default() });
         tracker.close();
@@ -384,7 +361,7 @@ mod tests {
 
     #[test]
     fn waiting_in_vain_ends() {
-        let tracker = WatchTracker::new();
+        let tracker = WatchTracker::default();
         assert!(!tracker.watch(b"a").wait_timeout(Duration::from_millis(2)).unwrap());
     }
 }

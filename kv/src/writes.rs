@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::codec;
-use crate::{Change, Changes, KeyRanges, Result};
+use crate::codec::{self, Input};
+use crate::{KeyRanges, Result};
 
 /// A set of changes to a store.
 ///
@@ -41,75 +41,65 @@ impl Writes {
         self.removes.len() + self.puts.len() + self.adjusts.len()
     }
 
-    /// Forgets all changes.
-    pub fn clear(&mut self) {
-        *self = Writes::default();
-    }
-
     /// Whether `key` is changed, be it to the same value.
     pub fn touches(&self, key: &[u8]) -> bool {
         self.puts.contains_key(key) || self.adjusts.contains_key(key) || self.removes.contains(key)
     }
 
-    /// Every span of keys that is changed: the removed ranges, then the keys put, then the keys
-    /// adjusted, the latter each with the key that follows it as its end.
-    pub fn touched(&self) -> KeyRanges {
-        let mut touched = self.removes.clone();
-        self.puts.keys().chain(self.adjusts.keys()).for_each(|key| touched.add_key(key));
-        touched
-    }
-
-    /// Appends the serialized form (kv §4.1) to `out`.
-    ///
-    /// # Errors
-    /// [`InvalidArgument`](crate::KvError::InvalidArgument) if a key, a value or the number of
-    /// changes exceeds 2³¹−1; `out` then ends with a part of the form.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
-        self.removes.encode(out)?;
-        codec::put_count(out, self.puts.len())?;
-        let mut previous: Option<&[u8]> = None;
-        for (key, value) in &self.puts {
-            codec::put_item(out, key, previous)?;
-            codec::put_item(out, value, None)?;
-            previous = Some(key);
-        }
-        codec::put_count(out, self.adjusts.len())?;
-        let mut previous: Option<&[u8]> = None;
-        for (key, by) in &self.adjusts {
-            codec::put_item(out, key, previous)?;
-            codec::put_long(out, *by);
-            previous = Some(key);
-        }
-        Ok(())
-    }
-
     /// The serialized form (kv §4.1).
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// [`InvalidArgument`](crate::KvError::InvalidArgument) if a key, a value or the number of
+    /// changes exceeds 2³¹−1.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        self.encode(&mut out)?;
+        self.removes.encode(&mut out)?;
+        codec::put_count(&mut out, self.puts.len())?;
+        let mut previous: Option<&[u8]> = None;
+        for (key, value) in &self.puts {
+            codec::put_item(&mut out, key, previous)?;
+            codec::put_item(&mut out, value, None)?;
+            previous = Some(key);
+        }
+        codec::put_count(&mut out, self.adjusts.len())?;
+        let mut previous: Option<&[u8]> = None;
+        for (key, by) in &self.adjusts {
+            codec::put_item(&mut out, key, previous)?;
+            codec::put_long(&mut out, *by);
+            previous = Some(key);
+        }
         Ok(out)
     }
 
-    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it;
-    /// [`Changes`] reads it without holding all of it.
+    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short, malformed
     /// or not in order.
     pub fn decode(input: &mut &[u8]) -> Result<Writes> {
-        let mut changes = Changes::new(input);
-        let mut writes = Writes::default();
-        for change in &mut changes {
-            match change? {
-                Change::Remove(range) => writes.removes.add(range.span()),
-                Change::Put { key, value } => drop(writes.puts.insert(key, value)),
-                Change::Adjust { key, by } => drop(writes.adjusts.insert(key, by)),
-            }
-        }
-        *input = changes.rest();
+        let mut reader = Input::new(input, "a set of changes");
+        let writes = Writes {
+            removes: KeyRanges::read(&mut reader)?,
+            puts: read_map(&mut reader, |reader| reader.item(None))?,
+            adjusts: read_map(&mut reader, Input::long)?,
+        };
+        *input = reader.rest();
         Ok(writes)
     }
+}
+
+fn read_map<'a, V>(
+    input: &mut Input<'a>,
+    value: impl Fn(&mut Input<'a>) -> Result<V>,
+) -> Result<BTreeMap<Vec<u8>, V>> {
+    let mut map = BTreeMap::<Vec<u8>, V>::new();
+    for _ in 0..input.count()? {
+        let previous = map.last_key_value().map(|(key, _)| &key[..]);
+        let key = input.item(previous)?;
+        if previous.is_some_and(|previous| *key <= *previous) {
+            return Err(input.error("keys are not ascending"));
+        }
+        map.insert(key, value(input)?);
+    }
+    Ok(map)
 }

@@ -7,10 +7,7 @@ use std::ops::ControlFlow;
 use permazen_kv::key::parse_hex;
 use permazen_kv::memory::{MemorySnapshot, MemoryStore};
 use permazen_kv::overlay::MutableView;
-use permazen_kv::{
-    Direction, KeyRanges, KeySpan, KvDatabase, KvError, KvRead, KvWrite, TxOptions, Walker, Writes,
-    find_conflict, find_conflicts,
-};
+use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, Writes};
 use proptest::prelude::*;
 
 type View = MutableView<MemorySnapshot>;
@@ -148,8 +145,7 @@ fn t090_what_a_scan_records() {
     assert_eq!(scan(&view3, Direction::Reverse), [0x30, 0x20]);
     assert_reads(&view3, "[15,35)");
     let mut view4 = view();
-    let mut walker = Walker::new(KeySpan::new(&[0x10], Some(&[0x30])), Direction::Forward).unwrap();
-    let key = walker.step(&view4).unwrap().unwrap().0.into_owned();
+    let key = view4.at_least(&[0x10], Some(&[0x30])).unwrap().unwrap().0.into_owned();
     view4.remove(&key).unwrap();
     assert_reads(&view4, "[10]");
     assert_eq!(view4.writes().removes.to_string(), "[[10]]");
@@ -258,64 +254,14 @@ fn changes_replace_each_other() {
 fn reading_without_a_record() {
     let mut view = view();
     view.put(&[0x15], &[]).unwrap();
-    let weak = view.weak();
-    assert!(weak.get(&[0x20]).unwrap().is_some());
-    assert_eq!(weak.at_least(&[0x11], None).unwrap().unwrap().0[..], [0x15]);
-    assert_eq!(weak.scan(KeySpan::FULL, Direction::Reverse).unwrap().count(), 5);
+    assert!(view.weak().get(&[0x20]).unwrap().is_some());
+    assert_eq!(view.weak().at_least(&[0x11], None).unwrap().unwrap().0[..], [0x15]);
+    assert_eq!(view.weak().scan(KeySpan::FULL, Direction::Reverse).unwrap().count(), 5);
     assert_reads(&view, "");
     view.get(&[0x20]).unwrap();
     view.disable_read_tracking();
     view.get(&[0x30]).unwrap();
     assert_reads(&view, "");
-    assert!(!view.is_tracking());
-}
-
-#[test]
-fn a_frozen_view_takes_no_changes() {
-    let mut view = view();
-    view.put(&[1], &[]).unwrap();
-    view.freeze();
-    let mut writes = Writes::default();
-    writes.puts.insert(vec![2], vec![]);
-    let results = [
-        view.put(&[1], &[]),
-        view.remove(&[1]),
-        view.remove_span(KeySpan::FULL),
-        view.adjust_counter(&[1], 0),
-        view.apply(&writes),
-    ];
-    for result in results {
-        assert!(matches!(result, Err(KvError::IllegalState(_))), "{result:?}");
-    }
-    assert_eq!(view.writes().len(), 1);
-}
-
-fn ranges(spans: &[(u8, u8)]) -> KeyRanges {
-    let mut set = KeyRanges::new();
-    spans.iter().for_each(|(min, max)| set.add(KeySpan::new(&[*min], Some(&[*max]))));
-    set
-}
-
-#[test]
-fn t091_conflicts_come_in_order() {
-    let mut reads = ranges(&[(0x10, 0x20)]);
-    reads.add_key(&[0x30]);
-    let writes = Writes {
-        removes: ranges(&[(0x00, 0x12), (0x1e, 0x31)]),
-        puts: [(vec![0x15], vec![]), (vec![0x20], vec![])].into(),
-        adjusts: [(vec![0x30], 1)].into(),
-    };
-    let conflicts = find_conflicts(&reads, &writes);
-    let texts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
-    let expected = [
-        "read/remove conflict at [10,12)",
-        "read/remove conflict at [1e,20)",
-        "read/remove conflict at [30]",
-        "read/write conflict at 15",
-        "read/adjust conflict at 30",
-    ];
-    assert_eq!(texts, expected);
-    assert_eq!(find_conflict(&reads, &writes), Some(conflicts[0].clone()));
 }
 
 /// What one transaction writes, what another one does, and whether that one fails if it commits
@@ -368,9 +314,8 @@ fn t091_what_conflicts_and_what_does_not() {
         let (mut one, mut two) = (view(), view());
         first(&mut one);
         second(&mut two);
-        let conflict = find_conflict(&two.reads(), one.writes());
+        let conflict = two.conflict_with(one.writes());
         assert_eq!(conflict.is_some(), expected, "{name}: {conflict:?}");
-        assert_eq!(two.conflict_with(one.writes()), conflict, "{name}");
     }
 }
 
@@ -553,9 +498,7 @@ proptest! {
         }
         let changed: BTreeMap<_, _> = content(&other).into_iter().collect();
         let reads = view.reads();
-        let conflicts = find_conflicts(&reads, other.writes());
-        prop_assert_eq!(find_conflict(&reads, other.writes()), conflicts.first().cloned());
-        if conflicts.is_empty() {
+        if view.conflict_with(other.writes()).is_none() {
             let mut again = MutableView::new(snapshot(&changed));
             for (op, answer) in ops.iter().zip(&answers) {
                 prop_assert_eq!(&perform(&mut again, op), answer, "{:?}, reads {:?}", op, reads);

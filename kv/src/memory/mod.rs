@@ -22,10 +22,11 @@ use self::tree::{Entry, Tree};
 use crate::deadline::Deadline;
 use crate::pass_on::pass_on;
 use crate::store::{Capabilities, Statistics};
+use crate::watch::WatchTracker;
 use crate::write_lock::{WriteLock, WritePermit};
 use crate::{
     Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Visitor, Watch, WatchTracker,
+    SharedRead, TxOptions, Visitor, Watch,
 };
 
 /// A sorted byte map in memory. Clones share their content.

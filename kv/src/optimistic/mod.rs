@@ -57,9 +57,10 @@ use self::turn::{Turn, Turns};
 use crate::atomic::apply_in;
 use crate::conflict::find_difference;
 use crate::overlay::MutableView;
+use crate::watch::WatchTracker;
 use crate::{
     AtomicKvStore, Capabilities, Conflict, KvDatabase, KvError, KvRead, KvTransaction, Result,
-    SharedRead, Statistics, TxOptions, WatchTracker,
+    SharedRead, Statistics, TxOptions,
 };
 
 /// A database whose transactions are checked when they commit; see the [module](self).
@@ -134,7 +135,7 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
                 expected,
                 others_wrote: 0,
             }),
-            watches: WatchTracker::new(),
+            watches: WatchTracker::default(),
             stopped: AtomicBool::new(false),
         }
     }

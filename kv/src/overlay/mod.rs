@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::reads::Reads;
 use self::scan::{Merge, TrackedScan};
+use crate::conflict::conflicts;
 use crate::pass_on::pass_on;
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
-    SharedRead, Visitor, Writes, find_conflict,
+    SharedRead, Visitor, Writes,
 };
 
 /// A view of a base store that can be changed: the changes are kept here as [`Writes`], the base
@@ -22,7 +23,7 @@ use crate::{
 ///
 /// Unless it was made [`untracked`](MutableView::untracked), the view also records which keys and
 /// gaps of the *base* its answers depend on, so that it can be told later whether changes made to
-/// the base meanwhile matter ([`find_conflict`]). What the view answers from
+/// the base meanwhile matter ([`conflict_with`](MutableView::conflict_with)). What the view answers from
 /// its own changes depends on nothing; a scan is recorded step by step, as far as it came. The
 /// record may say more than was read but never less.
 ///
@@ -46,7 +47,6 @@ pub struct MutableView<B> {
     base: B,
     writes: Writes,
     reads: Option<Mutex<Reads>>,
-    frozen: bool,
     max_key_len: usize,
 }
 
@@ -59,7 +59,7 @@ impl<B: KvRead> MutableView<B> {
     /// A view of `base` that does not record what is read.
     pub fn untracked(base: B) -> Self {
         let max_key_len = base.max_key_len();
-        MutableView { base, writes: Writes::default(), reads: None, frozen: false, max_key_len }
+        MutableView { base, writes: Writes::default(), reads: None, max_key_len }
     }
 
     /// The store below.
@@ -79,32 +79,33 @@ impl<B: KvRead> MutableView<B> {
         self.record().map_or_else(KeyRanges::new, |mut reads| reads.ranges().clone())
     }
 
-    /// Whether what is read is recorded.
-    pub fn is_tracking(&self) -> bool {
-        self.reads.is_some()
-    }
-
     /// Forgets what was read and records nothing from now on. There is no way back.
     pub fn disable_read_tracking(&mut self) {
         self.reads = None;
     }
 
-    /// Refuses changes from now on with [`KvError::IllegalState`]. There is no way back.
-    pub fn freeze(&mut self) {
-        self.frozen = true;
-    }
-
     /// The same view for reads that are not recorded: what they return may be outdated by the
     /// time of the commit, without anybody noticing.
-    pub fn weak(&self) -> WeakReads<'_, B> {
+    ///
+    /// ```
+    /// use permazen_kv::{KvRead, memory::MemoryStore, overlay::MutableView};
+    ///
+    /// let view = MutableView::new(MemoryStore::new().snapshot());
+    /// view.weak().get(b"key")?;
+    /// assert!(view.reads().is_empty());
+    /// # Ok::<(), permazen_kv::KvError>(())
+    /// ```
+    pub fn weak(&self) -> impl KvRead + '_ {
         WeakReads(self)
     }
 
     /// The first conflict of what was read with `writes` that others made to the base since.
     ///
-    /// Costs as [`reads`](MutableView::reads) and [`find_conflict`].
+    /// Writes never conflict with writes. Keys decide, not values: a put of the same value conflicts.
+    /// Costs as [`reads`](MutableView::reads), and a search for each range read or each change,
+    /// whichever are fewer.
     pub fn conflict_with(&self, writes: &Writes) -> Option<Conflict> {
-        find_conflict(self.record()?.ranges(), writes)
+        conflicts(self.record()?.ranges(), writes).next()
     }
 
     /// The changes, without what was read.
@@ -167,7 +168,7 @@ impl<B: KvRead> MutableView<B> {
 
     /// Reads of this view, recorded if `track` and the view records.
     pub(crate) fn reading(&self, track: bool) -> Reading<'_, B> {
-        Reading { view: self, track: track && self.is_tracking() }
+        Reading { view: self, track: track && self.reads.is_some() }
     }
 
     /// A value of the base with what is to be added to it.
@@ -194,9 +195,6 @@ impl<B: KvRead> MutableView<B> {
     }
 
     fn check_change(&self, key: &[u8]) -> Result<()> {
-        if self.frozen {
-            return Err(KvError::IllegalState("this view no longer takes changes".to_owned()));
-        }
         if key.len() > self.max_key_len {
             return Err(KvError::key_too_long(key, self.max_key_len));
         }
@@ -346,7 +344,6 @@ impl<B: KvRead> KvWrite for MutableView<B> {
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.check_change(&[])?;
         self.writes.adjusts.remove(key);
         self.writes.puts.remove(key);
         self.writes.removes.add_key(key);
@@ -354,7 +351,6 @@ impl<B: KvRead> KvWrite for MutableView<B> {
     }
 
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.check_change(&[])?;
         span.check()?;
         if !span.is_empty() {
             remove_from(&mut self.writes.puts, span);
@@ -366,7 +362,6 @@ impl<B: KvRead> KvWrite for MutableView<B> {
 
     /// Reads nothing, so it does not conflict with others that adjust the same counter.
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.check_change(&[])?;
         if let Some(value) = self.writes.puts.get_mut(key) {
             if let Ok(count) = self.base.decode_counter(value) {
                 *value = self.base.encode_counter(count.wrapping_add(by)).to_vec();
@@ -398,23 +393,12 @@ impl<B> fmt::Debug for MutableView<B> {
         f.debug_struct("MutableView")
             .field("writes", &self.writes.len())
             .field("tracking", &self.reads.is_some())
-            .field("frozen", &self.frozen)
             .finish_non_exhaustive()
     }
 }
 
 /// A [`MutableView`] read without a record.
-///
-/// ```
-/// use permazen_kv::{KvRead, memory::MemoryStore, overlay::MutableView};
-///
-/// let view = MutableView::new(MemoryStore::new().snapshot());
-/// view.weak().get(b"key")?;
-/// assert!(view.reads().is_empty());
-/// # Ok::<(), permazen_kv::KvError>(())
-/// ```
-#[derive(Debug)]
-pub struct WeakReads<'v, B>(&'v MutableView<B>);
+struct WeakReads<'v, B>(&'v MutableView<B>);
 
 impl<B: KvRead> KvRead for WeakReads<'_, B> {
     pass_on!(self => self.0.reading(false); READS);

@@ -1,7 +1,7 @@
 //! Rows 11, 12, 29 to 36, 46 and 47: changing a sorted byte map.
 
 use super::{Fixture, Tx, committed, dump, put_all};
-use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Walker, Writes};
+use crate::{Direction, KeySpan, KvError, KvRead, TxOptions, Writes};
 
 fn begin<'db>(fixture: &'db Fixture, keys: &[u8]) -> Tx<'db> {
     let mut tx = fixture.store().begin(&TxOptions::writing()).unwrap();
@@ -40,13 +40,12 @@ pub fn t012_removed_is_gone(fixture: &mut Fixture) {
 pub fn t029_remove_while_walking(fixture: &mut Fixture) {
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut tx = begin(fixture, &[1, 2, 3, 4, 5, 6]);
-        let mut walker = Walker::new(KeySpan::FULL, direction).unwrap();
         let mut seen = Vec::new();
-        while let Some(key) = walker.step(&*tx).unwrap().map(|(key, _)| key.into_owned()) {
-            if key[0] % 2 == 0 {
-                tx.remove(&key).unwrap();
+        while let Some(key) = step(&*tx, direction, seen.last().copied()) {
+            if key % 2 == 0 {
+                tx.remove(&[key]).unwrap();
             }
-            seen.push(key[0]);
+            seen.push(key);
         }
         let mut expected = vec![1, 2, 3, 4, 5, 6];
         if direction == Direction::Reverse {
@@ -57,19 +56,26 @@ pub fn t029_remove_while_walking(fixture: &mut Fixture) {
     }
 }
 
-/// A walker sees the store as it is.
+/// Who asks for one pair after the other sees the store as it is.
 pub fn t031_walk_sees_changes(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[10, 20, 30, 40]);
-    let mut walker = Walker::new(KeySpan::FULL, Direction::Forward).unwrap();
-    assert_eq!(walker.step(&*tx).unwrap().unwrap().0[..], [10]);
+    assert_eq!(step(&*tx, Direction::Forward, None), Some(10));
     tx.put(&[11], b"").unwrap();
     tx.remove(&[20]).unwrap();
     tx.put(&[5], b"").unwrap();
-    let mut rest = Vec::new();
-    while let Some((key, _)) = walker.step(&*tx).unwrap() {
-        rest.push(key[0]);
-    }
-    assert_eq!(rest, [11, 30, 40]);
+    let mut last = 10;
+    let next = || step(&*tx, Direction::Forward, Some(last)).inspect(|key| last = *key);
+    assert_eq!(std::iter::from_fn(next).collect::<Vec<_>>(), [11, 30, 40]);
+}
+
+/// The first byte of the key that comes after that of the byte `last`, or of the first one.
+fn step<K: KvRead + ?Sized>(source: &K, direction: Direction, last: Option<u8>) -> Option<u8> {
+    let pair = match (direction, last) {
+        (Direction::Forward, last) => source.at_least(&[last.map_or(0, |last| last + 1)], None),
+        (Direction::Reverse, None) => source.at_most(b"", None),
+        (Direction::Reverse, Some(last)) => source.at_most(b"", Some(&[last])),
+    };
+    pair.unwrap().map(|(key, _)| key[0])
 }
 
 /// The lower bound of a removed span counts, the upper does not.
