@@ -1,4 +1,4 @@
-//! Storage ids and object ids.
+//! Storage IDs and object IDs.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,15 +10,16 @@ use rand::{Rng, SeedableRng};
 
 use crate::bytes::{EncodingError, Reader, Result, uint};
 
-/// The number a schema item has in keys: 1 to 2³¹−1 (docs/src/format.md#storage-id-table).
+/// The number that stands for a schema item in keys: 1 to 2³¹−1
+/// (docs/src/format.md#storage-id-table).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorageId(NonZeroU32);
 
 impl StorageId {
-    /// The largest storage id.
+    /// The largest storage ID.
     pub const MAX: u32 = uint::MAX;
 
-    /// A storage id of this number; `None` for 0 and for numbers above [`StorageId::MAX`].
+    /// The storage ID with this number; `None` for 0 and for numbers above [`StorageId::MAX`].
     pub fn new(number: u32) -> Option<Self> {
         if number > Self::MAX { None } else { NonZeroU32::new(number).map(StorageId) }
     }
@@ -29,29 +30,29 @@ impl StorageId {
         self.0.get()
     }
 
-    /// Appends the id as it stands in keys: one to five bytes.
+    /// Appends the ID in the form it has in keys: one to five bytes.
     pub fn write_to(self, out: &mut Vec<u8>) {
         uint::write(self.get(), out);
     }
 
-    /// Reads an id from a key.
+    /// Reads an ID from a key.
     ///
     /// # Errors
-    /// [`EncodingError`] if the bytes are no unsigned number or the number is 0.
+    /// [`EncodingError`] if the bytes are not an unsigned number, or the number is 0.
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         let number = uint::read(reader)?;
         Self::new(number)
             .ok_or_else(|| EncodingError::Invalid(format!("invalid storage id {number}")))
     }
 
-    /// The bytes of the id in keys, which every key of the item starts with.
+    /// The bytes of the ID in keys. Every key of the item starts with them.
     pub fn prefix(self) -> Vec<u8> {
         let mut prefix = Vec::with_capacity(5);
         self.write_to(&mut prefix);
         prefix
     }
 
-    /// The keys that start with this id: from the first bound, up to but without the second.
+    /// The range of keys that start with this ID: the first bound is included, the second is not.
     pub fn key_range(self) -> (Vec<u8>, Vec<u8>) {
         let min = self.prefix();
         let mut max = min.clone();
@@ -87,10 +88,11 @@ impl TryFrom<u32> for StorageId {
     }
 }
 
-/// Identity of an object: eight bytes, the storage id of its type followed by random bytes
+/// The identity of an object: eight bytes, the storage ID of its type followed by random bytes
 /// (docs/src/format.md#object-ids).
 ///
-/// Sorts by bytes, so objects of one type are consecutive. Displayed and parsed as 16 hex digits.
+/// IDs sort by their bytes, so the objects of a type are consecutive. An ID is displayed and parsed
+/// as 16 hex digits.
 ///
 /// ```
 /// use permazen::{ObjId, StorageId};
@@ -104,16 +106,16 @@ impl TryFrom<u32> for StorageId {
 pub struct ObjId([u8; 8]);
 
 impl ObjId {
-    /// Bytes of an object id.
+    /// Length of an object ID in bytes.
     pub const LEN: usize = 8;
 
-    /// An object id of these bytes.
+    /// The object ID with these bytes.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if they do not start with a valid storage id.
+    /// [`EncodingError::Invalid`] if they do not start with a valid storage ID.
     #[inline]
     pub fn from_bytes(bytes: [u8; 8]) -> Result<Self> {
-        // Looking at the number keeps the bytes in one register.
+        // Comparing the number instead of the bytes keeps them in one register.
         let number = u64::from_be_bytes(bytes);
         if Self::is_number(number) {
             return Ok(Self::of_number(number));
@@ -121,13 +123,13 @@ impl ObjId {
         Self::from_longer(bytes)
     }
 
-    /// Whether this number is that of an id whose storage id takes one byte, as most do.
+    /// Whether this number is an ID whose storage ID takes one byte. Most IDs are.
     #[inline]
     pub(crate) const fn is_number(number: u64) -> bool {
         matches!(number >> 56, 1..=0xfa)
     }
 
-    /// The id whose bytes are this number, which must be one of an id.
+    /// The ID whose bytes are this number. The number must be a valid ID.
     #[inline]
     pub(crate) const fn of_number(number: u64) -> Self {
         ObjId(number.to_be_bytes())
@@ -144,19 +146,21 @@ impl ObjId {
         }
     }
 
-    /// Reads the eight bytes of an object id.
+    /// Reads the eight bytes of an object ID.
     ///
     /// # Errors
-    /// [`EncodingError::Truncated`] if there are fewer, [`EncodingError::Invalid`] as [`ObjId::from_bytes`].
+    /// [`EncodingError::Truncated`] if fewer are left; [`EncodingError::Invalid`] if they do not
+    /// start with a valid storage ID.
     #[inline]
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         Self::from_bytes(reader.array()?)
     }
 
-    /// An object id that is all of `bytes`.
+    /// The object ID that takes up all of `bytes`.
     ///
     /// # Errors
-    /// As [`ObjId::read_from`]; [`EncodingError::Invalid`] for bytes left over.
+    /// [`EncodingError::Truncated`] if there are fewer than eight bytes; [`EncodingError::Invalid`]
+    /// if there are more, or if they do not start with a valid storage ID.
     #[inline]
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
         if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
@@ -178,7 +182,7 @@ impl ObjId {
         self.0
     }
 
-    /// Storage id of the object's type.
+    /// The storage ID of the object's type.
     #[inline]
     pub fn storage_id(self) -> StorageId {
         if let first @ 1..=0xfa = self.0[0]
@@ -190,14 +194,14 @@ impl ObjId {
     }
 
     fn longer_storage_id(self) -> StorageId {
-        // Checked when the id was made; the fallback is never taken.
+        // The bytes were checked when the ID was made, so the fallback is never used.
         StorageId::read_from(&mut Reader::new(&self.0)).unwrap_or(StorageId(NonZeroU32::MIN))
     }
 
-    /// Whether the storage id in this id takes no more bytes than it needs.
+    /// Whether the storage ID in this object ID takes no more bytes than it needs.
     ///
-    /// Stored bytes may hold other ids, so they can be read and shown; they lie outside of the range of
-    /// their type, and no object can be created with one.
+    /// Stored bytes may hold other IDs, so such IDs can be read and shown. They lie outside the
+    /// range of their type, and no object can be created with one.
     ///
     /// ```
     /// use permazen::ObjId;
@@ -210,12 +214,12 @@ impl ObjId {
         (Self::min(storage_id)..=Self::max(storage_id)).contains(&self)
     }
 
-    /// The smallest object id of a type.
+    /// The smallest object ID of a type.
     pub fn min(storage_id: StorageId) -> Self {
         Self::filled(storage_id, 0x00)
     }
 
-    /// The largest object id of a type.
+    /// The largest object ID of a type.
     pub fn max(storage_id: StorageId) -> Self {
         Self::filled(storage_id, 0xff)
     }
@@ -256,20 +260,21 @@ impl FromStr for ObjId {
     }
 }
 
-/// Makes ids for new objects: the storage id of the type, then bytes from a cryptographically secure generator, which
-/// is seeded by the operating system; or, if ordered, the time and some random bits.
+/// Makes IDs for new objects. An ID starts with the storage ID of the type. The rest comes from a
+/// cryptographically secure generator, which the operating system seeds; or, if IDs are ordered, it
+/// is the time and some random bits.
 ///
-/// Ids are unlikely to be taken, not certainly free: who creates an object checks that its id is unused.
+/// An ID may already be in use, though that is unlikely. Code that creates an object must check.
 #[derive(Debug)]
 pub struct ObjIdGenerator {
     random: StdRng,
-    /// The number in the last id of an ordered generator.
+    /// The number in the last ID; `None` if IDs are not ordered.
     last: Option<u64>,
 }
 
-/// How many bits of an ordered id are random; the time in milliseconds stands before them.
+/// How many bits of an ordered ID are random. The time in milliseconds comes before them.
 const RANDOM_BITS: u32 = 14;
-/// How many bits of an ordered id follow the storage id, which takes one byte.
+/// How many bits of an ordered ID follow the storage ID, which takes one byte.
 const ORDERED_BITS: u32 = 56;
 
 impl ObjIdGenerator {
@@ -282,13 +287,16 @@ impl ObjIdGenerator {
         Ok(ObjIdGenerator { random, last: None })
     }
 
-    /// A generator of ascending ids: each object of a type comes behind those created before it.
+    /// A generator of ascending IDs: each new object of a type sorts after those created before it.
     ///
-    /// New objects then lie side by side in the store and are found in the order of their creation, which spares a
-    /// large store reading and writing pages here and there. The price is that ids tell when objects were created, and
-    /// can be guessed. Ids are the time in milliseconds and 14 random bits; several programs can create objects at the
-    /// same time, whose ids then are in no particular order within the millisecond. Only ids of types with a storage id
-    /// up to 250 have room for that: all others are random. The order holds until the year 2109.
+    /// New objects then lie next to each other in the store, in the order of their creation. A
+    /// large store reads and writes fewer pages. The price: an ID tells when its object was
+    /// created, and IDs can be guessed.
+    ///
+    /// The ID is the time in milliseconds and 14 random bits. Several programs may create objects
+    /// at the same time; IDs that they make in the same millisecond are in no particular order.
+    /// Only types with a storage ID up to 250 have room for the time: other types get random IDs.
+    /// The order holds until the year 2109.
     ///
     /// ```
     /// use permazen::{ObjIdGenerator, StorageId};
@@ -305,18 +313,18 @@ impl ObjIdGenerator {
         Ok(ObjIdGenerator { last: Some(0), ..ObjIdGenerator::new()? })
     }
 
-    /// A generator that gives the same ids for the same seed, for tests.
+    /// A generator for tests: the same seed gives the same IDs.
     pub fn from_seed(seed: u64) -> Self {
         ObjIdGenerator { random: StdRng::seed_from_u64(seed), last: None }
     }
 
-    /// The next id of an object of a type.
+    /// The next ID for an object of this type.
     pub fn next_id(&mut self, storage_id: StorageId) -> ObjId {
         let mut bytes = ObjId::min(storage_id).0;
         let used = uint::len(storage_id.get());
         match &mut self.last {
             Some(last) if used == 1 => {
-                // A clock that goes back, or stands still for long, does not stop the order.
+                // The order must hold even if the clock goes back or does not advance.
                 *last = now(&mut self.random).max(*last + 1) & ((1 << ORDERED_BITS) - 1);
                 bytes[used..].copy_from_slice(&last.to_be_bytes()[used..]);
             }
@@ -328,7 +336,7 @@ impl ObjIdGenerator {
 
 /// The time in milliseconds, and random bits.
 fn now(random: &mut StdRng) -> u64 {
-    // A clock before 1970 gives no order with other programs, but ids all the same.
+    // If the clock is before 1970, the time counts as 0: IDs are then not ordered between programs.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = since.as_millis() as u64 & ((1 << (ORDERED_BITS - RANDOM_BITS)) - 1);
     millis << RANDOM_BITS | random.next_u64() >> (u64::BITS - RANDOM_BITS)

@@ -1,18 +1,18 @@
-//! Where everything lies in the store: keys of meta-data, objects and indexes.
+//! Where everything lies in the store: the keys of meta-data, objects and indexes.
 //!
-//! Keys are put together and taken apart here; elsewhere, bounds of ranges are made of these prefixes
-//! and encoded values. `docs/src/format.md` draws each kind of key, with examples that are compared
-//! with a database that Java has written.
+//! This module puts keys together and takes them apart. Other modules make the bounds of ranges
+//! from these prefixes and encoded values. `docs/src/format.md` draws each kind of key, with
+//! examples that tests compare with a database written by Java.
 //!
 //! | key | value |
 //! |---|---|
 //! | `00 00 "Permazen" 00` | format version |
 //! | `00 01` + schema index | compressed schema XML |
-//! | `00 02` + storage ID | schema id of the item |
-//! | `00 80` + schema index + object ID | empty: the object is of that schema |
-//! | `00 ff` … | the user's own |
+//! | `00 02` + storage ID | schema ID of the item |
+//! | `00 80` + schema index + object ID | empty: the object has that schema |
+//! | `00 ff` … | the user's own meta-data |
 //! | object ID | schema index of the object |
-//! | object ID + storage ID of a simple field | its value; no pair for the default |
+//! | object ID + storage ID of a simple field | its value; no pair if it is the default value |
 //! | object ID + storage ID of a counter | 8 bytes |
 //! | object ID + storage ID of a set + element | empty |
 //! | object ID + storage ID of a list + position | element |
@@ -23,32 +23,32 @@
 //! | storage ID of an indexed map value + value + object ID + map key | empty |
 //! | storage ID of a composite index + values + object ID | empty |
 //!
-//! Numbers are in the order-preserving code of [`encoding::uint`](crate::encoding::uint).
+//! Numbers are written in the order-preserving code of [`encoding::uint`](crate::encoding::uint).
 
 use std::fmt;
 use std::ops::Deref;
 
-/// The end of the keys that start with a prefix.
+/// The end of the range of keys that start with a prefix.
 pub use permazen_kv::key::after_prefix as prefix_end;
 use permazen_kv::{Direction, KeySpan, KvRead, KvWrite};
 
 use crate::bytes::{EncodingError, Reader, uint};
 use crate::id::{ObjId, StorageId};
 
-/// The key that makes a store a Permazen database; its value is the format version.
+/// The key that makes a store a Permazen database. Its value is the format version.
 pub const FORMAT_VERSION_KEY: &[u8] = b"\x00\x00Permazen\x00";
-/// The only format version there is.
+/// The only format version that exists.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// First byte of all meta-data keys.
+/// The first byte of all meta-data keys.
 pub const META_DATA: u8 = 0x00;
-/// Second byte of keys of the schema table.
+/// The second byte of keys of the schema table.
 pub const SCHEMA_TABLE: u8 = 0x01;
-/// Second byte of keys of the storage ID table.
+/// The second byte of keys of the storage ID table.
 pub const STORAGE_ID_TABLE: u8 = 0x02;
-/// Second byte of keys of the object schema index.
+/// The second byte of keys of the object schema index.
 pub const OBJECT_SCHEMA_INDEX: u8 = 0x80;
-/// Second byte of the user's own meta-data keys.
+/// The second byte of the user's own meta-data keys.
 pub const USER_META_DATA: u8 = 0xff;
 
 /// All meta-data.
@@ -74,7 +74,7 @@ impl SchemaIndex {
     /// The index of the empty schema.
     pub const EMPTY: SchemaIndex = SchemaIndex(0);
 
-    /// The schema index of this number; `None` above 2³¹−1.
+    /// The schema index with this number; `None` above 2³¹−1.
     pub fn new(number: u32) -> Option<Self> {
         (number <= uint::MAX).then_some(SchemaIndex(number))
     }
@@ -96,7 +96,7 @@ impl fmt::Display for SchemaIndex {
     }
 }
 
-/// A storage ID as it stands in keys, ready to be copied: one to five bytes, no allocation.
+/// A storage ID in the form it has in keys, ready to be copied: one to five bytes, no allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageIdKey {
     bytes: [u8; 5],
@@ -118,22 +118,22 @@ impl Deref for StorageIdKey {
     }
 }
 
-/// Key of a schema in the schema table.
+/// The key of a schema in the schema table.
 pub fn schema_table_key(index: SchemaIndex) -> Vec<u8> {
     meta_data_key(SCHEMA_TABLE, index.get())
 }
 
-/// Key of a storage ID in the storage ID table.
+/// The key of a storage ID in the storage ID table.
 pub fn storage_id_table_key(id: StorageId) -> Vec<u8> {
     meta_data_key(STORAGE_ID_TABLE, id.get())
 }
 
-/// What all keys of the object schema index for one schema start with.
+/// The prefix of all keys of the object schema index for one schema.
 pub fn object_schema_prefix(index: SchemaIndex) -> Vec<u8> {
     meta_data_key(OBJECT_SCHEMA_INDEX, index.get())
 }
 
-/// Key that says that an object is of a schema.
+/// The key in the object schema index that says which schema an object has.
 pub fn object_schema_key(index: SchemaIndex, id: ObjId) -> Vec<u8> {
     let mut key = Vec::with_capacity(15);
     write_object_schema_key(index, id, &mut key);
@@ -157,7 +157,7 @@ fn write_meta_data_key(table: u8, number: u32, out: &mut Vec<u8>) {
     uint::write(number, out);
 }
 
-/// Key of a field of an object: of its value, or what all keys of its content start with.
+/// The key of a field of an object. For a collection, it is the prefix of all keys of its content.
 pub fn field_key(id: ObjId, field: &StorageIdKey) -> Vec<u8> {
     let mut key = Vec::with_capacity(ObjId::LEN + 16);
     key.extend_from_slice(id.as_bytes());
@@ -165,7 +165,7 @@ pub fn field_key(id: ObjId, field: &StorageIdKey) -> Vec<u8> {
     key
 }
 
-/// As [`field_key`], without allocation.
+/// The key that [`field_key`] makes, without allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldKey {
     bytes: [u8; ObjId::LEN + 5],
@@ -191,8 +191,8 @@ impl Deref for FieldKey {
     }
 }
 
-/// Key of a pair of an object's content: `rest` is what follows the field, an element, a position or
-/// a map key; nothing for simple fields and counters.
+/// The key of one pair of an object's content. `rest` follows the field: it is an element, a
+/// position or a map key; it is empty for simple fields and counters.
 pub fn content_key(id: ObjId, field: StorageId, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(ObjId::LEN + 5 + rest.len());
     write_content_key(id, field, rest, &mut key);
@@ -206,34 +206,34 @@ pub fn write_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec
     out.extend_from_slice(rest);
 }
 
-/// A position in a list, as it ends the keys of the list's elements and of their index entries.
+/// A position in a list, as it ends the keys of list elements and their index entries.
 pub fn list_position(position: u32) -> Vec<u8> {
     let (bytes, len) = uint::to_array(position);
     bytes[..len].to_vec()
 }
 
-/// The position that [`list_position`] has written.
+/// Reads a position that [`list_position`] wrote.
 ///
 /// # Errors
-/// If it has not, which includes positions in more bytes than they need: an element under such a key would not be
-/// found at its position.
+/// [`EncodingError`] if the bytes are not a number, or a number in more bytes than it needs: nobody
+/// would find an element under such a key at its position.
 pub fn parse_list_position(bytes: &[u8]) -> Result<u32, EncodingError> {
     uint::decode_shortest(bytes)
 }
 
-/// What all entries of an index with this value start with: `storage id · value`.
+/// The prefix of all entries of an index with this value: `storage ID · value`.
 ///
-/// Of a composite index, `value` may be the first values one after the other. What follows is the
-/// object ID, see [`object_after`].
+/// For a composite index, `value` may be its first values, one after the other. After all values
+/// comes the object ID: see [`object_after`].
 pub fn index_prefix(index: &StorageIdKey, value: &[u8]) -> Vec<u8> {
     [index, value].concat()
 }
 
-/// Appends the key of an index entry: `storage id · value · object id · suffix`.
+/// Appends the key of an index entry: `storage ID · value · object ID · suffix`.
 ///
-/// `value` is the encoded value of the field, element or map key, or the values of a composite index
-/// one after the other. `suffix` is the position of a list element, the key of a map value, and empty
-/// in all other indexes.
+/// `value` is the encoded value of the field, element or map key. For a composite index, it is the
+/// values one after the other. `suffix` is the position of a list element or the key of a map
+/// value. It is empty in all other indexes.
 #[inline]
 pub fn write_index_entry(
     index: &StorageIdKey,
@@ -261,24 +261,24 @@ pub fn index_entry_len(index: &StorageIdKey, value_len: usize, suffix_len: usize
     index.len() + value_len + ObjId::LEN + suffix_len
 }
 
-/// What stands in the key of an index entry after the storage ID.
+/// What comes after the storage ID in the key of an index entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexPart {
-    /// An indexed value; there are several in a composite index.
+    /// An indexed value, with its number. A composite index has several.
     Value(usize),
     /// The object ID.
     Object,
-    /// The position in a list or the key of a map.
+    /// The position in a list, or the key of a map.
     Suffix,
 }
 
-/// Visits the parts of an index entry in their order, up to the first error: so many values, the
-/// object ID, and the suffix if there is one.
+/// Calls `read` for each part of an index entry, in order: `values` values, the object ID, and the
+/// suffix if there is one. Stops at the first error.
 ///
-/// Whoever takes an entry apart reads one part at each call, as strictly as is called for.
+/// `read` takes one part of the entry at each call, and decides how strictly it checks that part.
 ///
 /// # Errors
-/// Those of `read`.
+/// The first error of `read`.
 #[inline]
 pub fn each_index_part<E>(
     values: usize,
@@ -290,8 +290,8 @@ pub fn each_index_part<E>(
     if has_suffix { read(IndexPart::Suffix) } else { Ok(()) }
 }
 
-/// The object whose ID stands in a key after its first `prefix_len` bytes: for entries that start with
-/// an [`index_prefix`] of all their values, or with an [`object_schema_prefix`].
+/// The object whose ID comes after the first `prefix_len` bytes of a key. It works for entries that
+/// start with an [`index_prefix`] of all their values, or with an [`object_schema_prefix`].
 pub fn object_after(key: &[u8], prefix_len: usize) -> Option<ObjId> {
     ObjId::from_bytes(*key.get(prefix_len..)?.first_chunk()?).ok()
 }
@@ -306,7 +306,8 @@ pub fn object_info(schema: SchemaIndex) -> Vec<u8> {
 /// Reads the value stored under an object's own key.
 ///
 /// # Errors
-/// A text that says what is wrong: not a positive schema index, set flags, trailing bytes.
+/// A text that says what is wrong: the value is not a positive schema index, a flag is set, or
+/// bytes follow.
 pub fn parse_object_info(value: &[u8]) -> Result<SchemaIndex, String> {
     let mut reader = Reader::new(value);
     let number = uint::read(&mut reader).map_err(|e| format!("bad object meta-data: {e}"))?;
@@ -321,7 +322,7 @@ pub fn parse_object_info(value: &[u8]) -> Result<SchemaIndex, String> {
     }
 }
 
-/// What a key is, as far as it can be told without the schemas.
+/// What a key is, as far as its bytes tell without the schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind<'k> {
     /// The key of the format version.
@@ -334,12 +335,12 @@ pub enum KeyKind<'k> {
     ObjectSchema(SchemaIndex, ObjId),
     /// The user's own meta-data.
     UserMetaData,
-    /// Meta-data of no known kind, or malformed.
+    /// Meta-data of an unknown kind, or malformed.
     UnknownMetaData,
-    /// An object or index: the storage ID of the object type, indexed field or composite index
-    /// the key starts with, and what follows.
+    /// An object or an index: the storage ID at the start of the key, and what follows it. The
+    /// storage ID is that of an object type, an indexed field or a composite index.
     Data(StorageId, &'k [u8]),
-    /// The empty key, or one that starts with no storage ID.
+    /// The empty key, or a key that does not start with a storage ID.
     Malformed,
 }
 
@@ -374,7 +375,7 @@ pub(crate) fn whole_number(bytes: &[u8]) -> Option<u32> {
     uint::decode(bytes).ok()
 }
 
-/// The schema index in a key of the object schema index, and what follows it, which is an object ID.
+/// The schema index in a key of the object schema index, and the object ID that follows it.
 pub fn split_object_schema(key: &[u8]) -> Option<(SchemaIndex, &[u8])> {
     let [META_DATA, OBJECT_SCHEMA_INDEX, rest @ ..] = key else { return None };
     let mut reader = Reader::new(rest);
@@ -388,11 +389,11 @@ fn parse_object_schema(key: &[u8]) -> Option<KeyKind<'static>> {
     (!index.is_empty_schema()).then_some(KeyKind::ObjectSchema(index, id))
 }
 
-/// Copies all meta-data except the object schema index. Pairs of the destination that are not in
-/// the source stay.
+/// Copies all meta-data except the object schema index. Pairs of the destination that the source
+/// does not have stay.
 ///
 /// # Errors
-/// Those of the two stores.
+/// An error of one of the two stores.
 pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
     let after = KeySpan { min: OBJECT_SCHEMA_INDEX_END, max: META_DATA_SPAN.max };
@@ -405,10 +406,10 @@ pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::R
     Ok(())
 }
 
-/// Removes all objects, their indexes and the object schema index, and keeps all other meta-data.
+/// Removes all objects, their indexes and the object schema index. Other meta-data stays.
 ///
 /// # Errors
-/// Those of the store.
+/// An error of the store.
 pub fn delete_object_data(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     kv.remove_span(KeySpan::new(&[], Some(&[META_DATA])))?;
     kv.remove_span(OBJECT_SCHEMA_INDEX_SPAN)?;

@@ -1,8 +1,10 @@
-//! An object database over any ordered key/value store, compatible byte for byte with Permazen for Java.
+//! An object database over any ordered key/value store, compatible byte for byte with Permazen for
+//! Java.
 //!
-//! Structs are object types. Objects have identity and refer to each other; the database keeps indexes over their
-//! fields and collections, sees to it that references are not left dangling, and notices by itself when a struct
-//! has changed. There is no query language: a query is Rust code over typed, sorted indexes.
+//! Structs are object types. Objects have identity and refer to each other. The database keeps
+//! indexes on their fields and collections, leaves no dangling references unless a field allows
+//! them, and notices when a struct has changed. There is no query language: a query is Rust code
+//! over typed, sorted indexes.
 //!
 //! ```
 //! use permazen::{Permazen, PermazenObject, Ref, kv::memory::MemoryStore};
@@ -46,16 +48,16 @@
 //! |---|---|
 //! | the attributes of structs and enums | [`PermazenObject`](derive@PermazenObject), [`PermazenEnum`](derive@PermazenEnum) |
 //! | opening a database, running transactions | [`Permazen`], [`Tx`] |
-//! | objects, references | [`Obj`], [`Ref`], [`AnyObj`] for access by name |
+//! | objects and references | [`Obj`], [`Ref`], [`AnyObj`] for access by name |
 //! | collections, queries and the rest of the typed layer | [`model`] |
-//! | objects without structs: fields by name, notifications, copies | [`object`] |
-//! | values as bytes, own types | [`encoding`] |
+//! | objects without structs: fields by name, listeners, copies | [`object`] |
+//! | values as bytes, encodings for your own types | [`encoding`] |
 //! | export and import of objects as XML | [`object_xml`] |
 //! | schemas and how they are recorded | [`schema`], [`layout`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 #![deny(missing_docs)]
 
-// What derived code names, works inside this crate too.
+// Generated code says `permazen::…`. This makes that path work inside this crate too.
 extern crate self as permazen;
 
 pub use permazen_kv as kv;
@@ -70,7 +72,7 @@ pub mod object_xml;
 pub mod schema;
 mod xml;
 
-/// What generated code names. It is for no other code, and changes without notice.
+/// What generated code uses. Other code must not use it: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::id::ObjId;
@@ -99,12 +101,12 @@ pub use model::{
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};
 
-/// The examples of the README are tested with those of the documentation.
+/// The documentation tests also run the examples of the README.
 #[cfg(all(doctest, feature = "derive"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// So are those of the guide.
+/// They also run the examples of the guide.
 #[cfg(all(doctest, feature = "derive"))]
 mod guide {
     #[doc = include_str!("../../docs/src/transactions.md")]

@@ -12,15 +12,16 @@ pub enum EncodingError {
     /// The input ends inside a value.
     #[error("the bytes end inside a value: they were cut off, or written by another encoding")]
     Truncated,
-    /// The input is no value of the encoding.
+    /// The input is not a value of the encoding.
     #[error("{0}")]
     Invalid(String),
-    /// A null where a value is required: the encoding has no null, or the Rust type is not an `Option`.
+    /// A null where a value is required: the encoding has no null, or the Rust type is not an
+    /// `Option`.
     #[error(
         "null is no value of {0}: give a value, or use an encoding or an `Option` that has null"
     )]
     NullValue(String),
-    /// A value of another type than the encoding's.
+    /// A value whose type is not the one the encoding takes.
     #[error(
         "{encoding} takes no value of type {found}: give one of its own type, or convert it first"
     )]
@@ -30,15 +31,15 @@ pub enum EncodingError {
         /// What was given.
         found: String,
     },
-    /// A reference to an object of a type the field does not refer to.
+    /// A reference to an object of a type the field may not refer to.
     #[error(
         "reference to object {id} of the type with storage id {storage_id}, which is not among those allowed: refer to \
          an object of an allowed type, or allow this one in the schema"
     )]
     InvalidReference {
-        /// The object referred to.
+        /// The object the reference is to.
         id: ObjId,
-        /// Storage id of its type.
+        /// The storage ID of its type.
         storage_id: StorageId,
     },
 }

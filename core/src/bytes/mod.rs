@@ -1,7 +1,8 @@
-//! What keys and values are read and written with: a cursor over bytes, the code of unsigned
-//! numbers, and the error of both.
+//! The tools to read and write keys and values: a cursor over bytes, the code of unsigned numbers,
+//! and the error type of both.
 //!
-//! `id`, `layout` and `encoding` stand on this; [`encoding`](crate::encoding) shows it to users.
+//! `id`, `layout` and `encoding` use this module. Users see it through
+//! [`encoding`](crate::encoding).
 #![deny(clippy::indexing_slicing)]
 
 mod error;

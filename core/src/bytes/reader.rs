@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The next byte without reading it.
+    /// The next byte, which stays unread; `None` at the end.
     #[inline]
     pub fn peek(&self) -> Option<u8> {
         self.rest.first().copied()

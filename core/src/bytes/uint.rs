@@ -1,11 +1,12 @@
 //! The variable-length code of unsigned numbers (docs/src/format.md#numbers).
 //!
-//! Covers `0 ..= 2³¹−1` in one to five bytes. The code delimits itself, sorts like the numbers and never starts with `ff`.
-//! Storage ids, list indexes, enum ordinals and the UTF-16 units of strings are written with it.
+//! The code covers `0 ..= 2³¹−1` in one to five bytes. A coded number tells its own length, codes
+//! sort like the numbers, and no code starts with `ff`. Storage IDs, list positions, enum ordinals
+//! and the UTF-16 units of strings are written with it.
 
 use super::{EncodingError, Reader, Result, invalid};
 
-/// The largest number the code is defined for.
+/// The largest number that can be written.
 pub const MAX: u32 = i32::MAX as u32;
 
 const BIAS: u32 = 251;
@@ -22,7 +23,8 @@ pub fn check(value: i64) -> Result<u32> {
     }
 }
 
-/// Appends `value`, which must not exceed [`MAX`]: larger numbers get bytes that readers refuse (see [`check`]).
+/// Appends `value`, which must not exceed [`MAX`]. Readers refuse the bytes of larger numbers (see
+/// [`check`]).
 #[inline]
 pub fn write(value: u32, out: &mut Vec<u8>) {
     if value < BIAS {
@@ -35,7 +37,7 @@ pub fn write(value: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// What [`write()`] appends, and how much of it: the rest of the array is zero.
+/// The bytes that [`write()`] appends, and their number. The rest of the array is zero.
 pub(crate) fn to_array(value: u32) -> ([u8; 5], usize) {
     if value < BIAS {
         return ([value as u8, 0, 0, 0, 0], 1);
@@ -51,7 +53,7 @@ pub fn len(value: u32) -> usize {
     if value < BIAS { 1 } else { 1 + byte_count(value - BIAS) }
 }
 
-/// Length of the code that starts with the byte `first`.
+/// The length of the code that starts with the byte `first`.
 ///
 /// # Errors
 /// [`EncodingError::Invalid`] for `ff`, which starts no code.
@@ -65,10 +67,12 @@ pub fn len_from_first(first: u8) -> Result<usize> {
 
 /// Reads one number.
 ///
-/// Over-long forms are accepted, and so are the five-byte forms that wrap around to 0 – 250, as in Java Permazen.
+/// Forms that are longer than necessary are accepted, as in Java Permazen. So are the five-byte
+/// forms that wrap around to 0 – 250.
 ///
 /// # Errors
-/// [`EncodingError::Truncated`] at the end of the input, [`EncodingError::Invalid`] for `ff` and for numbers above [`MAX`].
+/// [`EncodingError::Truncated`] at the end of the input; [`EncodingError::Invalid`] for `ff` and
+/// for numbers above [`MAX`].
 #[inline]
 pub fn read(reader: &mut Reader<'_>) -> Result<u32> {
     let first = reader.byte()?;
@@ -81,20 +85,21 @@ pub fn read(reader: &mut Reader<'_>) -> Result<u32> {
     if value > MAX { invalid("unsigned number above 2147483647") } else { Ok(value) }
 }
 
-/// Passes over one number.
+/// Skips one number.
 ///
 /// # Errors
-/// As [`read`], but numbers above [`MAX`] pass.
+/// [`EncodingError::Truncated`] at the end of the input; [`EncodingError::Invalid`] for `ff`.
+/// Numbers above [`MAX`] are not refused.
 #[inline]
 pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
     let first = reader.peek().ok_or(EncodingError::Truncated)?;
     reader.take(len_from_first(first)?).map(drop)
 }
 
-/// Reads a number that takes all of `bytes`.
+/// Reads a number that takes up all of `bytes`.
 ///
 /// # Errors
-/// As [`read`]; [`EncodingError::Invalid`] for bytes left over.
+/// The errors of [`read`]; [`EncodingError::Invalid`] if bytes are left over.
 pub fn decode(bytes: &[u8]) -> Result<u32> {
     let mut reader = Reader::new(bytes);
     let value = read(&mut reader)?;
@@ -102,11 +107,11 @@ pub fn decode(bytes: &[u8]) -> Result<u32> {
     Ok(value)
 }
 
-/// As [`decode`], refusing all forms but the one [`write()`] gives: what stands in a key under another form is
-/// not found where it is looked for.
+/// Reads a number as [`decode`] does, but accepts only the form that [`write()`] gives. A search
+/// would not find a key with another form.
 ///
 /// # Errors
-/// As [`decode`]; [`EncodingError::Invalid`] for a number in more bytes than it needs.
+/// The errors of [`decode`]; [`EncodingError::Invalid`] for a number in more bytes than it needs.
 #[inline]
 pub fn decode_shortest(bytes: &[u8]) -> Result<u32> {
     let value = decode(bytes)?;

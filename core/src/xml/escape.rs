@@ -1,6 +1,6 @@
 //! Characters in XML documents.
 
-/// Appends a character of text or of an attribute in double quotes.
+/// Appends a character of text, or of an attribute in double quotes.
 pub(crate) fn escape(c: char, out: &mut String) {
     match c {
         '&' => out.push_str("&amp;"),

@@ -1,9 +1,8 @@
-//! What all XML documents of this crate have in common: how they are read tag by tag, and how text
-//! is escaped.
+//! What all XML documents of this crate share: reading tag by tag, and escaping text.
 //!
 //! A DOCTYPE is refused and only the five predefined entities are known, so a document cannot grow
-//! while it is read; depth, attributes and namespaces are limited, so no element costs more than in
-//! proportion to its length.
+//! while it is read. Depth, attributes and namespaces are limited, so the cost of an element is
+//! proportional to its length.
 #![deny(clippy::indexing_slicing)]
 
 mod escape;

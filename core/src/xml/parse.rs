@@ -11,22 +11,22 @@ use quick_xml::reader::NsReader;
 
 use super::{is_xml_char, well_formed};
 
-/// More attributes than any element has, namespace declarations and the like included. Attributes
-/// are compared with each other, so their number must be bounded.
+/// More attributes than any element of ours has, including namespace declarations. The number must
+/// be limited because each attribute is compared with the others.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// Deeper than elements nest in any document.
+/// Deeper than the elements of any document of ours nest.
 const MAX_DEPTH: usize = 256;
 
 /// Line and column in characters, both from 1.
 pub(crate) type Position = (u64, u64);
 
-/// Why a document cannot be read on.
+/// Why reading a document cannot continue.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// What is wrong, and where; `None` where the last tag began.
+    /// What is wrong, and where; `None` means where the last tag began.
     Document { at: Option<Position>, message: String },
-    /// It could not be read.
+    /// Reading failed.
     Io(io::Error),
 }
 
@@ -50,7 +50,7 @@ impl From<&str> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// A start tag, or the end of the element around. An empty tag is a start and an end.
+/// A start tag, or the end of the element that is open. An empty tag counts as a start and an end.
 pub(crate) enum Tag {
     Start(Start),
     End,
@@ -58,11 +58,11 @@ pub(crate) enum Tag {
 
 /// A start tag.
 pub(crate) struct Start {
-    /// With the prefix, if there is one.
+    /// The name, with its prefix if there is one.
     pub(crate) name: String,
-    /// Empty is none.
+    /// Empty if there is no namespace.
     pub(crate) namespace: String,
-    /// Those without namespace.
+    /// The attributes that have no namespace.
     attributes: Vec<(String, String)>,
 }
 
@@ -72,7 +72,7 @@ impl Start {
     }
 }
 
-/// A document that is being read. Takes memory for the longest tag or piece of text only.
+/// A document that is being read. It needs memory only for the longest tag or piece of text.
 pub(crate) struct Parser<R: Read> {
     reader: NsReader<Source<R>>,
     buffer: Vec<u8>,
@@ -98,19 +98,18 @@ impl<R: Read> Parser<R> {
         self.tag_at
     }
 
-    /// Reads up to and including the next tag. What stands before it is ignored.
+    /// Reads to the end of the next tag. Ignores what comes before it.
     pub(crate) fn next_tag(&mut self) -> Result<Tag> {
         self.advance(None)
     }
 
-    /// Reads up to and including the next tag, which must have no namespace. What stands before it
-    /// is ignored.
+    /// Reads to the end of the next tag, which must have no namespace. Ignores what comes before
+    /// it.
     pub(crate) fn next_own_tag(&mut self) -> Result<Tag> {
         self.next_tag().and_then(own)
     }
 
-    /// Reads up to and including the next tag, which must have no namespace; appends the text before
-    /// it.
+    /// Reads to the end of the next tag, which must have no namespace. Appends the text before it.
     pub(crate) fn next_own_tag_with(&mut self, text: &mut String) -> Result<Tag> {
         self.advance(Some(text)).and_then(own)
     }
@@ -186,9 +185,11 @@ impl<R: Read> Parser<R> {
         }
     }
 
-    /// The fault behind a failure while the thing that starts at `at` was read.
+    /// The fault for an error that occurred while reading what starts at `at`.
     fn failed(&self, at: Position, error: quick_xml::Error) -> Fault {
         match error {
+            // The reader under the parser reports bytes that are not UTF-8 or not allowed in XML
+            // this way.
             quick_xml::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
                 Fault::at(self.reader.get_ref().position(), format!("not well-formed: {error}"))
             }
@@ -260,7 +261,7 @@ fn read_start(resolver: &NamespaceResolver, start: &BytesStart<'_>) -> Result<St
     Ok(Start { name: name.0.to_owned(), namespace, attributes })
 }
 
-/// The character a reference stands for.
+/// The character that an entity or character reference stands for.
 fn resolve(reference: &BytesRef<'_>) -> Result<char> {
     let name: &str = reference;
     let resolved = if reference.is_char_ref() {

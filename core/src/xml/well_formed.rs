@@ -1,24 +1,24 @@
-//! What makes a document well-formed beyond what the underlying reader checks.
+//! The rules for well-formed documents that the underlying XML reader does not check.
 
-/// A part of a document is not well-formed, and why.
+/// `Err` says why a part of a document is not well-formed.
 type Check = Result<(), String>;
 
-/// White space between the parts of a tag.
+/// Whether this is white space between the parts of a tag.
 fn is_space(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\r' | '\n')
 }
 
-/// Checks what stands between the brackets of a start tag, without a closing slash: a name, and attributes with space
-/// before each.
+/// Checks the text between the brackets of a start tag, without a closing slash: a name, and
+/// attributes with space before each.
 pub(super) fn check_tag(content: &str) -> Check {
     let (name, rest) = split_name(content);
     check_name(name)?;
     attributes(rest, |name, _| check_name(name))
 }
 
-/// Checks what stands between the brackets of an XML declaration, without the question marks.
+/// Checks the text between the brackets of an XML declaration, without the question marks.
 pub(super) fn check_declaration(content: &str) -> Check {
-    // The attributes in their order, of which the first must be there.
+    // The attributes in the order they must have. The first is required.
     const ORDER: [&str; 3] = ["version", "encoding", "standalone"];
     let mut next = 0;
     let rest = content.strip_prefix("xml").unwrap_or(content);
@@ -44,7 +44,7 @@ pub(super) fn check_declaration(content: &str) -> Check {
     if next == 0 { Err("an XML declaration without version".to_owned()) } else { Ok(()) }
 }
 
-/// Checks the name a processing instruction begins with.
+/// Checks the name at the start of a processing instruction.
 pub(super) fn check_target(target: &str) -> Check {
     match target {
         _ if target.eq_ignore_ascii_case("xml") || target.contains(':') => {
@@ -54,12 +54,12 @@ pub(super) fn check_target(target: &str) -> Check {
     }
 }
 
-/// Checks text as it stands in the document.
+/// Checks text as it is written in the document.
 pub(super) fn check_text(text: &str) -> Check {
     if text.contains("]]>") { Err("]]> in text".to_owned()) } else { Ok(()) }
 }
 
-/// Calls `check` with name and raw value of each attribute.
+/// Calls `check` with the name and the raw value of each attribute.
 fn attributes(mut rest: &str, mut check: impl FnMut(&str, &str) -> Check) -> Check {
     loop {
         let trimmed = rest.trim_start_matches(is_space);
@@ -86,7 +86,7 @@ fn attributes(mut rest: &str, mut check: impl FnMut(&str, &str) -> Check) -> Che
     }
 }
 
-/// What stands before the first space or `=`, and what follows.
+/// The text before the first space or `=`, and the rest.
 fn split_name(text: &str) -> (&str, &str) {
     text.split_at(text.find(|char| is_space(char) || char == '=').unwrap_or(text.len()))
 }
@@ -103,7 +103,8 @@ fn check_name(name: &str) -> Check {
     if is_name { Ok(()) } else { Err(format!("{name:?} is no name")) }
 }
 
-/// Whether a name can begin with a character (XML 1.0, fifth edition). A colon separates names.
+/// Whether a name can begin with this character (XML 1.0, fifth edition). A colon is not one of
+/// them: it separates the prefix.
 fn is_name_start(char: char) -> bool {
     matches!(char,
         'A'..='Z' | '_' | 'a'..='z' | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}'
@@ -113,7 +114,7 @@ fn is_name_start(char: char) -> bool {
         | '\u{10000}'..='\u{effff}')
 }
 
-/// Whether a name can have a character that it cannot begin with.
+/// Whether a name can contain a character that it cannot begin with.
 fn is_name_rest(char: char) -> bool {
     matches!(char,
         '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
