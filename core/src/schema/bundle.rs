@@ -1,4 +1,4 @@
-//! All schemas of a database, ready to work with.
+//! All schemas of a database, ready for use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::encoding::{Encoding, EncodingKind, EncodingRegistry};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
 
-/// All schemas of a database with their storage IDs and encodings. Immutable and shared by the
-/// transactions that saw the same recorded schemas.
+/// All schemas of a database with their storage IDs and encodings. It is immutable. Transactions
+/// that saw the same recorded schemas share it.
 #[derive(Debug)]
 pub struct SchemaBundle {
     recorded: Arc<RecordedSchemas>,
@@ -29,15 +29,16 @@ pub struct SchemaBundle {
     type_storage_ids: HashMap<Arc<str>, StorageId>,
 }
 
-/// What a storage ID stands for: one item, wherever it occurs in the recorded schemas.
+/// What a storage ID stands for: one item, in all the recorded schemas that have it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BundleItem {
     /// The storage ID.
     pub storage_id: StorageId,
-    /// The id of the item.
+    /// The schema ID of the item.
     pub schema_id: SchemaId,
-    /// Every place where it occurs, by ascending schema index and then by type name; never empty.
+    /// Every place where the item occurs, by ascending schema index and then by type name; never
+    /// empty.
     pub occurrences: Vec<Occurrence>,
 }
 
@@ -45,13 +46,13 @@ pub struct BundleItem {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Occurrence {
-    /// The object type it is or belongs to.
+    /// The object type that it is or belongs to.
     pub object_type: Arc<ResolvedType>,
-    /// What it is there.
+    /// Which part of the object type it is.
     pub part: ResolvedPart,
 }
 
-/// What an [`Occurrence`] is.
+/// Which part of an object type an [`Occurrence`] is.
 #[derive(Debug, Clone)]
 pub enum ResolvedPart {
     /// The object type itself.
@@ -68,16 +69,15 @@ impl BundleItem {
         self.schema_id.kind()
     }
 
-    /// The occurrence in the highest schema and, in that, the last type by name.
+    /// The occurrence in the highest schema; in that schema, the one in the last type by name.
     ///
-    /// Java looks at this one alone. Properties that are not part of the item's id, such as
-    /// whether a field is indexed, may differ in other occurrences.
+    /// Java looks only at this one. Properties that do not belong to the schema ID, such as whether
+    /// a field is indexed, may differ in other occurrences.
     pub fn representative(&self) -> Option<&Occurrence> {
         self.occurrences.last()
     }
 
-    /// The field or sub-field, if it is one, as it is where it is indexed; otherwise as it is
-    /// anywhere.
+    /// The field or sub-field, if the item is one. An occurrence that is indexed is preferred.
     pub fn field(&self) -> Option<&Arc<ResolvedField>> {
         let mut fields =
             self.occurrences.iter().rev().filter_map(|occurrence| match &occurrence.part {
@@ -91,7 +91,7 @@ impl BundleItem {
         Some(fields.find(|field| field.is_indexed()).unwrap_or(first))
     }
 
-    /// The composite index, if it is one.
+    /// The composite index, if the item is one.
     pub fn index(&self) -> Option<&Arc<ResolvedIndex>> {
         match &self.representative()?.part {
             ResolvedPart::Index(index) => Some(index),
@@ -101,7 +101,7 @@ impl BundleItem {
 }
 
 impl SchemaBundle {
-    /// Decodes and checks the tables completely.
+    /// Decodes the tables and checks them completely.
     ///
     /// # Errors
     /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves;
@@ -117,8 +117,8 @@ impl SchemaBundle {
     /// Looks up the encodings of recorded schemas.
     ///
     /// # Errors
-    /// [`SchemaError::Invalid`] if a schema needs an encoding that is not registered, or a field
-    /// one that has no default value.
+    /// [`SchemaError::Invalid`] if a schema needs an encoding that is not registered, or if a field
+    /// has an encoding without a default value.
     pub fn resolve(
         recorded: impl Into<Arc<RecordedSchemas>>,
         registry: &EncodingRegistry,
@@ -127,8 +127,8 @@ impl SchemaBundle {
         SchemaBundle::resolve_after(None, recorded.into(), registry, unknown)
     }
 
-    /// As [`SchemaBundle::resolve`]; schemas that are in `before` just the same, where the same encodings
-    /// were known, are taken over from there.
+    /// Does the same as [`SchemaBundle::resolve`], but takes schemas that have not changed from
+    /// `before`. The same encodings must have been registered then.
     pub(super) fn resolve_after(
         before: Option<&SchemaBundle>,
         recorded: Arc<RecordedSchemas>,
@@ -147,6 +147,7 @@ impl SchemaBundle {
         let mut old = before.map(SchemaBundle::pairs).into_iter().flatten().peekable();
         let mut only_added = true;
         for schema in recorded.schemas() {
+            // The old schemas are in the same order, so one pass finds which are gone.
             while old.next_if(|(old, _)| old.index < schema.index).is_some() {
                 only_added = false;
             }
@@ -172,6 +173,8 @@ impl SchemaBundle {
             types: Vec::new(),
             by_storage_id: Vec::new(),
         });
+        // If schemas were only added, their items can be added to the old ones. Otherwise all are
+        // collected anew, because items that are gone must disappear.
         let (mut items, mut type_storage_ids, added) = match before.filter(|_| only_added) {
             Some(before) => (before.items.clone(), before.type_storage_ids.clone(), &added),
             None => (Vec::new(), HashMap::new(), &schemas),
@@ -184,7 +187,7 @@ impl SchemaBundle {
         Ok(SchemaBundle { recorded, schemas, empty, items, type_storage_ids })
     }
 
-    /// The schemas as recorded and as resolved.
+    /// The schemas as recorded, each with its resolved form.
     fn pairs(&self) -> impl Iterator<Item = (&RecordedSchema, &Arc<Schema>)> {
         self.recorded.schemas().iter().zip(&self.schemas)
     }
@@ -194,7 +197,7 @@ impl SchemaBundle {
         &self.recorded
     }
 
-    /// The tables it was decoded from.
+    /// The tables that it was decoded from.
     pub fn tables(&self) -> &Arc<SchemaTables> {
         self.recorded.tables()
     }
@@ -209,7 +212,7 @@ impl SchemaBundle {
         &self.empty
     }
 
-    /// The schema recorded under that index; for [`SchemaIndex::EMPTY`] the empty schema.
+    /// The schema recorded under that index. [`SchemaIndex::EMPTY`] gives the empty schema.
     pub fn schema(&self, index: SchemaIndex) -> Option<&Arc<Schema>> {
         if index.is_empty_schema() {
             return Some(&self.empty);
@@ -218,7 +221,7 @@ impl SchemaBundle {
         self.schemas.get(at)
     }
 
-    /// The recorded schema of that id, or the empty schema.
+    /// The recorded schema with that ID, or the empty schema.
     pub fn schema_by_id(&self, id: SchemaId) -> Option<&Arc<Schema>> {
         if id == self.empty.id {
             return Some(&self.empty);
@@ -237,17 +240,17 @@ impl SchemaBundle {
         &self.items
     }
 
-    /// The storage ID of the item of that id.
+    /// The storage ID of the item with that schema ID.
     pub fn storage_id(&self, item: SchemaId) -> Option<StorageId> {
         self.recorded.storage_id(item)
     }
 
-    /// The storage ID of the object type of that name, in whatever schema.
+    /// The storage ID of the object type with that name, in any schema.
     pub fn type_storage_id(&self, name: &str) -> Option<StorageId> {
         self.type_storage_ids.get(name).copied()
     }
 
-    /// The name of the object type with that storage ID, in whatever schema.
+    /// The name of the object type with that storage ID, in any schema.
     pub fn type_name(&self, id: StorageId) -> Option<&Arc<str>> {
         let item = self.item(id)?;
         let is_type = item.kind() == ItemKind::ObjectType;
@@ -263,8 +266,8 @@ impl SchemaBundle {
     }
 }
 
-/// Adds the items of a schema to those of others, by storage ID. The order of occurrences is that in which Java
-/// registers them.
+/// Adds the items of a schema to `items`, which are sorted by storage ID. The order of occurrences
+/// is the order in which Java registers them.
 fn add_items(schema: &Schema, items: &mut Vec<Arc<BundleItem>>) {
     for object_type in &schema.types {
         let mut add = |storage_id, schema_id, part| {
@@ -296,19 +299,19 @@ struct Resolver<'b> {
     recorded: &'b RecordedSchemas,
     registry: &'b EncodingRegistry,
     unknown: UnknownEncodings,
-    /// Encodings of items seen before, or why there is none.
+    /// The encodings of items seen before, or why there is none.
     encodings: HashMap<SchemaId, std::result::Result<Arc<dyn Encoding>, String>>,
     problems: Vec<Problem>,
 }
 
-/// Ids of the items of a schema, to be taken in visit order.
+/// The IDs of a schema's items, in visit order. Each item takes the next one.
 type Ids<'b> = std::slice::Iter<'b, (SchemaId, StorageId)>;
 
-/// `None` stands for a problem that was noted.
+/// Its methods return `None` when they have noted a problem.
 impl<'b> Resolver<'b> {
     fn schema(&mut self, schema: &'b RecordedSchema) -> Option<Arc<Schema>> {
         let mut ids = schema.items.iter();
-        // Every type is looked at, also after one with a problem.
+        // All types are checked, even after one with a problem, so that every problem is reported.
         let types: Vec<_> = schema
             .model
             .object_types()
@@ -337,7 +340,7 @@ impl<'b> Resolver<'b> {
         for field in object_type.fields() {
             fields.push(self.field(&place, field, ids).map(Arc::new));
         }
-        // The ids of all items are taken, so that those of the next type are at hand.
+        // Take the IDs of all indexes, even after a problem: the next type's IDs follow them.
         let index_ids: Vec<_> = ids.take(object_type.indexes().len()).collect();
         let fields: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
         let mut indexes = Vec::with_capacity(index_ids.len());

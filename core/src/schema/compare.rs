@@ -1,4 +1,4 @@
-//! What a change of schema means for the objects already stored (docs/src/schemas.md#evolution).
+//! What a change of the schema means for stored objects (docs/src/schemas.md#evolution).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use super::item::Item;
 use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
 use super::schema_id::SchemaId;
 
-/// What changes between two schemas, and what happens to an object of the old one when it is
-/// migrated to the new one. Displays as text for people; without changes as `no changes`.
+/// What changes between two schemas, and what happens to an object of the old schema when it is
+/// migrated to the new one. It displays as text for people, or as `no changes`.
 ///
 /// ```
 /// use permazen::encoding::EncodingId;
@@ -27,10 +27,10 @@ use super::schema_id::SchemaId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaComparison {
-    /// The object types that differ, by name.
+    /// The object types that differ, in name order.
     pub types: Vec<TypeChange>,
-    /// Why the new schema cannot be recorded beside the old one, if so: storage IDs asked for
-    /// that contradict each other.
+    /// Why the new schema cannot be recorded next to the old one: the storage IDs they ask for
+    /// contradict each other. Empty if it can.
     pub refusals: Vec<String>,
 }
 
@@ -42,9 +42,9 @@ pub struct TypeChange {
     pub name: String,
     /// What happens to it.
     pub effect: TypeEffect,
-    /// Its fields that differ, by name; only for a changed type.
+    /// The fields that differ, in name order; only if the type is changed.
     pub fields: Vec<FieldChange>,
-    /// Its composite indexes that differ, by name; only for a changed type.
+    /// The composite indexes that differ, in name order; only if the type is changed.
     pub indexes: Vec<IndexChange>,
 }
 
@@ -53,7 +53,7 @@ pub struct TypeChange {
 pub enum TypeEffect {
     /// It is new.
     Added,
-    /// It is gone. Its objects stay as they are; migrating one is refused.
+    /// It is gone. Its objects stay as they are, but cannot be migrated.
     Removed,
     /// It has other fields or indexes.
     Changed,
@@ -79,32 +79,31 @@ pub enum FieldEffect {
     Removed,
     /// The content is kept.
     Kept {
-        /// Indexes that are built, by what is indexed: the field itself or a sub-field.
+        /// The indexes that are built. Each is named by the field or sub-field that is indexed.
         indexes_added: Vec<String>,
-        /// Indexes that are dropped.
+        /// The indexes that are dropped.
         indexes_removed: Vec<String>,
-        /// Types that may no longer be referred to: references to their objects are reset, or
-        /// removed from the collection. `None` within means all types the new schema does not
-        /// list.
+        /// The references that may refer to fewer types than before. References to objects of the
+        /// other types are set to null, or removed from their collection.
         narrowed: Vec<Narrowed>,
-        /// Whether options of references change: what happens when an object is deleted, which
-        /// types may be referred to.
+        /// Whether options of references change: what happens when an object is deleted, or which
+        /// types they may refer to.
         options_changed: bool,
     },
-    /// Migrating an object resets the field, but values of the old kind can be converted
-    /// ([`Encoding::convert`](crate::encoding::Encoding)): whoever migrates gets the old value and
-    /// can set the new one.
+    /// Migration resets the field, but values of the old kind can be converted
+    /// ([`Encoding::convert`](crate::encoding::Encoding)). The code that migrates gets the old
+    /// value and can set the new one.
     Converted {
-        /// What it was.
+        /// The old kind.
         from: String,
-        /// What it becomes.
+        /// The new kind.
         to: String,
     },
-    /// The content is lost: the field has its default value, or is empty.
+    /// The content is lost: the field gets its default value, or becomes empty.
     Reset {
-        /// What it was.
+        /// The old kind.
         from: String,
-        /// What it becomes.
+        /// The new kind.
         to: String,
     },
 }
@@ -115,9 +114,10 @@ pub enum FieldEffect {
 pub struct Narrowed {
     /// The field or sub-field.
     pub field: String,
-    /// The types no longer allowed; `None` is every type not listed in `still_allowed`.
+    /// The types that are no longer allowed; `None` means every type that is not in
+    /// `still_allowed`.
     pub no_longer_allowed: Option<Vec<String>>,
-    /// The types allowed now.
+    /// The types that are allowed now.
     pub still_allowed: Vec<String>,
 }
 
@@ -138,8 +138,7 @@ pub enum IndexEffect {
     Added,
     /// Migrated objects lose their entry.
     Removed,
-    /// The entry of migrated objects is replaced, because the fields differ in name, kind or
-    /// order.
+    /// The entry of migrated objects is replaced, because the fields differ in name, kind or order.
     Rebuilt,
 }
 
@@ -269,7 +268,7 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
     })
 }
 
-/// Whether models try to convert values between fields of these kinds.
+/// Whether the typed layer tries to convert values between fields of these kinds.
 fn is_convertible(old: &FieldKind, new: &FieldKind) -> bool {
     match (old, new) {
         (FieldKind::Simple(a), FieldKind::Simple(b)) => {
@@ -301,7 +300,7 @@ fn is_number(simple: &Simple) -> bool {
     matches!(simple.kind(), SimpleKind::Plain(id) if NUMBERS.contains(&id.alias()))
 }
 
-/// What a field holds, in a few words.
+/// Describes in a few words what a field holds.
 fn describe(kind: &FieldKind) -> String {
     let simple = |simple: &Simple| match simple.kind() {
         SimpleKind::Plain(id) => id.alias().to_owned(),

@@ -8,12 +8,12 @@ use flate2::write::ZlibEncoder;
 
 use super::xml::MAX_XML_BYTES;
 
-/// Java fetches compressed input in blocks of this size, and fails when only the tail of the
-/// stream lies in a further block.
+/// Java reads compressed input in blocks of this size. It fails if only the end of the stream lies
+/// in another block.
 const JAVA_BLOCK: usize = 512;
-/// Lengths at which that happens, beyond a multiple of the block (8 to be on the safe side).
+/// How long that end is when Java fails. The upper limit of 8 is on the safe side.
 const UNREADABLE_TAILS: std::ops::RangeInclusive<usize> = 1..=8;
-/// An empty deflate block: it adds five bytes and nothing to the content.
+/// An empty deflate block. It adds five bytes, but no content.
 const EMPTY_BLOCK: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 const ZLIB_HEADER_LEN: usize = 2;
 
@@ -21,21 +21,21 @@ const ZLIB_HEADER_LEN: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InflateError {
-    /// Not a complete zlib stream.
+    /// The bytes are not a complete zlib stream.
     #[error("not a zlib stream, or a damaged one: {0}")]
     Damaged(String),
-    /// Bytes follow the stream.
+    /// More bytes follow the stream.
     #[error("{0} bytes follow the zlib stream")]
     TrailingBytes(usize),
-    /// More content than any schema has.
+    /// The content is longer than that of any schema.
     #[error("the content is longer than {MAX_XML_BYTES} bytes")]
     TooLong,
 }
 
-/// Compresses a schema document so that Java, too, can read it back: some lengths it cannot.
+/// Compresses a schema document. Avoids the lengths that Java cannot read back.
 pub fn deflate(xml: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::with_capacity(xml.len() / 4 + 64), Compression::best());
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let mut bytes = match encoder.write_all(xml).and_then(|()| encoder.finish()) {
         Ok(bytes) => bytes,
         Err(_) => stored(xml),
@@ -55,8 +55,8 @@ pub(super) fn java_can_read_length(len: usize) -> bool {
 /// Inflates a recorded schema.
 ///
 /// # Errors
-/// Everything but exactly one complete stream of bounded content is refused. Memory used is
-/// bounded by what the input can inflate to and by the longest document allowed.
+/// [`InflateError`] unless `bytes` are exactly one complete stream whose content is not too long.
+/// Memory is limited by what the input can inflate to and by the longest document allowed.
 pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
     let mut decoder = ZlibDecoder::new(bytes);
     let mut xml = Vec::new();
@@ -75,7 +75,7 @@ pub fn inflate(bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
     }
 }
 
-/// A zlib stream of stored blocks.
+/// Makes a zlib stream of blocks that are not compressed.
 fn stored(xml: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x78, 0x01];
     for block in xml.chunks(0xffff) {

@@ -1,4 +1,4 @@
-//! What differs between two schema models, in the words Java uses.
+//! What differs between two schema models, in Java's words.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,16 +10,16 @@ use super::model::{
 use crate::encoding::string::compare as utf16_cmp;
 use crate::id::StorageId;
 
-/// A difference between two schemas, with details below it.
+/// A difference between two schemas, and its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// What differs.
     pub text: String,
-    /// In what.
+    /// What differs inside it.
     pub details: Vec<Difference>,
 }
 
-/// The differences between two schemas. Displays as indented lines, or `no differences`.
+/// The differences between two schemas. They display as indented lines, or as `no differences`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Differences(Vec<Difference>);
 
@@ -74,9 +74,9 @@ impl fmt::Display for Differences {
 impl SchemaModel {
     /// How this schema differs from an older one.
     ///
-    /// As in Java, a field whose kind changed is only reported as removed, and a new order of enum
+    /// As in Java, a field whose kind changed is reported only as removed, and a new order of enum
     /// constants is reported without details. [`SchemaComparison`](super::SchemaComparison) says
-    /// more, and what it means for stored objects.
+    /// more, and also what the change means for stored objects.
     pub fn differences_from(&self, old: &SchemaModel) -> Differences {
         let mut found = Differences::default();
         for (old, new) in pair_up(old.object_types(), self.object_types(), |t| t.name()) {
@@ -97,7 +97,8 @@ impl SchemaModel {
     }
 }
 
-/// Merges two lists sorted by name: each name once, with the item of either list.
+/// Merges two lists that are sorted by name: each name once, with the item of each list that has
+/// it.
 pub(super) fn pair_up<'a, T>(
     old: &'a [T],
     new: &'a [T],
@@ -154,7 +155,7 @@ fn type_differences(old: &ObjectType, new: &ObjectType) -> Differences {
     found
 }
 
-/// What a field is, in a few words: `field "name" type String`, `set field "tags"`.
+/// Describes a field in a few words: `field "name" type String`, `set field "tags"`.
 pub(super) fn describe_field(field: &Field) -> String {
     let name = Quoted(field.name());
     match field.kind() {
@@ -175,7 +176,7 @@ pub(super) fn describe_field(field: &Field) -> String {
 fn field_differences(old: &Field, new: &Field) -> Differences {
     let mut found = Differences::default();
     match (old.kind(), new.kind()) {
-        // Java compares nothing of counters, not even the storage ID.
+        // Java compares nothing about counters, not even the storage ID.
         (FieldKind::Counter, FieldKind::Counter) => {}
         (FieldKind::Simple(a), FieldKind::Simple(b)) => {
             storage_id(&mut found, old.storage_id(), new.storage_id());
@@ -205,7 +206,7 @@ fn sub_field_differences(old: &SubField, new: &SubField) -> Differences {
 }
 
 fn simple_differences(found: &mut Differences, old: &Simple, new: &Simple) {
-    // Java's order, which depends on the kind of field.
+    // Java's order of messages depends on the kind of field.
     let tells_index_first =
         matches!(new.kind(), SimpleKind::Enum { .. } | SimpleKind::EnumArray { .. });
     if tells_index_first {
@@ -283,7 +284,7 @@ fn list(names: &[String]) -> String {
     format!("[{}]", names.join(", "))
 }
 
-/// A text in quotes, without escapes for characters outside ASCII.
+/// A text in quotes. Characters outside ASCII are not escaped.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Debug for Quoted<'_> {

@@ -1,4 +1,4 @@
-//! Which encoding a field's values have.
+//! Finds the encoding of a field's values.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use crate::encoding::{
     Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, ReferenceEncoding, UnknownEncoding,
 };
 
-/// What to do about values of encodings that are not registered.
+/// What to do with values whose encoding is not registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnknownEncodings {
-    /// Refuse to open a database that records a schema with one.
+    /// Refuse to open a database if a recorded schema has one.
     #[default]
     Refuse,
-    /// Carry the values as opaque bytes ([`UnknownEncoding`]). For tools;
-    /// [`Database::unknown_encodings`](crate::object::Database::unknown_encodings) tells what can be
-    /// done with them.
+    /// Treat the values as opaque bytes ([`UnknownEncoding`]). This is for tools;
+    /// [`Database::unknown_encodings`](crate::object::Database::unknown_encodings) says what they
+    /// can do with such values.
     Carry,
 }
 
 /// The encoding of values of that kind, or why there is none.
 ///
-/// References get the encoding without type restriction, which all fields that share an index
-/// have in common.
+/// For references, it is the encoding that allows every type. All fields that share an index have
+/// it in common.
 pub(super) fn find(
     kind: &SimpleKind,
     registry: &EncodingRegistry,

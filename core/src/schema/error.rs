@@ -35,8 +35,8 @@ pub enum SchemaError {
         /// The schema.
         schema_id: SchemaId,
     },
-    /// The schema was recorded in the database but was removed, because no object used it, and recording it
-    /// again was not allowed.
+    /// The schema was recorded in the database, but was removed because no object used it.
+    /// Recording it again was not allowed.
     #[error(
         "the schema {schema_id} was recorded in this database, and was removed because no object used it, by this \
          program or by another one that began with other models; recording it again is not allowed: allow new \
@@ -46,14 +46,15 @@ pub enum SchemaError {
         /// The schema.
         schema_id: SchemaId,
     },
-    /// A schema asks for a storage ID that contradicts the database, or that is none for an object type.
+    /// A schema asks for a storage ID that contradicts the database, or that no object type can
+    /// have.
     #[error("{item} asks for storage ID {wanted}, but {reason}")]
     StorageIdConflict {
         /// Path of the item.
         item: String,
-        /// The storage ID asked for.
+        /// The storage ID that the schema asks for.
         wanted: u32,
-        /// What stands against it, and what to ask for instead.
+        /// What contradicts it, and what to ask for instead.
         reason: String,
     },
     /// The meta-data of the database contradicts itself or is damaged.
@@ -64,22 +65,22 @@ pub enum SchemaError {
         /// The key at fault.
         key: Option<Vec<u8>>,
     },
-    /// The database has a format version this program does not know.
+    /// The database has a format version that this program does not know.
     #[error(
         "the database has format version {version}, only version 1 is known; open it with the \
          program that wrote it, or a newer one"
     )]
     UnknownFormatVersion {
-        /// The version found, or the value in hex if it is no number.
+        /// The version found, or the value in hex if it is not a number.
         version: String,
     },
-    /// The store holds data but is no Permazen database.
+    /// The store holds data, but is not a Permazen database.
     #[error(
         "the store is not empty and is no Permazen database{}: choose another store, or empty it",
         Key(&Some(.key.clone()))
     )]
     NotPermazen {
-        /// A key that does not belong.
+        /// A key that a Permazen database cannot have.
         key: Vec<u8>,
     },
     /// No such schema is recorded.
@@ -119,10 +120,10 @@ pub struct Problem {
     pub message: String,
 }
 
-/// How many problems are told at most.
+/// The largest number of problems that are reported.
 const MAX_PROBLEMS: usize = 10_000;
 
-/// Notes a problem, unless there are more than anybody reads.
+/// Notes a problem, unless there are already too many to read.
 pub(super) fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Problem) {
     if problems.len() < MAX_PROBLEMS {
         problems.push(problem());
@@ -138,8 +139,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All the ways in which a schema model breaks the rules; never empty. After ten thousand, the last one
-/// says that there are more.
+/// All the ways in which a schema model breaks the rules; never empty. If there are more than ten
+/// thousand, the last one says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(pub(super) Vec<Problem>);
 

@@ -10,13 +10,13 @@ use crate::id::StorageId;
 /// Displays as its path: `Person`, `Person.name`, `Person.friends.element`, `Person#byName`.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'m> {
-    /// The object type it is or belongs to.
+    /// The object type that it is or belongs to.
     pub object_type: &'m ObjectType,
-    /// What it is.
+    /// Which part of the object type it is.
     pub part: Part<'m>,
 }
 
-/// What an [`Item`] is.
+/// Which part of an object type an [`Item`] is.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'m> {
     /// The object type itself.
@@ -47,7 +47,7 @@ impl<'m> Item<'m> {
         }
     }
 
-    /// The storage ID asked for; none if it is to be assigned automatically.
+    /// The storage ID that the item asks for; `None` if the database assigns one.
     pub fn storage_id(&self) -> Option<StorageId> {
         match self.part {
             Part::ObjectType => self.object_type.storage_id(),
@@ -57,14 +57,14 @@ impl<'m> Item<'m> {
         }
     }
 
-    /// Whether it is an object type that asks for the largest storage ID there is. Java cannot list the
-    /// objects of such a type: it ends the range of their ids with the storage ID that follows.
+    /// Whether this is an object type that asks for the largest storage ID. Java cannot list the
+    /// objects of such a type, because it ends their range with the storage ID after it.
     pub(super) fn asks_for_too_large_an_id(&self) -> bool {
         let largest = |id: StorageId| id.get() == StorageId::MAX;
         matches!(self.part, Part::ObjectType) && self.storage_id().is_some_and(largest)
     }
 
-    /// Where it is, for people: `ObjectType "Person" / field "friends" / element`.
+    /// Where the item is, for people: `ObjectType "Person" / field "friends" / element`.
     pub fn location(&self) -> String {
         let object_type = format!("ObjectType {}", shown(self.object_type.name()));
         match self.part {
@@ -80,7 +80,7 @@ impl<'m> Item<'m> {
     }
 }
 
-/// A name in quotes, for messages; only the beginning of a name longer than anybody reads.
+/// A name in quotes, for messages. Only the beginning of a very long name is shown.
 pub(super) fn shown(name: &str) -> String {
     const SHOWN: usize = 100;
     match name.char_indices().nth(SHOWN) {
@@ -102,8 +102,8 @@ impl fmt::Display for Item<'_> {
 }
 
 impl SchemaModel {
-    /// All items in visit order: each object type, then each of its fields followed by its
-    /// sub-fields, then its composite indexes; all by name.
+    /// All items in visit order: each object type, then its fields, each with its sub-fields, then
+    /// its composite indexes. Types, fields and indexes are in name order.
     pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.object_types().iter().flat_map(|object_type| {
             let item = move |part| Item { object_type, part };
@@ -118,7 +118,7 @@ impl SchemaModel {
         })
     }
 
-    /// The same model with every storage ID replaced by what `assign` gives for the item.
+    /// The same model, but each item asks for the storage ID that `assign` returns for it.
     #[must_use]
     pub fn with_storage_ids(
         &self,

@@ -1,8 +1,8 @@
-//! Schemas: their model, XML form, identity, and the tables that record them.
+//! Schemas: their model, XML form, IDs, and the tables that record them.
 //!
 //! A [`SchemaModel`] says what objects look like. [`open_schema`] prepares a transaction for work
-//! with one, which records it in the database; the result is a [`Schema`], the model with storage
-//! IDs and encodings, beside a [`SchemaBundle`] of all recorded schemas.
+//! with a model and records it in the database. It returns the [`Schema`], which is the model with
+//! storage IDs and encodings, and a [`SchemaBundle`] of all recorded schemas.
 #![deny(clippy::indexing_slicing)]
 
 mod bundle;

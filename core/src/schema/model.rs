@@ -1,10 +1,11 @@
-//! The schema model: what a database's objects look like (docs/src/schemas.md#models).
+//! The schema model: what the objects of a database look like (docs/src/schemas.md#models).
 
 use crate::encoding::EncodingId;
 use crate::encoding::string::compare as utf16_cmp;
 use crate::id::StorageId;
 
-/// The object types of a schema, by name. Immutable: each building step takes and returns it.
+/// The object types of a schema, by name. It is immutable: each step of building takes a model and
+/// returns a new one.
 ///
 /// A model may break the rules of [`validate`](SchemaModel::validate) until it is used.
 ///
@@ -38,14 +39,15 @@ impl SchemaModel {
         SchemaModel::default()
     }
 
-    /// Adds an object type. A second one of the same name makes the model invalid.
+    /// Adds an object type. A second type with the same name makes the model invalid.
     #[must_use]
     pub fn object_type(mut self, object_type: ObjectType) -> Self {
         insert_sorted(&mut self.types, object_type, |t| &t.name);
         self
     }
 
-    /// A model of these object types, in any order. Takes less time than adding many one by one.
+    /// A model of these object types, which may be in any order. Faster than adding many types one
+    /// by one.
     pub(super) fn of_types(mut types: Vec<ObjectType>) -> Self {
         types.sort_by(|a, b| utf16_cmp(&a.name, &b.name));
         SchemaModel { types }
@@ -61,13 +63,12 @@ impl SchemaModel {
         find_sorted(&self.types, name, |t| &t.name)
     }
 
-    /// Whether there are no object types. The empty schema is never recorded.
+    /// Whether the model has no object types. This empty schema is never recorded.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
-    /// Gives every item the storage ID that stands in its place among `ids`, which are in the order of
-    /// [`items`](SchemaModel::items).
+    /// Gives every item a storage ID. `ids` are in the order of [`items`](SchemaModel::items).
     pub(super) fn set_storage_ids(&mut self, ids: Vec<Option<StorageId>>) {
         let mut ids = ids.into_iter();
         let mut next = || ids.next().flatten();
@@ -108,23 +109,23 @@ impl ObjectType {
         ObjectType { name: name.into(), storage_id: None, fields: Vec::new(), indexes: Vec::new() }
     }
 
-    /// Asks for this storage ID instead of an automatically assigned one. The largest there is,
-    /// 2147483647, cannot be recorded for a type, whose objects Java could then not list.
+    /// Asks for this storage ID instead of an assigned one. The largest ID, 2147483647, cannot be
+    /// recorded for an object type, because Java could not list its objects.
     #[must_use]
     pub fn with_storage_id(mut self, id: impl Into<Option<StorageId>>) -> Self {
         self.storage_id = id.into();
         self
     }
 
-    /// Adds a field. A second one of the same name makes the model invalid.
+    /// Adds a field. A second field with the same name makes the model invalid.
     #[must_use]
     pub fn field(mut self, field: Field) -> Self {
         insert_sorted(&mut self.fields, field, |f| &f.name);
         self
     }
 
-    /// The type with these fields and indexes, in any order. Takes less time than adding many one by
-    /// one.
+    /// The type with these fields and indexes, which may be in any order. Faster than adding many
+    /// one by one.
     pub(super) fn of_parts(
         mut self,
         mut fields: Vec<Field>,
@@ -159,7 +160,7 @@ impl ObjectType {
         &self.name
     }
 
-    /// The storage ID asked for; none if it is to be assigned automatically.
+    /// The storage ID that the type asks for; `None` if the database assigns one.
     pub fn storage_id(&self) -> Option<StorageId> {
         self.storage_id
     }
@@ -194,7 +195,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field of any kind; a [`Simple`] will do.
+    /// A field of any kind. The kind may be a [`Simple`].
     pub fn new(name: impl Into<String>, kind: impl Into<FieldKind>) -> Self {
         Field { name: name.into(), storage_id: None, kind: kind.into() }
     }
@@ -204,7 +205,7 @@ impl Field {
         Field::new(name, FieldKind::Counter)
     }
 
-    /// A set of distinct elements in the order of their encoding.
+    /// A set. Its elements are distinct, and in the order of their encoding.
     pub fn set(name: impl Into<String>, element: impl Into<SubField>) -> Self {
         Field::new(name, FieldKind::Set(element.into()))
     }
@@ -214,7 +215,7 @@ impl Field {
         Field::new(name, FieldKind::List(element.into()))
     }
 
-    /// A map in the order of its keys' encoding.
+    /// A map. Its entries are in the order of the keys' encoding.
     pub fn map(
         name: impl Into<String>,
         key: impl Into<SubField>,
@@ -223,7 +224,7 @@ impl Field {
         Field::new(name, FieldKind::Map { key: key.into(), value: value.into() })
     }
 
-    /// Asks for this storage ID instead of an automatically assigned one.
+    /// Asks for this storage ID instead of an assigned one.
     #[must_use]
     pub fn with_storage_id(mut self, id: impl Into<Option<StorageId>>) -> Self {
         self.storage_id = id.into();
@@ -235,7 +236,7 @@ impl Field {
         &self.name
     }
 
-    /// The storage ID asked for; none if it is to be assigned automatically.
+    /// The storage ID that the field asks for; `None` if the database assigns one.
     pub fn storage_id(&self) -> Option<StorageId> {
         self.storage_id
     }
@@ -245,7 +246,7 @@ impl Field {
         &self.kind
     }
 
-    /// What a simple field holds; none for counters and collections.
+    /// The value of a simple field; `None` for counters and collections.
     pub fn simple(&self) -> Option<&Simple> {
         match &self.kind {
             FieldKind::Simple(simple) => Some(simple),
@@ -276,7 +277,7 @@ pub const VALUE: &str = "value";
 pub enum FieldKind {
     /// One value.
     Simple(Simple),
-    /// A 64-bit number that can be adjusted without conflicts.
+    /// A 64-bit number. Transactions can adjust it without conflicts.
     Counter,
     /// A set.
     Set(SubField),
@@ -305,19 +306,19 @@ pub struct SubField {
 }
 
 impl SubField {
-    /// A sub-field without explicit storage ID.
+    /// A sub-field that does not ask for a storage ID.
     pub fn new(simple: Simple) -> Self {
         SubField { storage_id: None, simple }
     }
 
-    /// Asks for this storage ID instead of an automatically assigned one.
+    /// Asks for this storage ID instead of an assigned one.
     #[must_use]
     pub fn with_storage_id(mut self, id: impl Into<Option<StorageId>>) -> Self {
         self.storage_id = id.into();
         self
     }
 
-    /// The storage ID asked for; none if it is to be assigned automatically.
+    /// The storage ID that the sub-field asks for; `None` if the database assigns one.
     pub fn storage_id(&self) -> Option<StorageId> {
         self.storage_id
     }
@@ -334,7 +335,7 @@ impl From<Simple> for SubField {
     }
 }
 
-/// One value of a simple kind, and whether it is indexed.
+/// A value of a simple kind, and whether it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simple {
     kind: SimpleKind,
@@ -342,17 +343,17 @@ pub struct Simple {
 }
 
 impl Simple {
-    /// A value of that encoding.
+    /// A value with that encoding.
     pub fn of(encoding: EncodingId) -> Self {
         Simple { kind: SimpleKind::Plain(encoding), indexed: false }
     }
 
-    /// A reference to objects of any type, refusing deletion of what it refers to.
+    /// A reference to objects of any type. An object cannot be deleted while it is referred to.
     pub fn reference() -> Self {
         Simple { kind: SimpleKind::Reference(Reference::default()), indexed: true }
     }
 
-    /// One of some constants, whose order matters.
+    /// One of these constants. Their order matters.
     pub fn enumeration<S: Into<String>>(identifiers: impl IntoIterator<Item = S>) -> Self {
         let identifiers = identifiers.into_iter().map(Into::into).collect();
         Simple { kind: SimpleKind::Enum { identifiers }, indexed: false }
@@ -367,16 +368,16 @@ impl Simple {
         Simple { kind: SimpleKind::EnumArray { identifiers, dimensions }, indexed: false }
     }
 
-    /// Keeps an index. References always have one.
+    /// Adds an index. References always have one.
     #[must_use]
     pub fn indexed(mut self) -> Self {
         self.indexed = true;
         self
     }
 
-    /// What happens to a referring object when the one it refers to is deleted. Also sets whether
-    /// references to deleted objects are allowed: only with [`DeleteAction::Ignore`].
-    /// No effect on other kinds.
+    /// What happens to a referring object when the object it refers to is deleted.
+    /// [`DeleteAction::Ignore`] also allows references to deleted objects, and the other actions
+    /// forbid them. No effect on other kinds of values.
     #[must_use]
     pub fn on_delete(self, action: DeleteAction) -> Self {
         self.change_reference(|reference| {
@@ -385,20 +386,21 @@ impl Simple {
         })
     }
 
-    /// Deletes what is referred to along with the referring object. No effect on other kinds.
+    /// When the referring object is deleted, the object it refers to is deleted too. No effect on
+    /// other kinds of values.
     #[must_use]
     pub fn forward_delete(self) -> Self {
         self.change_reference(|reference| reference.forward_delete = true)
     }
 
-    /// Whether the reference may be set to an object that does not exist. No effect on other
-    /// kinds.
+    /// Whether the reference may be set to an object that does not exist. No effect on other kinds
+    /// of values.
     #[must_use]
     pub fn allow_deleted(self, allow: bool) -> Self {
         self.change_reference(|reference| reference.allow_deleted = allow)
     }
 
-    /// Restricts the reference to objects of these types. No effect on other kinds.
+    /// Restricts the reference to objects of these types. No effect on other kinds of values.
     #[must_use]
     pub fn to<S: Into<String>>(self, types: impl IntoIterator<Item = S>) -> Self {
         self.change_reference(|reference| {
@@ -416,17 +418,17 @@ impl Simple {
         self
     }
 
-    /// Which of the four simple kinds.
+    /// Which of the four simple kinds it is.
     pub fn kind(&self) -> &SimpleKind {
         &self.kind
     }
 
-    /// Whether there is an index.
+    /// Whether it has an index.
     pub fn is_indexed(&self) -> bool {
         self.indexed
     }
 
-    /// The reference's options, if this is one.
+    /// The options of the reference, if it is one.
     pub fn as_reference(&self) -> Option<&Reference> {
         match &self.kind {
             SimpleKind::Reference(reference) => Some(reference),
@@ -438,7 +440,7 @@ impl Simple {
 /// The four simple kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimpleKind {
-    /// A value of a registered encoding.
+    /// A value with a registered encoding.
     Plain(EncodingId),
     /// A reference to an object.
     Reference(Reference),
@@ -477,12 +479,12 @@ impl Default for Reference {
 }
 
 impl Reference {
-    /// What happens to a referring object when the one it refers to is deleted.
+    /// What happens to a referring object when the object it refers to is deleted.
     pub fn inverse_delete(&self) -> DeleteAction {
         self.inverse_delete
     }
 
-    /// Whether what is referred to is deleted along with the referring object.
+    /// Whether the object that is referred to is deleted with the referring object.
     pub fn forward_delete(&self) -> bool {
         self.forward_delete
     }
@@ -492,8 +494,8 @@ impl Reference {
         self.allow_deleted
     }
 
-    /// Names of the types allowed, in name order without repetition; `None` allows every type, an
-    /// empty list none.
+    /// The names of the types it may refer to, in name order and each once. `None` allows every
+    /// type; an empty list allows no type.
     pub fn object_types(&self) -> Option<&[String]> {
         self.object_types.as_deref()
     }
@@ -508,14 +510,14 @@ pub enum DeleteAction {
     Exception,
     /// The reference becomes null.
     Nullify,
-    /// The element or entry is removed from the collection; only for sub-fields.
+    /// The element or entry is removed from its collection. Only sub-fields can have this action.
     Remove,
     /// The referring object is deleted too.
     Delete,
 }
 
 impl DeleteAction {
-    /// All of them, in the order of declaration.
+    /// All actions, in the order of declaration.
     pub const ALL: [DeleteAction; 5] = [
         DeleteAction::Ignore,
         DeleteAction::Exception,
@@ -535,7 +537,7 @@ impl DeleteAction {
         }
     }
 
-    /// The action of that name.
+    /// The action with that name.
     pub fn from_name(name: &str) -> Option<DeleteAction> {
         Self::ALL.into_iter().find(|action| action.as_str() == name)
     }
@@ -559,7 +561,7 @@ impl CompositeIndex {
         CompositeIndex { name: name.into(), storage_id: None, fields }
     }
 
-    /// Asks for this storage ID instead of an automatically assigned one.
+    /// Asks for this storage ID instead of an assigned one.
     #[must_use]
     pub fn with_storage_id(mut self, id: impl Into<Option<StorageId>>) -> Self {
         self.storage_id = id.into();
@@ -571,12 +573,12 @@ impl CompositeIndex {
         &self.name
     }
 
-    /// The storage ID asked for; none if it is to be assigned automatically.
+    /// The storage ID that the index asks for; `None` if the database assigns one.
     pub fn storage_id(&self) -> Option<StorageId> {
         self.storage_id
     }
 
-    /// Names of the indexed fields, in index order.
+    /// The names of the indexed fields, in index order.
     pub fn fields(&self) -> &[String] {
         &self.fields
     }

@@ -10,16 +10,17 @@ pub fn is_name(name: &str) -> bool {
 
 /// Whether `text` can be an identifier of an enum.
 ///
-/// The rule is that of names, but ASCII control characters are allowed after the first character
-/// and `null` is not. Not every identifier can be recorded, see [`identifier_can_be_stored`].
+/// The rule is the one for names, with two exceptions: ASCII control characters are allowed after
+/// the first character, and `null` is not allowed. Not every identifier can be recorded: see
+/// [`identifier_can_be_stored`].
 pub fn is_enum_identifier(text: &str) -> bool {
     identifier::is_enum_identifier(text)
 }
 
-/// Whether a valid identifier survives being written to schema XML and read again.
+/// Whether a valid identifier stays the same when it is written to schema XML and read again.
 ///
-/// The recorded form escapes ASCII control characters and characters above U+FFFF but never
-/// undoes that, so a schema with such an identifier could not be opened again.
+/// The recorded form escapes ASCII control characters and characters above U+FFFF, but nothing
+/// reverses that. A schema with such an identifier could not be opened again.
 pub fn identifier_can_be_stored(identifier: &str) -> bool {
     identifier.chars().all(|c| ('\u{20}'..='\u{ffff}').contains(&c) && c != '\\')
 }

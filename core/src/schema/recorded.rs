@@ -1,5 +1,5 @@
-//! The schemas recorded in a database, decoded and checked as far as that goes without an encoding
-//! registry, and how one is added or removed.
+//! The schemas recorded in a database, and how one is added or removed. They are decoded and
+//! checked as far as is possible without an encoding registry.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -28,31 +28,31 @@ pub struct RecordedSchemas {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedSchema {
-    /// Under which it is recorded.
+    /// The index it is recorded under.
     pub index: SchemaIndex,
-    /// Its id.
+    /// Its schema ID.
     pub id: SchemaId,
-    /// Its model as recorded: with those storage IDs that were asked for explicitly.
+    /// Its model as recorded: it has only the storage IDs that were asked for.
     pub model: Arc<SchemaModel>,
-    /// Id and storage ID of each of its items, in visit order.
+    /// The schema ID and storage ID of each of its items, in visit order.
     pub items: Arc<[(SchemaId, StorageId)]>,
 }
 
 impl RecordedSchema {
-    /// The model with the storage ID of every item filled in.
+    /// The model with the storage ID of every item.
     pub fn model_with_storage_ids(&self) -> SchemaModel {
         let mut ids = self.items.iter().map(|&(_, storage_id)| storage_id);
         self.model.with_storage_ids(|_| ids.next())
     }
 
-    /// Whether this was taken over from the other one.
+    /// Whether both are the same decoded schema.
     pub(super) fn is_same(&self, other: &RecordedSchema) -> bool {
         Arc::ptr_eq(&self.model, &other.model) && Arc::ptr_eq(&self.items, &other.items)
     }
 }
 
 impl RecordedSchemas {
-    /// Decodes and checks the tables.
+    /// Decodes the tables and checks them.
     ///
     /// # Errors
     /// [`SchemaError::Inconsistent`] if they are damaged or contradict themselves.
@@ -60,7 +60,8 @@ impl RecordedSchemas {
         RecordedSchemas::default().changed_to(tables)
     }
 
-    /// As [`RecordedSchemas::decode`]; only what is not the same in the tables of these is decoded and checked.
+    /// Does the same as [`RecordedSchemas::decode`], but decodes and checks only what differs from
+    /// the tables of `self`.
     pub(crate) fn changed_to(
         &self,
         tables: impl Into<Arc<SchemaTables>>,
@@ -72,6 +73,7 @@ impl RecordedSchemas {
         for (id, old, new) in differences(&self.tables.storage_ids, &tables.storage_ids) {
             if let Some(old) = old {
                 only_added = false;
+                // The item that had this entry may have another one now, or none.
                 if let Ok(item) = parse_storage_id_value(old) {
                     storage_ids.remove(&item);
                 }
@@ -87,6 +89,8 @@ impl RecordedSchemas {
             new.extend(after.map(|document| (index, document)));
         }
         if !only_added {
+            // A schema whose items have other storage IDs now, or none, must be decoded and checked
+            // again.
             let same = |(item, id): &(SchemaId, StorageId)| storage_ids.get(item) == Some(id);
             for schema in self.schemas.iter().filter(|schema| !schema.items.iter().all(same)) {
                 gone.insert(schema.index);
@@ -114,7 +118,7 @@ impl RecordedSchemas {
             assign_storage_ids(schema, &storage_ids)?;
         }
         if only_added {
-            // Those that were there before are used by the schemas that were.
+            // Schemas that were there before use the storage IDs that were there before.
             check_all_used(added_ids.iter().map(|(id, _)| id), &new)?;
         }
         for schema in new {
@@ -127,22 +131,22 @@ impl RecordedSchemas {
         Ok(RecordedSchemas { tables, schemas, by_id, storage_ids })
     }
 
-    /// The tables they were decoded from.
+    /// The tables that they were decoded from.
     pub fn tables(&self) -> &Arc<SchemaTables> {
         &self.tables
     }
 
-    /// The schemas by ascending index.
+    /// The schemas, by ascending index.
     pub fn schemas(&self) -> &[RecordedSchema] {
         &self.schemas
     }
 
-    /// The schema of that id.
+    /// The schema with that ID.
     pub fn find(&self, id: SchemaId) -> Option<&RecordedSchema> {
         self.by_index(self.index_of(id)?)
     }
 
-    /// The index of the schema of that id.
+    /// The index of the schema with that ID.
     pub(super) fn index_of(&self, id: SchemaId) -> Option<SchemaIndex> {
         self.by_id.get(&id).copied()
     }
@@ -152,18 +156,20 @@ impl RecordedSchemas {
         self.schemas.get(at)
     }
 
-    /// The storage ID of the item of that id, in whatever schema.
+    /// The storage ID of the item with that schema ID, in any schema.
     pub fn storage_id(&self, item: SchemaId) -> Option<StorageId> {
         self.storage_ids.get(&item).copied()
     }
 
-    /// The tables with valid models, given with their ids, added one after the other; `None` if that
-    /// changes nothing.
+    /// Adds valid models to the tables, one after the other; each comes with its schema ID. `None`
+    /// if that changes nothing.
     ///
-    /// `reusable` are compressed documents to take over as they are if one is that of a model.
+    /// `reusable` are compressed documents. A model whose document is among them is recorded with
+    /// the same bytes.
     ///
     /// # Errors
-    /// [`SchemaError::StorageIdConflict`] if an explicit storage ID contradicts the tables.
+    /// [`SchemaError::StorageIdConflict`] if a storage ID that a model asks for contradicts the
+    /// tables.
     pub(super) fn with_added<'m>(
         &self,
         models: impl IntoIterator<Item = (&'m SchemaModel, SchemaId)>,
@@ -184,7 +190,7 @@ impl RecordedSchemas {
         Ok(adding.changed.then_some(adding.tables))
     }
 
-    /// The tables without the schemas of these indexes, and without the storage IDs only they use.
+    /// The tables without these schemas, and without the storage IDs that only they use.
     pub(super) fn with_removed(&self, indexes: &[SchemaIndex]) -> SchemaTables {
         let mut tables = self.tables.to_change();
         tables.schemas.retain(|index, _| !indexes.contains(index));
@@ -199,7 +205,7 @@ impl RecordedSchemas {
     }
 }
 
-/// Refuses storage IDs that none of the schemas uses.
+/// Refuses storage IDs that no schema uses.
 fn check_all_used<'i>(
     ids: impl Iterator<Item = &'i StorageId>,
     schemas: &[RecordedSchema],
@@ -217,13 +223,13 @@ fn check_all_used<'i>(
 
 /// Tables to which schemas are being added.
 struct Adding<'r> {
-    /// What they hold already.
+    /// What the tables hold already.
     recorded: &'r RecordedSchemas,
     tables: SchemaTables,
     /// What was added so far.
     schemas: HashSet<SchemaId>,
     storage_ids: HashMap<SchemaId, StorageId>,
-    /// Below these all numbers are taken.
+    /// All numbers below these are taken.
     free_schema: u32,
     free_storage_id: u32,
     changed: bool,
@@ -237,6 +243,7 @@ impl Adding<'_> {
             self.changed = true;
         }
         let mut items: Vec<_> = model.items().map(|item| (item.schema_id(), item)).collect();
+        // Items that ask for a storage ID come first, so that no assigned one takes it.
         items.sort_by_key(|(_, item)| Reverse(item.storage_id()));
         for (schema_id, item) in items {
             let wanted = item.storage_id();
@@ -289,7 +296,8 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// The path of a recorded item with this entry in the table of storage IDs, or else its id.
+    /// The path of a recorded item, found by its entry in the storage ID table. If there is no such
+    /// item, its schema ID.
     fn owner(&self, entry: &[u8]) -> String {
         let Ok(id) = parse_storage_id_value(entry) else { return "another item".to_owned() };
         let mut items = self.recorded.schemas.iter().flat_map(|schema| {
@@ -298,14 +306,14 @@ impl Adding<'_> {
         items.next().map_or_else(|| id.to_string(), |(item, _)| item.to_string())
     }
 
-    /// The lowest schema index without entry.
+    /// The lowest schema index that is free.
     fn free_schema_index(&mut self) -> Option<SchemaIndex> {
         let taken = &self.tables.schemas;
         self.free_schema = self.free_schema.max(above(taken, SchemaIndex::get));
         lowest(&mut self.free_schema, SchemaIndex::new, |index| !taken.contains_key(index))
     }
 
-    /// The lowest storage ID without entry.
+    /// The lowest storage ID that is free.
     fn free_storage_id(&mut self) -> Option<StorageId> {
         let taken = &self.tables.storage_ids;
         self.free_storage_id = self.free_storage_id.max(above(taken, StorageId::get));
@@ -313,7 +321,7 @@ impl Adding<'_> {
     }
 }
 
-/// The number above all that are taken if there is no gap among them, otherwise 1.
+/// The number after the last one that is taken, if there is no gap before it; otherwise 1.
 fn above<K: Copy + Ord, V>(taken: &BTreeMap<K, V>, get: impl Fn(K) -> u32) -> u32 {
     match taken.last_key_value() {
         Some((&last, _)) if get(last) as usize == taken.len() => get(last) + 1,
@@ -321,7 +329,7 @@ fn above<K: Copy + Ord, V>(taken: &BTreeMap<K, V>, get: impl Fn(K) -> u32) -> u3
     }
 }
 
-/// The first number from `next` on that is free; moves `next` past it.
+/// The first free number from `next` on. Moves `next` past it.
 fn lowest<T>(
     next: &mut u32,
     make: impl Fn(u32) -> Option<T>,
@@ -414,8 +422,8 @@ fn assign_storage_ids(
     Ok(())
 }
 
-/// The compressed document of a model. A reusable one with the same content is preferred, so that
-/// recording a schema again leaves the store as it was.
+/// The compressed document of a model. A reusable document with the same content is preferred: then
+/// a schema that is recorded again leaves the store unchanged.
 fn compress(model: &SchemaModel, reusable: &[Arc<[u8]>]) -> Arc<[u8]> {
     let xml = model.to_xml(XmlForm::STORED).into_bytes();
     reusable

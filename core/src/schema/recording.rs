@@ -1,5 +1,5 @@
-//! Opening a database with a schema: recognising it, recording it, and dropping schemas no object
-//! uses any more (docs/src/schemas.md#recording-and-garbage-collection).
+//! Opening a database with a schema: recognizing it, recording it, and dropping schemas that no
+//! object uses (docs/src/schemas.md#recording-and-garbage-collection).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,23 +20,23 @@ use crate::layout::{
     SchemaIndex, USER_META_DATA, object_schema_prefix, prefix_end,
 };
 
-/// When opening a transaction drops recorded schemas of which there are no objects. A schema with which a
-/// [`Permazen`](crate::Permazen) of this process is open stays.
+/// When opening a transaction drops recorded schemas that have no objects. A schema stays while a
+/// [`Permazen`](crate::Permazen) of this process is open with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SchemaRemoval {
     /// Never.
     Never,
-    /// When the first transaction of a [`DatabaseState`] is opened.
+    /// When the first transaction with a [`DatabaseState`] is opened.
     Once,
-    /// Then, and whenever the schema asked for, or what is recorded, is not as it was in the
-    /// previous transaction.
+    /// When the first transaction is opened; and when the schema asked for, or the recorded
+    /// schemas, have changed since the previous transaction.
     #[default]
     ConfigChange,
-    /// Always.
+    /// Whenever a transaction is opened.
     Always,
 }
 
-/// With which schema a transaction is opened, and what may be done to the recorded ones.
+/// The schema a transaction is opened with, and how opening may change the recorded schemas.
 #[derive(Debug, Clone)]
 pub struct SchemaConfig {
     model: Arc<SchemaModel>,
@@ -46,7 +46,7 @@ pub struct SchemaConfig {
 }
 
 impl SchemaConfig {
-    /// Opens with this schema, recording it if necessary, and drops unused schemas when the
+    /// Opens with this schema and records it if necessary. Drops unused schemas when the
     /// configuration changes.
     ///
     /// # Errors
@@ -57,8 +57,8 @@ impl SchemaConfig {
         Ok(SchemaConfig::of(model))
     }
 
-    /// Opens with the empty schema, which sees the objects of all recorded ones and can create
-    /// none.
+    /// Opens with the empty schema. Such a transaction sees the objects of all recorded schemas,
+    /// but cannot create any.
     pub fn empty() -> Self {
         SchemaConfig::of(Arc::new(SchemaModel::new()))
     }
@@ -68,8 +68,8 @@ impl SchemaConfig {
         SchemaConfig { model, id, allow_new: true, removal }
     }
 
-    /// Whether the schema may be recorded if it is not yet. Without this, opening with a schema
-    /// that is not recorded is an error.
+    /// Whether a schema that is not recorded yet may be recorded. If not, opening with such a
+    /// schema is an error.
     #[must_use]
     pub fn allow_new_schema(mut self, allow: bool) -> Self {
         self.allow_new = allow;
@@ -94,10 +94,10 @@ impl SchemaConfig {
     }
 }
 
-/// What a program remembers of a database between transactions: the decoded schemas, so that they
-/// need not be decoded again, and whether schemas were cleaned up before.
+/// What a program remembers about a database between transactions: the decoded schemas, and whether
+/// unused schemas were dropped before.
 ///
-/// One of it belongs to each opened database; all transactions share it.
+/// Each opened database has one. All its transactions share it.
 #[derive(Debug)]
 pub struct DatabaseState {
     registry: Arc<EncodingRegistry>,
@@ -105,25 +105,25 @@ pub struct DatabaseState {
     last: Mutex<Last>,
 }
 
-/// What is remembered of the previous successful opening.
+/// What is remembered about the last transaction that was opened successfully.
 #[derive(Debug, Clone, Default)]
 struct Last {
     open: Option<Arc<LastOpen>>,
-    /// Whether the tables of `open` were found in the store or committed there; otherwise they were written there by a
-    /// transaction of which nobody knows whether it was committed.
+    /// Whether the tables of `open` are known to be in the store. If not, they were written by a
+    /// transaction that may not have been committed.
     stored: bool,
-    /// The last version of the store in which they are known to be.
+    /// The last version of the store that is known to have them.
     version: Option<u64>,
 }
 
-/// The previous successful opening.
+/// The last transaction that was opened successfully.
 #[derive(Debug)]
 struct LastOpen {
     model: Arc<SchemaModel>,
     removal: SchemaRemoval,
     bundle: Arc<SchemaBundle>,
     schema: Arc<Schema>,
-    /// Whether schemas were added or removed after it, in the transaction it opened.
+    /// Whether that transaction added or removed schemas afterwards.
     changed: bool,
 }
 
@@ -134,22 +134,22 @@ impl LastOpen {
             && (Arc::ptr_eq(&self.model, &config.model) || self.model == config.model)
     }
 
-    /// What opens a transaction that finds all as it was.
+    /// The result of opening a transaction when nothing has changed.
     fn opened(&self) -> OpenedSchema {
         let (bundle, schema) = (Arc::clone(&self.bundle), Arc::clone(&self.schema));
         OpenedSchema { bundle, schema, wrote: false }
     }
 }
 
-/// The schemas a transaction works with.
+/// The schemas that a transaction works with.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OpenedSchema {
     /// All recorded schemas.
     pub bundle: Arc<SchemaBundle>,
-    /// The one the transaction was opened with.
+    /// The schema that the transaction was opened with.
     pub schema: Arc<Schema>,
-    /// Whether that changed the store.
+    /// Whether opening changed the store.
     pub(crate) wrote: bool,
 }
 
@@ -160,7 +160,7 @@ impl DatabaseState {
         DatabaseState { registry, unknown_encodings, last: Mutex::default() }
     }
 
-    /// Decides about encodings that are not registered.
+    /// Decides what to do with encodings that are not registered.
     #[must_use]
     pub fn unknown_encodings(mut self, unknown: UnknownEncodings) -> Self {
         self.unknown_encodings = unknown;
@@ -172,12 +172,13 @@ impl DatabaseState {
         self.unknown_encodings
     }
 
-    /// The encodings known.
+    /// The registered encodings.
     pub fn registry(&self) -> &Arc<EncodingRegistry> {
         &self.registry
     }
 
-    /// Looks up the encodings of recorded schemas, but for those that `before` has just the same.
+    /// Looks up the encodings of recorded schemas. Takes schemas that have not changed from
+    /// `before`.
     pub(crate) fn resolve(
         &self,
         before: Option<&SchemaBundle>,
@@ -186,7 +187,7 @@ impl DatabaseState {
         SchemaBundle::resolve_after(before, recorded, &self.registry, self.unknown_encodings)
     }
 
-    /// Notes that the tables are those of this opening in a version of the store.
+    /// Notes that this version of the store has the tables of this opening.
     fn found(&self, open: &LastOpen, version: Option<u64>) {
         let mut last = self.last();
         let is_last = last.open.as_deref().is_some_and(|last| std::ptr::eq(last, open));
@@ -196,8 +197,9 @@ impl DatabaseState {
         }
     }
 
-    /// Notes that a transaction that was opened with the schemas `opened` has led to this version of the store, in
-    /// which the schemas `now` are recorded. Whoever opened another one since then knows better.
+    /// Notes a commit: the transaction was opened with the schemas `opened`, and this version of
+    /// the store has the schemas `now`. Does nothing if another transaction was opened with other
+    /// schemas since then.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
@@ -224,24 +226,24 @@ impl DatabaseState {
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
-        // What is inside is replaced as a whole, so a panic elsewhere leaves nothing half done.
+        // The content is replaced as a whole, so a panic elsewhere leaves it complete.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Prepares a transaction for work with a schema: makes sure that the store is a database, reads
-/// the recorded schemas, drops unused ones and records the given one, as `config` says.
+/// Prepares a transaction for work with a schema. Checks that the store is a database, reads the
+/// recorded schemas, drops unused ones and records the given one, as `config` says.
 ///
-/// Costs one scan of the recorded schemas if they and `config` are as in the previous call; more
-/// only if something changed or [`SchemaRemoval::Always`] asks for it. Of changed schemas only those that
-/// are new are decoded.
+/// Costs one scan of the recorded schemas if they and `config` have not changed since the previous
+/// call. It costs more only if something changed or [`SchemaRemoval::Always`] asks for it. Only
+/// schemas that are new are decoded.
 ///
 /// # Errors
-/// [`SchemaError::NotPermazen`], [`SchemaError::UnknownFormatVersion`],
-/// [`SchemaError::Inconsistent`] about the store; [`SchemaError::Invalid`] if an encoding is not
-/// registered; [`SchemaError::NotAllowed`], [`SchemaError::Removed`] and
-/// [`SchemaError::StorageIdConflict`] about the schema asked for. Roll the transaction back then: nothing
-/// useful was written.
+/// About the store: [`SchemaError::NotPermazen`], [`SchemaError::UnknownFormatVersion`],
+/// [`SchemaError::Inconsistent`], and [`SchemaError::Invalid`] if an encoding is not registered.
+/// About the schema asked for: [`SchemaError::NotAllowed`], [`SchemaError::Removed`] and
+/// [`SchemaError::StorageIdConflict`]. After an error, roll the transaction back: what was written
+/// is of no use.
 pub fn open_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
@@ -250,18 +252,18 @@ pub fn open_schema(
     open_schema_at(kv, AsOf::Unknown, state, config)
 }
 
-/// What is known of the store as a transaction sees it.
+/// What is known about the store as a transaction sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AsOf {
-    /// It has this version, and nothing was written in the transaction.
+    /// The store has this version, and the transaction has written nothing.
     Version(u64),
-    /// Likewise, but the transaction has to read what it depends on, so that it is checked for conflicts.
+    /// The same, but the transaction must read what it depends on, so that conflicts are detected.
     CheckedVersion(u64),
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
 }
 
-/// As [`open_schema`]. Nothing is read if the tables of this version are known.
+/// Does the same as [`open_schema`], but reads nothing if the tables of this version are known.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,
     as_of: AsOf,
@@ -276,6 +278,7 @@ pub(crate) fn open_schema_at(
     let last = last.as_deref();
     let mut others = None;
     let known = match last {
+        // The tables of this version are known, so nothing need be read.
         Some(last) if last_version.is_some_and(|last| as_of == AsOf::Version(last)) => Some(last),
         Some(last) => match last.bundle.tables().compare(kv)? {
             Stored::These => Some(last),
@@ -311,12 +314,14 @@ pub(crate) fn open_schema_at(
         }
     };
     let unused = if should_remove { unused_schemas(kv, &recorded)? } else { Vec::new() };
+    // The schema is recorded and none is dropped: the store stays as it is.
     if let Some(hit) = hit
         && unused.is_empty()
     {
         state.found(hit, version);
         return Ok(hit.opened());
     }
+    // The error tells a schema that was removed from one that was never recorded.
     let was_recorded = recorded.find(config.id).is_some()
         || before.is_some_and(|before| stored && before.find(config.id).is_some());
     let original = Arc::clone(recorded.tables());
@@ -334,7 +339,7 @@ pub(crate) fn open_schema_at(
         None => return Err(SchemaError::UnknownSchema(config.id.to_string())),
     };
     tables.write_over(&original, kv)?;
-    // What is not committed yet is of no version.
+    // Tables that were just written are not committed, so no version has them yet.
     let stored = was_there && tables == original;
     let version = version.filter(|_| stored);
     let model = Arc::clone(&config.model);
@@ -344,7 +349,7 @@ pub(crate) fn open_schema_at(
     Ok(opened)
 }
 
-/// Decodes the tables, as far as they are not as they were before.
+/// Decodes the tables. What has not changed is taken from `before`.
 fn decode_after(
     before: Option<&RecordedSchemas>,
     tables: SchemaTables,
@@ -379,15 +384,15 @@ fn record(
     }
 }
 
-/// The schemas of which there are no objects, but for those this process works with. One seek, and up to one for each of the
-/// others.
+/// The schemas that have no objects, except those this process works with. Costs one seek, and up
+/// to one more for each schema that has objects.
 fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<SchemaIndex>> {
     let mut unused = Vec::new();
     let mut schemas = recorded.schemas().iter().peekable();
     while let Some(first) = schemas.peek() {
         let min = object_schema_prefix(first.index);
         let found = kv.at_least(&min, OBJECT_SCHEMA_INDEX_SPAN.max)?;
-        // None of the schemas that end before this key has objects.
+        // Schemas whose keys would all come before this one have no objects.
         let key = found.as_ref().map(|(key, _)| &key[..]);
         let is_before = |prefix: &[u8]| match (key, prefix_end(prefix)) {
             (Some(key), Some(end)) => *key >= *end,
@@ -398,6 +403,7 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
         {
             unused.push(schema);
         }
+        // If the key found belongs to this schema, the schema has objects.
         schemas.next_if(|schema| {
             key.is_some_and(|key| key.starts_with(&object_schema_prefix(schema.index)))
         });
@@ -406,14 +412,15 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
     Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
 
-/// Whether there is an object of the schema. One seek.
+/// Whether the schema has objects. One seek.
 fn is_in_use(kv: &dyn KvRead, schema: SchemaIndex) -> Result<bool> {
     let min = object_schema_prefix(schema);
     let max = prefix_end(&min);
     Ok(kv.at_least(&min, max.as_deref())?.is_some())
 }
 
-/// Makes sure that the store is a database of the known format; makes an empty store one. Whether it was one.
+/// Checks that the store is a database of the known format. Turns an empty store into one. Returns
+/// whether it was one already.
 fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
     let version = match kv.at_least(META_DATA_SPAN.min, META_DATA_SPAN.max)? {
         Some((key, value)) if *key == *FORMAT_VERSION_KEY => Some(value.to_vec()),
@@ -432,8 +439,8 @@ fn check_format(kv: &mut dyn KvWrite, config: &SchemaConfig) -> Result<bool> {
             _ => Err(SchemaError::UnknownFormatVersion { version: format!("0x{}", Hex(&version)) }),
         };
     }
-    // Other data would make it no database; keys from FF on are looked at only when they come
-    // first, as Java does.
+    // A store with other data must not become a database. As in Java, keys from FF on are noticed
+    // only if no other key comes first.
     let first = kv.at_least(&[], None)?.map(|(key, _)| key.to_vec());
     let last = kv.at_most(&[], Some(&[0xff]))?.map(|(key, _)| key.to_vec());
     for key in [first, last].into_iter().flatten() {
@@ -454,10 +461,10 @@ fn is_user_meta_data(key: &[u8]) -> bool {
     key.starts_with(&[META_DATA, USER_META_DATA])
 }
 
-/// Records one schema inside a transaction, as [`add_schemas`].
+/// Records a schema inside a transaction, as [`add_schemas`] does.
 ///
 /// # Errors
-/// As [`add_schemas`].
+/// The errors of [`add_schemas`].
 pub fn add_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
@@ -467,12 +474,12 @@ pub fn add_schema(
     add_schemas(kv, state, bundle, std::slice::from_ref(model))
 }
 
-/// Records schemas inside a transaction, one after the other, whether or not new schemas are
-/// allowed. Returns the new bundle, or `None` if all were recorded before.
+/// Records schemas inside a transaction, one after the other, even if the configuration does not
+/// allow new schemas. Returns the new bundle, or `None` if all were recorded before.
 ///
 /// # Errors
-/// [`SchemaError::Empty`], [`SchemaError::Invalid`], [`SchemaError::StorageIdConflict`]; nothing
-/// was written then.
+/// [`SchemaError::Empty`], [`SchemaError::Invalid`], [`SchemaError::StorageIdConflict`]. In these
+/// cases nothing was written.
 pub fn add_schemas(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
@@ -483,7 +490,7 @@ pub fn add_schemas(
     after.map(|after| write_over(kv, bundle, after)).transpose()
 }
 
-/// The schemas of `bundle` and these, one after the other; `None` if that has all of them.
+/// The schemas of `bundle` with these added, one after the other; `None` if it has them all.
 pub(crate) fn with_schemas(
     state: &DatabaseState,
     bundle: &SchemaBundle,
@@ -509,7 +516,7 @@ fn with_tables(
     state.resolve(Some(before), Arc::new(recorded))
 }
 
-/// Turns the tables of `before`, which are stored, into those of `after`.
+/// Replaces the tables of `before`, which are stored, by those of `after`.
 fn write_over(
     kv: &mut dyn KvWrite,
     before: &SchemaBundle,
@@ -523,7 +530,7 @@ fn write_over(
 /// such schema.
 ///
 /// # Errors
-/// [`SchemaError::InUse`] if there are objects of it; nothing was written then.
+/// [`SchemaError::InUse`] if the schema has objects. In this case nothing was written.
 pub fn remove_schema(
     kv: &mut dyn KvWrite,
     state: &DatabaseState,
@@ -534,7 +541,8 @@ pub fn remove_schema(
     after.map(|after| write_over(kv, bundle, after)).transpose()
 }
 
-/// The schemas of `bundle` but for that one, of which there are no objects; `None` if it is not among them.
+/// The schemas of `bundle` without that one, which must have no objects; `None` if it is not among
+/// them.
 pub(crate) fn without_schema(
     kv: &dyn KvRead,
     state: &DatabaseState,
@@ -548,11 +556,12 @@ pub(crate) fn without_schema(
     with_tables(state, bundle, bundle.recorded().with_removed(&[schema.index])).map(Some)
 }
 
-/// Reads and decodes the recorded schemas without changing anything and without an encoding
-/// registry. For tools.
+/// Reads and decodes the recorded schemas. Needs no encoding registry and changes nothing. For
+/// tools.
 ///
 /// # Errors
-/// As [`open_schema`] about the store.
+/// [`SchemaError::NotPermazen`], [`SchemaError::UnknownFormatVersion`] and
+/// [`SchemaError::Inconsistent`].
 pub fn read_schemas(kv: &dyn KvRead) -> Result<RecordedSchemas> {
     RecordedSchemas::decode(SchemaTables::read(kv)?)
 }

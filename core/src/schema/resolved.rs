@@ -1,7 +1,8 @@
-//! Recorded schemas with everything looked up: storage IDs, encodings, what belongs to what.
+//! Recorded schemas with everything looked up: storage IDs, encodings, and which field belongs to
+//! which type.
 //!
-//! These are what transactions work with. They are immutable and shared, and finding something by
-//! name or storage ID takes a binary search and no allocation.
+//! Transactions work with these. They are immutable and shared. Finding an item by name or storage
+//! ID takes a binary search and no allocation.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use crate::layout::{SchemaIndex, StorageIdKey};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Schema {
-    /// Under which it is recorded; [`SchemaIndex::EMPTY`] for the empty schema.
+    /// The index it is recorded under; [`SchemaIndex::EMPTY`] for the empty schema.
     pub index: SchemaIndex,
-    /// Its id.
+    /// Its schema ID.
     pub id: SchemaId,
-    /// Its model as recorded: with those storage IDs that were asked for explicitly.
+    /// Its model as recorded: it has only the storage IDs that were asked for.
     pub model: Arc<SchemaModel>,
     /// The object types in name order.
     pub types: Vec<Arc<ResolvedType>>,
@@ -28,7 +29,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The object type of that name.
+    /// The object type with that name.
     pub fn object_type(&self, name: &str) -> Option<&Arc<ResolvedType>> {
         find_by_name(&self.types, name, |t| &t.name)
     }
@@ -47,13 +48,13 @@ pub struct ResolvedType {
     pub name: Arc<str>,
     /// Its storage ID.
     pub storage_id: StorageId,
-    /// The storage ID as object IDs of the type start with it.
+    /// The storage ID in the form it has in keys. The object IDs of the type start with it.
     pub key: StorageIdKey,
-    /// Its id.
+    /// Its schema ID.
     pub schema_id: SchemaId,
     /// The index of the schema it belongs to.
     pub schema: SchemaIndex,
-    /// The id of the schema it belongs to.
+    /// The schema ID of the schema it belongs to.
     pub schema_of: SchemaId,
     /// The fields in name order.
     pub fields: Vec<Arc<ResolvedField>>,
@@ -63,33 +64,34 @@ pub struct ResolvedType {
 }
 
 impl ResolvedType {
-    /// The field of that name.
+    /// The field with that name.
     pub fn field(&self, name: &str) -> Option<&Arc<ResolvedField>> {
         find_by_name(&self.fields, name, |f| &f.name)
     }
 
-    /// Position, in the list of fields, of the one with that storage ID; sub-fields are not found.
+    /// The position of the field with that storage ID in the list of fields. Sub-fields are not
+    /// found.
     pub fn field_position(&self, id: StorageId) -> Option<usize> {
         let at = self.by_storage_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         self.by_storage_id.get(at).map(|&(_, position)| position)
     }
 
-    /// The field with that storage ID; sub-fields are not found.
+    /// The field with that storage ID. Sub-fields are not found.
     pub fn field_by_storage_id(&self, id: StorageId) -> Option<&Arc<ResolvedField>> {
         find_by_storage_id(&self.fields, &self.by_storage_id, id)
     }
 
-    /// The fields in the order of their storage IDs, which is the order of their keys.
+    /// The fields in the order of their storage IDs. This is the order of their keys.
     pub fn fields_by_storage_id(&self) -> impl Iterator<Item = &Arc<ResolvedField>> {
         self.by_storage_id.iter().filter_map(|&(_, at)| self.fields.get(at))
     }
 
-    /// That field of [`ResolvedType::fields_by_storage_id`] which stands at a position.
+    /// The field at a position of [`ResolvedType::fields_by_storage_id`].
     pub(crate) fn field_by_order(&self, position: usize) -> Option<&Arc<ResolvedField>> {
         self.fields.get(self.by_storage_id.get(position)?.1)
     }
 
-    /// The field of that name, or the sub-field if it is `field.key` or the like.
+    /// The field with that name, or the sub-field if the name has a form such as `field.key`.
     pub fn field_or_sub_field(&self, full_name: &str) -> Option<&Arc<ResolvedField>> {
         match full_name.split_once('.') {
             None => self.field(full_name),
@@ -97,17 +99,17 @@ impl ResolvedType {
         }
     }
 
-    /// The composite index of that name.
+    /// The composite index with that name.
     pub fn index(&self, name: &str) -> Option<&Arc<ResolvedIndex>> {
         find_by_name(&self.indexes, name, |i| &i.name)
     }
 
-    /// The composite indexes a field takes part in.
+    /// The composite indexes that a field is part of.
     pub fn indexes_of(&self, field: &ResolvedField) -> impl Iterator<Item = &Arc<ResolvedIndex>> {
         field.indexes.iter().filter_map(|&at| self.indexes.get(at))
     }
 
-    /// All fields and sub-fields, each complex field after its sub-fields.
+    /// All fields and sub-fields. A collection comes after its sub-fields.
     pub fn all_fields(&self) -> impl Iterator<Item = &Arc<ResolvedField>> {
         self.fields.iter().flat_map(|field| field.sub_fields().chain(std::iter::once(field)))
     }
@@ -119,25 +121,25 @@ impl ResolvedType {
 pub struct ResolvedField {
     /// Its name; `element`, `key` or `value` for a sub-field.
     pub name: Arc<str>,
-    /// Its name, for a sub-field with the parent's and a dot before it.
+    /// Its full name. For a sub-field, the name of the parent and a dot come first.
     pub full_name: Arc<str>,
     /// Its storage ID.
     pub storage_id: StorageId,
-    /// The storage ID as it stands in keys: after the object ID in the field's keys, at the
-    /// beginning of the keys of its index.
+    /// The storage ID in the form it has in keys. It comes after the object ID in the keys of the
+    /// field, and first in the keys of its index.
     pub key: StorageIdKey,
-    /// Its id. Fields with the same id have the same storage ID, kind and encoding.
+    /// Its schema ID. Fields with the same schema ID have the same storage ID, kind and encoding.
     pub schema_id: SchemaId,
-    /// The field it is part of, for a sub-field.
+    /// For a sub-field, the field it is part of.
     pub parent: Option<Parent>,
-    /// Positions, in the type's list, of the composite indexes it takes part in.
+    /// The composite indexes it is part of, as positions in the type's list.
     pub indexes: Vec<usize>,
     /// What it holds.
     pub kind: ResolvedKind,
 }
 
 impl ResolvedField {
-    /// What a field or sub-field of a simple kind holds.
+    /// The value of a field or sub-field of a simple kind.
     pub fn simple(&self) -> Option<&ResolvedSimple> {
         match &self.kind {
             ResolvedKind::Simple(simple) => Some(simple),
@@ -155,7 +157,7 @@ impl ResolvedField {
         first.into_iter().chain(second)
     }
 
-    /// The sub-field of that name.
+    /// The sub-field with that name.
     pub fn sub_field(&self, name: &str) -> Option<&Arc<ResolvedField>> {
         self.sub_fields().find(|sub_field| &*sub_field.name == name)
     }
@@ -184,7 +186,7 @@ pub struct Parent {
     pub name: Arc<str>,
     /// Its storage ID.
     pub storage_id: StorageId,
-    /// The storage ID as it stands in keys.
+    /// The storage ID in the form it has in keys.
     pub key: StorageIdKey,
     /// What the sub-field is to it.
     pub role: SubFieldRole,
@@ -229,17 +231,17 @@ pub enum ResolvedKind {
     },
 }
 
-/// What a field or sub-field of a simple kind holds.
+/// The value of a field or sub-field of a simple kind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ResolvedSimple {
-    /// The encoding of its values. For references it allows objects of any type; who sets a value
-    /// checks it against [`ReferenceInfo::allows`].
+    /// The encoding of its values. The encoding of a reference allows every type: code that sets a
+    /// value must check it with [`ReferenceInfo::allows`].
     pub encoding: Arc<dyn Encoding>,
     /// Whether it has an index.
     pub indexed: bool,
-    /// The encoded default value, which is not stored. None for a sub-field whose encoding has
-    /// none, and if the encoding is not registered.
+    /// The encoded default value, which is not stored. `None` for a sub-field whose encoding has no
+    /// default value, and for an encoding that is not registered.
     pub default: Option<Box<[u8]>>,
     /// The options of a reference.
     pub reference: Option<ReferenceInfo>,
@@ -253,8 +255,8 @@ impl ResolvedSimple {
         self.default.as_deref() == Some(bytes)
     }
 
-    /// Whether the encoding is not registered, so that values are carried as bytes nobody can
-    /// interpret ([`UnknownEncodings::Carry`](super::UnknownEncodings::Carry)).
+    /// Whether the encoding is not registered. The values are then bytes without a known meaning
+    /// ([`UnknownEncodings::Carry`](super::UnknownEncodings::Carry)).
     pub fn is_opaque(&self) -> bool {
         matches!(self.encoding.kind(), EncodingKind::Unknown)
     }
@@ -264,18 +266,18 @@ impl ResolvedSimple {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReferenceInfo {
-    /// Storage IDs of the types it may refer to, ascending; `None` is every type.
+    /// The storage IDs of the types it may refer to, ascending; `None` means every type.
     pub allowed: Option<Box<[StorageId]>>,
-    /// What happens to the referring object when the one it refers to is deleted.
+    /// What happens to the referring object when the object it refers to is deleted.
     pub inverse_delete: DeleteAction,
-    /// Whether what is referred to is deleted along with the referring object.
+    /// Whether the object that is referred to is deleted with the referring object.
     pub forward_delete: bool,
     /// Whether it may refer to objects that do not exist.
     pub allow_deleted: bool,
 }
 
 impl ReferenceInfo {
-    /// Whether objects of this type may be referred to.
+    /// Whether it may refer to objects of this type.
     pub fn allows(&self, type_storage_id: StorageId) -> bool {
         match &self.allowed {
             None => true,
@@ -292,11 +294,11 @@ pub struct ResolvedIndex {
     pub name: Arc<str>,
     /// Its storage ID.
     pub storage_id: StorageId,
-    /// The storage ID as the index's keys start with it.
+    /// The storage ID in the form it has in keys. The keys of the index start with it.
     pub key: StorageIdKey,
-    /// Its id.
+    /// Its schema ID.
     pub schema_id: SchemaId,
-    /// The indexed fields in index order; all are of simple kinds.
+    /// The indexed fields in index order. All are of simple kinds.
     pub fields: Vec<Arc<ResolvedField>>,
 }
 

@@ -1,5 +1,5 @@
-//! The schemas this process works with: as long as it does, none of its transactions
-//! drops them unless that is asked for by name.
+//! The schemas that this process works with. While it does, its transactions do not drop them,
+//! unless the program asks for that schema to be removed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use super::schema_id::SchemaId;
 static RUNNING: Mutex<BTreeMap<SchemaId, usize>> = Mutex::new(BTreeMap::new());
 
 fn running() -> MutexGuard<'static, BTreeMap<SchemaId, usize>> {
-    // Each change is one step, so a panic elsewhere leaves nothing half done.
+    // Each change is a single step, so a panic elsewhere leaves the map complete.
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A schema that is in use until this is dropped.
+/// A schema in use. Dropping this value ends the use.
 #[derive(Debug)]
 pub(crate) struct Running(SchemaId);
 
@@ -37,7 +37,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a database of this process is open with that schema.
+/// Whether this process has a database open with that schema.
 pub(super) fn is_running(schema: SchemaId) -> bool {
     running().contains_key(&schema)
 }

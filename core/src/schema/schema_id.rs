@@ -1,4 +1,5 @@
-//! Schema ids: what identifies a schema, and each item of one, across databases (docs/src/schemas.md#ids).
+//! Schema IDs: they identify a schema, and each of its items, across databases
+//! (docs/src/schemas.md#ids).
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +9,14 @@ use sha2::{Digest, Sha256};
 use super::item::{Item, Part};
 use super::model::{CompositeIndex, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind};
 
-/// What kind of thing a [`SchemaId`] stands for; the names are those of the XML elements.
+/// What a [`SchemaId`] stands for. The names are those of the XML elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemKind {
     /// A whole schema.
     Schema,
     /// An object type.
     ObjectType,
-    /// A field of a registered encoding.
+    /// A field with a registered encoding.
     SimpleField,
     /// A reference.
     ReferenceField,
@@ -70,7 +71,7 @@ impl ItemKind {
 }
 
 impl SimpleKind {
-    /// The kind of item a field of this kind is.
+    /// The kind of item that a field of this kind is.
     pub fn item_kind(&self) -> ItemKind {
         match self {
             SimpleKind::Plain(_) => ItemKind::SimpleField,
@@ -82,7 +83,7 @@ impl SimpleKind {
 }
 
 impl FieldKind {
-    /// The kind of item a field of this kind is.
+    /// The kind of item that a field of this kind is.
     pub fn item_kind(&self) -> ItemKind {
         match self {
             FieldKind::Simple(simple) => simple.kind().item_kind(),
@@ -94,10 +95,10 @@ impl FieldKind {
     }
 }
 
-/// The identity of a schema or of an item of one: a kind and 128 bits.
+/// The identity of a schema, or of an item of a schema: a kind and 128 bits.
 ///
-/// Two things have the same id if and only if they have the same structure; storage IDs play no
-/// part. Displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`.
+/// Two items have the same schema ID if and only if they have the same structure. Storage IDs do
+/// not matter. An ID displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SchemaId {
     kind: ItemKind,
@@ -105,24 +106,24 @@ pub struct SchemaId {
 }
 
 impl SchemaId {
-    /// The id with this kind and hash.
+    /// The schema ID with this kind and hash.
     pub fn new(kind: ItemKind, hash: [u8; 16]) -> Self {
         SchemaId { kind, hash }
     }
 
-    /// The id of the object type of that name; an object type's id depends on nothing else.
+    /// The schema ID of the object type with that name. It depends on nothing else.
     pub fn of_type_name(name: &str) -> SchemaId {
         let mut stream = Stream::default();
         stream.type_head(name, false);
         stream.finish(ItemKind::ObjectType)
     }
 
-    /// What it identifies.
+    /// What the ID stands for.
     pub fn kind(&self) -> ItemKind {
         self.kind
     }
 
-    /// Its hash.
+    /// The hash.
     pub fn hash(&self) -> &[u8; 16] {
         &self.hash
     }
@@ -134,7 +135,7 @@ impl fmt::Display for SchemaId {
     }
 }
 
-/// A text is not the form of a schema id.
+/// A text does not have the form of a schema ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no schema id; one looks like \"ObjectType_\" and 32 lower-case hex digits")]
 pub struct ParseSchemaIdError(String);
@@ -158,7 +159,7 @@ impl FromStr for SchemaId {
 }
 
 impl SchemaModel {
-    /// The id of this schema. Meaningless if the model is invalid.
+    /// The ID of this schema. It has no meaning if the model is invalid.
     pub fn schema_id(&self) -> SchemaId {
         let mut stream = Stream::default();
         stream.string("Schema");
@@ -171,7 +172,7 @@ impl SchemaModel {
 }
 
 impl Item<'_> {
-    /// The id of this item. Meaningless if the model is invalid.
+    /// The schema ID of this item. It has no meaning if the model is invalid.
     pub fn schema_id(&self) -> SchemaId {
         let mut stream = Stream::default();
         match self.part {
@@ -195,8 +196,8 @@ impl Item<'_> {
     }
 }
 
-/// The bytes that are hashed. `whole` is true while a whole schema is hashed: then options that
-/// do not change an item's identity count as well.
+/// The bytes that are hashed. `whole` is true for the ID of a whole schema. It then includes the
+/// options that are not part of an item's identity.
 #[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
@@ -213,10 +214,10 @@ impl Stream {
         SchemaId { kind, hash }
     }
 
-    /// Length in two bytes, then modified UTF-8: characters above U+FFFF as two surrogates of
-    /// three bytes each, U+0000 as two bytes.
+    /// The length in two bytes, then the text in modified UTF-8. There, a character above U+FFFF is
+    /// two surrogates of three bytes each, and U+0000 takes two bytes.
     fn string(&mut self, text: &str) {
-        // Validation refuses texts whose length does not fit.
+        // A text whose length does not fit is refused by validation.
         if text.bytes().all(|byte| (1..0x80).contains(&byte)) {
             self.bytes.extend((text.len() as u16).to_be_bytes());
             self.bytes.extend_from_slice(text.as_bytes());

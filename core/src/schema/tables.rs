@@ -14,16 +14,17 @@ use crate::layout::{
     SchemaIndex, TABLES_SPAN, whole_number,
 };
 
-/// Schema table and storage ID table, undecoded.
+/// The schema table and the storage ID table as stored, not decoded.
 ///
-/// Two of them are equal if and only if their values are equal byte for byte. Cheap to clone: clones share the values.
+/// Two values are equal if and only if the tables are equal byte for byte. Cloning is cheap,
+/// because clones share the values.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaTables {
     /// Schema index to compressed schema XML.
     pub schemas: BTreeMap<SchemaIndex, Arc<[u8]>>,
-    /// Storage ID to encoded schema id of the item.
+    /// Storage ID to the encoded schema ID of the item.
     pub storage_ids: BTreeMap<StorageId, Arc<[u8]>>,
-    /// Whether they were read from keys of which some have numbers longer than need be.
+    /// Whether some keys they were read from have a number in more bytes than it needs.
     over_long: bool,
 }
 
@@ -41,13 +42,13 @@ enum Entry {
     StorageId(StorageId),
 }
 
-/// How the stored tables compare with those that are known.
+/// How the stored tables compare with known ones.
 pub(crate) enum Stored {
-    /// They are the same, and nothing unknown is around them.
+    /// They are the same, and there is no unknown meta-data around them.
     These,
-    /// They are these, and nothing unknown is around them.
+    /// They are these instead, and there is no unknown meta-data around them.
     Others(SchemaTables),
-    /// The store is no database of the known format, or has something unknown around them.
+    /// The store is not a database of the known format, or has unknown meta-data around the tables.
     Unknown,
 }
 
@@ -68,7 +69,7 @@ impl SchemaTables {
     /// Replaces the stored tables by these. Writes every entry.
     ///
     /// # Errors
-    /// Those of the store.
+    /// An error of the store.
     pub fn write(&self, kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
         kv.remove_span(TABLES_SPAN)?;
         for (&index, value) in &self.schemas {
@@ -80,8 +81,8 @@ impl SchemaTables {
         Ok(())
     }
 
-    /// Reads the tables and checks what surrounds them, in a database that has its format version
-    /// key. One scan.
+    /// Reads the tables and checks the meta-data around them. The database must have its format
+    /// version key. One scan.
     pub(super) fn read_checked(kv: &dyn KvRead) -> Result<SchemaTables> {
         let mut tables = SchemaTables::default();
         for pair in kv.scan(AROUND_TABLES, Direction::Forward)? {
@@ -96,20 +97,21 @@ impl SchemaTables {
         Ok(tables)
     }
 
-    /// A copy, to be changed and written.
+    /// A copy that will be changed and written.
     pub(super) fn to_change(&self) -> SchemaTables {
         SchemaTables { over_long: false, ..self.clone() }
     }
 
-    /// Turns the stored tables, which are `stored`, into these. One put or delete for each entry that
-    /// differs.
+    /// Replaces the stored tables, which are `stored`, by these. One put or delete for each entry
+    /// that differs.
     pub(crate) fn write_over(
         &self,
         stored: &SchemaTables,
         kv: &mut dyn KvWrite,
     ) -> permazen_kv::Result<()> {
         let mut differences = self.differences(stored).peekable();
-        // Their keys are written as they should be; then nothing is known of which are there.
+        // Keys are always written in their shortest form. The stored keys may have other forms, so
+        // all are replaced.
         if stored.over_long && differences.peek().is_some() {
             return self.write(kv);
         }
@@ -119,12 +121,12 @@ impl SchemaTables {
         })
     }
 
-    /// Whether they were read from keys of which some have numbers longer than need be.
+    /// Whether some keys they were read from have a number in more bytes than it needs.
     pub(crate) fn is_over_long(&self) -> bool {
         self.over_long
     }
 
-    /// What it takes to turn the stored tables, which are `stored`, into these.
+    /// The changes that turn the stored tables, which are `stored`, into these.
     pub(crate) fn differences<'t>(
         &'t self,
         stored: &'t SchemaTables,
@@ -140,7 +142,7 @@ impl SchemaTables {
         }))
     }
 
-    /// Compares the store with these tables. One scan, without allocation unless they differ.
+    /// Compares the store with these tables. One scan, and no allocation unless they differ.
     pub(crate) fn compare(&self, kv: &dyn KvRead) -> Result<Stored> {
         let mut pairs = kv.scan(AROUND_TABLES, Direction::Forward)?;
         match pairs.next().transpose()? {
@@ -150,7 +152,7 @@ impl SchemaTables {
         }
         let mut schemas = self.schemas.iter();
         let mut storage_ids = self.storage_ids.iter();
-        // How many entries were as they are here before the first that was not.
+        // The number of entries of each table before the first one that differs.
         let mut same = (0, 0);
         let mut others: Option<SchemaTables> = None;
         for pair in pairs {
@@ -182,7 +184,7 @@ impl SchemaTables {
         })
     }
 
-    /// The first entries of each table, so many.
+    /// The first entries of each table, as many as given.
     fn first(&self, (schemas, storage_ids): (usize, usize)) -> SchemaTables {
         SchemaTables {
             schemas: self.schemas.iter().take(schemas).map(|(k, v)| (*k, v.clone())).collect(),
@@ -203,7 +205,7 @@ impl SchemaTables {
         Ok(())
     }
 
-    /// Adds an entry, whose value is shared with `known` if that has the same.
+    /// Adds an entry. Shares the value with `known` if it has the same value.
     fn put(&mut self, entry: Entry, over_long: bool, value: &[u8], known: &SchemaTables) {
         self.over_long |= over_long;
         let share = |known: Option<&Arc<[u8]>>| match known {
@@ -221,19 +223,19 @@ impl SchemaTables {
     }
 }
 
-/// A stored entry that is not as it should be.
+/// A change of a stored entry.
 pub(crate) struct Change<'t> {
     pub(crate) key: Vec<u8>,
-    /// What is stored.
+    /// What is stored now.
     pub(crate) old: Option<&'t [u8]>,
-    /// What is to be stored.
+    /// What should be stored.
     pub(crate) new: Option<&'t [u8]>,
 }
 
-/// A number in one of the tables with what two of them have there.
+/// A number in a table, and what two versions of the table have for it.
 type Difference<'m, K> = (K, Option<&'m Arc<[u8]>>, Option<&'m Arc<[u8]>>);
 
-/// Where two tables differ, ascending.
+/// The differences between two tables, in ascending order.
 pub(super) fn differences<'m, K: Ord + Copy>(
     old: &'m BTreeMap<K, Arc<[u8]>>,
     new: &'m BTreeMap<K, Arc<[u8]>>,
@@ -260,7 +262,7 @@ pub(super) fn differences<'m, K: Ord + Copy>(
     })
 }
 
-/// The stored format version and everything from there to the object schema index.
+/// The keys from the format version up to the object schema index.
 const AROUND_TABLES: KeySpan<'static> = KeySpan { min: &[0], max: Some(&[0, 0x80]) };
 
 impl Entry {

@@ -1,4 +1,4 @@
-//! The rules a schema model must keep (docs/src/schemas.md#models).
+//! The rules that a schema model must follow (docs/src/schemas.md#models).
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use super::model::{
 };
 use super::names::{identifier_can_be_stored, is_enum_identifier, is_name};
 
-/// Texts that enter a schema id are limited to this many bytes of modified UTF-8.
+/// The longest text, in bytes of modified UTF-8, that can be part of a schema ID.
 const MAX_TEXT_BYTES: usize = 65_535;
 const INDEX_FIELDS: std::ops::RangeInclusive<usize> = 2..=4;
 
@@ -61,7 +61,8 @@ impl Report<'_, '_> {
     }
 
     fn check_length(&mut self, what: &str, text: &str) {
-        // Modified UTF-8 is at most half as long again as UTF-8.
+        // Modified UTF-8 takes at most twice as many bytes as UTF-8, so shorter texts need no
+        // count.
         if text.len() <= MAX_TEXT_BYTES / 3 {
             return;
         }
@@ -214,7 +215,7 @@ fn check_storage_ids(model: &SchemaModel, problems: &mut Vec<Problem>) {
     let mut by_schema_id = HashMap::new();
     for item in model.items() {
         let Some(storage_id) = item.storage_id() else { continue };
-        // An index on any number of fields is a problem told already, and costs time to hash.
+        // The wrong number of fields was reported already. Hashing such an index could take long.
         if matches!(item.part, Part::Index(index) if !INDEX_FIELDS.contains(&index.fields().len()))
         {
             continue;

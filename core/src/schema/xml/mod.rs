@@ -6,5 +6,5 @@ mod write;
 pub(crate) use read::read_schema;
 pub use write::XmlForm;
 
-/// The longest schema document that is read, in bytes.
+/// The longest schema document that can be read, in bytes.
 pub const MAX_XML_BYTES: usize = 64 << 20;

@@ -1,6 +1,6 @@
-//! Reading schema XML.
+//! Reads schema XML.
 //!
-//! Elements nest no deeper than the grammar says.
+//! Elements cannot nest deeper than the grammar allows.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -18,13 +18,14 @@ use crate::xml::{Fault, Parser, Position, Start, Tag};
 impl SchemaModel {
     /// Reads a schema document.
     ///
-    /// As Java does, unknown attributes and text between elements are ignored, and so is what
-    /// follows the schema element. The model may break rules of
-    /// [`validate`](SchemaModel::validate) that are not about the document's form.
+    /// As in Java, unknown attributes, text between elements, and everything after the schema
+    /// element are ignored. The model may break rules of [`validate`](SchemaModel::validate) that
+    /// do not concern the form of the document.
     ///
     /// # Errors
-    /// [`SchemaError::Xml`] with line and column: not well-formed, a DOCTYPE, an unknown or
-    /// misplaced element, a missing or malformed attribute, a duplicate name.
+    /// [`SchemaError::Xml`] with line and column: the document is not well-formed or has a DOCTYPE,
+    /// an element is unknown or misplaced, an attribute is missing or malformed, or a name occurs
+    /// twice.
     pub fn from_xml(document: &[u8]) -> std::result::Result<SchemaModel, SchemaError> {
         if document.len() > MAX_XML_BYTES {
             let length = document.len();
@@ -59,7 +60,7 @@ fn read_document<R: Read>(parser: &mut Parser<R>) -> Result<SchemaModel> {
     read_schema(parser, &schema)
 }
 
-/// Reads a schema whose start tag was read, up to its end tag.
+/// Reads a schema up to its end tag. Its start tag was read already.
 pub(crate) fn read_schema<R: Read>(parser: &mut Parser<R>, start: &Start) -> Result<SchemaModel> {
     Reader { xml: parser }.schema(start)
 }
@@ -202,7 +203,7 @@ impl<R: Read> Reader<'_, R> {
         }
     }
 
-    /// Reads the rest of a simple field's element; `None` if it is another element.
+    /// Reads the rest of a simple field's element; `None` if the element is of another kind.
     fn simple(&mut self, start: &Start) -> Result<Option<Simple>> {
         let simple = match start.name.as_str() {
             "SimpleField" => {
@@ -256,7 +257,7 @@ impl<R: Read> Reader<'_, R> {
         Ok(simple)
     }
 
-    /// Reads empty elements with a name each, up to the end of the element around them.
+    /// Reads empty elements that each have a name, up to the end of the surrounding element.
     fn names(&mut self, element: &str) -> Result<Vec<String>> {
         let mut names = Vec::new();
         while let Tag::Start(start) = self.next_tag()? {

@@ -1,4 +1,4 @@
-//! Writing schema XML, byte for byte as Java does.
+//! Writes schema XML, byte for byte as Java does.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use crate::schema::model::{
 };
 use crate::xml::escape;
 
-/// Which form of a schema document to write.
+/// The form of a schema document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XmlForm {
-    /// Include the storage IDs the model has.
+    /// Include the storage IDs that the model has.
     pub storage_ids: bool,
-    /// Indent, and add a comment with the schema id of each item.
+    /// Indent, and add the schema ID of each item as a comment.
     pub pretty: bool,
 }
 
@@ -36,8 +36,8 @@ impl SchemaModel {
         out.out
     }
 
-    /// The element of this schema inside of a document, so many levels deep, after a new line in the
-    /// pretty form.
+    /// The element of this schema for a document, indented by `depth` levels. In the pretty form,
+    /// it starts with a new line.
     pub(crate) fn to_xml_element(&self, form: XmlForm, depth: usize) -> String {
         let mut out = Writer { out: String::with_capacity(1024), form, depth };
         out.schema(self);
@@ -76,7 +76,7 @@ impl Writer {
 
     fn comment(&mut self, id: impl FnOnce() -> SchemaId) {
         if self.form.pretty {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(self.out, "<!-- \"{}\" -->", id());
         }
     }
@@ -175,7 +175,7 @@ impl Writer {
         }
     }
 
-    /// What follows storage ID and name in the element of a simple field.
+    /// The rest of a simple field's element, after storage ID and name.
     fn simple(&mut self, element: &str, simple: &Simple, id: impl FnOnce() -> SchemaId) {
         match simple.kind() {
             SimpleKind::Plain(encoding) => {
@@ -259,7 +259,7 @@ impl Writer {
         self.close(element);
     }
 
-    /// Identifiers pass through a backslash escape that readers do not undo.
+    /// Writes an identifier with its backslash escapes. Readers do not reverse them.
     fn identifier(&mut self, identifier: &str) {
         for c in identifier.chars() {
             match c {
