@@ -237,7 +237,8 @@ fn cases(world: &World) -> Vec<Case<'_>> {
             move |tx| {
                 for id in known {
                     let value = tx
-                        .read_encoded(*id, age, Migrate::Yes, |bytes| long::decode(bytes).unwrap());
+                        .encoded()
+                        .get(*id, age, Migrate::Yes, |bytes| long::decode(bytes).unwrap());
                     black_box(value.unwrap());
                 }
             },
@@ -254,7 +255,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                 for (id, new) in ids.iter().zip(0..) {
                     let mut bytes = Vec::with_capacity(9);
                     long::write(200_000 + new, &mut bytes);
-                    tx.write_encoded(*id, age, &bytes, Migrate::Yes).unwrap();
+                    tx.encoded().set(*id, age, &bytes, Migrate::Yes).unwrap();
                 }
             },
             move |txn| {

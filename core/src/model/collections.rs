@@ -4,14 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use permazen_kv::Direction;
-
 use super::error::{Error, Result};
 use super::handle::Handle;
 use super::target::{Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, EncodedRange, ListView, MapView, SetView, encode_bound};
+use crate::object::{self, EncodedRange, ListView, MapView, SetView, borrowed, encode_bound};
 
 /// What the views of sets, lists and maps share.
 #[derive(Clone, Copy)]
@@ -111,7 +109,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
         handle.move_if_possible()?;
-        let view = handle.tx.core.set_of(handle.id, field)?;
+        let view = handle.tx.core.encoded().set_view(handle.id, field)?;
         Ok(SetOf { at: At { handle, position }, view, types: PhantomData })
     }
 
@@ -120,7 +118,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// Those of the store.
     pub fn contains(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        self.at.encoded(&element, |bytes| self.view.contains_encoded(bytes))
+        self.at.encoded(&element, |bytes| self.view.encoded().contains(bytes))
     }
 
     /// Adds an element; false if it was there. One get; one put, and one for the index if there is one.
@@ -128,7 +126,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist, or the element is outside of what the field holds.
     pub fn add(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        self.at.encoded(&element, |bytes| self.view.add_encoded(bytes))
+        self.at.encoded(&element, |bytes| self.view.encoded().add(bytes))
     }
 
     /// Adds elements, all or none of them; those that are there already stay. For each what [`add`](SetOf::add) costs.
@@ -141,7 +139,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
         Ok(self.at.handle.tx.core.mutate(|| {
-            elements.iter().try_for_each(|element| self.view.add_encoded(element).map(drop))
+            elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
         })?)
     }
 
@@ -150,7 +148,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        self.at.encoded(&element, |bytes| self.view.remove_encoded(bytes))
+        self.at.encoded(&element, |bytes| self.view.encoded().remove(bytes))
     }
 
     /// Removes all elements (of this range).
@@ -164,7 +162,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// The elements in order; also readable from the back. One seek, then a step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
         let at = self.at;
-        self.view.iter_with(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
+        self.view.encoded().iter(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
     }
 
     /// The part of the set in a range. Reads nothing.
@@ -173,7 +171,10 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// If a bound is no element, or the range ends before it begins.
     pub fn range<Q: EncodeAs<E>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
         let (lower, upper) = self.at.bounds(&range)?;
-        Ok(SetOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
+        Ok(SetOf {
+            view: self.view.encoded().range(borrowed(&lower), borrowed(&upper))?,
+            ..self.clone()
+        })
     }
 
     /// The smallest element. One seek.
@@ -181,7 +182,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// Those of the store.
     pub fn first(&self) -> Result<Option<E>> {
-        self.end(Direction::Forward)
+        self.view.encoded().first(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
     /// The largest element. One seek.
@@ -189,11 +190,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// Those of the store.
     pub fn last(&self) -> Result<Option<E>> {
-        self.end(Direction::Reverse)
-    }
-
-    fn end(&self, direction: Direction) -> Result<Option<E>> {
-        self.view.end_encoded(direction)?.map(|bytes| self.at.decode(&bytes)).transpose()
+        self.view.encoded().last(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
     /// How many elements there are. Reads all of them.
@@ -258,7 +255,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
         handle.move_if_possible()?;
-        let view = handle.tx.core.list_of(handle.id, field)?;
+        let view = handle.tx.core.encoded().list_view(handle.id, field)?;
         Ok(ListOf { at: At { handle, position }, view, types: PhantomData })
     }
 
@@ -268,7 +265,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Those of the store.
     pub fn get(&self, position: u32) -> Result<Option<E>> {
         self.view
-            .get_encoded(position, |bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
+            .encoded()
+            .get(position, |bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
     /// Replaces the element at a position and returns the old one. One get; if the element differs one put, and one
@@ -279,7 +277,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// [`Error::Decode`] if the old element is damaged.
     pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
         self.at.decoding(|old| {
-            self.at.encoded(&element, |bytes| self.view.set_with(position, bytes, old))
+            self.at.encoded(&element, |bytes| self.view.encoded().set_with(position, bytes, old))
         })
     }
 
@@ -288,7 +286,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist, or the element is outside of what the field holds.
     pub fn push(&self, element: impl EncodeAs<E>) -> Result<()> {
-        self.at.encoded(&element, |bytes| self.view.push_encoded(bytes))
+        self.at.encoded(&element, |bytes| self.view.encoded().push(bytes))
     }
 
     /// Appends elements, all or none of them. One seek, and puts as [`push`](ListOf::push) for each.
@@ -298,7 +296,10 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// As [`ListOf::push`].
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
-        self.insert_encoded(None, elements)
+        let elements = self.at.encoded_all(elements)?;
+        let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
+        self.view.encoded().extend(&elements)?;
+        Ok(())
     }
 
     /// Inserts an element before the one at a position, or at the end. All elements behind it move.
@@ -306,17 +307,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// As [`ListOf::push`], and if the position is behind the end.
     pub fn insert(&self, position: u32, element: impl EncodeAs<E>) -> Result<()> {
-        self.insert_encoded(Some(position), [element])
-    }
-
-    fn insert_encoded(
-        &self,
-        position: Option<u32>,
-        elements: impl IntoIterator<Item: EncodeAs<E>>,
-    ) -> Result<()> {
-        let elements = self.at.encoded_all(elements)?;
-        let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
-        Ok(self.view.insert_all_encoded(position, &elements)?)
+        self.at.encoded(&element, |bytes| self.view.encoded().insert(position, bytes))
     }
 
     /// Removes the element at a position and returns it. All elements behind it move.
@@ -324,7 +315,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged.
     pub fn remove(&self, position: u32) -> Result<E> {
-        self.at.decoding(|old| Ok(self.view.remove_with(position, old)?))
+        self.at.decoding(|old| Ok(self.view.encoded().remove_with(position, old)?))
     }
 
     /// Removes the last element and returns it. One seek and one delete, and one delete for the index if there is one.
@@ -332,7 +323,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
-        self.at.decoding(|old| Ok(self.view.pop_with(|_, bytes| old(bytes))?))
+        self.at.decoding(|old| Ok(self.view.encoded().pop_with(|_, bytes| old(bytes))?))
     }
 
     /// Removes the elements at positions from `from` up to, but without, `to`. What is behind moves once.
@@ -354,7 +345,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// The elements in order; also readable from the back. One seek, then a step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
         let at = self.at;
-        self.view.iter_with(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
+        self.view.encoded().iter(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
     }
 
     /// The elements at these positions in order; also readable from the back. One seek, then a step per element, wherever
@@ -365,7 +356,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     ) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E, R> {
         let at = self.at;
         let read = move |_: u32, bytes: &[u8]| Ok(at.decode(bytes));
-        self.view.range_with(positions, read).map(|element| element?)
+        self.view.encoded().iter_range(positions, read).map(|element| element?)
     }
 
     /// The first position of an element. One seek, then a step per element up to there.
@@ -373,7 +364,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// Those of the store.
     pub fn position(&self, element: impl EncodeAs<E>) -> Result<Option<u32>> {
-        self.at.encoded(&element, |bytes| self.view.position_encoded(bytes))
+        self.at.encoded(&element, |bytes| self.view.encoded().position(bytes))
     }
 
     /// How many elements there are. One seek.
@@ -436,7 +427,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
         handle.move_if_possible()?;
-        let view = handle.tx.core.map_of(handle.id, field)?;
+        let view = handle.tx.core.encoded().map_view(handle.id, field)?;
         Ok(MapOf { at: At { handle, position }, view, types: PhantomData })
     }
 
@@ -447,7 +438,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub fn get(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         let at = self.at;
         let value = |bytes: Option<&[u8]>| bytes.map(|bytes| at.decode(bytes)).transpose();
-        at.encoded(&key, |key| self.view.get_encoded(key, value))?
+        at.encoded(&key, |key| self.view.encoded().get(key, value))?
     }
 
     /// Whether there is an entry with this key. One get.
@@ -455,7 +446,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// Those of the store.
     pub fn contains_key(&self, key: impl EncodeAs<K>) -> Result<bool> {
-        self.at.encoded(&key, |key| self.view.get_encoded(key, |value| value.is_some()))
+        self.at.encoded(&key, |key| self.view.encoded().contains_key(key))
     }
 
     /// Sets the value of a key and returns the old one. One get; if the value differs one put, and one put for an indexed
@@ -466,7 +457,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// value is damaged.
     pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
         let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
-        self.at.decoding(|old| self.at.encoded(&key, |key| self.view.put_with(key, &value, old)))
+        self.at.decoding(|old| {
+            self.at.encoded(&key, |key| self.view.encoded().put_with(key, &value, old))
+        })
     }
 
     /// Sets the values of several keys, all or none of them; of those given for one key the last one counts. For each
@@ -488,7 +481,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         let entries: Vec<(Vec<u8>, Vec<u8>)> =
             entries.into_iter().map(encode).collect::<Result<_>>()?;
         Ok(self.at.handle.tx.core.mutate(|| {
-            entries.iter().try_for_each(|(key, value)| self.view.put_encoded(key, value).map(drop))
+            entries
+                .iter()
+                .try_for_each(|(key, value)| self.view.encoded().put(key, value).map(drop))
         })?)
     }
 
@@ -497,7 +492,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
-        self.at.decoding(|old| self.at.encoded(&key, |key| self.view.remove_with(key, old)))
+        self.at
+            .decoding(|old| self.at.encoded(&key, |key| self.view.encoded().remove_with(key, old)))
     }
 
     /// Removes all entries (of this range).
@@ -512,19 +508,19 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(K, V)>> + use<'t, K, V> {
         let at = self.at;
         let entry = move |key: &[u8], value: &[u8]| Ok((at.decode(key)?, at.decode(value)?));
-        self.view.iter_with(move |key, value| Ok(entry(key, value))).map(|entry| entry?)
+        self.view.encoded().iter(move |key, value| Ok(entry(key, value))).map(|entry| entry?)
     }
 
     /// The keys in order; also readable from the back.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<K>> + use<'t, K, V> {
         let at = self.at;
-        self.view.iter_with(move |key, _| Ok(at.decode(key))).map(|key| key?)
+        self.view.encoded().iter(move |key, _| Ok(at.decode(key))).map(|key| key?)
     }
 
     /// The values in the order of their keys; also readable from the back.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<V>> + use<'t, K, V> {
         let at = self.at;
-        self.view.iter_with(move |_, value| Ok(at.decode(value))).map(|value| value?)
+        self.view.encoded().iter(move |_, value| Ok(at.decode(value))).map(|value| value?)
     }
 
     /// The part of the map with keys in a range. Reads nothing.
@@ -533,7 +529,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// If a bound is no key, or the range ends before it begins.
     pub fn range<Q: EncodeAs<K>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
         let (lower, upper) = self.at.bounds(&range)?;
-        Ok(MapOf { view: self.view.range_encoded(lower, upper)?, ..self.clone() })
+        Ok(MapOf {
+            view: self.view.encoded().range(borrowed(&lower), borrowed(&upper))?,
+            ..self.clone()
+        })
     }
 
     /// The entry with the smallest key. One seek; the first few entries are read.

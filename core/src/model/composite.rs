@@ -191,7 +191,7 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         let mut view = self.view.clone();
         values.each_encoded(|column, bytes| {
             let bytes = bytes.map_err(|source| bad_bound(&self.view, source))?;
-            view = view.with_encoded_value(column, bytes)?;
+            view = view.encoded().with_value(column, bytes)?;
             Ok::<_, Error>(())
         })?;
         Ok(Objs::new(self.tx, view.id_set()?))

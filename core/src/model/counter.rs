@@ -22,7 +22,7 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn get(&self) -> Result<i64> {
         let field = self.handle.binding.field(self.position)?;
-        let read = self.handle.tx.core.read_counter_field(self.handle.id, field, Migrate::Yes);
+        let read = self.handle.tx.core.encoded().counter(self.handle.id, field, Migrate::Yes);
         self.handle.or_unmovable(read, |data| Ok(data.counter(field)?))
     }
 
@@ -32,7 +32,12 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn set(&self, number: i64) -> Result<()> {
         let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.write_counter_field(self.handle.id, field, number, Migrate::Yes)?)
+        Ok(self.handle.tx.core.encoded().set_counter(
+            self.handle.id,
+            field,
+            number,
+            Migrate::Yes,
+        )?)
     }
 
     /// Adds to the number, wrapping in 64 bits: transactions that add do not conflict, where the store supports that.
@@ -43,6 +48,6 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn add(&self, by: i64) -> Result<()> {
         let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.adjust_counter_field(self.handle.id, field, by, Migrate::Yes)?)
+        Ok(self.handle.tx.core.encoded().adjust_counter(self.handle.id, field, by, Migrate::Yes)?)
     }
 }

@@ -43,7 +43,7 @@ impl<'t> Handle<'t> {
     /// If the object does not exist, or the stored value does not fit `V`.
     pub fn get<V: FieldType>(&self, position: usize) -> Result<V> {
         let field = self.binding.field(position)?;
-        let read = self.tx.core.read_encoded(self.id, field, Migrate::Yes, V::decode_all);
+        let read = self.tx.core.encoded().get(self.id, field, Migrate::Yes, V::decode_all);
         self.or_unmovable(read, |data| Ok(V::decode_all(data.simple(field)?)))?
             .map_err(|source| self.undecodable(field, source))
     }
@@ -56,7 +56,7 @@ impl<'t> Handle<'t> {
         let field = self.binding.field(position)?;
         self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| self.unencodable(field, source))?;
-            Ok(self.tx.core.write_encoded(self.id, field, bytes, Migrate::Yes)?)
+            Ok(self.tx.core.encoded().set(self.id, field, bytes, Migrate::Yes)?)
         })
     }
 

@@ -14,7 +14,7 @@ use super::target::{Any, Model, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, IndexEntryRef, IndexView, encode_bound};
+use crate::object::{self, IndexEntryRef, IndexView, borrowed, encode_bound};
 
 /// Something with an index: an indexed field, the elements, keys or values of a collection, a composite index.
 #[diagnostic::on_unimplemented(
@@ -247,7 +247,7 @@ pub(super) fn fix<'t, V>(
 ) -> Result<IndexView<'t>> {
     tx.with_encoded(value, |result, bytes| {
         result.map_err(|source| bad_bound(view, source))?;
-        Ok(view.with_encoded_value(column, bytes)?)
+        Ok(view.encoded().with_value(column, bytes)?)
     })
 }
 
@@ -268,8 +268,7 @@ pub(super) fn restrict<'t, V, Q: EncodeAs<V>>(
         encode_bound(bound, bytes)
     };
     let (lower, upper) = (encode(range.start_bound())?, encode(range.end_bound())?);
-    let lower = lower.as_ref().map(|bytes| &bytes[..]);
-    Ok(view.with_encoded_bounds(column, lower, upper.as_ref().map(|bytes| &bytes[..]))?)
+    Ok(view.encoded().with_bounds(column, borrowed(&lower), borrowed(&upper))?)
 }
 
 pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {

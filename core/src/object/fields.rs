@@ -6,7 +6,7 @@ use super::describe::{damaged, describe, unknown_default, unknown_field};
 use super::info::{Migrate, ObjectInfo};
 use super::notify::ChangeKind;
 use super::store::Undo;
-use super::{Error, Result, Transaction};
+use super::{Encoded, Error, Result, Transaction};
 use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout::{self, FieldKey};
@@ -43,6 +43,22 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
 /// Simple fields and references. Costs are for an object known in this transaction; otherwise one get
 /// more.
 impl Transaction<'_> {
+    /// The methods for resolved fields and encoded values. Nothing is read.
+    ///
+    /// ```
+    /// # use permazen::ObjId;
+    /// # use permazen::object::{Migrate, Result, Transaction};
+    /// # use permazen::schema::ResolvedField;
+    /// /// Copies a simple field, without decoding it, from one object to another.
+    /// fn copy(tx: &Transaction<'_>, field: &ResolvedField, from: ObjId, to: ObjId) -> Result<()> {
+    ///     let value = tx.encoded().get(from, field, Migrate::No, |bytes| bytes.to_vec())?;
+    ///     tx.encoded().set(to, field, &value, Migrate::No)
+    /// }
+    /// ```
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
+    }
+
     /// The value of a simple field. One get.
     ///
     /// # Errors
@@ -58,31 +74,6 @@ impl Transaction<'_> {
                 damaged(id, field, &FieldKey::new(id, &field.key), value, &reason)
             })
         })?
-    }
-
-    /// Lends the encoded value of a simple field, default or not, to `read`, which must not change
-    /// anything. One get.
-    ///
-    /// `field` may come from any schema; the object's own schema decides whether there is such a field.
-    ///
-    /// # Errors
-    /// As [`Transaction::get`], except that nothing is decoded.
-    pub fn read_encoded<R>(
-        &self,
-        id: ObjId,
-        field: &ResolvedField,
-        migrate: Migrate,
-        read: impl FnOnce(&[u8]) -> R,
-    ) -> Result<R> {
-        self.check_open()?;
-        if let Some(simple) = field.simple()
-            && self.known_info(id, |info| self.has_field(info, field, migrate)) == Some(true)
-        {
-            return self.read_value(id, field, simple, read);
-        }
-        let object_type = self.type_for_reading(id, migrate)?;
-        let (field, simple) = own_simple_field(&object_type, field)?;
-        self.read_value(id, field, simple, read)
     }
 
     /// Whether this very definition of a field is that of an object, which need not be migrated first.
@@ -150,43 +141,6 @@ impl Transaction<'_> {
             self.write_simple(id, &object_type, field, simple, &bytes)
         })
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
-    }
-
-    /// Sets a simple field to an encoded value. Costs as [`Transaction::set`].
-    ///
-    /// `field` may come from any schema; the object's own schema decides how the field is indexed.
-    ///
-    /// # Errors
-    /// As [`Transaction::set`]; [`Error::InvalidValue`] also for bytes that are not what writing some value of
-    /// the field gives.
-    pub fn write_encoded(
-        &self,
-        id: ObjId,
-        field: &ResolvedField,
-        value: &[u8],
-        migrate: Migrate,
-    ) -> Result<()> {
-        self.mutate(|| {
-            let check = |object_type: &ResolvedType| {
-                let (field, simple) = own_simple_field(object_type, field)?;
-                if simple.reference.is_some() {
-                    self.check_reference_exists(id, field, value)?;
-                    self.check_reference_type(id, field, value)?;
-                }
-                simple
-                    .encoding
-                    .check_canonical(value)
-                    .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
-            };
-            let object_type = self.type_for_setting(id, migrate, |object_type| {
-                check(object_type)?;
-                Ok((field.storage_id, value.to_vec()))
-            })?;
-            check(&object_type)?;
-            let (field, simple) = own_simple_field(&object_type, field)?;
-            self.write_simple(id, &object_type, field, simple, value)
-        })
-        .map_err(|error| error.about(|| describe(id, field)))
     }
 
     /// Sets a simple field to a checked encoded value, inside of [`Transaction::mutate`].
@@ -411,56 +365,117 @@ impl Transaction<'_> {
         let count = self.read_counter(id, field)?;
         self.write_counter(id, field, count.wrapping_add(by))
     }
+}
 
-    /// As [`Transaction::counter`], by the resolved field.
+/// Simple fields, references and counters. A field may come from any schema; the object's own schema decides whether
+/// there is such a field, and how it is indexed.
+impl Encoded<'_, Transaction<'_>> {
+    /// Lends the value of a simple field, default or not. One get.
     ///
     /// # Errors
-    /// As [`Transaction::counter`].
-    pub fn read_counter_field(
-        &self,
+    /// As [`Transaction::get`], except that nothing is decoded.
+    pub fn get<R>(
+        self,
         id: ObjId,
         field: &ResolvedField,
         migrate: Migrate,
-    ) -> Result<i64> {
-        let object_type = self.type_for_reading(id, migrate)?;
-        self.read_counter(id, own_counter_field(&object_type, field)?)
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let tx = self.0;
+        tx.check_open()?;
+        if let Some(simple) = field.simple()
+            && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
+        {
+            return tx.read_value(id, field, simple, read);
+        }
+        let object_type = tx.type_for_reading(id, migrate)?;
+        let (field, simple) = own_simple_field(&object_type, field)?;
+        tx.read_value(id, field, simple, read)
     }
 
-    /// As [`Transaction::set_counter`], by the resolved field.
+    /// Sets a simple field. Costs as [`Transaction::set`].
+    ///
+    /// # Errors
+    /// As [`Transaction::set`]; [`Error::InvalidValue`] also for bytes that are not what writing some value of
+    /// the field gives.
+    pub fn set(
+        self,
+        id: ObjId,
+        field: &ResolvedField,
+        value: &[u8],
+        migrate: Migrate,
+    ) -> Result<()> {
+        let tx = self.0;
+        tx.mutate(|| {
+            let check = |object_type: &ResolvedType| {
+                let (field, simple) = own_simple_field(object_type, field)?;
+                if simple.reference.is_some() {
+                    tx.check_reference_exists(id, field, value)?;
+                    tx.check_reference_type(id, field, value)?;
+                }
+                simple
+                    .encoding
+                    .check_canonical(value)
+                    .map_err(|source| Error::InvalidValue { field: describe(id, field), source })
+            };
+            let object_type = tx.type_for_setting(id, migrate, |object_type| {
+                check(object_type)?;
+                Ok((field.storage_id, value.to_vec()))
+            })?;
+            check(&object_type)?;
+            let (field, simple) = own_simple_field(&object_type, field)?;
+            tx.write_simple(id, &object_type, field, simple, value)
+        })
+        .map_err(|error| error.about(|| describe(id, field)))
+    }
+
+    /// As [`Transaction::counter`].
+    ///
+    /// # Errors
+    /// As [`Transaction::counter`].
+    pub fn counter(self, id: ObjId, field: &ResolvedField, migrate: Migrate) -> Result<i64> {
+        let tx = self.0;
+        let object_type = tx.type_for_reading(id, migrate)?;
+        tx.read_counter(id, own_counter_field(&object_type, field)?)
+    }
+
+    /// As [`Transaction::set_counter`].
     ///
     /// # Errors
     /// As [`Transaction::set_counter`].
-    pub fn write_counter_field(
-        &self,
+    pub fn set_counter(
+        self,
         id: ObjId,
         field: &ResolvedField,
         value: i64,
         migrate: Migrate,
     ) -> Result<()> {
-        self.mutate(|| {
-            let object_type = self.type_for_reading(id, migrate)?;
-            self.write_counter(id, own_counter_field(&object_type, field)?, value)
+        let tx = self.0;
+        tx.mutate(|| {
+            let object_type = tx.type_for_reading(id, migrate)?;
+            tx.write_counter(id, own_counter_field(&object_type, field)?, value)
         })
         .map_err(|error| error.about(|| describe(id, field)))
     }
 
-    /// As [`Transaction::adjust_counter`], by the resolved field.
+    /// As [`Transaction::adjust_counter`].
     ///
     /// # Errors
     /// As [`Transaction::adjust_counter`].
-    pub fn adjust_counter_field(
-        &self,
+    pub fn adjust_counter(
+        self,
         id: ObjId,
         field: &ResolvedField,
         by: i64,
         migrate: Migrate,
     ) -> Result<()> {
-        self.mutate(|| {
+        let tx = self.0;
+        tx.mutate(|| {
             if by == 0 {
                 return Ok(());
             }
-            let object_type = self.type_for_reading(id, migrate)?;
-            self.adjust(id, own_counter_field(&object_type, field)?, by)
+            let object_type = tx.type_for_reading(id, migrate)?;
+            tx.adjust(id, own_counter_field(&object_type, field)?, by)
         })
         .map_err(|error| error.about(|| describe(id, field)))
     }

@@ -3,11 +3,20 @@
 //! This is what the [typed layer](crate::model) stands on, and what programs use that know no structs: fields are named,
 //! values are [`Value`](crate::encoding::Value)s. [`Database`] has an example to begin with.
 //!
+//! There are three levels, with the same names for the same things:
+//!
+//! | level | a field is | a value is | example |
+//! |---|---|---|---|
+//! | [typed](crate::model) | a field of a struct | of a Rust type | `person.name()?` |
+//! | names and values | its name | a [`Value`](crate::encoding::Value) | `tx.get(id, "name", Migrate::No)?` |
+//! | [`encoded()`](Encoded) | a [`ResolvedField`](crate::schema::ResolvedField) | the bytes it is stored as | `tx.encoded().get(id, &name, Migrate::No, decode)?` |
+//!
 //! | for | see |
 //! |---|---|
 //! | beginning and ending transactions, steps that are undone | [`Database`], [`Transaction`], [`Callback`] |
 //! | objects: creating, loading, storing | [`Transaction::create_with`], [`ObjectBuilder`], [`ObjectData`] |
 //! | fields and counters | [`Transaction::get`], [`Transaction::set`], [`Transaction::adjust_counter`] |
+//! | all of these by bytes | [`Transaction::encoded`], [`Encoded`] |
 //! | collections | [`SetView`], [`ListView`], [`ListCursor`], [`MapView`] |
 //! | indexes and sets of objects | [`Transaction::index_by_name`], [`IndexView`], [`IdSet`] |
 //! | references: deleting, paths | [`Transaction::delete`], [`Transaction::follow_path`], [`Transaction::referrers`] |
@@ -20,6 +29,7 @@ mod callbacks;
 mod collection;
 mod database;
 mod describe;
+mod encoded;
 mod error;
 mod fields;
 mod id_set;
@@ -35,12 +45,11 @@ mod whole;
 pub use callbacks::Callback;
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
+pub use encoded::Encoded;
 pub use error::{Error, Result};
 pub use id_set::{IdSet, Ids};
-pub(crate) use index::encode_bound;
-pub use index::{
-    EncodedRange, IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView,
-};
+pub(crate) use index::{EncodedRange, borrowed, encode_bound};
+pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,

@@ -42,8 +42,8 @@ enum State {
 /// that the objects' values call for are there afterwards and the others are not, whatever was before.
 ///
 /// There are two ways to name a field: by its name, with [`Value`](crate::encoding::Value)s; or by its
-/// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, for which nothing is looked up
-/// by name and nothing decoded. The documentation of each operation states what it costs in operations
+/// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, by the methods of
+/// [`encoded`](Transaction::encoded). The documentation of each operation states what it costs in operations
 /// of the store below, where the object concerned is known already; getting to know an object takes
 /// one more get.
 pub struct Transaction<'db> {

@@ -186,33 +186,35 @@ pub(crate) const OF_FIELDS: &[(&str, Operation)] = &[
         tx.set(foo_id(1), "note", &text("new"), Migrate::No)
     }),
     ("Transaction::set a reference", |tx| tx.set(foo_id(1), "r", &to(3), Migrate::No)),
-    ("Transaction::write_encoded", |tx| {
-        tx.write_encoded(foo_id(1), &field(tx, "i"), &[0x84 + 9], Migrate::No)
+    ("Transaction::encoded().set", |tx| {
+        tx.encoded().set(foo_id(1), &field(tx, "i"), &[0x84 + 9], Migrate::No)
     }),
     ("Transaction::set_counter", |tx| tx.set_counter(foo_id(1), "c", 8, Migrate::No)),
     ("Transaction::adjust_counter", |tx| tx.adjust_counter(foo_id(1), "c", 8, Migrate::No)),
-    ("Transaction::write_counter_field", |tx| {
-        tx.write_counter_field(foo_id(1), &field(tx, "c"), 8, Migrate::No)
+    ("Transaction::encoded().set_counter", |tx| {
+        tx.encoded().set_counter(foo_id(1), &field(tx, "c"), 8, Migrate::No)
     }),
-    ("Transaction::adjust_counter_field", |tx| {
-        tx.adjust_counter_field(foo_id(1), &field(tx, "c"), 8, Migrate::No)
+    ("Transaction::encoded().adjust_counter", |tx| {
+        tx.encoded().adjust_counter(foo_id(1), &field(tx, "c"), 8, Migrate::No)
     }),
 ];
 
 pub(crate) const OF_LISTS: &[(&str, Operation)] = &[
     ("ListView::set", |tx| list(tx, 1)?.set(1, &text("z")).map(drop)),
-    ("ListView::set_encoded", |tx| list(tx, 1)?.set_encoded(1, b"z\0").map(drop)),
+    ("ListView::encoded().set", |tx| list(tx, 1)?.encoded().set(1, b"z\0").map(drop)),
     ("ListView::push", |tx| list(tx, 1)?.push(&text("z"))),
-    ("ListView::push_encoded", |tx| list(tx, 1)?.push_encoded(b"z\0")),
+    ("ListView::encoded().push", |tx| list(tx, 1)?.encoded().push(b"z\0")),
     ("ListView::extend", |tx| list(tx, 1)?.extend(&texts(&["m", "n"])).map(drop)),
     ("ListView::extend without an index", |tx| plain(tx, 1)?.extend(&ints(&[1, 2])).map(drop)),
     ("ListView::insert", |tx| list(tx, 1)?.insert(1, &text("new"))),
     ("ListView::insert_all", |tx| list(tx, 1)?.insert_all(1, &texts(&["m", "n"])).map(drop)),
-    ("ListView::insert_all_encoded", |tx| {
-        list(tx, 1)?.insert_all_encoded(Some(0), &[b"m\0", b"n\0"])
+    ("ListView::encoded().insert_all", |tx| {
+        list(tx, 1)?.encoded().insert_all(0, &[b"m\0", b"n\0"]).map(drop)
     }),
+    ("ListView::encoded().insert", |tx| list(tx, 1)?.encoded().insert(1, b"m\0")),
+    ("ListView::encoded().extend", |tx| list(tx, 1)?.encoded().extend(&[b"m\0", b"n\0"]).map(drop)),
     ("ListView::remove", |tx| list(tx, 1)?.remove(0).map(drop)),
-    ("ListView::remove_encoded", |tx| list(tx, 1)?.remove_encoded(1).map(drop)),
+    ("ListView::encoded().remove", |tx| list(tx, 1)?.encoded().remove(1).map(drop)),
     ("ListView::remove_value", |tx| list(tx, 1)?.remove_value(&text("q")).map(drop)),
     ("ListView::pop", |tx| list(tx, 1)?.pop().map(drop)),
     ("ListView::remove_range", |tx| list(tx, 1)?.remove_range(0, 2)),
@@ -242,9 +244,9 @@ pub(crate) const OF_LISTS: &[(&str, Operation)] = &[
 
 pub(crate) const OF_SETS_AND_MAPS: &[(&str, Operation)] = &[
     ("SetView::add", |tx| set_of(tx, 1)?.add(&int(3)).map(drop)),
-    ("SetView::add_encoded", |tx| set_of(tx, 1)?.add_encoded(&[0x84]).map(drop)),
+    ("SetView::encoded().add", |tx| set_of(tx, 1)?.encoded().add(&[0x84]).map(drop)),
     ("SetView::remove", |tx| set_of(tx, 1)?.remove(&int(7)).map(drop)),
-    ("SetView::remove_encoded", |tx| set_of(tx, 1)?.remove_encoded(&[0x86]).map(drop)),
+    ("SetView::encoded().remove", |tx| set_of(tx, 1)?.encoded().remove(&[0x86]).map(drop)),
     ("SetView::pop_first", |tx| set_of(tx, 1)?.pop_first().map(drop)),
     ("SetView::pop_last", |tx| set_of(tx, 1)?.pop_last().map(drop)),
     ("SetView::retain", |tx| set_of(tx, 1)?.retain(|_| false).map(drop)),
@@ -254,9 +256,9 @@ pub(crate) const OF_SETS_AND_MAPS: &[(&str, Operation)] = &[
     }),
     ("MapView::put", |tx| map(tx, 1)?.put(&int(3), &text("z")).map(drop)),
     ("MapView::put another value", |tx| map(tx, 1)?.put(&int(1), &text("z")).map(drop)),
-    ("MapView::put_encoded", |tx| map(tx, 1)?.put_encoded(&[0x84], b"z\0").map(drop)),
+    ("MapView::encoded().put", |tx| map(tx, 1)?.encoded().put(&[0x84], b"z\0").map(drop)),
     ("MapView::remove", |tx| map(tx, 1)?.remove(&int(1)).map(drop)),
-    ("MapView::remove_encoded", |tx| map(tx, 1)?.remove_encoded(&[0x80]).map(drop)),
+    ("MapView::encoded().remove", |tx| map(tx, 1)?.encoded().remove(&[0x80]).map(drop)),
     ("MapView::pop_first", |tx| map(tx, 1)?.pop_first().map(drop)),
     ("MapView::pop_last", |tx| map(tx, 1)?.pop_last().map(drop)),
     ("MapView::retain", |tx| map(tx, 1)?.retain(|_, _| false).map(drop)),
@@ -298,8 +300,9 @@ const HARMLESS: [(&str, &str); 5] = [
         "Transaction",
         "schema bundle is_open is_detached is_read_only set_read_only set_timeout set_rollback_only \
          is_rollback_only user_object set_user_object add_callback commit rollback generate_id \
-         type_storage_id field_storage_id type_name object_key load visit get read_encoded is_default counter \
-         read_counter_field set_view list_view map_view set_of list_of map_of objects objects_of \
+         type_storage_id field_storage_id type_name object_key load visit encoded get encoded().get is_default counter \
+         encoded().counter set_view list_view map_view encoded().set_view encoded().list_view \
+         encoded().map_view objects objects_of \
          all_objects id_set objects_in_schema schemas_in_use exists object_type object_schema \
          follow_path invert_path detached snapshot index index_view simple_index list_element_index \
          map_value_index composite_index index_by_name on_create on_schema_change on_delete on_change \
@@ -308,22 +311,25 @@ const HARMLESS: [(&str, &str); 5] = [
     ),
     (
         "ListView",
-        "id field len is_empty get get_encoded iter iter_with to_vec position position_encoded cursor_at iter_range cursor",
+        "id field encoded len is_empty get encoded().get iter encoded().iter to_vec position \
+         encoded().position cursor_at iter_range encoded().iter_range cursor",
     ),
     ("ListCursor", "position step step_back"),
     (
         "SetView",
-        "id field range range_encoded contains contains_encoded iter iter_with to_vec first last \
-         end_encoded is_empty len",
+        "id field encoded range encoded().range contains encoded().contains iter encoded().iter to_vec \
+         encoded().to_vec first encoded().first last encoded().last is_empty len",
     ),
     (
         "MapView",
-        "id field range range_encoded get get_encoded contains_key iter iter_with keys to_vec first \
-         last end_encoded is_empty len",
+        "id field encoded range encoded().range get encoded().get contains_key encoded().contains_key \
+         iter encoded().iter keys encoded().keys to_vec first encoded().first last encoded().last \
+         is_empty len",
     ),
 ];
 
-/// The public methods of these types, as `Type::method`.
+/// The public methods of these types, as `Type::method`, those of their [`Encoded`](permazen::object::Encoded) as
+/// `Type::encoded().method`.
 pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/object")];
     let mut files = Vec::new();
@@ -341,12 +347,16 @@ pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
             if line.starts_with("impl") {
                 of = types
                     .iter()
-                    .find(|name| line.contains(&format!(" {name}<")) && !line.contains(" for "));
+                    .find(|name| line.contains(&format!(" {name}<")) && !line.contains(" for "))
+                    .map(|name| match line.contains(" Encoded<") {
+                        true => format!("{name}::encoded()."),
+                        false => format!("{name}::"),
+                    });
             }
-            if let (Some(of), Some(method)) = (of, line.strip_prefix("    pub fn ")) {
+            if let (Some(of), Some(method)) = (&of, line.strip_prefix("    pub fn ")) {
                 let name: String =
                     method.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                methods.insert(format!("{of}::{name}"));
+                methods.insert(format!("{of}{name}"));
             }
         }
     }

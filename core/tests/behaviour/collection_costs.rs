@@ -2,7 +2,6 @@
 
 use std::ops::Bound;
 
-use permazen::kv::Direction;
 use permazen::object::ListView;
 
 use crate::changes::*;
@@ -12,14 +11,18 @@ use crate::support::*;
 pub(crate) const OF_LISTS: Costs = &[
     ("Transaction::list_view", |tx| drop(list(tx, 1).unwrap()), "nothing"),
     (
-        "Transaction::list_of",
-        |tx| drop(tx.list_of(foo_id(1), &field(tx, "list")).unwrap()),
+        "Transaction::encoded().list_view",
+        |tx| drop(tx.encoded().list_view(foo_id(1), &field(tx, "list")).unwrap()),
         "nothing",
     ),
     ("ListView::len", |tx| assert_eq!(list(tx, 1).unwrap().len().unwrap(), 3), "1 seek"),
     ("ListView::is_empty", |tx| assert!(!list(tx, 1).unwrap().is_empty().unwrap()), "1 seek"),
     ("ListView::get", |tx| drop(list(tx, 1).unwrap().get(1).unwrap()), "1 get"),
-    ("ListView::get_encoded", |tx| list(tx, 1).unwrap().get_encoded(1, |_| ()).unwrap(), "1 get"),
+    (
+        "ListView::encoded().get",
+        |tx| list(tx, 1).unwrap().encoded().get(1, |_| ()).unwrap(),
+        "1 get",
+    ),
     ("ListView::iter", |tx| assert_eq!(list(tx, 1).unwrap().iter().count(), 3), "1 seek, 3 steps"),
     (
         "ListView::iter_range",
@@ -27,9 +30,14 @@ pub(crate) const OF_LISTS: Costs = &[
         "1 seek, 2 steps",
     ),
     (
-        "ListView::iter_with",
-        |tx| assert_eq!(list(tx, 1).unwrap().iter_with(|_, _| Ok(())).count(), 3),
+        "ListView::encoded().iter",
+        |tx| assert_eq!(list(tx, 1).unwrap().encoded().iter(|_, _| Ok(())).count(), 3),
         "1 seek, 3 steps",
+    ),
+    (
+        "ListView::encoded().iter_range",
+        |tx| assert_eq!(list(tx, 1).unwrap().encoded().iter_range(1..3, |_, _| Ok(())).count(), 2),
+        "1 seek, 2 steps",
     ),
     ("ListView::to_vec", |tx| drop(list(tx, 1).unwrap().to_vec().unwrap()), "1 seek, 3 steps"),
     (
@@ -38,8 +46,8 @@ pub(crate) const OF_LISTS: Costs = &[
         "1 seek, 3 steps",
     ),
     (
-        "ListView::position_encoded",
-        |tx| assert_eq!(list(tx, 1).unwrap().position_encoded(b"q\0").unwrap(), Some(1)),
+        "ListView::encoded().position",
+        |tx| assert_eq!(list(tx, 1).unwrap().encoded().position(b"q\0").unwrap(), Some(1)),
         "1 seek, 3 steps",
     ),
     (
@@ -58,8 +66,8 @@ pub(crate) const OF_LISTS: Costs = &[
         "1 get, 1 put",
     ),
     (
-        "ListView::set_encoded",
-        |tx| drop(list(tx, 1).unwrap().set_encoded(1, b"z\0").unwrap()),
+        "ListView::encoded().set",
+        |tx| drop(list(tx, 1).unwrap().encoded().set(1, b"z\0").unwrap()),
         "1 get, 2 puts, 1 delete",
     ),
     ("ListView::push", |tx| list(tx, 1).unwrap().push(&text("z")).unwrap(), "1 seek, 2 puts"),
@@ -69,8 +77,8 @@ pub(crate) const OF_LISTS: Costs = &[
         "1 seek, 1 put",
     ),
     (
-        "ListView::push_encoded",
-        |tx| list(tx, 1).unwrap().push_encoded(b"z\0").unwrap(),
+        "ListView::encoded().push",
+        |tx| list(tx, 1).unwrap().encoded().push(b"z\0").unwrap(),
         "1 seek, 2 puts",
     ),
     (
@@ -95,9 +103,19 @@ pub(crate) const OF_LISTS: Costs = &[
         "2 seeks, 2 steps, 8 puts, 2 deletes",
     ),
     (
-        "ListView::insert_all_encoded",
-        |tx| list(tx, 1).unwrap().insert_all_encoded(Some(1), &[b"z\0"]).unwrap(),
+        "ListView::encoded().insert_all",
+        |tx| assert!(list(tx, 1).unwrap().encoded().insert_all(1, &[b"m\0", b"n\0"]).unwrap()),
+        "2 seeks, 2 steps, 8 puts, 2 deletes",
+    ),
+    (
+        "ListView::encoded().insert",
+        |tx| list(tx, 1).unwrap().encoded().insert(1, b"z\0").unwrap(),
         "2 seeks, 2 steps, 6 puts, 2 deletes",
+    ),
+    (
+        "ListView::encoded().extend",
+        |tx| assert!(list(tx, 1).unwrap().encoded().extend(&[b"m\0", b"n\0"]).unwrap()),
+        "1 seek, 4 puts",
     ),
     (
         "ListView::remove",
@@ -110,8 +128,8 @@ pub(crate) const OF_LISTS: Costs = &[
         "2 seeks, 3 steps, 2 puts, 1 delete",
     ),
     (
-        "ListView::remove_encoded",
-        |tx| drop(list(tx, 1).unwrap().remove_encoded(0).unwrap()),
+        "ListView::encoded().remove",
+        |tx| drop(list(tx, 1).unwrap().encoded().remove(0).unwrap()),
         "2 seeks, 3 steps, 4 puts, 4 deletes",
     ),
     (
@@ -194,7 +212,11 @@ pub(crate) const OF_LISTS: Costs = &[
 
 pub(crate) const OF_SETS: Costs = &[
     ("Transaction::set_view", |tx| drop(set_of(tx, 1).unwrap()), "nothing"),
-    ("Transaction::set_of", |tx| drop(tx.set_of(foo_id(1), &field(tx, "set")).unwrap()), "nothing"),
+    (
+        "Transaction::encoded().set_view",
+        |tx| drop(tx.encoded().set_view(foo_id(1), &field(tx, "set")).unwrap()),
+        "nothing",
+    ),
     (
         "SetView::range",
         |tx| drop(set_of(tx, 1).unwrap().range(Bound::Unbounded, Bound::Unbounded)),
@@ -202,14 +224,19 @@ pub(crate) const OF_SETS: Costs = &[
     ),
     ("SetView::contains", |tx| assert!(set_of(tx, 1).unwrap().contains(&int(7)).unwrap()), "1 get"),
     (
-        "SetView::contains_encoded",
-        |tx| assert!(set_of(tx, 1).unwrap().contains_encoded(&[0x86]).unwrap()),
+        "SetView::encoded().contains",
+        |tx| assert!(set_of(tx, 1).unwrap().encoded().contains(&[0x86]).unwrap()),
         "1 get",
     ),
     ("SetView::iter", |tx| assert_eq!(set_of(tx, 1).unwrap().iter().count(), 2), "1 seek, 2 steps"),
     (
-        "SetView::iter_with",
-        |tx| assert_eq!(set_of(tx, 1).unwrap().iter_with(|_| Ok(())).count(), 2),
+        "SetView::encoded().iter",
+        |tx| assert_eq!(set_of(tx, 1).unwrap().encoded().iter(|_| Ok(())).count(), 2),
+        "1 seek, 2 steps",
+    ),
+    (
+        "SetView::encoded().to_vec",
+        |tx| assert_eq!(set_of(tx, 1).unwrap().encoded().to_vec().unwrap(), [[0x86], [0x88]]),
         "1 seek, 2 steps",
     ),
     ("SetView::to_vec", |tx| drop(set_of(tx, 1).unwrap().to_vec().unwrap()), "1 seek, 2 steps"),
@@ -217,8 +244,15 @@ pub(crate) const OF_SETS: Costs = &[
     ("SetView::first", |tx| drop(set_of(tx, 1).unwrap().first().unwrap()), "1 seek"),
     ("SetView::last", |tx| drop(set_of(tx, 1).unwrap().last().unwrap()), "1 seek"),
     (
-        "SetView::end_encoded",
-        |tx| drop(set_of(tx, 1).unwrap().end_encoded(Direction::Reverse).unwrap()),
+        "SetView::encoded().first",
+        |tx| {
+            set_of(tx, 1).unwrap().encoded().first(|at| assert_eq!(at, Some(&[0x86][..]))).unwrap()
+        },
+        "1 seek",
+    ),
+    (
+        "SetView::encoded().last",
+        |tx| set_of(tx, 1).unwrap().encoded().last(|at| assert_eq!(at, Some(&[0x88][..]))).unwrap(),
         "1 seek",
     ),
     ("SetView::is_empty", |tx| assert!(!set_of(tx, 1).unwrap().is_empty().unwrap()), "1 seek"),
@@ -229,8 +263,8 @@ pub(crate) const OF_SETS: Costs = &[
         "1 get",
     ),
     (
-        "SetView::add_encoded",
-        |tx| assert!(set_of(tx, 1).unwrap().add_encoded(&[0x84]).unwrap()),
+        "SetView::encoded().add",
+        |tx| assert!(set_of(tx, 1).unwrap().encoded().add(&[0x84]).unwrap()),
         "1 get, 2 puts",
     ),
     (
@@ -244,8 +278,8 @@ pub(crate) const OF_SETS: Costs = &[
         "1 get",
     ),
     (
-        "SetView::remove_encoded",
-        |tx| assert!(set_of(tx, 1).unwrap().remove_encoded(&[0x86]).unwrap()),
+        "SetView::encoded().remove",
+        |tx| assert!(set_of(tx, 1).unwrap().encoded().remove(&[0x86]).unwrap()),
         "1 get, 2 deletes",
     ),
     (
@@ -277,7 +311,11 @@ pub(crate) const OF_SETS: Costs = &[
 
 pub(crate) const OF_MAPS: Costs = &[
     ("Transaction::map_view", |tx| drop(map(tx, 1).unwrap()), "nothing"),
-    ("Transaction::map_of", |tx| drop(tx.map_of(foo_id(1), &field(tx, "map")).unwrap()), "nothing"),
+    (
+        "Transaction::encoded().map_view",
+        |tx| drop(tx.encoded().map_view(foo_id(1), &field(tx, "map")).unwrap()),
+        "nothing",
+    ),
     (
         "MapView::range",
         |tx| drop(map(tx, 1).unwrap().range(Bound::Unbounded, Bound::Unbounded)),
@@ -285,8 +323,8 @@ pub(crate) const OF_MAPS: Costs = &[
     ),
     ("MapView::get", |tx| drop(map(tx, 1).unwrap().get(&int(1)).unwrap()), "1 get"),
     (
-        "MapView::get_encoded",
-        |tx| map(tx, 1).unwrap().get_encoded(&[0x80], |_| ()).unwrap(),
+        "MapView::encoded().get",
+        |tx| map(tx, 1).unwrap().encoded().get(&[0x80], |_| ()).unwrap(),
         "1 get",
     ),
     (
@@ -296,8 +334,18 @@ pub(crate) const OF_MAPS: Costs = &[
     ),
     ("MapView::iter", |tx| assert_eq!(map(tx, 1).unwrap().iter().count(), 2), "1 seek, 2 steps"),
     (
-        "MapView::iter_with",
-        |tx| assert_eq!(map(tx, 1).unwrap().iter_with(|_, _| Ok(())).count(), 2),
+        "MapView::encoded().contains_key",
+        |tx| assert!(map(tx, 1).unwrap().encoded().contains_key(&[0x80]).unwrap()),
+        "1 get",
+    ),
+    (
+        "MapView::encoded().iter",
+        |tx| assert_eq!(map(tx, 1).unwrap().encoded().iter(|_, _| Ok(())).count(), 2),
+        "1 seek, 2 steps",
+    ),
+    (
+        "MapView::encoded().keys",
+        |tx| assert_eq!(map(tx, 1).unwrap().encoded().keys(|_| Ok(())).count(), 2),
         "1 seek, 2 steps",
     ),
     ("MapView::keys", |tx| assert_eq!(map(tx, 1).unwrap().keys().count(), 2), "1 seek, 2 steps"),
@@ -306,8 +354,13 @@ pub(crate) const OF_MAPS: Costs = &[
     ("MapView::first", |tx| drop(map(tx, 1).unwrap().first().unwrap()), "1 seek"),
     ("MapView::last", |tx| drop(map(tx, 1).unwrap().last().unwrap()), "1 seek"),
     (
-        "MapView::end_encoded",
-        |tx| map(tx, 1).unwrap().end_encoded(Direction::Reverse, |_| ()).unwrap(),
+        "MapView::encoded().first",
+        |tx| map(tx, 1).unwrap().encoded().first(|entry| assert!(entry.is_some())).unwrap(),
+        "1 seek",
+    ),
+    (
+        "MapView::encoded().last",
+        |tx| map(tx, 1).unwrap().encoded().last(|entry| assert!(entry.is_some())).unwrap(),
         "1 seek",
     ),
     ("MapView::is_empty", |tx| assert!(!map(tx, 1).unwrap().is_empty().unwrap()), "1 seek"),
@@ -327,8 +380,8 @@ pub(crate) const OF_MAPS: Costs = &[
         "1 get",
     ),
     (
-        "MapView::put_encoded",
-        |tx| drop(map(tx, 1).unwrap().put_encoded(&[0x84], b"z\0").unwrap()),
+        "MapView::encoded().put",
+        |tx| drop(map(tx, 1).unwrap().encoded().put(&[0x84], b"z\0").unwrap()),
         "1 get, 3 puts",
     ),
     (
@@ -342,8 +395,8 @@ pub(crate) const OF_MAPS: Costs = &[
         "1 get",
     ),
     (
-        "MapView::remove_encoded",
-        |tx| drop(map(tx, 1).unwrap().remove_encoded(&[0x80]).unwrap()),
+        "MapView::encoded().remove",
+        |tx| drop(map(tx, 1).unwrap().encoded().remove(&[0x80]).unwrap()),
         "1 get, 3 deletes",
     ),
     (

@@ -171,8 +171,8 @@ const OF_OBJECTS: Costs = &[
 const OF_FIELDS: Costs = &[
     ("Transaction::get", |tx| assert_eq!(tx.get(foo_id(1), "i", NO).unwrap(), int(1)), "1 get"),
     (
-        "Transaction::read_encoded",
-        |tx| tx.read_encoded(foo_id(1), &field(tx, "i"), NO, |_| ()).unwrap(),
+        "Transaction::encoded().get",
+        |tx| tx.encoded().get(foo_id(1), &field(tx, "i"), NO, |_| ()).unwrap(),
         "1 get",
     ),
     ("Transaction::is_default", |tx| assert!(!tx.is_default(foo_id(1), "i").unwrap()), "1 get"),
@@ -183,8 +183,8 @@ const OF_FIELDS: Costs = &[
     ),
     ("Transaction::counter", |tx| assert_eq!(tx.counter(foo_id(1), "c", NO).unwrap(), 0), "1 get"),
     (
-        "Transaction::read_counter_field",
-        |tx| assert_eq!(tx.read_counter_field(foo_id(1), &field(tx, "c"), NO).unwrap(), 0),
+        "Transaction::encoded().counter",
+        |tx| assert_eq!(tx.encoded().counter(foo_id(1), &field(tx, "c"), NO).unwrap(), 0),
         "1 get",
     ),
     (
@@ -219,14 +219,14 @@ const OF_FIELDS: Costs = &[
         "4 gets, 4 puts, 3 deletes",
     ),
     (
-        "Transaction::write_encoded",
-        |tx| tx.write_encoded(foo_id(1), &field(tx, "i"), &[0x84], NO).unwrap(),
+        "Transaction::encoded().set",
+        |tx| tx.encoded().set(foo_id(1), &field(tx, "i"), &[0x84], NO).unwrap(),
         "4 gets, 4 puts, 3 deletes",
     ),
     ("Transaction::set_counter", |tx| tx.set_counter(foo_id(1), "c", 8, NO).unwrap(), "1 put"),
     (
-        "Transaction::write_counter_field",
-        |tx| tx.write_counter_field(foo_id(1), &field(tx, "c"), 8, NO).unwrap(),
+        "Transaction::encoded().set_counter",
+        |tx| tx.encoded().set_counter(foo_id(1), &field(tx, "c"), 8, NO).unwrap(),
         "1 put",
     ),
     (
@@ -235,8 +235,8 @@ const OF_FIELDS: Costs = &[
         "1 get, 1 adjustment",
     ),
     (
-        "Transaction::adjust_counter_field",
-        |tx| tx.adjust_counter_field(foo_id(1), &field(tx, "c"), 8, NO).unwrap(),
+        "Transaction::encoded().adjust_counter",
+        |tx| tx.encoded().adjust_counter(foo_id(1), &field(tx, "c"), 8, NO).unwrap(),
         "1 get, 1 adjustment",
     ),
 ];
@@ -377,10 +377,11 @@ const NOT_HERE: &str = "\
     Transaction::set_listeners Transaction::read_pairs Transaction::untracked Transaction::watch_key \
     Transaction::watch_object Transaction::watch_field Transaction::index_view \
     Transaction::add_schemas Transaction::remove_schema Transaction::reset \
-    ListView::id ListView::field SetView::id SetView::field SetView::range_encoded MapView::id \
-    MapView::field MapView::range_encoded ListCursor::position \
-    IndexView::shape IndexView::columns IndexView::with_encoded_bounds IndexView::with_tuple_bounds \
-    IndexView::with_value IndexView::with_encoded_value IndexView::with_prefix \
+    Transaction::encoded ListView::id ListView::field ListView::encoded SetView::id SetView::field \
+    SetView::encoded SetView::encoded().range MapView::id MapView::field MapView::encoded \
+    MapView::encoded().range ListCursor::position IndexView::encoded \
+    IndexView::shape IndexView::columns IndexView::encoded().with_bounds IndexView::with_tuple_bounds \
+    IndexView::with_value IndexView::encoded().with_value IndexView::with_prefix \
     IndexView::with_prefix_of IndexView::of_types IndexView::of_ids IndexView::with_references_to \
     IndexView::distinct IndexView::truncated IndexView::values \
     IndexView::in_schemas IdSet::union IdSet::union_all IdSet::intersection \

@@ -88,9 +88,9 @@ fn behind_a_damaged_element_iterators_go_on() {
         assert!(before.pairs(&field).eq(after.pairs(&field)), "{}", field.name);
     }
     // By its bytes damage can be removed.
-    assert_eq!(list.remove_encoded(2).unwrap(), unhex("6361"));
-    assert_eq!(map.put_encoded(&unhex("81"), &unhex("7a00")).unwrap(), Some(unhex("6361")));
-    assert!(set.remove_encoded(&unhex("ff")).unwrap());
+    assert_eq!(list.encoded().remove(2).unwrap(), unhex("6361"));
+    assert_eq!(map.encoded().put(&unhex("81"), &unhex("7a00")).unwrap(), Some(unhex("6361")));
+    assert!(set.encoded().remove(&unhex("ff")).unwrap());
     assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d,e");
     assert_eq!(map.get(&int(2)).unwrap(), Some(text("z")));
     assert_eq!(show_all(&set.to_vec().unwrap()), "1,2,3,4");

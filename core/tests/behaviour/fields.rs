@@ -118,7 +118,7 @@ fn t030_t031_values_of_another_type_are_refused() {
     assert!(error.contains("field i of object 0a11111111111111"), "{error}");
     let encoded = tx.schema().object_type("Foo").unwrap().field("i").unwrap().clone();
     for bytes in [&b""[..], &[0x84, 0x84], &[0xff, 0xff]] {
-        assert_invalid_value(tx.write_encoded(foo_id(1), &encoded, bytes, Migrate::No));
+        assert_invalid_value(tx.encoded().set(foo_id(1), &encoded, bytes, Migrate::No));
     }
     assert_eq!(get(&tx, "i"), int(0));
 }
@@ -265,7 +265,7 @@ fn known_fields_are_read_by_one_get_and_objects_by_one_scan() {
     assert_eq!((cost.gets, cost.reads()), (1, 1));
     let field = foo.field("i").unwrap();
     let (value, cost) = world
-        .cost(|| tx.read_encoded(foo_id(1), field, Migrate::Yes, |bytes| bytes.to_vec()).unwrap());
+        .cost(|| tx.encoded().get(foo_id(1), field, Migrate::Yes, |bytes| bytes.to_vec()).unwrap());
     assert_eq!((value, cost.gets, cost.reads()), (vec![0x84], 1, 1));
     drop(tx);
     let tx = world.foo();

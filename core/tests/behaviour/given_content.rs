@@ -139,12 +139,12 @@ fn encoded_writes_are_checked_like_builders() {
     let object = create(&tx, foo_id(1));
     let of = foo_type(&tx);
     let write = |name: &str, bytes: &[u8]| {
-        tx.write_encoded(object, of.field(name).unwrap(), bytes, Migrate::No)
+        tx.encoded().set(object, of.field(name).unwrap(), bytes, Migrate::No)
     };
     assert_invalid_value(write("e", b"\x63"));
     assert_invalid_value(write("i", b"\xf7\x00\x00"));
     let set = tx.set_view(object, "set", Migrate::No).unwrap();
-    assert_invalid_value(set.add_encoded(b"\xf7\x00\x00"));
+    assert_invalid_value(set.encoded().add(b"\xf7\x00\x00"));
     assert_eq!(tx.simple_index(sid(15)).unwrap().ids().count(), 1);
 }
 

@@ -147,10 +147,10 @@ const OPERATIONS: &[Operation] = &[
     ("set of a reference that migrates", |tx| {
         tx.set(a(1), "extra", &Value::Ref(b(1)), Migrate::Yes)
     }),
-    ("write_encoded that migrates", |tx| {
+    ("encoded().set that migrates", |tx| {
         let schema = tx.schema();
         let field = schema.object_type("A").unwrap().field("extra").unwrap();
-        tx.write_encoded(a(1), field, b(1).as_bytes(), Migrate::Yes)
+        tx.encoded().set(a(1), field, b(1).as_bytes(), Migrate::Yes)
     }),
     ("adjust_counter that migrates", |tx| tx.adjust_counter(a(1), "count", 2, Migrate::Yes)),
     ("migrate", |tx| tx.migrate(a(1)).map(drop)),

@@ -295,7 +295,7 @@ fn elements_that_are_arrays_are_found_by_their_content() {
 
 /// What replaces or removes an element also returns it, so a damaged one stays until it is not asked for.
 #[test]
-fn a_damaged_element_is_named_and_can_be_replaced_encoded() {
+fn a_damaged_element_is_named_and_can_be_replaced_by_bytes() {
     let world = World::new();
     let tx = world.foo();
     filled(&tx, &["a", "b", "c"]);
@@ -314,7 +314,7 @@ fn a_damaged_element_is_named_and_can_be_replaced_encoded() {
     assert_eq!(world.pairs(), before);
     let tx = world.foo();
     let list = list_of(&tx, 1);
-    assert_eq!(list.set_encoded(2, b"x\0").unwrap(), b"c");
+    assert_eq!(list.encoded().set(2, b"x\0").unwrap(), b"c");
     assert_eq!(content(&list), "a,b,x");
 }
 

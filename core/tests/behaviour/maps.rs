@@ -169,7 +169,7 @@ fn retain_and_reverse() {
 
 /// What replaces or removes a value also returns it, so a damaged one stays until it is not asked for.
 #[test]
-fn a_damaged_value_is_named_and_can_be_replaced_encoded() {
+fn a_damaged_value_is_named_and_can_be_replaced_by_bytes() {
     let world = World::new();
     let tx = world.foo();
     filled(&tx, &[(1, "a"), (2, "b")]);
@@ -190,6 +190,6 @@ fn a_damaged_value_is_named_and_can_be_replaced_encoded() {
     assert_eq!(world.pairs(), before);
     let tx = world.foo();
     let map = map_of(&tx, 1);
-    assert_eq!(map.put_encoded(&[0x80], b"x\0").unwrap(), Some(b"a".to_vec()));
+    assert_eq!(map.encoded().put(&[0x80], b"x\0").unwrap(), Some(b"a".to_vec()));
     assert_eq!(content(&map), "1=x,2=b");
 }

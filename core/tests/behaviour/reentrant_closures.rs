@@ -384,16 +384,21 @@ fn a_cursor_changes_nothing_but_what_it_stepped_over() {
 
 /// Each calls what it is given while bytes of the transaction are lent.
 const LENDING: &[(&str, Lend)] = &[
-    ("ListView::get_encoded", |tx, call| list(tx).get_encoded(0, |_| call()).unwrap()),
-    ("MapView::get_encoded", |tx, call| {
-        map(tx, "byKey").get_encoded(a(2).as_bytes(), |_| call()).unwrap();
+    ("ListView::encoded().get", |tx, call| list(tx).encoded().get(0, |_| call()).unwrap()),
+    ("MapView::encoded().get", |tx, call| {
+        map(tx, "byKey").encoded().get(a(2).as_bytes(), |_| call()).unwrap();
     }),
-    ("MapView::end_encoded", |tx, call| {
-        map(tx, "byKey").end_encoded(permazen::kv::Direction::Forward, |_| call()).unwrap();
+    ("SetView::encoded().first", |tx, call| set_of(tx).encoded().first(|_| call()).unwrap()),
+    ("SetView::encoded().last", |tx, call| set_of(tx).encoded().last(|_| call()).unwrap()),
+    ("MapView::encoded().first", |tx, call| {
+        map(tx, "byKey").encoded().first(|_| call()).unwrap();
     }),
-    ("Transaction::read_encoded", |tx, call| {
+    ("MapView::encoded().last", |tx, call| {
+        map(tx, "byKey").encoded().last(|_| call()).unwrap();
+    }),
+    ("Transaction::encoded().get", |tx, call| {
         let field = tx.object_type(a(1)).unwrap().field("ref").unwrap().clone();
-        tx.read_encoded(a(1), &field, Migrate::No, |_| call()).unwrap();
+        tx.encoded().get(a(1), &field, Migrate::No, |_| call()).unwrap();
     }),
     ("Transaction::visit", |tx, call| {
         tx.visit(a(1), Migrate::No, |_, _| {
@@ -460,7 +465,8 @@ fn iterators_may_be_changed_under_their_closures() {
     let removed = |n: u8| set_of(&tx).remove(&to_a(n)).unwrap();
     // What is removed ahead is not returned.
     let seen: Vec<u8> = set_of(&tx)
-        .iter_with(|element| {
+        .encoded()
+        .iter(|element| {
             let n = *element.last().unwrap();
             removed(n + 1);
             Ok(n)
@@ -470,7 +476,8 @@ fn iterators_may_be_changed_under_their_closures() {
     assert_eq!((seen, &*in_set(&tx)), (vec![2, 4], "24"));
     let entries = map(&tx, "byKey");
     let seen: Vec<u8> = entries
-        .iter_with(|key, _| {
+        .encoded()
+        .iter(|key, _| {
             let n = *key.last().unwrap();
             tx.delete(a(n + 1)).unwrap();
             Ok(n)
@@ -480,7 +487,8 @@ fn iterators_may_be_changed_under_their_closures() {
     assert_eq!((seen, &*in_map(&tx, "byKey")), (vec![2, 4], "22,44"));
     // Lists go by position.
     let seen: Vec<u8> = list(&tx)
-        .iter_with(|_, element| {
+        .encoded()
+        .iter(|_, element| {
             let n = *element.last().unwrap();
             tx.delete(a(n)).unwrap();
             Ok(n)

@@ -53,13 +53,13 @@ fn nothing_is_written_where_the_length_is_not_known() {
     assert_stray(list.len());
     assert_stray(list.is_empty());
     assert_stray(list.push(&text("z")));
-    assert_stray(list.push_encoded(b"z\0"));
+    assert_stray(list.encoded().push(b"z\0"));
     assert_stray(list.extend(&texts(&["y", "z"])));
     assert_stray(list.insert(1, &text("z")));
     assert_stray(list.insert_all(0, &texts(&["y", "z"])));
     assert_stray(list.pop());
     assert_stray(list.remove(0));
-    assert_stray(list.remove_encoded(2));
+    assert_stray(list.encoded().remove(2));
     assert_stray(list.remove_value(&text("a")));
     assert_stray(list.remove_range(0, 2));
     assert_stray(list.remove_range(0, 4));

@@ -10,6 +10,7 @@ use super::position::{MAX_LIST_LEN, position_in};
 use crate::encoding::{EncodingError, Value};
 use crate::id::ObjId;
 use crate::layout::{self, list_position};
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedKind};
@@ -17,8 +18,8 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// A live view of a list field of an object.
 ///
 /// The view stays usable whatever happens to the object: of a deleted object it is empty and refuses
-/// changes with [`Error::DeletedObject`]. Methods whose name ends in `_encoded` take and give elements
-/// in encoded form.
+/// changes with [`Error::DeletedObject`]. [`encoded`](ListView::encoded) has the methods for encoded
+/// elements.
 ///
 /// Inserting and removing in the middle moves the elements behind: per element moved, a share of a scan
 /// and one put, and one delete and one put if the elements are indexed.
@@ -56,6 +57,11 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// The field.
     pub fn field(&self) -> &Arc<ResolvedField> {
         &self.content.field
+    }
+
+    /// The methods for encoded elements. Nothing is read.
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
     }
 
     // ------------------------------------------------------------------ reading
@@ -102,29 +108,13 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// # Errors
     /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
     pub fn get(&self, position: u32) -> Result<Option<Value>> {
-        self.get_encoded(position, |element| {
+        self.encoded().get(position, |element| {
             element.map(|element| self.decode(position, element)).transpose()
         })?
     }
 
     pub(in crate::object) fn decode(&self, position: u32, element: &[u8]) -> Result<Value> {
         self.content.decode(&self.element, element, || list_position(position))
-    }
-
-    /// As [`get`](ListView::get), lending the encoded element. One get.
-    ///
-    /// # Errors
-    /// [`Error::Kv`], [`Error::Ended`].
-    pub fn get_encoded<R>(
-        &self,
-        position: u32,
-        read: impl FnOnce(Option<&[u8]>) -> R,
-    ) -> Result<R> {
-        if position >= MAX_LIST_LEN {
-            self.content.tx.check_open()?;
-            return Ok(read(None));
-        }
-        self.content.lend(&self.element_key(position), read)
     }
 
     pub(in crate::object) fn element_key(&self, position: u32) -> Vec<u8> {
@@ -155,44 +145,9 @@ impl<'t, 'db> ListView<'t, 'db> {
         positions: R,
     ) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db, R> {
         let (content, element) = (self.content.clone(), self.element.clone());
-        self.range_with(positions, move |position, bytes| {
+        self.encoded().iter_range(positions, move |position, bytes| {
             content.decode(&element, bytes, || list_position(position))
         })
-    }
-
-    /// The elements in order, each turned into something by `read`, which gets the position and the
-    /// borrowed bytes. The iterator goes on behind an error of `read`. Costs as
-    /// [`iter`](ListView::iter).
-    pub fn iter_with<T, F>(
-        &self,
-        read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
-    where
-        F: FnMut(u32, &[u8]) -> Result<T>,
-    {
-        self.range_with(.., read)
-    }
-
-    pub(crate) fn range_with<T, F, R: RangeBounds<u32>>(
-        &self,
-        positions: R,
-        mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F, R>
-    where
-        F: FnMut(u32, &[u8]) -> Result<T>,
-    {
-        let content = self.content.clone();
-        let suffix = |bound: Bound<&u32>| bound.map(|position| list_position(*position));
-        ContentIter::new(
-            &self.content,
-            &(suffix(positions.start_bound()), suffix(positions.end_bound())),
-            true,
-            move |suffix: &[u8], value: &[u8]| {
-                let position = position_in(suffix)
-                    .map_err(|reason| no_position(&content, &content.key(suffix), &reason))?;
-                read(position, value)
-            },
-        )
     }
 
     /// All elements in order. Costs as [`iter`](ListView::iter).
@@ -210,19 +165,71 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// As [`get`](ListView::get).
     pub fn position(&self, value: &Value) -> Result<Option<u32>> {
         match self.content.encode(&self.element, value) {
-            Ok(element) => self.position_encoded(&element),
+            Ok(element) => self.encoded().position(&element),
             Err(Error::InvalidValue { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
 
-    /// As [`position`](ListView::position).
+/// Lists of encoded elements.
+impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
+    /// Lends the element at a position. Costs as [`ListView::get`].
     ///
     /// # Errors
-    /// As [`get`](ListView::get).
-    pub fn position_encoded(&self, element: &[u8]) -> Result<Option<u32>> {
+    /// [`Error::Kv`], [`Error::Ended`].
+    pub fn get<R>(self, position: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        let ListView { content, .. } = self.0;
+        if position >= MAX_LIST_LEN {
+            content.tx.check_open()?;
+            return Ok(read(None));
+        }
+        content.lend(&self.0.element_key(position), read)
+    }
+
+    /// As [`ListView::iter`], with what `read` makes of each position and element. The iterator continues after an
+    /// error of `read`.
+    pub fn iter<T, F>(
+        self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        self.iter_range(.., read)
+    }
+
+    /// As [`ListView::iter_range`], with what `read` makes of each position and element. The iterator continues after
+    /// an error of `read`.
+    pub fn iter_range<T, F, R: RangeBounds<u32>>(
+        self,
+        positions: R,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F, R>
+    where
+        F: FnMut(u32, &[u8]) -> Result<T>,
+    {
+        let content = self.0.content.clone();
+        let suffix = |bound: Bound<&u32>| bound.map(|position| list_position(*position));
+        ContentIter::new(
+            &self.0.content,
+            &(suffix(positions.start_bound()), suffix(positions.end_bound())),
+            true,
+            move |suffix: &[u8], value: &[u8]| {
+                let position = position_in(suffix)
+                    .map_err(|reason| no_position(&content, &content.key(suffix), &reason))?;
+                read(position, value)
+            },
+        )
+    }
+
+    /// As [`ListView::position`].
+    ///
+    /// # Errors
+    /// As [`ListView::get`].
+    pub fn position(self, element: &[u8]) -> Result<Option<u32>> {
         let matches = |position, bytes: &[u8]| Ok((bytes == element).then_some(position));
-        for found in self.iter_with(matches) {
+        for found in self.iter(matches) {
             if let Some(position) = found? {
                 return Ok(Some(position));
             }

@@ -8,6 +8,7 @@ use super::list_shift;
 use super::position::MAX_LIST_LEN;
 use crate::encoding::{Value, uint};
 use crate::layout::{self, list_position};
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::notify::ChangeKind;
 use crate::schema::{ResolvedField, ResolvedKind};
@@ -21,7 +22,7 @@ impl ListView<'_, '_> {
     /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
     /// [`Error::InvalidValue`], [`Error::OutOfRange`], [`Error::DeletedObject`] if the element refers to
     /// an object that does not exist and may not, [`Error::Inconsistent`] if the element before is
-    /// damaged ([`set_encoded`](ListView::set_encoded) replaces it).
+    /// damaged (`encoded().set` replaces it).
     pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
         self.set_value_with(position, value, |old| self.decode(position, old))
     }
@@ -39,27 +40,6 @@ impl ListView<'_, '_> {
         })
     }
 
-    /// As [`set`](ListView::set); the element before may be damaged.
-    ///
-    /// # Errors
-    /// As [`set`](ListView::set).
-    pub fn set_encoded(&self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
-        self.set_with(position, element, |old| Ok(old.to_vec()))
-    }
-
-    /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
-    pub(crate) fn set_with<R>(
-        &self,
-        position: u32,
-        element: &[u8],
-        read: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<R> {
-        self.content.mutate(|target| {
-            self.content.check_encoded(&self.element, element)?;
-            self.set_in(target, position, element, true, read)
-        })
-    }
-
     fn set_in<R>(
         &self,
         target: &Target,
@@ -72,7 +52,7 @@ impl ListView<'_, '_> {
         if checked {
             self.content.check_type(part, element)?;
         }
-        let old = self.get_encoded(at, |element| element.map(<[u8]>::to_vec))?;
+        let old = self.encoded().get(at, |element| element.map(<[u8]>::to_vec))?;
         let Some(old) = old else { return Err(self.out_of_range(at)) };
         if checked {
             self.content.check_exists(part, element)?;
@@ -98,14 +78,6 @@ impl ListView<'_, '_> {
     /// As [`insert`](ListView::insert).
     pub fn push(&self, value: &Value) -> Result<()> {
         self.insert_values(None, std::slice::from_ref(value))
-    }
-
-    /// As [`push`](ListView::push).
-    ///
-    /// # Errors
-    /// As [`push`](ListView::push).
-    pub fn push_encoded(&self, element: &[u8]) -> Result<()> {
-        self.insert_all_encoded(None, &[element])
     }
 
     /// Appends elements; false if there were none. One seek and one put per element, in key order, and
@@ -160,24 +132,6 @@ impl ListView<'_, '_> {
         })
     }
 
-    /// As [`insert_all`](ListView::insert_all); without a position, at the end.
-    ///
-    /// # Errors
-    /// As [`insert`](ListView::insert).
-    pub fn insert_all_encoded(&self, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            for element in elements {
-                self.content.check_exists(part, element)?;
-            }
-            for element in elements {
-                self.content.check_encoded(part, element)?;
-                self.content.check_type(part, element)?;
-            }
-            self.insert_in(target, position, elements)
-        })
-    }
-
     fn insert_in(&self, target: &Target, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
         let size = self.len()?;
         let at = position.unwrap_or(size);
@@ -212,47 +166,9 @@ impl ListView<'_, '_> {
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
     /// [`Error::Inconsistent`] if an element to be moved is missing, or the one to be removed is damaged
-    /// ([`remove_encoded`](ListView::remove_encoded) removes it).
+    /// (`encoded().remove` removes it).
     pub fn remove(&self, position: u32) -> Result<Value> {
-        self.remove_with(position, |old| self.decode(position, old))
-    }
-
-    /// As [`remove`](ListView::remove); the element may be damaged.
-    ///
-    /// # Errors
-    /// As [`remove`](ListView::remove).
-    pub fn remove_encoded(&self, position: u32) -> Result<Vec<u8>> {
-        self.remove_with(position, |old| Ok(old.to_vec()))
-    }
-
-    /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
-    pub(crate) fn remove_with<R>(
-        &self,
-        at: u32,
-        read: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<R> {
-        let size = self.len()?;
-        if at >= size {
-            return Err(self.outside(at, size));
-        }
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            let (mut read, mut result) = (Some(read), None);
-            list_shift::remove(
-                self,
-                part,
-                size,
-                at,
-                at + 1,
-                |_| true,
-                |_, value| {
-                    result = read.take().map(|read| read(value)).transpose()?;
-                    self.removed_one(target, at, size, value);
-                    Ok(())
-                },
-            )?;
-            result.ok_or_else(|| self.outside(at, size))
-        })
+        self.encoded().remove_with(position, |old| self.decode(position, old))
     }
 
     /// Tells that the element at a position of a list of `size` elements was removed.
@@ -273,7 +189,7 @@ impl ListView<'_, '_> {
     /// As [`remove`](ListView::remove).
     pub fn remove_value(&self, value: &Value) -> Result<bool> {
         match self.position(value)? {
-            Some(position) => self.remove_encoded(position).map(|_| true),
+            Some(position) => self.encoded().remove(position).map(|_| true),
             None => Ok(false),
         }
     }
@@ -284,24 +200,7 @@ impl ListView<'_, '_> {
     /// # Errors
     /// As [`remove`](ListView::remove).
     pub fn pop(&self) -> Result<Option<Value>> {
-        self.pop_with(|at, element| self.decode(at, element))
-    }
-
-    /// Removes the last element and gives what `read` makes of it; nothing changes if it fails.
-    pub(crate) fn pop_with<R>(
-        &self,
-        read: impl FnOnce(u32, &[u8]) -> Result<R>,
-    ) -> Result<Option<R>> {
-        let Some((at, old)) = self.last_pair(|at, value| (at, value.to_vec()))? else {
-            return Ok(None);
-        };
-        self.content.mutate(|target| {
-            let value = read(at, &old)?;
-            self.content.remove(&self.element_key(at), &old)?;
-            self.content.unindex(self.element_of(target), &old, &list_position(at))?;
-            self.removed_one(target, at, at + 1, &old);
-            Ok(Some(value))
-        })
+        self.encoded().pop_with(|at, element| self.decode(at, element))
     }
 
     /// Removes the elements from position `from` up to, not including, `to`. One seek, a scan of them and
@@ -402,7 +301,7 @@ impl ListView<'_, '_> {
 
     /// All elements, encoded, with their positions.
     fn positioned(&self) -> Result<Vec<(u32, Vec<u8>)>> {
-        self.iter_with(|position, element| Ok((position, element.to_vec()))).collect()
+        self.encoded().iter(|position, element| Ok((position, element.to_vec()))).collect()
     }
 
     /// Removes the elements at these positions, which ascend, in one pass.
@@ -516,5 +415,136 @@ impl ListView<'_, '_> {
             ResolvedKind::List { element } => element,
             _ => &self.element,
         }
+    }
+}
+
+/// Changes by encoded elements.
+impl Encoded<'_, ListView<'_, '_>> {
+    /// As [`ListView::set`]; the element before may be damaged.
+    ///
+    /// # Errors
+    /// As [`ListView::set`].
+    pub fn set(self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
+        self.set_with(position, element, |old| Ok(old.to_vec()))
+    }
+
+    /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
+    pub(crate) fn set_with<R>(
+        self,
+        position: u32,
+        element: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let list = self.0;
+        list.content.mutate(|target| {
+            list.content.check_encoded(&list.element, element)?;
+            list.set_in(target, position, element, true, read)
+        })
+    }
+
+    /// As [`ListView::push`].
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn push(self, element: &[u8]) -> Result<()> {
+        self.insert_elements(None, &[element])
+    }
+
+    /// As [`ListView::extend`].
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn extend(self, elements: &[&[u8]]) -> Result<bool> {
+        self.insert_elements(None, elements)?;
+        Ok(!elements.is_empty())
+    }
+
+    /// As [`ListView::insert`].
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn insert(self, position: u32, element: &[u8]) -> Result<()> {
+        self.insert_elements(Some(position), &[element])
+    }
+
+    /// As [`ListView::insert_all`].
+    ///
+    /// # Errors
+    /// As [`ListView::insert`].
+    pub fn insert_all(self, position: u32, elements: &[&[u8]]) -> Result<bool> {
+        self.insert_elements(Some(position), elements)?;
+        Ok(!elements.is_empty())
+    }
+
+    fn insert_elements(self, position: Option<u32>, elements: &[&[u8]]) -> Result<()> {
+        let list = self.0;
+        list.content.mutate(|target| {
+            let part = list.element_of(target);
+            for element in elements {
+                list.content.check_exists(part, element)?;
+            }
+            for element in elements {
+                list.content.check_encoded(part, element)?;
+                list.content.check_type(part, element)?;
+            }
+            list.insert_in(target, position, elements)
+        })
+    }
+
+    /// As [`ListView::remove`]; the element may be damaged.
+    ///
+    /// # Errors
+    /// As [`ListView::remove`].
+    pub fn remove(self, position: u32) -> Result<Vec<u8>> {
+        self.remove_with(position, |old| Ok(old.to_vec()))
+    }
+
+    /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
+    pub(crate) fn remove_with<R>(
+        self,
+        at: u32,
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let list = self.0;
+        let size = list.len()?;
+        if at >= size {
+            return Err(list.outside(at, size));
+        }
+        list.content.mutate(|target| {
+            let part = list.element_of(target);
+            let (mut read, mut result) = (Some(read), None);
+            list_shift::remove(
+                list,
+                part,
+                size,
+                at,
+                at + 1,
+                |_| true,
+                |_, value| {
+                    result = read.take().map(|read| read(value)).transpose()?;
+                    list.removed_one(target, at, size, value);
+                    Ok(())
+                },
+            )?;
+            result.ok_or_else(|| list.outside(at, size))
+        })
+    }
+
+    /// Removes the last element and gives what `read` makes of it; nothing changes if it fails.
+    pub(crate) fn pop_with<R>(
+        self,
+        read: impl FnOnce(u32, &[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let list = self.0;
+        let Some((at, old)) = list.last_pair(|at, value| (at, value.to_vec()))? else {
+            return Ok(None);
+        };
+        list.content.mutate(|target| {
+            let value = read(at, &old)?;
+            list.content.remove(&list.element_key(at), &old)?;
+            list.content.unindex(list.element_of(target), &old, &list_position(at))?;
+            list.removed_one(target, at, at + 1, &old);
+            Ok(Some(value))
+        })
     }
 }

@@ -79,7 +79,7 @@ impl<'t, 'db> ListCursor<'t, 'db> {
 
     fn step_over(&mut self, position: u32) -> Result<Option<Value>> {
         let Some(element) =
-            self.list.get_encoded(position, |element| element.map(<[u8]>::to_vec))?
+            self.list.encoded().get(position, |element| element.map(<[u8]>::to_vec))?
         else {
             return Ok(None);
         };
@@ -95,7 +95,8 @@ impl<'t, 'db> ListCursor<'t, 'db> {
     /// or insertion; [`Error::ChangedMeanwhile`] if another element is at its position now.
     pub fn remove(&mut self) -> Result<Value> {
         let last = self.stepped_over()?;
-        let value = self.list.remove_with(last.position, |found| self.same(last, found))?;
+        let value =
+            self.list.encoded().remove_with(last.position, |found| self.same(last, found))?;
         self.next = last.position;
         self.last = None;
         Ok(value)

@@ -8,6 +8,7 @@ use permazen_kv::{Direction, KeySpan};
 use super::content::{Content, ContentIter, Target, checked_range};
 use crate::encoding::Value;
 use crate::id::ObjId;
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::index::{EncodedRange, intersect_ranges, is_within};
 use crate::object::notify::ChangeKind;
@@ -18,7 +19,7 @@ use crate::schema::{ResolvedField, ResolvedKind};
 ///
 /// Entries are in the order of their encoded keys, null last. The view stays usable whatever happens
 /// to the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
-/// Methods whose name ends in `_encoded` take and give keys and values in encoded form.
+/// [`encoded`](MapView::encoded) has the methods for encoded keys and values.
 #[derive(Debug, Clone)]
 pub struct MapView<'t, 'db> {
     content: Content<'t, 'db>,
@@ -52,6 +53,11 @@ impl<'t, 'db> MapView<'t, 'db> {
         &self.content.field
     }
 
+    /// The methods for encoded keys and values. Nothing is read.
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
+    }
+
     /// The part of this view with keys between two bounds.
     ///
     /// # Errors
@@ -60,14 +66,10 @@ impl<'t, 'db> MapView<'t, 'db> {
     pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
         let lower = self.content.encode_bound(&self.key, lower)?;
         let upper = self.content.encode_bound(&self.key, upper)?;
-        self.range_encoded(lower, upper)
+        self.restricted(lower, upper)
     }
 
-    /// As [`range`](MapView::range), with encoded bounds.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
-    pub fn range_encoded(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+    fn restricted(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
         let range = intersect_ranges(&self.range, &checked_range(lower, upper)?);
         Ok(MapView { range, ..self.clone() })
     }
@@ -98,29 +100,18 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// [`Error::Inconsistent`] if the value is damaged.
     pub fn get(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
-        self.get_encoded(&key, |value| {
+        self.encoded().get(&key, |value| {
             value.map(|value| self.content.decode(&self.value, value, || &key)).transpose()
         })?
-    }
-
-    /// As [`get`](MapView::get), lending the encoded value. One get.
-    ///
-    /// # Errors
-    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
-    pub fn get_encoded<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
-        if key.is_empty() || !self.is_in_range(key) {
-            return Ok(read(None));
-        }
-        self.content.lend(&self.content.key(key), read)
     }
 
     /// Whether there is an entry with this key. One get.
     ///
     /// # Errors
-    /// As [`get_encoded`](MapView::get_encoded).
+    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
     pub fn contains_key(&self, key: &Value) -> Result<bool> {
         match self.key_bytes(key)? {
-            Some(key) => self.get_encoded(&key, |value| value.is_some()),
+            Some(key) => self.encoded().contains_key(&key),
             None => Ok(false),
         }
     }
@@ -129,29 +120,14 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// changed meanwhile. A damaged entry is an error, behind which the iterator goes on. One seek, then one step per entry.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
         let view = self.clone();
-        self.iter_with(move |key, value| view.decode_pair(key, value))
-    }
-
-    /// The entries in order, each turned into something by `read` while key and value are borrowed. The
-    /// iterator goes on behind an error of `read`. Costs
-    /// as [`iter`](MapView::iter).
-    pub fn iter_with<T, F>(
-        &self,
-        read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
-    where
-        F: FnMut(&[u8], &[u8]) -> Result<T>,
-    {
-        ContentIter::new(&self.content, &self.range, true, read)
+        self.encoded().iter(move |key, value| view.decode_pair(key, value))
     }
 
     /// The keys in order, not copying the values; also readable from the back. Costs as
     /// [`iter`](MapView::iter).
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, part) = (self.content.clone(), self.key.clone());
-        ContentIter::new(&self.content, &self.range, false, move |key: &[u8], _: &[u8]| {
-            content.decode(&part, key, || key)
-        })
+        self.encoded().keys(move |key| content.decode(&part, key, || key))
     }
 
     fn decode_pair(&self, key: &[u8], value: &[u8]) -> Result<(Value, Value)> {
@@ -174,7 +150,7 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// # Errors
     /// As [`get`](MapView::get).
     pub fn first(&self) -> Result<Option<(Value, Value)>> {
-        self.end(Direction::Forward)
+        self.encoded().first(|entry| self.decode_entry(entry))?
     }
 
     /// The last entry. One seek.
@@ -182,20 +158,15 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// # Errors
     /// As [`get`](MapView::get).
     pub fn last(&self) -> Result<Option<(Value, Value)>> {
-        self.end(Direction::Reverse)
+        self.encoded().last(|entry| self.decode_entry(entry))?
     }
 
-    fn end(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
-        self.end_encoded(direction, |pair| {
-            pair.map(|(key, value)| self.decode_pair(key, value)).transpose()
-        })?
+    fn decode_entry(&self, entry: Option<(&[u8], &[u8])>) -> Result<Option<(Value, Value)>> {
+        entry.map(|(key, value)| self.decode_pair(key, value)).transpose()
     }
 
     /// Lends the first entry (or the last, going in reverse), encoded. One seek.
-    ///
-    /// # Errors
-    /// As [`get_encoded`](MapView::get_encoded).
-    pub fn end_encoded<R>(
+    fn end<R>(
         &self,
         direction: Direction,
         read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
@@ -211,23 +182,17 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// Whether there are no entries. One seek.
     ///
     /// # Errors
-    /// As [`get_encoded`](MapView::get_encoded).
+    /// As [`contains_key`](MapView::contains_key).
     pub fn is_empty(&self) -> Result<bool> {
-        self.end_encoded(Direction::Forward, |pair| pair.is_none())
+        self.encoded().first(|entry| entry.is_none())
     }
 
     /// How many entries there are. Reads all of them.
     ///
     /// # Errors
-    /// As [`get_encoded`](MapView::get_encoded).
+    /// As [`contains_key`](MapView::contains_key).
     pub fn len(&self) -> Result<usize> {
-        self.keys_encoded()?.try_fold(0, |count, key| key.map(|_| count + 1))
-    }
-
-    fn keys_encoded(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
-        Ok(ContentIter::new(&self.content, &self.range, false, |key: &[u8], _: &[u8]| {
-            Ok(key.to_vec())
-        }))
+        self.encoded().keys(|_| Ok(())).try_fold(0, |count, key| key.map(|()| count + 1))
     }
 
     // ------------------------------------------------------------------ changing
@@ -241,47 +206,11 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// does not allow), [`Error::InvalidArgument`] for a key outside of the range of the view,
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the key or the value
     /// refers to one that does not and may not, [`Error::Inconsistent`] if the value before is damaged
-    /// ([`put_encoded`](MapView::put_encoded) replaces it).
+    /// (`encoded().put` replaces it).
     pub fn put(&self, key: &Value, value: &Value) -> Result<Option<Value>> {
         let key = self.content.encode(&self.key, key)?;
         let value = self.content.encode(&self.value, value)?;
-        self.put_with(&key, &value, |old| self.content.decode(&self.value, old, || &key))
-    }
-
-    /// As [`put`](MapView::put); the value before may be damaged.
-    ///
-    /// # Errors
-    /// As [`put`](MapView::put).
-    pub fn put_encoded(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.put_with(key, value, |old| Ok(old.to_vec()))
-    }
-
-    /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
-    pub(crate) fn put_with<R>(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        read: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<Option<R>> {
-        // What types may be referred to is a matter of the schema the object has now.
-        let present = self.content.present_field();
-        let (key_part, value_part) = self.parts_in(present.as_deref());
-        for (part, bytes) in [(key_part, key), (value_part, value)] {
-            self.content.check_encoded(part, bytes)?;
-            self.content.check_type(part, bytes)?;
-        }
-        if !self.is_in_range(key) {
-            return Err(Error::invalid_argument(format!(
-                "the key to put is outside of the range of the view of {}",
-                self.content.describe()
-            )));
-        }
-        self.content.mutate(|target| {
-            let (key_part, value_part) = self.parts_of(target);
-            self.content.check_exists(key_part, key)?;
-            self.content.check_exists(value_part, value)?;
-            self.put_in(target, key, value, read)
-        })
+        self.encoded().put_with(&key, &value, |old| self.content.decode(&self.value, old, || &key))
     }
 
     fn put_in<R>(
@@ -324,30 +253,10 @@ impl<'t, 'db> MapView<'t, 'db> {
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist, [`Error::Inconsistent`]
-    /// if the value is damaged ([`remove_encoded`](MapView::remove_encoded) removes it).
+    /// if the value is damaged (`encoded().remove` removes it).
     pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
-        self.remove_with(&key, |old| self.content.decode(&self.value, old, || &key))
-    }
-
-    /// As [`remove`](MapView::remove); the value may be damaged.
-    ///
-    /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
-    pub fn remove_encoded(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.remove_with(key, |old| Ok(old.to_vec()))
-    }
-
-    /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
-    pub(crate) fn remove_with<R>(
-        &self,
-        key: &[u8],
-        read: impl FnOnce(&[u8]) -> Result<R>,
-    ) -> Result<Option<R>> {
-        if key.is_empty() || !self.is_in_range(key) {
-            return Ok(None);
-        }
-        self.content.mutate(|target| self.remove_in(target, key, read))
+        self.encoded().remove_with(&key, |old| self.content.decode(&self.value, old, || &key))
     }
 
     fn remove_in<R>(
@@ -393,7 +302,7 @@ impl<'t, 'db> MapView<'t, 'db> {
 
     fn pop(&self, direction: Direction) -> Result<Option<(Value, Value)>> {
         self.content.mutate(|target| {
-            let pair = self.end_encoded(direction, |pair| {
+            let pair = self.end(direction, |pair| {
                 pair.map(|(key, value)| {
                     Ok::<_, Error>((key.to_vec(), value.to_vec(), self.decode_pair(key, value)?))
                 })
@@ -417,7 +326,8 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// remove has another value than `keep` was shown. Nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
         let entries: Vec<(Vec<u8>, Vec<u8>)> = self
-            .iter_with(|key, value| Ok((key.to_vec(), value.to_vec())))
+            .encoded()
+            .iter(|key, value| Ok((key.to_vec(), value.to_vec())))
             .collect::<Result<_>>()?;
         let mut unwanted = Vec::new();
         for entry in entries {
@@ -450,7 +360,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         self.content.mutate(|target| {
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
             if target.monitored && !self.is_unbounded() {
-                let keys: Vec<Vec<u8>> = self.keys_encoded()?.collect::<Result<_>>()?;
+                let keys = self.encoded().keys(|key| Ok(key.to_vec()));
+                let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
                 for key in keys {
                     self.remove_in(target, &key, |_| Ok(()))?;
                 }
@@ -510,5 +421,133 @@ impl<'t, 'db> MapView<'t, 'db> {
             Some(ResolvedKind::Map { key, value }) => (key, value),
             _ => (&self.key, &self.value),
         }
+    }
+}
+
+/// Maps of encoded keys and values.
+impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
+    /// As [`MapView::range`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
+    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<MapView<'t, 'db>> {
+        self.0.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
+    }
+
+    /// Lends the value of a key. Costs as [`MapView::get`].
+    ///
+    /// # Errors
+    /// As [`MapView::contains_key`].
+    pub fn get<R>(self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        let MapView { content, .. } = self.0;
+        if key.is_empty() || !self.0.is_in_range(key) {
+            return Ok(read(None));
+        }
+        content.lend(&content.key(key), read)
+    }
+
+    /// As [`MapView::contains_key`].
+    ///
+    /// # Errors
+    /// As [`MapView::contains_key`].
+    pub fn contains_key(self, key: &[u8]) -> Result<bool> {
+        self.get(key, |value| value.is_some())
+    }
+
+    /// As [`MapView::iter`], with what `read` makes of each entry. The iterator continues after an error of `read`.
+    pub fn iter<T, F>(
+        self,
+        read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        ContentIter::new(&self.0.content, &self.0.range, true, read)
+    }
+
+    /// As [`MapView::keys`], with what `read` makes of each key. The iterator continues after an error of `read`.
+    pub fn keys<T, F>(
+        self,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8]) -> Result<T>,
+    {
+        let MapView { content, range, .. } = self.0;
+        ContentIter::new(content, range, false, move |key: &[u8], _: &[u8]| read(key))
+    }
+
+    /// Lends the first entry. Costs as [`MapView::first`].
+    ///
+    /// # Errors
+    /// As [`MapView::contains_key`].
+    pub fn first<R>(self, read: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
+        self.0.end(Direction::Forward, read)
+    }
+
+    /// Lends the last entry. Costs as [`MapView::last`].
+    ///
+    /// # Errors
+    /// As [`MapView::contains_key`].
+    pub fn last<R>(self, read: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
+        self.0.end(Direction::Reverse, read)
+    }
+
+    /// As [`MapView::put`]; the value before may be damaged.
+    ///
+    /// # Errors
+    /// As [`MapView::put`].
+    pub fn put(self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.put_with(key, value, |old| Ok(old.to_vec()))
+    }
+
+    /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
+    pub(crate) fn put_with<R>(
+        self,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let view = self.0;
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = view.content.present_field();
+        let (key_part, value_part) = view.parts_in(present.as_deref());
+        for (part, bytes) in [(key_part, key), (value_part, value)] {
+            view.content.check_encoded(part, bytes)?;
+            view.content.check_type(part, bytes)?;
+        }
+        if !view.is_in_range(key) {
+            return Err(Error::invalid_argument(format!(
+                "the key to put is outside of the range of the view of {}",
+                view.content.describe()
+            )));
+        }
+        view.content.mutate(|target| {
+            let (key_part, value_part) = view.parts_of(target);
+            view.content.check_exists(key_part, key)?;
+            view.content.check_exists(value_part, value)?;
+            view.put_in(target, key, value, read)
+        })
+    }
+
+    /// As [`MapView::remove`]; the value may be damaged.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    pub fn remove(self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.remove_with(key, |old| Ok(old.to_vec()))
+    }
+
+    /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
+    pub(crate) fn remove_with<R>(
+        self,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let view = self.0;
+        if key.is_empty() || !view.is_in_range(key) {
+            return Ok(None);
+        }
+        view.content.mutate(|target| view.remove_in(target, key, read))
     }
 }

@@ -6,13 +6,14 @@ use super::list::ListView;
 use super::map::MapView;
 use super::set::SetView;
 use crate::id::ObjId;
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::info::Migrate;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedType};
 
-/// Views of collections. Making one by name costs no read if the object is known in this transaction,
-/// otherwise one get; making one by its resolved field reads nothing and does not look at the object.
+/// Views of collections. Making one costs no read if the object is known in this transaction, otherwise
+/// one get.
 impl<'db> Transaction<'db> {
     /// The set of that name of an object, by the definition of the object's own schema.
     ///
@@ -40,31 +41,6 @@ impl<'db> Transaction<'db> {
         self.collection(id, name, migrate, |field| MapView::new(self, id, field))
     }
 
-    /// The set that is this field of an object. Changing it looks the field up again, by its storage
-    /// id, in the schema the object then has.
-    ///
-    /// # Errors
-    /// [`Error::UnknownField`] if the field is no set.
-    pub fn set_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'_, 'db>> {
-        SetView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
-    }
-
-    /// The list that is this field of an object; see [`set_of`](Transaction::set_of).
-    ///
-    /// # Errors
-    /// [`Error::UnknownField`] if the field is no list.
-    pub fn list_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'_, 'db>> {
-        ListView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
-    }
-
-    /// The map that is this field of an object; see [`set_of`](Transaction::set_of).
-    ///
-    /// # Errors
-    /// [`Error::UnknownField`] if the field is no map.
-    pub fn map_of(&self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'_, 'db>> {
-        MapView::new(self, id, field).ok_or_else(|| unknown(None, &field.name))
-    }
-
     fn collection<V>(
         &self,
         id: ObjId,
@@ -74,6 +50,34 @@ impl<'db> Transaction<'db> {
     ) -> Result<V> {
         let object_type = self.type_for_reading(id, migrate)?;
         object_type.field(name).and_then(view).ok_or_else(|| unknown(Some(&object_type), name))
+    }
+}
+
+/// Views of collections. Making one reads nothing and does not look at the object. Changing it looks the field up again,
+/// by its storage ID, in the schema the object then has.
+impl<'a, 'db> Encoded<'a, Transaction<'db>> {
+    /// The set that is this field of an object.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no set.
+    pub fn set_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'a, 'db>> {
+        SetView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
+    }
+
+    /// The list that is this field of an object.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no list.
+    pub fn list_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'a, 'db>> {
+        ListView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
+    }
+
+    /// The map that is this field of an object.
+    ///
+    /// # Errors
+    /// [`Error::UnknownField`] if the field is no map.
+    pub fn map_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'a, 'db>> {
+        MapView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 }
 

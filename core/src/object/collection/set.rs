@@ -8,6 +8,7 @@ use permazen_kv::{Direction, KeySpan};
 use super::content::{Content, ContentIter, Target, checked_range};
 use crate::encoding::Value;
 use crate::id::ObjId;
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::index::{EncodedRange, intersect_ranges, is_within};
 use crate::object::notify::ChangeKind;
@@ -18,7 +19,7 @@ use crate::schema::{ResolvedField, ResolvedKind};
 ///
 /// Elements are in the order of their encoding, null last. The view stays usable whatever happens to
 /// the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
-/// Methods whose name ends in `_encoded` take and give elements in encoded form.
+/// [`encoded`](SetView::encoded) has the methods for encoded elements.
 #[derive(Debug, Clone)]
 pub struct SetView<'t, 'db> {
     content: Content<'t, 'db>,
@@ -50,6 +51,11 @@ impl<'t, 'db> SetView<'t, 'db> {
         &self.content.field
     }
 
+    /// The methods for encoded elements. Nothing is read.
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
+    }
+
     /// The part of this view between two bounds.
     ///
     /// # Errors
@@ -58,14 +64,10 @@ impl<'t, 'db> SetView<'t, 'db> {
     pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
         let lower = self.content.encode_bound(&self.element, lower)?;
         let upper = self.content.encode_bound(&self.element, upper)?;
-        self.range_encoded(lower, upper)
+        self.restricted(lower, upper)
     }
 
-    /// As [`range`](SetView::range), with encoded bounds.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
-    pub fn range_encoded(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+    fn restricted(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
         let range = intersect_ranges(&self.range, &checked_range(lower, upper)?);
         Ok(SetView { range, ..self.clone() })
     }
@@ -86,21 +88,10 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
     pub fn contains(&self, value: &Value) -> Result<bool> {
         match self.content.encode(&self.element, value) {
-            Ok(element) => self.contains_encoded(&element),
+            Ok(element) => self.encoded().contains(&element),
             Err(Error::InvalidValue { .. }) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// As [`contains`](SetView::contains). One get.
-    ///
-    /// # Errors
-    /// As [`contains`](SetView::contains).
-    pub fn contains_encoded(&self, element: &[u8]) -> Result<bool> {
-        if element.is_empty() || !self.is_in_range(element) {
-            return Ok(false);
-        }
-        self.content.lend(&self.content.key(element), |value| value.is_some())
     }
 
     /// The elements in order; also readable from the back. Live: the set may be changed meanwhile. A
@@ -108,22 +99,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// One seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, element) = (self.content.clone(), self.element.clone());
-        self.iter_with(move |bytes| content.decode(&element, bytes, || bytes))
-    }
-
-    /// The elements in order, each turned into something by `read` while its bytes are borrowed. The
-    /// iterator goes on behind an error of `read`. Costs as
-    /// [`iter`](SetView::iter).
-    pub fn iter_with<T, F>(
-        &self,
-        mut read: F,
-    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
-    where
-        F: FnMut(&[u8]) -> Result<T>,
-    {
-        ContentIter::new(&self.content, &self.range, false, move |element: &[u8], _: &[u8]| {
-            read(element)
-        })
+        self.encoded().iter(move |bytes| content.decode(&element, bytes, || bytes))
     }
 
     /// All elements in order. Costs as [`iter`](SetView::iter).
@@ -139,7 +115,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// # Errors
     /// As [`to_vec`](SetView::to_vec).
     pub fn first(&self) -> Result<Option<Value>> {
-        self.end(Direction::Forward)
+        self.encoded().first(|element| self.decode(element))?
     }
 
     /// The last element. One seek.
@@ -147,33 +123,24 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// # Errors
     /// As [`to_vec`](SetView::to_vec).
     pub fn last(&self) -> Result<Option<Value>> {
-        self.end(Direction::Reverse)
+        self.encoded().last(|element| self.decode(element))?
     }
 
-    fn end(&self, direction: Direction) -> Result<Option<Value>> {
-        let Some(element) = self.end_encoded(direction)? else { return Ok(None) };
-        self.content.decode(&self.element, &element, || &element).map(Some)
+    fn decode(&self, element: Option<&[u8]>) -> Result<Option<Value>> {
+        element.map(|element| self.content.decode(&self.element, element, || element)).transpose()
     }
 
-    /// The first element (or the last, going in reverse), encoded. One seek.
-    ///
-    /// # Errors
-    /// As [`contains`](SetView::contains).
-    pub fn end_encoded(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
-        self.end_pair(direction, |element, _| element.to_vec())
-    }
-
-    /// What `read` makes of the first element (or the last, going in reverse) and the value of its pair.
-    fn end_pair<R>(
+    /// Lends the first element (or the last, going in reverse) and the value of its pair. One seek.
+    fn end<R>(
         &self,
         direction: Direction,
-        read: impl FnOnce(&[u8], &[u8]) -> R,
-    ) -> Result<Option<R>> {
-        let Some((min, max)) = self.content.span(&self.range) else { return Ok(None) };
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
         let prefix_len = self.content.prefix().len();
         let span = KeySpan::new(&min, max.as_deref());
         self.content.first(span, direction, |pair| {
-            pair.map(|(key, value)| read(key.get(prefix_len..).unwrap_or_default(), value))
+            read(pair.map(|(key, value)| (key.get(prefix_len..).unwrap_or_default(), value)))
         })
     }
 
@@ -182,7 +149,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// # Errors
     /// As [`contains`](SetView::contains).
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.end_encoded(Direction::Forward)?.is_none())
+        self.encoded().first(|element| element.is_none())
     }
 
     /// How many elements there are. Reads all of them.
@@ -190,7 +157,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// # Errors
     /// As [`contains`](SetView::contains).
     pub fn len(&self) -> Result<usize> {
-        self.iter_with(|_| Ok(())).try_fold(0, |count, element| element.map(|()| count + 1))
+        self.encoded().iter(|_| Ok(())).try_fold(0, |count, element| element.map(|()| count + 1))
     }
 
     // ------------------------------------------------------------------ changing
@@ -203,30 +170,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// [`Error::DeletedObject`] if the object does not exist or the element refers to one that does not
     /// and may not.
     pub fn add(&self, value: &Value) -> Result<bool> {
-        self.add_encoded(&self.content.encode(&self.element, value)?)
-    }
-
-    /// As [`add`](SetView::add).
-    ///
-    /// # Errors
-    /// As [`add`](SetView::add).
-    pub fn add_encoded(&self, element: &[u8]) -> Result<bool> {
-        self.content.check_encoded(&self.element, element)?;
-        // What types may be referred to is a matter of the schema the object has now.
-        let present = self.content.present_field();
-        let part = present.as_deref().and_then(element_part).unwrap_or(&self.element);
-        self.content.check_type(part, element)?;
-        if !self.is_in_range(element) {
-            return Err(Error::invalid_argument(format!(
-                "the element to add is outside of the range of the view of {}",
-                self.content.describe()
-            )));
-        }
-        self.content.mutate(|target| {
-            let part = self.element_of(target);
-            self.content.check_exists(part, element)?;
-            self.add_in(target, part, element)
-        })
+        self.encoded().add(&self.content.encode(&self.element, value)?)
     }
 
     fn add_in(&self, target: &Target, part: &ResolvedField, element: &[u8]) -> Result<bool> {
@@ -250,21 +194,10 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
     pub fn remove(&self, value: &Value) -> Result<bool> {
         match self.content.encode(&self.element, value) {
-            Ok(element) => self.remove_encoded(&element),
+            Ok(element) => self.encoded().remove(&element),
             Err(Error::InvalidValue { .. }) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// As [`remove`](SetView::remove).
-    ///
-    /// # Errors
-    /// As [`remove`](SetView::remove).
-    pub fn remove_encoded(&self, element: &[u8]) -> Result<bool> {
-        if element.is_empty() || !self.is_in_range(element) {
-            return Ok(false);
-        }
-        self.content.mutate(|target| self.remove_in(target, element))
     }
 
     fn remove_in(&self, target: &Target, element: &[u8]) -> Result<bool> {
@@ -303,11 +236,14 @@ impl<'t, 'db> SetView<'t, 'db> {
 
     fn pop(&self, direction: Direction) -> Result<Option<Value>> {
         self.content.mutate(|target| {
-            let pair = self.end_pair(direction, |element, stored| {
-                let value = self.content.decode(&self.element, element, || element)?;
-                Ok::<_, Error>((element.to_vec(), stored.to_vec(), value))
-            })?;
-            let Some((element, stored, value)) = pair.transpose()? else { return Ok(None) };
+            let pair = self.end(direction, |pair| {
+                pair.map(|(element, stored)| {
+                    let value = self.content.decode(&self.element, element, || element)?;
+                    Ok::<_, Error>((element.to_vec(), stored.to_vec(), value))
+                })
+                .transpose()
+            })??;
+            let Some((element, stored, value)) = pair else { return Ok(None) };
             self.take_in(target, &element, &stored)?;
             Ok(Some(value))
         })
@@ -323,7 +259,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// As [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); nothing was removed then.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<usize> {
         let mut unwanted = Vec::new();
-        for element in self.encoded()? {
+        for element in self.encoded().to_vec()? {
             if !keep(&self.content.decode(&self.element, &element, || &element)?) {
                 unwanted.push(element);
             }
@@ -338,11 +274,6 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// All elements, encoded.
-    fn encoded(&self) -> Result<Vec<Vec<u8>>> {
-        self.iter_with(|element| Ok(element.to_vec())).collect()
-    }
-
     /// Removes all elements of this view. One scan and one range removal, and a delete per index entry;
     /// a part of a set that listeners watch is removed element by element, each as
     /// [`remove`](SetView::remove) does.
@@ -353,7 +284,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.content.mutate(|target| {
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
             if target.monitored && !self.is_unbounded() {
-                for element in self.encoded()? {
+                for element in self.encoded().to_vec()? {
                     self.remove_in(target, &element)?;
                 }
                 return Ok(());
@@ -387,6 +318,102 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// The element as the object's present schema defines it.
     fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
         element_part(&target.field).unwrap_or(&self.element)
+    }
+}
+
+/// Sets of encoded elements.
+impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
+    /// As [`SetView::range`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
+    pub fn range(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<SetView<'t, 'db>> {
+        self.0.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
+    }
+
+    /// As [`SetView::contains`].
+    ///
+    /// # Errors
+    /// As [`SetView::contains`].
+    pub fn contains(self, element: &[u8]) -> Result<bool> {
+        let SetView { content, .. } = self.0;
+        if element.is_empty() || !self.0.is_in_range(element) {
+            return Ok(false);
+        }
+        content.lend(&content.key(element), |value| value.is_some())
+    }
+
+    /// As [`SetView::iter`], with what `read` makes of each element. The iterator continues after an error of `read`.
+    pub fn iter<T, F>(
+        self,
+        mut read: F,
+    ) -> impl DoubleEndedIterator<Item = Result<T>> + use<'t, 'db, T, F>
+    where
+        F: FnMut(&[u8]) -> Result<T>,
+    {
+        let SetView { content, range, .. } = self.0;
+        ContentIter::new(content, range, false, move |element: &[u8], _: &[u8]| read(element))
+    }
+
+    /// As [`SetView::to_vec`].
+    ///
+    /// # Errors
+    /// As [`SetView::contains`].
+    pub fn to_vec(self) -> Result<Vec<Vec<u8>>> {
+        self.iter(|element| Ok(element.to_vec())).collect()
+    }
+
+    /// Lends the first element. Costs as [`SetView::first`].
+    ///
+    /// # Errors
+    /// As [`SetView::contains`].
+    pub fn first<R>(self, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.0.end(Direction::Forward, |pair| read(pair.map(|(element, _)| element)))
+    }
+
+    /// Lends the last element. Costs as [`SetView::last`].
+    ///
+    /// # Errors
+    /// As [`SetView::contains`].
+    pub fn last<R>(self, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.0.end(Direction::Reverse, |pair| read(pair.map(|(element, _)| element)))
+    }
+
+    /// As [`SetView::add`].
+    ///
+    /// # Errors
+    /// As [`SetView::add`].
+    #[allow(clippy::should_implement_trait, reason = "the name that it has for values")]
+    pub fn add(self, element: &[u8]) -> Result<bool> {
+        let view = self.0;
+        view.content.check_encoded(&view.element, element)?;
+        // What types may be referred to is a matter of the schema the object has now.
+        let present = view.content.present_field();
+        let part = present.as_deref().and_then(element_part).unwrap_or(&view.element);
+        view.content.check_type(part, element)?;
+        if !view.is_in_range(element) {
+            return Err(Error::invalid_argument(format!(
+                "the element to add is outside of the range of the view of {}",
+                view.content.describe()
+            )));
+        }
+        view.content.mutate(|target| {
+            let part = view.element_of(target);
+            view.content.check_exists(part, element)?;
+            view.add_in(target, part, element)
+        })
+    }
+
+    /// As [`SetView::remove`].
+    ///
+    /// # Errors
+    /// As [`SetView::remove`].
+    pub fn remove(self, element: &[u8]) -> Result<bool> {
+        let view = self.0;
+        if element.is_empty() || !view.is_in_range(element) {
+            return Ok(false);
+        }
+        view.content.mutate(|target| view.remove_in(target, element))
     }
 }
 

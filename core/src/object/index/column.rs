@@ -11,7 +11,7 @@ use permazen_kv::Direction;
 use crate::object::store::extend_to_after_prefix;
 
 /// A range of encoded values: a lower and an upper bound.
-pub type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub(crate) type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// An [`EncodedRange`], borrowed.
 type BorrowedRange<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
@@ -174,7 +174,7 @@ impl ColumnFilter {
 
     /// The lowest and the highest bound.
     pub(crate) fn hull(&self) -> Option<BorrowedRange<'_>> {
-        Some((as_slice(&self.ranges.first()?.0), as_slice(&self.ranges.last()?.1)))
+        Some((borrowed(&self.ranges.first()?.0), borrowed(&self.ranges.last()?.1)))
     }
 
     /// Whether `bytes` is wanted.
@@ -190,7 +190,7 @@ impl ColumnFilter {
                 match self.ranges.get(at) {
                     None => Place::Past,
                     Some((lower, _)) if above_lower(bytes, lower) => Place::Inside,
-                    Some((lower, _)) => Place::Ahead(as_slice(lower)),
+                    Some((lower, _)) => Place::Ahead(borrowed(lower)),
                 }
             }
             Direction::Reverse => {
@@ -198,14 +198,15 @@ impl ColumnFilter {
                 match at.checked_sub(1).and_then(|at| self.ranges.get(at)) {
                     None => Place::Past,
                     Some((_, upper)) if below_upper(bytes, upper) => Place::Inside,
-                    Some((_, upper)) => Place::Ahead(as_slice(upper)),
+                    Some((_, upper)) => Place::Ahead(borrowed(upper)),
                 }
             }
         }
     }
 }
 
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+/// The bound, borrowed.
+pub(crate) fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(|bytes| &bytes[..])
 }
 

@@ -12,12 +12,11 @@ mod selection;
 mod shape;
 mod view;
 
-pub use column::EncodedRange;
-pub(crate) use column::encode_bound;
 pub(in crate::object) use column::{
     ColumnFilter, OwnedSpan, Place, intersect_ranges, is_inverted, is_within, push_lower,
     push_upper, span_of,
 };
+pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use entry::{IndexEntry, IndexEntryRef, IndexIter};
 pub use ids::IndexIds;
 pub use shape::{IndexKind, IndexShape};

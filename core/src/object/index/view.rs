@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::column::{ColumnFilter, encode_bound, is_inverted, push_lower, push_upper};
+use super::column::{ColumnFilter, borrowed, encode_bound, is_inverted, push_lower, push_upper};
 use super::entry::{IndexEntry, IndexIter};
 use super::ids::IndexIds;
 use super::selection::{IndexSource, Selection};
@@ -11,6 +11,7 @@ use super::shape::IndexShape;
 use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
+use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
 use crate::object::id_set::{IdSet, any_id, ids_between, ids_of_types};
 use crate::object::reference::NULL;
@@ -53,6 +54,11 @@ impl<'t> IndexView<'t> {
         self.selection.columns
     }
 
+    /// The methods for encoded values. Nothing is read.
+    pub fn encoded(&self) -> Encoded<'_, Self> {
+        Encoded(self)
+    }
+
     fn changed(&self, change: impl FnOnce(&mut Selection)) -> Self {
         let mut selection = Selection::clone(&self.selection);
         change(&mut selection);
@@ -67,20 +73,6 @@ impl<'t> IndexView<'t> {
             )));
         }
         Ok(self.changed(|selection| selection.restrict(column, filter)))
-    }
-
-    /// Restricts a column to encoded values between two bounds. Restrictions add up.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if the lower bound is above the upper one or there is no such
-    /// column.
-    pub fn with_encoded_bounds(
-        &self,
-        column: usize,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> Result<Self> {
-        self.bounded(column, lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
     }
 
     fn bounded(&self, column: usize, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
@@ -108,7 +100,7 @@ impl<'t> IndexView<'t> {
         lower: Bound<&Value>,
         upper: Bound<&Value>,
     ) -> Result<Self> {
-        let encoded = |bound| encode_bound(bound, |value| self.encoded(column, value));
+        let encoded = |bound| encode_bound(bound, |value| self.encode(column, value));
         self.bounded(column, encoded(lower)?, encoded(upper)?)
     }
 
@@ -157,8 +149,8 @@ impl<'t> IndexView<'t> {
         }
         let prefix = self.shape().prefix();
         let (mut min, mut max) = (prefix.to_vec(), prefix.to_vec());
-        let reachable = push_lower(&mut min, lower.as_ref().map(|bytes| &bytes[..]));
-        let bounded = push_upper(&mut max, upper.as_ref().map(|bytes| &bytes[..]));
+        let reachable = push_lower(&mut min, borrowed(&lower));
+        let bounded = push_upper(&mut max, borrowed(&upper));
         let max = if reachable { bounded.then_some(max) } else { Some(min.clone()) };
         Ok(self.changed(|selection| {
             selection.tuples = Some(match selection.tuples.take() {
@@ -179,15 +171,7 @@ impl<'t> IndexView<'t> {
     /// # Errors
     /// [`Error::InvalidArgument`] if it is no value of that column.
     pub fn with_value(&self, column: usize, value: &Value) -> Result<Self> {
-        self.filtered(column, ColumnFilter::exactly(self.encoded(column, value)?))
-    }
-
-    /// As [`with_value`](IndexView::with_value), with the encoded value.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if there is no such column.
-    pub fn with_encoded_value(&self, column: usize, value: &[u8]) -> Result<Self> {
-        self.filtered(column, ColumnFilter::exactly(value.to_vec()))
+        self.encoded().with_value(column, &self.encode(column, value)?)
     }
 
     /// Restricts the first columns to these values.
@@ -213,7 +197,7 @@ impl<'t> IndexView<'t> {
         })
     }
 
-    fn encoded(&self, column: usize, value: &Value) -> Result<Vec<u8>> {
+    fn encode(&self, column: usize, value: &Value) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.shape().encode(column, value, &mut bytes)?;
         Ok(bytes)
@@ -432,5 +416,29 @@ impl<'t> IndexView<'t> {
             .iter()
             .map(|schema| IdSet::of_keys(source, layout::object_schema_prefix(*schema), any_id()));
         Ok(ids.intersection(&IdSet::empty(source).union_all(of_schemas)))
+    }
+}
+
+/// Restrictions to encoded values. That they are values of their column is not checked.
+impl<'t> Encoded<'_, IndexView<'t>> {
+    /// As [`IndexView::with_bounds`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one or there is no such column.
+    pub fn with_bounds(
+        self,
+        column: usize,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+    ) -> Result<IndexView<'t>> {
+        self.0.bounded(column, lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
+    }
+
+    /// As [`IndexView::with_value`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no such column.
+    pub fn with_value(self, column: usize, value: &[u8]) -> Result<IndexView<'t>> {
+        self.0.filtered(column, ColumnFilter::exactly(value.to_vec()))
     }
 }

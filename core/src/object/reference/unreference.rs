@@ -86,7 +86,7 @@ impl Transaction<'_> {
         while let Some((entry, _)) = entries.next()? {
             key.clear();
             key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
-            let refers = map.get_encoded(&key, |value| value == Some(&target.as_bytes()[..]))?;
+            let refers = map.encoded().get(&key, |value| value == Some(&target.as_bytes()[..]))?;
             if refers {
                 map.unreference_value(&key, null)?;
             }
