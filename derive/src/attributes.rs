@@ -13,7 +13,7 @@ pub(crate) struct Item {
     pub(crate) argument: Argument,
 }
 
-/// What stands behind the key of an item.
+/// What follows the key of an item.
 pub(crate) enum Argument {
     /// `key`
     None,
@@ -43,7 +43,7 @@ impl Parse for Item {
     }
 }
 
-/// The tokens up to the next comma outside of angle brackets, so that types can be values.
+/// The tokens up to the next comma outside angle brackets. This allows types as values.
 fn value_tokens(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let mut tokens = TokenStream::new();
     let mut depth = 0usize;
@@ -64,7 +64,8 @@ impl Item {
         self.key == key
     }
 
-    /// Notes a mistake unless this is a bare key; true either way, so that the flag counts as set.
+    /// Reports an error unless this is a bare key. Returns true in any case, so that the flag
+    /// counts as set.
     pub(crate) fn flag(&self, errors: &mut Errors) -> bool {
         if !matches!(self.argument, Argument::None) {
             errors.at(&self.key, format!("`{}` takes no value", self.key));
@@ -82,7 +83,7 @@ impl Item {
         }
     }
 
-    /// A storage id: a positive integer.
+    /// A storage ID: a positive integer.
     pub(crate) fn storage_id(&self) -> syn::Result<u32> {
         let Argument::Value(tokens) = &self.argument else {
             return Err(self.expected("`storage_id = number`"));
@@ -132,7 +133,7 @@ impl Item {
         syn::Error::new_spanned(&self.key, format!("expected {form}"))
     }
 
-    /// The error of a key nobody knows, with those that are known in this place.
+    /// The error for an unknown key. It lists the keys that are known in this place.
     pub(crate) fn unknown(&self, place: &str, known: &[&str]) -> syn::Error {
         let message = format!(
             "unknown attribute `{}` on {place}; known are {}",
@@ -143,7 +144,7 @@ impl Item {
     }
 }
 
-/// The expression inside what a macro puts around an expression it was given.
+/// The expression without the group that a macro puts around an expression it received.
 pub(crate) fn ungrouped(mut expression: &Expr) -> &Expr {
     while let Expr::Group(group) = expression {
         expression = &group.expr;
@@ -151,13 +152,14 @@ pub(crate) fn ungrouped(mut expression: &Expr) -> &Expr {
     expression
 }
 
-/// The items in `tokens`; a key given twice is noted as a mistake unless it is `repeatable`.
+/// The items in `tokens`. A key that occurs twice is an error, unless it is `repeatable`.
 pub(crate) fn items(tokens: &TokenStream, repeatable: &[&str], errors: &mut Errors) -> Vec<Item> {
     let items = errors.note(parse_items.parse2(tokens.clone()));
     unique_keys(whole(items, errors), repeatable, errors)
 }
 
-/// What could be read of a list of items: a mistake in one of them does not hide those in the others.
+/// The items of a list, as far as they could be read. A mistake in one item does not hide mistakes
+/// in others.
 fn parse_items(input: ParseStream<'_>) -> syn::Result<Vec<syn::Result<Item>>> {
     let mut items = Vec::new();
     while !input.is_empty() {
@@ -175,12 +177,12 @@ fn parse_items(input: ParseStream<'_>) -> syn::Result<Vec<syn::Result<Item>>> {
     Ok(items)
 }
 
-/// The items without mistakes; the others are noted.
+/// The items without mistakes. Reports the mistakes.
 fn whole(items: Option<Vec<syn::Result<Item>>>, errors: &mut Errors) -> Vec<Item> {
     items.into_iter().flatten().filter_map(|item| errors.note(item)).collect()
 }
 
-/// The items of all `#[permazen(...)]` attributes among `attributes`.
+/// The items of all `#[permazen(...)]` attributes in `attributes`.
 pub(crate) fn permazen_items(
     attributes: &[Attribute],
     repeatable: &[&str],
@@ -207,7 +209,7 @@ fn unique_keys(items: Vec<Item>, repeatable: &[&str], errors: &mut Errors) -> Ve
     kept
 }
 
-/// The path of the `permazen` crate: `crate = "path"`, or `::permazen`.
+/// The path of the `permazen` crate: the value of `crate = "path"`, or `::permazen`.
 pub(crate) fn crate_path(item: &Item) -> syn::Result<TokenStream> {
     let text = item.string()?;
     let path: syn::Path = text.parse()?;

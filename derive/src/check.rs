@@ -9,7 +9,7 @@ use crate::declared::{CompositeModel, FieldModel, ObjectModel, Shape};
 use crate::errors::Errors;
 use crate::names;
 
-/// Notes a name that no type, field or index can have.
+/// Reports a name that no type, field or index can have.
 pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
     if !names::is_valid(name) {
         let message = format!(
@@ -19,7 +19,7 @@ pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
     }
 }
 
-/// Field names are distinct, on disk and as generated constants and accessors.
+/// Checks that field names are distinct: on disk, as generated constants, and as accessors.
 pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
     let mut on_disk: HashMap<&str, &FieldModel> = HashMap::new();
     let mut constants: HashMap<String, &FieldModel> = HashMap::new();
@@ -52,7 +52,8 @@ pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
     }
 }
 
-/// Composite indexes are on simple fields that exist, under names of their own, and not redundant.
+/// Checks that composite indexes have simple fields that exist, have names of their own, and are
+/// not redundant.
 pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
     let mut names_seen: HashMap<&str, ()> = HashMap::new();
     for (at, composite) in model.composites.iter().enumerate() {

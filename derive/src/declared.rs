@@ -9,12 +9,12 @@ use crate::exclude::Exclude;
 pub(crate) struct ObjectModel {
     pub(crate) ident: Ident,
     pub(crate) visibility: Visibility,
-    /// Path of the `permazen` crate.
+    /// The path of the `permazen` crate.
     pub(crate) krate: TokenStream,
     pub(crate) name: String,
     pub(crate) storage_id: Option<u32>,
     pub(crate) singleton: bool,
-    /// The name that was asked for, of the type of its accessors.
+    /// The name that the struct asks for, for the type of its accessors.
     pub(crate) accessors: Option<Ident>,
     pub(crate) fields: Vec<FieldModel>,
     pub(crate) skipped: Vec<Ident>,
@@ -22,7 +22,7 @@ pub(crate) struct ObjectModel {
     pub(crate) composites: Vec<CompositeModel>,
 }
 
-/// A field with a mistake in its type.
+/// A field whose type has a mistake.
 pub(crate) struct Refused {
     pub(crate) ident: Ident,
     pub(crate) visibility: Visibility,
@@ -36,7 +36,8 @@ pub(crate) struct FieldModel {
     pub(crate) visibility: Visibility,
     pub(crate) docs: Vec<Attribute>,
     pub(crate) deprecated: Option<Attribute>,
-    /// The type as written, but for `Self`, which would be another one among the accessors.
+    /// The type as written, but with the struct's name for `Self`, which means another type in the
+    /// accessors.
     pub(crate) ty: Type,
     pub(crate) name: String,
     /// Where the name comes from.
@@ -48,7 +49,7 @@ pub(crate) struct FieldModel {
     pub(crate) upgrade: Upgrade,
 }
 
-/// The kind of a field with its values.
+/// The kind of a field, with its values.
 pub(crate) enum Shape {
     Simple(Box<ValueModel>),
     Counter,
@@ -61,7 +62,7 @@ pub(crate) enum Shape {
 pub(crate) struct ValueModel {
     /// The type that is encoded.
     pub(crate) ty: Type,
-    /// Whether the struct holds another type, converted to and from `ty`.
+    /// Whether the struct holds another type, which is converted to and from `ty`.
     pub(crate) converted: bool,
     pub(crate) reference: Option<ReferenceModel>,
     pub(crate) storage_id: Option<u32>,
@@ -74,9 +75,9 @@ pub(crate) struct ValueModel {
     pub(crate) inverse_cascades: Vec<String>,
 }
 
-/// What is known of a reference from its type.
+/// What the type says about a reference.
 pub(crate) struct ReferenceModel {
-    /// The type referred to; unknown behind a type alias.
+    /// The type it refers to; `None` if a type alias hides it.
     pub(crate) target: Option<Type>,
     pub(crate) optional: bool,
 }
@@ -117,7 +118,7 @@ pub(crate) struct CompositeModel {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) storage_id: Option<u32>,
-    /// Rust names of the fields.
+    /// The Rust names of the fields.
     pub(crate) fields: Vec<Ident>,
     pub(crate) unique: bool,
     pub(crate) excludes: Vec<Vec<Vec<Exclude>>>,

@@ -11,14 +11,14 @@ use crate::check;
 use crate::errors::Errors;
 use crate::names::Case;
 
-/// An enum with the identifiers of its variants.
+/// An enum and the identifiers of its variants.
 pub(crate) struct EnumModel {
     pub(crate) ident: Ident,
     pub(crate) krate: TokenStream,
     variants: Vec<(Ident, String)>,
 }
 
-/// The model of an enum, as far as it makes sense, and everything that is wrong with it.
+/// The model of an enum, as far as it makes sense, and all its mistakes.
 pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
     let mut errors = Errors::default();
     let mut model =

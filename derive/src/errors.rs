@@ -1,4 +1,4 @@
-//! Collecting every mistake of a model.
+//! Collects all mistakes of a model.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -10,12 +10,12 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// A mistake at `tokens`.
+    /// Reports a mistake at `tokens`.
     pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
         self.push(syn::Error::new_spanned(tokens, message));
     }
 
-    /// A mistake at `span`.
+    /// Reports a mistake at `span`.
     pub(crate) fn at_span(&mut self, span: Span, message: impl std::fmt::Display) {
         self.push(syn::Error::new(span, message));
     }
@@ -27,12 +27,12 @@ impl Errors {
         }
     }
 
-    /// The value, or the mistake of making it, noted.
+    /// The value; or `None` after reporting the mistake.
     pub(crate) fn note<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// All mistakes as code that makes the compiler report them; nothing if there are none.
+    /// All mistakes as code that makes the compiler report them; `None` if there are none.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
         self.found.map(syn::Error::into_compile_error)
     }

@@ -1,4 +1,4 @@
-//! `exclude(...)`: the values a uniqueness constraint does not apply to.
+//! `exclude(...)`: the values that a uniqueness constraint does not apply to.
 
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
@@ -8,7 +8,7 @@ use syn::{Expr, Lit, Token, UnOp};
 use crate::attributes::{self, Item};
 use crate::errors::Errors;
 
-/// Values exempt from uniqueness, as text the field's encoding will parse.
+/// Values that need not be unique, as text that the field's encoding will parse.
 pub(crate) enum Exclude {
     Nulls,
     NonNulls,
@@ -16,7 +16,7 @@ pub(crate) enum Exclude {
     Range { lower: Option<Bound>, upper: Option<Bound> },
 }
 
-/// One end of a range of exempt values.
+/// One end of such a range of values.
 pub(crate) struct Bound {
     pub(crate) value: String,
     pub(crate) inclusive: bool,
@@ -113,7 +113,7 @@ fn ranged(at: &Expr, lower: Option<Bound>, upper: Option<Bound>) -> syn::Result<
     Ok(Exclude::Range { lower, upper })
 }
 
-/// The text of a literal, as encodings parse it.
+/// The text of a literal, in the form that encodings parse.
 fn value(expression: &Expr) -> syn::Result<String> {
     match attributes::ungrouped(expression) {
         Expr::Lit(literal) => match &literal.lit {
@@ -132,7 +132,8 @@ fn value(expression: &Expr) -> syn::Result<String> {
     Err(syn::Error::new_spanned(expression, "expected a literal, a range, `nulls` or `non_nulls`"))
 }
 
-/// `exclude(a(nulls), b(1..5))` of a composite index: one list per column, in the order of `columns`.
+/// `exclude(a(nulls), b(1..5))` of a composite index: one list for each column, in the order of
+/// `columns`.
 pub(crate) fn parse_columns(
     item: &Item,
     columns: &[syn::Ident],

@@ -1,6 +1,7 @@
 //! The code of an object type.
 //!
-//! Kept small, as it is compiled once per struct: declarations are constant data, accessors one call each.
+//! The code is small, because it is compiled for each struct: declarations are constant data, and
+//! each accessor is one call.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -40,7 +41,8 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         )
     });
     let allowed = allowed();
-    // No parameter is called as a constant or static of the program may be: a pattern of that name would mean that.
+    // No parameter may have a name that the program could use for a constant or static: as a
+    // pattern, that name would mean the constant.
     quote! {
         #allowed
         impl #ident {
@@ -90,20 +92,20 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     }
 }
 
-/// What generated code does on purpose: it offers accessors that nobody may call, of fields that may be deprecated or of
-/// types less visible than an index on them.
+/// Allows what generated code does on purpose: it offers accessors that nobody may call; fields may
+/// be deprecated; types may be less visible than an index on them.
 pub(crate) fn allowed() -> TokenStream {
     quote!(#[allow(dead_code, deprecated, private_interfaces)])
 }
 
-/// `PersonFields`, or the name that was asked for.
+/// `PersonFields`, or the name that the struct asks for.
 pub(crate) fn accessors_name(model: &ObjectModel) -> Ident {
     let span = names::here(model.ident.span());
     let given = model.accessors.clone();
     given.unwrap_or_else(|| format_ident!("{}Fields", model.ident.unraw(), span = span))
 }
 
-/// The type of the accessors, with what a handle needs of it.
+/// The type of the accessors, and what a handle needs from it.
 pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, visibility, krate, .. } = model;
     let m = quote!(#krate::__private);
@@ -128,22 +130,23 @@ pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
     }
 }
 
-/// The type of `value` as calls name it: by way of the trait it must implement. A type that does not is then one
-/// error, the same in each of the calls, and not one for each of them.
+/// The type of `value` as calls name it: through the trait that it must implement. If a type does
+/// not implement it, the compiler reports one error, and not one for each call.
 fn stored(model: &ObjectModel, value: &ValueModel) -> TokenStream {
     let (krate, ty) = (&model.krate, &value.ty);
     let span = names::here(ty.span());
     quote_spanned!(span=> <#ty as #krate::__private::Stored>::Itself)
 }
 
-/// The target of a reference, named as in [`stored`].
+/// The target of a reference, named as [`stored`] names a type.
 fn referred(model: &ObjectModel, target: &Type) -> TokenStream {
     let krate = &model.krate;
     let span = names::here(target.span());
     quote_spanned!(span=> <#target as #krate::__private::Referred>::Itself)
 }
 
-/// For a field that is a reference: the functions that take its target, and that target named as in [`stored`].
+/// For a field that is a reference: the functions that take its target, and the target, named as
+/// [`stored`] names a type.
 fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStream)> {
     match &value.reference {
         Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
@@ -154,7 +157,7 @@ fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStr
     }
 }
 
-/// The type of a converted field, named as in [`stored`].
+/// The type of a converted field, named as [`stored`] names a type.
 fn converted(model: &ObjectModel, field: &FieldModel, value: &ValueModel) -> TokenStream {
     let krate = &model.krate;
     let (ty, disk) = (&field.ty, stored(model, value));
@@ -224,7 +227,7 @@ pub(crate) fn composite_constant(
     }
 }
 
-/// The fields of a composite index with their positions.
+/// The fields of a composite index, with their positions.
 fn columns<'m>(
     model: &'m ObjectModel,
     index: &'m CompositeModel,
@@ -234,7 +237,7 @@ fn columns<'m>(
     index.fields.iter().filter_map(find)
 }
 
-/// A position as an unsuffixed number, to keep the code short.
+/// A position as a number without a suffix, to keep the code short.
 fn position(at: usize) -> proc_macro2::Literal {
     proc_macro2::Literal::usize_unsuffixed(at)
 }
@@ -250,7 +253,8 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
     let at = position(at);
     let doc = documented(field, format!("Reads `{name}`."));
     let stored = |value| stored(model, value);
-    // All of the method is where the type is: that is the place of what is wrong with the type.
+    // The whole method gets the span of the type: there the compiler reports what is wrong with the
+    // type.
     let target = field.simple().and_then(|value| value.reference.as_ref()?.target.as_ref());
     let span = names::here(target.unwrap_or(ty).span());
     let krate = names::located(&model.krate, span);
@@ -323,7 +327,7 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
     }
 }
 
-/// The name of a field as a name that does not stand in the source.
+/// The name of a field, as a name that does not occur in the source.
 pub(crate) fn getter_name(field: &Ident) -> Ident {
     let mut name = field.clone();
     name.set_span(names::here(field.span()));
@@ -404,7 +408,8 @@ fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
     quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #upgrade)
 }
 
-/// What is said about the values of a field, from the function that begins with their type.
+/// What a schema says about the values of a field, starting from the function that begins with
+/// their type.
 fn value_declaration(m: &TokenStream, value: &ValueModel, typed: &TokenStream) -> TokenStream {
     let of = quote!(#m::ValueDecl::#typed);
     let storage_id = value.storage_id.map(|id| quote!(.storage_id(#id)));
@@ -491,7 +496,8 @@ fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     }
 }
 
-/// The type of a counter, named as in [`stored`]: the source may mean another one that has its name.
+/// The type of a counter, named as [`stored`] names a type: in the source, `Counter` may mean
+/// another type.
 fn counter(model: &ObjectModel, field: &FieldModel) -> TokenStream {
     let (krate, ty) = (&model.krate, &field.ty);
     let span = names::here(ty.span());

@@ -50,8 +50,8 @@ impl Case {
     }
 }
 
-/// The place of `span`, with the names that are visible where the derive stands. A token of a type that came through a
-/// `macro_rules!` sees those of the macro, `self` not among them.
+/// The place of `span`, with the names that are visible where the derive is. A token of a type that
+/// came through a `macro_rules!` would see the names of that macro, which do not include `self`.
 pub(crate) fn here(span: Span) -> Span {
     Span::call_site().located_at(span)
 }
@@ -65,14 +65,14 @@ pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
     tokens.clone().into_iter().map(at).collect()
 }
 
-/// `name` in upper case with underscores between its words: the name of a constant. What Rust does not allow in a name
-/// becomes an underscore.
+/// The name of a constant: `name` in upper case with underscores between its words. Characters that
+/// Rust does not allow in names become underscores.
 pub(crate) fn constant(name: &str, span: Span) -> Ident {
     let is_name = |text: &str| syn::parse_str::<Ident>(text).is_ok();
     let text = words(name).join("_").to_uppercase();
     let mut text: String =
         text.chars().map(|c| if is_name(&format!("a{c}")) { c } else { '_' }).collect();
-    // `_` alone is no name either.
+    // `_` alone is not a name.
     if !is_name(&text) {
         text.insert(0, '_');
     }
@@ -82,7 +82,8 @@ pub(crate) fn constant(name: &str, span: Span) -> Ident {
     Ident::new(&text, here(span))
 }
 
-/// The words of a name in any case, in lower case. `HTTPServer2` has the words `http`, `server2`.
+/// The words of a name in any case style, in lower case. `HTTPServer2` has the words `http`,
+/// `server2`.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in name.split('_').filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! From the source of a struct to its checked model.
+//! Makes the checked model of a struct from its source.
 
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
@@ -63,14 +63,14 @@ const SUB_FIELD_KEYS: &[&str] = &[
     "reference",
 ];
 
-/// What the struct's attributes say about all of its fields.
+/// What the struct's attributes say about all its fields.
 struct Defaults {
     case: Case,
     allow_deleted: bool,
     upgrade: Upgrade,
 }
 
-/// The model of a struct, as far as it makes sense, and everything that is wrong with it.
+/// The model of a struct, as far as it makes sense, and all its mistakes.
 pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     let mut errors = Errors::default();
     let mut model = ObjectModel {
@@ -268,7 +268,8 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     });
 }
 
-/// The kind of a field from its type and the attributes that override it; notes a mistake if it has none.
+/// The kind of a field, from its type and the attributes that override it. Reports an error if it
+/// has none.
 fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Option<Shape> {
     let given = |key: &str| items.iter().find(|item| item.is(key));
     let kinds = ["list", "set", "map", "array", "with", "simple"];
@@ -336,12 +337,12 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
 /// The `reference` flag among the attributes of a sub-field.
 fn sub_reference(item: Option<&Item>) -> Option<&Item> {
     let Argument::List(tokens) = &item?.argument else { return None };
-    // The flag alone matters here: the attributes of a sub-field are checked where they are read.
+    // Only the flag matters here. The attributes of a sub-field are checked where they are read.
     let found = attributes::items(tokens, &[], &mut Errors::default());
     found.iter().any(|item| item.is("reference")).then_some(item?)
 }
 
-/// A simple value of type `ty`; notes a mistake if `ty` cannot be one.
+/// A simple value of type `ty`. Reports an error if `ty` cannot be one.
 fn sub_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<Box<ValueModel>> {
     if let Some(message) = types::refusal(ty) {
         errors.at(ty, message);
@@ -356,7 +357,7 @@ fn value_attributes(shape: &mut Shape, items: &[Item], defaults: &Defaults, erro
     let sub_keys = ["element", "key", "value"];
     let (own, subs): (Vec<&Item>, Vec<&Item>) =
         items.iter().partition(|item| !sub_keys.iter().any(|key| item.is(key)));
-    // Like an annotation in Java, an attribute on a sub-field switches the struct's default off.
+    // As with an annotation in Java, an attribute on a sub-field switches off the struct's default.
     let inherit = |value: &mut ValueModel| {
         value.allow_deleted = defaults.allow_deleted && value.reference.is_some();
     };

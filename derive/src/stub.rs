@@ -1,5 +1,5 @@
-//! What stands in for the code of a struct or enum with mistakes, so that the rest of the program compiles and the mistakes
-//! are all the compiler reports.
+//! Replaces the code of a struct or enum that has mistakes. The rest of the program compiles, so
+//! the compiler reports only these mistakes.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
     let m = quote!(#krate::__private);
     let accessors = expand::accessors_name(model);
     let accessors_type = expand::accessors_type(model);
-    // The types of the fields may name parameters, which the accessors do not have.
+    // The types of the fields may name generic parameters, which the accessors do not have.
     let members = generics.params.is_empty().then(|| members(model));
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
@@ -59,7 +59,8 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
     }
 }
 
-/// Constants and accessors, each name once: that a name is there twice is among the mistakes.
+/// Constants and accessors. Each name occurs once: a name that occurs twice was reported as a
+/// mistake.
 fn members(model: &ObjectModel) -> TokenStream {
     let ident = &model.ident;
     let accessors = expand::accessors_name(model);

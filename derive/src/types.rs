@@ -1,4 +1,4 @@
-//! Which kind of field a Rust type is, as far as its tokens tell.
+//! Which kind of field a Rust type is, as far as its tokens show.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -7,7 +7,7 @@ use syn::{GenericArgument, Ident, PathArguments, Type};
 use crate::declared::ReferenceModel;
 use crate::names;
 
-/// The last segment of the path `ty` is, with its type arguments; none if it is no path.
+/// The last segment of the path `ty`, with its type arguments; `None` if `ty` is not a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
     let ty = unparenthesized(ty);
     let Type::Path(path) = ty else { return None };
@@ -29,7 +29,7 @@ pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {
     Some((segment.ident.to_string(), arguments))
 }
 
-/// The type inside parentheses, which may be those a macro puts around what it was given.
+/// The type without parentheses, and without the group that a macro puts around a type it received.
 pub(crate) fn unparenthesized(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {
@@ -51,7 +51,7 @@ pub(crate) fn argument_of<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     }
 }
 
-/// The reference `ty` is: `Ref<T>` or `Option<Ref<T>>`.
+/// The reference that `ty` is: `Ref<T>` or `Option<Ref<T>>`.
 pub(crate) fn reference(ty: &Type) -> Option<ReferenceModel> {
     let (inner, optional) = match argument_of(ty, "Option") {
         Some(inner) => (inner, true),
@@ -61,7 +61,7 @@ pub(crate) fn reference(ty: &Type) -> Option<ReferenceModel> {
     Some(ReferenceModel { target: Some(target.clone()), optional })
 }
 
-/// Why `ty` cannot be a simple value, if its tokens tell.
+/// Why `ty` cannot be a simple value, if its tokens show it.
 pub(crate) fn refusal(ty: &Type) -> Option<String> {
     match unparenthesized(ty) {
         Type::Path(_) => {}
@@ -92,7 +92,7 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
             "`char` has no encoding; a Java `char` is `JavaChar`, a code point fits an `i32`".into()
         }
         "str" => "use `String`".into(),
-        // Without arguments it is a type of the program that has the name of a known one.
+        // Without arguments, it is the program's own type with the name of a known one.
         _ if arguments.is_empty() => return None,
         "HashSet" => "a set has an order on disk: use `BTreeSet`".into(),
         "HashMap" => "a map has an order on disk: use `BTreeMap`".into(),
@@ -130,7 +130,7 @@ fn is_collection(ty: &Type) -> bool {
     })
 }
 
-/// `ty` with the name of the struct for `Self`, so that it means the same outside of the struct.
+/// `ty` with the struct's name for `Self`, so that it means the same outside the struct.
 pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
     fn replace(tokens: TokenStream, owner: &Ident) -> TokenStream {
         let replaced = tokens.into_iter().map(|token| match token {

@@ -1,4 +1,4 @@
-//! Reading the fields of one object (tools §4.4).
+//! Reads the fields of one object.
 
 use std::io::Read;
 
@@ -27,9 +27,9 @@ pub(super) fn read_content<R: Read>(
 struct Content<'c, 'a, 'db, R: Read> {
     import: &'c mut Import<'a, 'db, R>,
     object: &'c mut ObjectBuilder,
-    /// The lengths of the lists read so far: a list may be given in several parts.
+    /// The lengths of the lists read so far. A document may give a list in several parts.
     lengths: Vec<(StorageId, u32)>,
-    /// The text of the value read last.
+    /// The text of the value that was read last.
     text: String,
 }
 
@@ -203,7 +203,7 @@ impl<R: Read> Content<'_, '_, '_, R> {
         })
     }
 
-    /// Reads text up to the end tag of its element.
+    /// Reads text up to the end tag of the element.
     fn read_text(&mut self, field: &str) -> Step<()> {
         self.text.clear();
         match self.import.xml.next_own_tag_with(&mut self.text)? {
@@ -225,7 +225,7 @@ fn as_given(bytes: &[u8]) -> impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingErr
     }
 }
 
-/// A text in quotes, shortened if it is long.
+/// A text in quotes. A long text is shortened.
 fn quoted(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {

@@ -6,12 +6,12 @@ use crate::object::{self, MissingTargets};
 use crate::schema::SchemaError;
 use crate::xml::{Fault, Position};
 
-/// Why objects could not be written as XML or read from it. Lines and columns (in characters) start
-/// with 1 and say where the tag or text at fault begins.
+/// Why objects could not be written as XML or read from it. Lines and columns start with 1, and
+/// columns count characters. They say where the tag or text with the error begins.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectXmlError {
-    /// The document is not well-formed, or not one of objects.
+    /// The document is not well-formed, or it is not a document of objects.
     #[error("object XML, line {line}, column {column}: {message}")]
     Document {
         /// Line.
@@ -21,7 +21,7 @@ pub enum ObjectXmlError {
         /// What is wrong there.
         message: String,
     },
-    /// A text, or null, is no value of its field.
+    /// A text, or null, is not a value of its field.
     #[error(
         "object XML, line {line}, column {column}: invalid value {text} for field {field:?}: {source}"
     )]
@@ -32,7 +32,7 @@ pub enum ObjectXmlError {
         column: u64,
         /// The full name of the field.
         field: String,
-        /// The text in quotes, perhaps shortened, or `null`.
+        /// The text in quotes, possibly shortened, or `null`.
         text: String,
         /// What is wrong with it.
         source: EncodingError,
@@ -59,7 +59,7 @@ pub enum ObjectXmlError {
         /// Why not.
         source: object::Error,
     },
-    /// References to objects that are neither in the document nor in the database.
+    /// The document refers to objects that are neither in it nor in the database.
     #[error(
         "{} unresolved reference(s) remain{}: add the objects, or allow unresolved references",
         .targets.len(), First(.targets)
@@ -68,8 +68,8 @@ pub enum ObjectXmlError {
         /// The missing objects, each with the full name of a field that refers to it.
         targets: MissingTargets,
     },
-    /// A value whose text form has a character that XML documents cannot contain. The built-in
-    /// encodings have none.
+    /// The text form of a value has a character that XML documents cannot contain. The text forms
+    /// of built-in encodings do not have such characters.
     #[error(
         "object {id}, field {field:?}: text contains invalid XML character {character:#x} at offset \
          {offset}; the encoding must escape it in its texts"
@@ -81,13 +81,13 @@ pub enum ObjectXmlError {
         field: String,
         /// The code point.
         character: u32,
-        /// How many characters stand before it.
+        /// How many characters come before it.
         offset: usize,
     },
     /// The document could not be read or written.
     #[error("object XML could not be transferred: {0}")]
     Io(#[from] std::io::Error),
-    /// The transaction refused what the document has no part in.
+    /// The transaction failed, but not because of the document.
     #[error(transparent)]
     Transaction(#[from] object::Error),
 }
@@ -95,7 +95,7 @@ pub enum ObjectXmlError {
 pub(super) type Result<T> = std::result::Result<T, ObjectXmlError>;
 
 impl ObjectXmlError {
-    /// Whether running the whole transaction again may succeed.
+    /// Whether it may help to run the whole transaction again.
     pub fn is_retryable(&self) -> bool {
         match self {
             ObjectXmlError::Schema { source, .. } => source.is_retryable(),
@@ -109,7 +109,8 @@ impl ObjectXmlError {
         ObjectXmlError::Document { line, column, message: message.into() }
     }
 
-    /// The fault of a document whose last tag began there.
+    /// The error for a fault. Its place is `tag_at`, where the last tag began, unless the fault
+    /// says another.
     pub(super) fn from_fault(fault: Fault, tag_at: Position) -> Self {
         match fault {
             Fault::Document { at, message } => Self::document(at.unwrap_or(tag_at), message),

@@ -1,4 +1,4 @@
-//! Ids that are made for objects of a document (tools §4.5).
+//! The IDs that are made for the objects of a document.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use crate::id::ObjId;
 use crate::object::Transaction;
 use crate::schema::ResolvedType;
 
-/// What `generated:TYPE:SUFFIX` stands for: an object of that type with a new random id, the same
-/// wherever the name occurs. Can be kept for further documents that name the same objects, read into
-/// the same database.
+/// What `generated:TYPE:SUFFIX` stands for: an object of that type with a new random ID. The ID is
+/// the same wherever the name occurs. Keep this value if more documents name the same objects and
+/// will be read into the same database.
 ///
 /// ```
 /// use permazen::object_xml::GeneratedIds;
@@ -26,24 +26,24 @@ pub struct GeneratedIds {
     taken: HashSet<ObjId>,
 }
 
-/// The parts of `generated:TYPE:SUFFIX`.
+/// The TYPE and SUFFIX of `generated:TYPE:SUFFIX`.
 pub(super) fn parse(text: &str) -> Option<(&str, &str)> {
     let (type_name, suffix) = text.strip_prefix("generated:")?.split_once(':')?;
     (!type_name.is_empty()).then_some((type_name, suffix))
 }
 
 impl GeneratedIds {
-    /// None yet.
+    /// No IDs yet.
     pub fn new() -> Self {
         GeneratedIds::default()
     }
 
-    /// The id of `generated:TYPE:SUFFIX`, if it has occurred.
+    /// The ID of `generated:TYPE:SUFFIX`; `None` if it has not occurred.
     pub fn get(&self, type_name: &str, suffix: &str) -> Option<ObjId> {
         self.by_type.get(type_name)?.get(suffix).copied()
     }
 
-    /// Says which object `generated:TYPE:SUFFIX` is. Returns the id it had so far.
+    /// Says which object `generated:TYPE:SUFFIX` is. Returns the ID that it had before.
     pub fn insert(&mut self, type_name: &str, suffix: &str, id: ObjId) -> Option<ObjId> {
         self.taken.insert(id);
         let ids = match self.by_type.get_mut(type_name) {
@@ -53,14 +53,14 @@ impl GeneratedIds {
         ids.insert(suffix.into(), id)
     }
 
-    /// All there are, in no particular order: type name, suffix, id.
+    /// All IDs in no particular order: type name, suffix, ID.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, ObjId)> {
         self.by_type.iter().flat_map(|(type_name, ids)| {
             ids.iter().map(move |(suffix, &id)| (type_name.as_str(), &**suffix, id))
         })
     }
 
-    /// The id of an object of this type, made now if there is none yet.
+    /// The ID for this name. Makes it if there is none yet.
     pub(super) fn get_or_make(
         &mut self,
         tx: &Transaction<'_>,
@@ -75,7 +75,7 @@ impl GeneratedIds {
         Ok(id)
     }
 
-    /// An id for an object the document has no name for.
+    /// An ID for an object that the document gives no name.
     pub(super) fn nameless(
         &self,
         tx: &Transaction<'_>,
@@ -84,7 +84,8 @@ impl GeneratedIds {
         self.unused(tx, &object_type.name)
     }
 
-    /// An id no object has and none of these is. The transaction gives up if few are left.
+    /// An ID that no object has and that was not made for another name. The transaction gives up if
+    /// few IDs are left.
     fn unused(&self, tx: &Transaction<'_>, type_name: &str) -> Result<ObjId> {
         const ATTEMPTS: u32 = 64;
         for _ in 0..ATTEMPTS {

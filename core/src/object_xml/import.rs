@@ -1,4 +1,4 @@
-//! One document being read: where it has come to, and why reading stops.
+//! A document that is being read: how far reading has come, and why it stops.
 
 use std::io::Read;
 
@@ -40,7 +40,7 @@ impl<T: Into<Fault>> From<T> for Stop {
 
 pub(super) type Step<T> = std::result::Result<T, Stop>;
 
-/// One document being read.
+/// A document that is being read.
 pub(super) struct Import<'a, 'db, R: Read> {
     pub(super) tx: &'a Transaction<'db>,
     pub(super) xml: Parser<R>,
@@ -51,8 +51,8 @@ pub(super) struct Import<'a, 'db, R: Read> {
 }
 
 impl<R: Read> Import<'_, '_, R> {
-    /// Reads up to the next start tag without namespace, passing over elements of other namespaces;
-    /// `None` at the end of the element around.
+    /// Reads up to the next start tag without a namespace. Skips elements of other namespaces.
+    /// `None` at the end of the surrounding element.
     pub(super) fn next_start(&mut self) -> Step<Option<Start>> {
         loop {
             match self.xml.next_tag()? {

@@ -1,17 +1,17 @@
-//! Objects as XML: export and import, in the format of Permazen for Java (tools §4).
+//! Objects as XML: export and import, in the format of Permazen for Java (docs/src/export.md).
 //!
-//! Unlike a dump of raw pairs ([`kv::xml`](crate::kv::xml)), the document names types and fields, and
-//! can be read, written by hand, and loaded into another database. [`ObjectXmlWriter`] writes the
-//! bytes Java writes; [`ObjectXmlReader`] reads what Java reads.
+//! The document names types and fields. Unlike a dump of raw pairs ([`kv::xml`](crate::kv::xml)),
+//! people can read and write it, and it can be loaded into another database. [`ObjectXmlWriter`]
+//! writes the same bytes as Java; [`ObjectXmlReader`] reads what Java reads.
 //!
-//! Both stream: writing takes memory for one object, reading for one object, the schemas of the
-//! document, the ids made for it ([`GeneratedIds`]), and the references met whose objects have not come
-//! yet.
+//! Both stream. Writing takes memory for one object. Reading takes memory for one object, the
+//! schemas of the document, the IDs made for it ([`GeneratedIds`]), and the references to objects
+//! that have not come yet.
 //!
-//! With storage ids ([`ObjectXmlWriter::with_storage_ids`]) a document reproduces the database pair by
-//! pair, in an empty store or in the database it is from. Without them, which is the default, objects
-//! are called `generated:TYPE:ID`, wherever they are referred to, and become new objects of whatever
-//! database they are loaded into.
+//! With storage IDs ([`ObjectXmlWriter::with_storage_ids`]), a document reproduces the database
+//! pair by pair, in an empty store or in the database that it comes from. Without them, which is
+//! the default, each object is called `generated:TYPE:ID` wherever it occurs. It becomes a new
+//! object of the database that the document is loaded into.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! Which names can be those of elements (tools §4.2, §4.6).
+//! Which names can be names of elements.
 
-/// Whether an object type or field of this name gets an element of this name.
+/// Whether an object type or field with this name gets an element with this name.
 ///
-/// Java writes more names than it can read back, depending on its version. These are names that both
-/// its writers and its readers take, and XML of every edition allows; others are written as
-/// `<object type="…">` and `<field name="…">`, which every reader understands.
+/// Java writes more names than it can read back, depending on its version. This function accepts
+/// the names that all Java versions write and read and that every edition of XML allows. Other
+/// names are written as `<object type="…">` and `<field name="…">`, which every reader understands.
 pub(super) fn is_element_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(is_start) && chars.all(|c| is_start(c) || is_inner(c))

@@ -1,4 +1,4 @@
-//! Putting out tags, indented or not (tools §4.3).
+//! Writes tags, with or without indentation.
 
 use std::io::{self, BufWriter, Write};
 
@@ -10,11 +10,11 @@ pub(super) struct Output<W: Write> {
     indented: bool,
     depth: usize,
     last: Last,
-    /// Text being escaped.
+    /// A buffer for text that is escaped.
     escaped: String,
 }
 
-/// What was put out last.
+/// What was written last.
 #[derive(PartialEq, Eq)]
 enum Last {
     /// A start tag, or the XML declaration.
@@ -24,10 +24,10 @@ enum Last {
     End,
 }
 
-/// A tag's attributes.
+/// The attributes of a tag.
 pub(super) type Attributes<'a> = &'a [(&'a str, &'a str)];
 
-/// A character that documents cannot contain, and how many characters stand before it.
+/// The first character that documents cannot contain, and how many characters come before it.
 pub(super) fn find_invalid(text: &str) -> Option<(usize, char)> {
     text.chars().enumerate().find(|&(_, c)| !is_xml_char(c))
 }
@@ -65,8 +65,8 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Text whose characters are all valid. A carriage return is written so that readers, who take a
-    /// raw one for a new line, give it back.
+    /// Writes text whose characters are all valid. A carriage return is escaped, because readers
+    /// take a raw one for a new line.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         if text.bytes().any(|byte| matches!(byte, b'&' | b'<' | b'>' | b'\r')) {
             self.escaped.clear();
@@ -84,7 +84,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// An element that `write` makes for the depth it is given, with the new line before it.
+    /// Writes a new line and then an element. `write` makes the element for the depth it is given.
     pub(super) fn element(&mut self, write: impl FnOnce(usize) -> String) -> io::Result<()> {
         self.out.write_all(write(self.depth).as_bytes())?;
         self.last = Last::End;

@@ -1,4 +1,4 @@
-//! Reading objects from XML (tools §4.4).
+//! Reads objects from XML.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -26,50 +26,51 @@ pub struct ObjectXmlReader<'a> {
 pub struct Imported {
     /// How many objects the document has.
     pub count: u64,
-    /// Objects that are referred to, by fields that forbid it, though they do not exist; each with the
-    /// full name of such a field. Empty unless that was allowed.
+    /// Objects that do not exist although a field that forbids this refers to them; each with the
+    /// full name of such a field. Empty unless unresolved references were allowed.
     pub unresolved: MissingTargets,
 }
 
 impl<'a> ObjectXmlReader<'a> {
-    /// The default way: references must be resolved, listeners are told, ids are made anew.
+    /// The default: references must be resolved, listeners are notified, `generated:` names get new
+    /// IDs.
     pub fn new() -> Self {
         ObjectXmlReader::default()
     }
 
-    /// Accepts references to objects that are neither in the document nor in the database where the
-    /// fields forbid that. Create these objects before the transaction ends: the database is not
-    /// consistent until then.
+    /// Accepts references to objects that are neither in the document nor in the database, even
+    /// from fields that forbid this. Create these objects before the transaction ends: until then
+    /// the database is inconsistent.
     #[must_use]
     pub fn allow_unresolved(mut self) -> Self {
         self.allow_unresolved = true;
         self
     }
 
-    /// Tells listeners nothing.
+    /// Does not notify listeners.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.silent = true;
         self
     }
 
-    /// Takes the ids of `generated:TYPE:SUFFIX` from here, and adds those it makes.
+    /// Takes the IDs of `generated:TYPE:SUFFIX` from here, and adds the IDs that reading makes.
     #[must_use]
     pub fn sharing_ids(mut self, ids: &'a mut GeneratedIds) -> Self {
         self.ids = Some(ids);
         self
     }
 
-    /// Reads a document into the database: records its schemas, and creates its objects. An object that
-    /// exists is replaced entirely, and moved to the schema the document says. Nothing behind the
-    /// objects is looked at.
+    /// Reads a document into the database: records its schemas and creates its objects. An object
+    /// that exists is replaced completely, and moved to the schema that the document says. Reading
+    /// ends with the objects: it does not look at what comes after them.
     ///
     /// `input` is buffered here. Costs what [`Transaction::replace_object`] costs for each object.
     ///
     /// # Errors
-    /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character). What was read before
-    /// the error is in the transaction then, which must be rolled back; or take it back with
-    /// [`Transaction::atomic`], which needs memory for everything that is read:
+    /// All of [`ObjectXmlError`] except [`Character`](ObjectXmlError::Character). The transaction
+    /// then contains what was read before the error. Roll it back, or read inside
+    /// [`Transaction::atomic`], which undoes it but needs memory for everything that is read:
     ///
     /// ```
     /// # use permazen::object::Transaction;
@@ -123,7 +124,7 @@ impl<R: Read> Import<'_, '_, R> {
         Ok(())
     }
 
-    /// Reads a start tag, which must be this one.
+    /// Reads a start tag, which must have this name.
     fn expect(&mut self, name: &str, end: &str) -> Step<Start> {
         match self.xml.next_own_tag()? {
             Tag::Start(start) if start.name == name => Ok(start),
@@ -173,6 +174,8 @@ impl<R: Read> Import<'_, '_, R> {
     fn object(&mut self, start: &Start, default: Option<SchemaId>) -> Step<()> {
         let (line, column) = self.xml.tag_at();
         let schema = self.schema_of(start, default)?;
+        // An `<object>` names its type in the attribute `type`. Any other element may only repeat
+        // its own name there.
         let type_name = match start.attribute("type") {
             Some(name) if start.name != "object" && start.name != name => {
                 return Err(format!(

@@ -1,4 +1,4 @@
-//! Writing objects as XML (tools §4.2, §4.3).
+//! Writes objects as XML.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -15,8 +15,8 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaError, SchemaId, SchemaMo
 
 /// How objects are written as XML.
 ///
-/// By default: all schemas and all objects, without storage ids, elements named like types and fields,
-/// indented, without fields that have their default values.
+/// By default, the document has all schemas and all objects, but no storage IDs. Elements have the
+/// names of types and fields and are indented. Fields that have their default value are left out.
 #[derive(Debug, Clone)]
 pub struct ObjectXmlWriter {
     names_as_elements: bool,
@@ -47,74 +47,77 @@ impl Default for ObjectXmlWriter {
 }
 
 impl ObjectXmlWriter {
-    /// The default way.
+    /// The default.
     pub fn new() -> Self {
         ObjectXmlWriter::default()
     }
 
     /// Writes `<object type="…">` and `<field name="…">` instead of elements that have the names of
-    /// types and fields. Names that XML cannot have are written so in any case.
+    /// types and fields. Names that XML does not allow are always written this way.
     #[must_use]
     pub fn plain(mut self) -> Self {
         self.names_as_elements = false;
         self
     }
 
-    /// Writes storage ids in schemas and real object ids. The document then reproduces each pair when
-    /// it is read into an empty store or the same database, and fits into no other.
+    /// Writes storage IDs in schemas, and real object IDs. Such a document reproduces each pair if
+    /// it is read into an empty store or into the same database. It fits no other database.
     ///
-    /// Otherwise objects are called `generated:TYPE:ID`. References to objects that do not exist are
-    /// written as raw ids in any case.
+    /// Otherwise objects are called `generated:TYPE:ID`. References to objects that do not exist
+    /// are always written as raw IDs.
     #[must_use]
     pub fn with_storage_ids(mut self) -> Self {
         self.storage_ids = true;
         self
     }
 
-    /// Writes everything in one line, and no schema ids as comments.
+    /// Writes everything in one line, without the comments that give schema IDs.
     #[must_use]
     pub fn compact(mut self) -> Self {
         self.indented = false;
         self
     }
 
-    /// Also writes fields that have their default values, counters that are 0, and empty collections.
+    /// Also writes fields that have their default value, counters that are 0, and empty
+    /// collections.
     #[must_use]
     pub fn with_defaults(mut self) -> Self {
         self.omit_defaults = false;
         self
     }
 
-    /// Cuts the text of simple values after so many characters, leaving `...[truncated]`; with 0, values
-    /// other than null become empty tags. For people: such a document cannot be read back.
+    /// Cuts the text of simple values after this many characters and adds `...[truncated]`. With 0,
+    /// values other than null become empty tags. This is for people: such a document cannot be read
+    /// back.
     #[must_use]
     pub fn truncated(mut self, characters: usize) -> Self {
         self.truncation = Some(characters);
         self
     }
 
-    /// Writes these recorded schemas, in this order, instead of all by ascending index. None of them
-    /// is needed where they are recorded already.
+    /// Writes these recorded schemas, in this order, instead of all schemas by ascending index. A
+    /// database that has recorded them already needs none of them.
     #[must_use]
     pub fn schemas(mut self, schemas: impl IntoIterator<Item = SchemaId>) -> Self {
         self.schemas = Schemas::These(schemas.into_iter().collect());
         self
     }
 
-    /// Writes all objects by ascending id; returns their number. Nothing is migrated.
+    /// Writes all objects by ascending ID and returns their number. Migrates nothing.
     ///
-    /// Costs one [`load`](Transaction::load) for each object, and without storage ids at most one get
-    /// for each reference. The output is buffered here and flushed at the end.
+    /// Costs one [`load`](Transaction::load) for each object; without storage IDs, also at most one
+    /// get for each reference. The output is buffered here and flushed at the end.
     ///
     /// # Errors
-    /// Those of the transaction and of writing to `out`; [`SchemaError::UnknownSchema`] for a schema
-    /// that is not recorded; [`ObjectXmlError::Character`].
+    /// The errors of the transaction and of writing to `out`; [`SchemaError::UnknownSchema`] for a
+    /// schema that is not recorded; [`ObjectXmlError::Character`].
     pub fn write(&self, tx: &Transaction<'_>, out: impl Write) -> Result<u64> {
         self.write_objects(tx, tx.all_objects()?.iter(), out)
     }
 
-    /// As [`write`](ObjectXmlWriter::write), with these objects in this order, or none. `objects` is read while the
-    /// document is written; should it change objects, each is written as it is when its turn comes.
+    /// Does the same as [`write`](ObjectXmlWriter::write), but with these objects in this order.
+    /// There may be none. `objects` is read while the document is written: if reading it changes
+    /// objects, each object is written as it is when its turn comes.
     ///
     /// ```
     /// # fn export(tx: &permazen::object::Transaction<'_>) -> Result<(), permazen::object_xml::ObjectXmlError> {
@@ -126,7 +129,7 @@ impl ObjectXmlWriter {
     /// ```
     ///
     /// # Errors
-    /// As [`write`](ObjectXmlWriter::write), and [`object::Error::DeletedObject`].
+    /// The errors of [`write`](ObjectXmlWriter::write), and [`object::Error::DeletedObject`].
     pub fn write_objects(
         &self,
         tx: &Transaction<'_>,
@@ -181,24 +184,25 @@ impl ObjectXmlWriter {
     }
 }
 
-/// One document being written.
+/// A document that is being written.
 struct Export<'a, 'db, W: Write> {
     options: &'a ObjectXmlWriter,
     tx: &'a Transaction<'db>,
     out: Output<W>,
-    /// The schema of objects that name none.
+    /// The schema of objects that do not name one.
     schema: Option<SchemaId>,
 }
 
 /// The element of an object or field.
 struct Element<'n> {
     tag: &'n str,
-    /// What names it, if the tag does not.
+    /// The name, if it is not the tag.
     name: Option<&'n str>,
 }
 
 impl<W: Write> Export<'_, '_, W> {
     fn element<'n>(&self, generic: &'n str, name: &'n str) -> Element<'n> {
+        // Names that XML does not allow go into an attribute.
         if self.options.names_as_elements && is_element_name(name) {
             Element { tag: name, name: None }
         } else {
