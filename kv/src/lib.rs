@@ -4,55 +4,30 @@
 //! can be done in it. All of them are object safe: a program chooses its store at run time.
 #![deny(missing_docs)]
 
-mod atomic;
-mod branch;
-mod codec;
-mod conflict;
-mod deadline;
-mod durability;
-mod error;
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
-mod file_id;
-mod pass_on;
-mod pointers;
-mod ranges;
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
-mod read_transaction;
-mod retry;
-mod span;
-mod store;
-mod watch;
-mod write_lock;
-mod writes;
-
-pub mod counting;
-pub mod fault;
-pub mod key;
+mod contract;
+mod keys;
 #[cfg(feature = "lmdb")]
 pub mod lmdb;
 pub mod memory;
-mod observed;
 pub mod optimistic;
 pub mod overlay;
-pub mod prefix;
-pub mod read_only;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod store_parts;
 #[cfg(feature = "testsuite")]
 pub mod testsuite;
+mod wrappers;
+mod writes;
 #[cfg(feature = "xml")]
 pub mod xml;
 
-pub use atomic::AtomicKvStore;
-pub use branch::{Branch, MergeError};
-pub use durability::Durability;
-pub use error::{Conflict, KvError, Result};
-pub use ranges::KeyRanges;
-pub use retry::{KvDatabaseExt, Retry};
-pub use span::{Hex, KeySpan};
-pub use store::{
-    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
-    SharedRead, Statistics, TxOptions, Visitor,
+pub use contract::{
+    Blob, Capabilities, Conflict, Direction, Durability, KvDatabase, KvDatabaseExt, KvError,
+    KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead, Statistics, TxOptions,
+    Visitor, Watch,
 };
-pub use watch::Watch;
+pub use keys::{Hex, KeyRanges, KeySpan, key};
+pub use optimistic::AtomicKvStore;
+pub use overlay::{Branch, MergeError};
+pub use wrappers::{counting, fault, prefix, read_only};
 pub use writes::Writes;

@@ -9,7 +9,7 @@ use super::LmdbStore;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
 use super::{map, registry};
-use crate::write_lock::DEFAULT_WAIT;
+use crate::contract::DEFAULT_WAIT;
 use crate::{Durability, KvDatabase, KvError, Result};
 
 /// Options for opening an LMDB environment.

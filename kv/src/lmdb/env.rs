@@ -1,7 +1,7 @@
 //! An open environment, and what all of its users in this process share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use heed::types::Bytes;
@@ -13,9 +13,9 @@ use super::files::Files;
 use super::joined::Presence;
 use super::map::{Map, MapUse};
 use super::writer::Writer;
-use crate::file_id::FileId;
-use crate::retry::forget_wait_in_vain;
-use crate::write_lock::WriteLock;
+use crate::store_parts::file_id::FileId;
+use crate::store_parts::lock::lock;
+use crate::store_parts::write_lock::{WriteLock, forget_wait_in_vain};
 use crate::{Durability, KvError, Result};
 
 /// The database inside the environment that holds the pairs.
@@ -24,11 +24,6 @@ pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 /// How long to wait at a time for the right to create the database, before looking whether somebody
 /// else has created it.
 const CREATING: Duration = Duration::from_millis(100);
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these mutexes guard is changed in single steps, so a panic leaves it whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// An environment with everything that all of its users share.
 pub(super) struct Shared {

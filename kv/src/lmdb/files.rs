@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
-use crate::file_id::FileId;
+use crate::store_parts::file_id::FileId;
 use crate::{KvError, Result};
 
 /// The files in a directory at one time.

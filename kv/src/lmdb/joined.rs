@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use heed::RwTxn;
 
-use super::env::{OpenEnv, Shared, lock};
+use super::env::{OpenEnv, Shared};
 use super::error::{cannot_open, failed};
-use crate::file_id::FileId;
+use crate::store_parts::file_id::FileId;
+use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
 
 /// How often to look again at numbers that do not fit, and after which pause.

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::env::lock;
 use super::error::cannot_open;
 use crate::Result;
+use crate::store_parts::lock::lock;
 
 /// What the size of a map is a multiple of: so it is one of every page size in use.
 const STEP: usize = 1 << 16;

@@ -49,8 +49,8 @@ use self::env::Shared;
 use self::error::{failed, io_failed};
 use self::read::View;
 use self::transaction::WriteTransaction;
-pub use crate::durability::Durability;
-use crate::read_transaction::ReadTransaction;
+pub use crate::Durability;
+use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
 /// An LMDB environment. Clones share it.

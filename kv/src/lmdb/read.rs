@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use heed::types::Bytes;
 use heed::{AnyTls, RoIter, RoRange, RoRevIter, RoRevRange, RoTxn, WithoutTls};
@@ -13,9 +13,9 @@ use super::env::{CountedReader, Pairs, Shared};
 use super::error::{READING, failed};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use crate::key::head_of;
-use crate::{
-    Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor, read_transaction,
-};
+use crate::store_parts;
+use crate::store_parts::lock::lock;
+use crate::{Blob, Direction, KeySpan, KvError, KvRead, Pair, Result, Scan, Visitor};
 
 /// The pairs as a transaction of LMDB sees them.
 #[derive(Clone, Copy)]
@@ -361,7 +361,7 @@ impl View {
 
     #[cold]
     fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 
     fn reader(&self) -> Option<Reader<'_>> {
@@ -370,7 +370,7 @@ impl View {
     }
 }
 
-impl read_transaction::View for View {
+impl store_parts::read_transaction::View for View {
     fn share(&self) {
         self.shared.store(true, Ordering::Release);
     }

@@ -8,11 +8,12 @@ use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::builder::LmdbBuilder;
-use super::env::{Shared, lock};
+use super::env::Shared;
 use super::error::{cannot_open, io_failed};
 use super::files::Files;
 use super::opening::{Opening, open_env};
 use crate::Result;
+use crate::store_parts::lock::lock;
 
 /// How long to wait for an environment that is just being closed.
 const CLOSING: Duration = Duration::from_secs(10);

@@ -10,9 +10,9 @@ use super::env::{Pairs, Shared};
 use super::key::{MAX_KEY, StoredKey, StoredSpan};
 use super::read::Reader;
 use super::writer::Writer;
-use crate::deadline::Deadline;
-use crate::pass_on::pass_on;
-use crate::write_lock::WritePermit;
+use crate::contract::pass_on::pass_on;
+use crate::store_parts::deadline::Deadline;
+use crate::store_parts::write_lock::WritePermit;
 use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 
 /// The error for a write transaction on an environment that is open for reading only.

@@ -17,7 +17,7 @@ use heed::RwTxn;
 
 use super::env::{OpenEnv, Pairs, Shared};
 use super::error::io_failed;
-use crate::retry::note_wait_in_vain;
+use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
 /// How long to wait for the lock before looking after whether the thread sleeps though it is free.

@@ -19,14 +19,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use self::tree::{Entry, Tree};
-use crate::deadline::Deadline;
-use crate::pass_on::pass_on;
-use crate::store::{Capabilities, Statistics};
-use crate::watch::WatchTracker;
-use crate::write_lock::{WriteLock, WritePermit};
+use crate::contract::WatchTracker;
+use crate::contract::pass_on::pass_on;
+use crate::store_parts::deadline::Deadline;
+use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{
-    Blob, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    SharedRead, TxOptions, Visitor, Watch,
+    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
+    Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch,
 };
 
 /// A sorted byte map in memory. Clones share their content.

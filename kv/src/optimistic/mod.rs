@@ -41,6 +41,7 @@
 //! # Ok::<(), KvError>(())
 //! ```
 
+mod atomic;
 mod log;
 mod transaction;
 mod turn;
@@ -51,16 +52,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+pub use self::atomic::AtomicKvStore;
+use self::atomic::apply_in;
 use self::log::Log;
 use self::transaction::OptimisticTransaction;
 use self::turn::{Turn, Turns};
-use crate::atomic::apply_in;
-use crate::conflict::find_difference;
+use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
-use crate::watch::WatchTracker;
+use crate::overlay::conflict::find_difference;
+use crate::store_parts::lock::lock;
 use crate::{
-    AtomicKvStore, Capabilities, Conflict, KvDatabase, KvError, KvRead, KvTransaction, Result,
-    SharedRead, Statistics, TxOptions,
+    Capabilities, Conflict, KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead,
+    Statistics, TxOptions,
 };
 
 /// A database whose transactions are checked when they commit; see the [module](self).
@@ -340,9 +343,4 @@ impl<S: fmt::Debug> fmt::Debug for OptimisticDatabase<S> {
             .field("watches", &self.watches.len())
             .finish_non_exhaustive()
     }
-}
-
-/// What these locks guard is changed in whole steps, so it is good even after a panic elsewhere.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

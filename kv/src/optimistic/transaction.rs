@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::OptimisticDatabase;
 use super::turn::Turn;
-use super::{OptimisticDatabase, lock};
-use crate::deadline::Deadline;
+use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
-use crate::pass_on::pass_on;
+use crate::store_parts::deadline::Deadline;
+use crate::store_parts::lock::lock;
 use crate::{AtomicKvStore, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions, Watch};
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
@@ -129,7 +130,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
     /// since this transaction began, or for each range read, whichever are fewer. Waits for one that has
     /// its turn.
     fn commit(self: Box<Self>) -> Result<()> {
-        crate::retry::forget_wait_in_vain();
+        crate::store_parts::write_lock::forget_wait_in_vain();
         self.open.view()?;
         let OptimisticTransaction { open, registration, wait } = *self;
         match registration {

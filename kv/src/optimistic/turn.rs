@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::lock;
-use crate::store::TURN_AFTER;
-use crate::write_lock::{Above, WriteLock, WritePermit};
+use crate::contract::TURN_AFTER;
+use crate::store_parts::lock::lock;
+use crate::store_parts::write_lock::{Above, WriteLock, WritePermit};
 use crate::{AtomicKvStore, KvTransaction, Result, TxOptions};
 
 thread_local! {

@@ -1,5 +1,7 @@
 //! Changes over a store that stays as it is, with a record of what was read (kv §8.1).
 
+mod branch;
+pub(crate) mod conflict;
 mod reads;
 mod scan;
 
@@ -9,10 +11,12 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use self::branch::{Branch, MergeError};
+use self::conflict::conflicts;
 use self::reads::Reads;
 use self::scan::{Merge, TrackedScan};
-use crate::conflict::conflicts;
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
+use crate::store_parts::lock::lock;
 use crate::{
     Blob, Conflict, Direction, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Pair, Result, Scan,
     SharedRead, Visitor, Writes,
@@ -130,8 +134,7 @@ impl<B: KvRead> MutableView<B> {
 
     fn record(&self) -> Option<MutexGuard<'_, Reads>> {
         let reads = self.reads.as_ref()?;
-        // A record is changed in whole steps, so it is good even after a panic elsewhere.
-        Some(reads.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(reads))
     }
 
     /// Records that `span` of the base was looked at, less what removes hide at its start

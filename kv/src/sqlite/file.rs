@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::error::cannot_open;
 use super::open_files::{OpenFile, objection, place_of};
-use crate::file_id::FileId;
+use crate::store_parts::file_id::FileId;
 use crate::{KvError, Result};
 
 /// The file to which all connections of a store lead.

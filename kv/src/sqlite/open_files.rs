@@ -7,10 +7,11 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::log_files::{LOG, beside};
-use crate::file_id::FileId;
+use crate::store_parts::file_id::FileId;
+use crate::store_parts::lock::lock;
 
 /// What is known of the place of a database.
 struct Known {
@@ -49,8 +50,7 @@ impl Log {
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 fn known() -> MutexGuard<'static, Vec<Known>> {
-    // It is changed in whole steps, so it is good even after a panic elsewhere.
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&KNOWN)
 }
 
 /// Where SQLite finds a file and its log, after all links; also of a file that is not there yet.

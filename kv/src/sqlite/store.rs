@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,10 @@ use super::file::DatabaseFile;
 use super::log_files::LogFiles;
 use super::transaction::{View, WriteTransaction};
 use super::versions::{Pooled, Versions};
-use crate::read_transaction::ReadTransaction;
-use crate::write_lock::{DEFAULT_WAIT, WriteLock};
+use crate::contract::DEFAULT_WAIT;
+use crate::store_parts::lock::lock;
+use crate::store_parts::read_transaction::ReadTransaction;
+use crate::store_parts::write_lock::WriteLock;
 use crate::{
     Capabilities, Durability, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
@@ -206,7 +208,7 @@ pub(super) struct Shared {
 
 impl Shared {
     fn idle(&self) -> MutexGuard<'_, Vec<Pooled>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 
     /// A connection that is in no transaction.

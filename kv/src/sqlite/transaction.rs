@@ -1,19 +1,20 @@
 //! Transactions on a database, and the fixed states that read-only ones look at.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::connection::{Pages, Session};
 use super::error::failed;
 use super::store::Shared;
 use super::versions::{Pooled, Seen};
-use crate::deadline::Deadline;
-use crate::retry::note_wait_in_vain;
-use crate::write_lock::WritePermit;
+use crate::store_parts;
+use crate::store_parts::deadline::Deadline;
+use crate::store_parts::lock::lock;
+use crate::store_parts::write_lock::{WritePermit, note_wait_in_vain};
 use crate::{
     Blob, Direction, KeySpan, KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Scan,
-    TxOptions, read_transaction,
+    TxOptions,
 };
 
 /// How long a transaction that takes the right to write late waits for it, unless it says
@@ -42,7 +43,7 @@ impl View {
     }
 
     fn pooled(&self) -> MutexGuard<'_, Option<Pooled>> {
-        self.pooled.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pooled)
     }
 
     fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
@@ -53,7 +54,7 @@ impl View {
     }
 }
 
-impl read_transaction::View for View {
+impl store_parts::read_transaction::View for View {
     fn version(&self) -> Option<u64> {
         Some(self.version)
     }

@@ -14,6 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 use super::store::Shared;
+use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
 
 /// How often a transaction is begun anew because others committed at just that time.
@@ -64,8 +65,7 @@ impl Count {
 
 impl Versions {
     fn count(&self) -> MutexGuard<'_, Count> {
-        // It is changed in whole steps, so it is good even after a panic elsewhere.
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.count)
     }
 
     /// The number of the state that is current now.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::deadline::Deadline;
 use crate::overlay::MutableView;
+use crate::store_parts::deadline::Deadline;
 use crate::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
     TxOptions, Visitor,

@@ -17,19 +17,19 @@
 /// }
 /// ```
 macro_rules! pass_on {
-    ($self:ident => $to:expr; $($method:ident),+) => { $($crate::pass_on::pass_on!(@$method $self, $to);)+ };
+    ($self:ident => $to:expr; $($method:ident),+) => { $($crate::contract::pass_on::pass_on!(@$method $self, $to);)+ };
 
     (@READS $self:ident, $to:expr) => {
-        $crate::pass_on::pass_on!($self => $to; get, scan, visit, at_least, at_most);
+        $crate::contract::pass_on::pass_on!($self => $to; get, scan, visit, at_least, at_most);
     };
     (@LIMITS $self:ident, $to:expr) => {
-        $crate::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter);
+        $crate::contract::pass_on::pass_on!($self => $to; max_key_len, encode_counter, decode_counter);
     };
     (@WRITES $self:ident, $to:expr) => {
-        $crate::pass_on::pass_on!($self => $to; put, remove, remove_span, adjust_counter, apply);
+        $crate::contract::pass_on::pass_on!($self => $to; put, remove, remove_span, adjust_counter, apply);
     };
     (@STORE $self:ident, $to:expr) => {
-        $crate::pass_on::pass_on!($self => $to; capabilities, verify, statistics);
+        $crate::contract::pass_on::pass_on!($self => $to; capabilities, verify, statistics);
     };
 
     (@get $self:ident, $to:expr) => {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::store_parts::lock::lock;
 use crate::{KvError, Result, Writes};
 
 /// How many watches there can be unless said otherwise.
@@ -287,11 +288,6 @@ impl Slot {
             waker.wake();
         }
     }
-}
-
-/// What these locks guard is changed in whole steps, so it is good even after a panic elsewhere.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const LONG_MIN: i64 = -118;
 const LONG_MAX: i64 = 119;
 
 /// Appends a number of things.
-pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<()> {
+pub(super) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<()> {
     put_uint(out, checked(count)? as u32);
     Ok(())
 }
@@ -37,7 +37,7 @@ fn put_uint(out: &mut Vec<u8>, value: u32) {
 }
 
 /// Appends a signed integer.
-pub(crate) fn put_long(out: &mut Vec<u8>, value: i64) {
+pub(super) fn put_long(out: &mut Vec<u8>, value: i64) {
     let (bytes, sign) = if value < LONG_MIN {
         ((value - LONG_MIN).to_be_bytes(), 0xff)
     } else if value > LONG_MAX {
@@ -53,7 +53,7 @@ pub(crate) fn put_long(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Appends an item of a list, relative to the `previous` one if there is one.
-pub(crate) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) -> Result<()> {
+pub(super) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) -> Result<()> {
     let length = checked(item.len())?;
     let previous = previous.unwrap_or_default();
     let common = item.iter().zip(previous).take_while(|(a, b)| a == b).count();
@@ -68,24 +68,24 @@ pub(crate) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) 
 }
 
 /// Bytes being read, with what they are for the errors.
-pub(crate) struct Input<'a> {
+pub(super) struct Input<'a> {
     rest: &'a [u8],
     total: usize,
     what: &'static str,
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
+    pub(super) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Input { rest: bytes, total: bytes.len(), what }
     }
 
     /// What was not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// An error at the present offset.
-    pub(crate) fn error(&self, why: &str) -> KvError {
+    pub(super) fn error(&self, why: &str) -> KvError {
         KvError::InvalidArgument(format!(
             "{} cannot be read at offset {}: {why}",
             self.what,
@@ -113,7 +113,7 @@ impl<'a> Input<'a> {
     }
 
     /// A number of things.
-    pub(crate) fn count(&mut self) -> Result<usize> {
+    pub(super) fn count(&mut self) -> Result<usize> {
         match self.byte()? {
             0xff => Err(self.error("ff does not start an unsigned integer")),
             first @ ..0xfb => Ok(usize::from(first)),
@@ -128,7 +128,7 @@ impl<'a> Input<'a> {
     }
 
     /// A signed integer.
-    pub(crate) fn long(&mut self) -> Result<i64> {
+    pub(super) fn long(&mut self) -> Result<i64> {
         let (value, offset) = match self.byte()? {
             first @ (0x00 | 0xff) => {
                 return Err(self.error(&format!("{first:02x} does not start a signed integer")));
@@ -141,7 +141,7 @@ impl<'a> Input<'a> {
     }
 
     /// An item of a list.
-    pub(crate) fn item(&mut self, previous: Option<&[u8]>) -> Result<Vec<u8>> {
+    pub(super) fn item(&mut self, previous: Option<&[u8]>) -> Result<Vec<u8>> {
         let length = self.long()?;
         if let Ok(length) = usize::try_from(length) {
             return Ok(self.take(length)?.to_vec());

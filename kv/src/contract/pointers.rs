@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
 use crate::{KvDatabase, KvRead, KvTransaction, KvWrite};
 
 impl<T: KvRead + ?Sized> KvRead for &T {

@@ -4,8 +4,8 @@ use std::ops::Sub;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::observed::{Observed, Observer, Operation};
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
+use crate::wrappers::observed::{Observed, Observer, Operation};
 use crate::{KvDatabase, KvTransaction, Result, Scan, TxOptions};
 
 /// How many operations there were, by kind.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
 use crate::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
 };

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use crate::codec::{self, Input};
-use crate::key;
-use crate::{KeySpan, Result};
+use super::{KeySpan, key};
 
 /// A set of keys made of ranges.
 ///
@@ -106,36 +104,6 @@ impl KeyRanges {
         }
     }
 
-    /// Appends the serialized form (kv §4.1) to `out`.
-    ///
-    /// # Errors
-    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if a bound or the number of ranges exceeds 2³¹−1.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
-        codec::put_count(out, self.len())?;
-        let mut previous = None;
-        for span in self.iter() {
-            codec::put_item(out, span.min, previous)?;
-            codec::put_item(out, span.max.unwrap_or(span.min), Some(span.min))?;
-            previous = span.max;
-        }
-        Ok(())
-    }
-
-    /// Reads the serialized form (kv §4.1).
-    ///
-    /// # Errors
-    /// [`KvError::InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short or
-    /// malformed, or the ranges are not ascending or touch.
-    pub(crate) fn read(input: &mut Input<'_>) -> Result<KeyRanges> {
-        let mut bounds: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
-        for _ in 0..input.count()? {
-            let previous = bounds.last_key_value().map(|(_, max)| max);
-            let (min, max) = read_range(input, previous)?;
-            bounds.insert(min, max);
-        }
-        Ok(KeyRanges { bounds })
-    }
-
     /// The parts of `span` that are in the set, in ascending order.
     pub(crate) fn overlapping<'a>(
         &'a self,
@@ -172,23 +140,6 @@ impl KeyRanges {
         let end = max.map_or(Unbounded, Excluded);
         self.bounds.range::<[u8], _>((Unbounded, end)).next_back().map(to_span)
     }
-}
-
-/// Reads a range of a serialized set; `previous` is the end of the one before it, if there is one.
-fn read_range(
-    input: &mut Input<'_>,
-    previous: Option<&Option<Vec<u8>>>,
-) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
-    let min = input.item(previous.and_then(Option::as_deref))?;
-    if previous.is_some_and(|end| end.as_ref().is_none_or(|end| min <= *end)) {
-        return Err(input.error("ranges are not ascending, or touch"));
-    }
-    let max = input.item(Some(&min))?;
-    if max < min {
-        return Err(input.error("a range ends before it starts"));
-    }
-    let max = (max > min).then_some(max);
-    Ok((min, max))
 }
 
 fn to_span<'a>((min, max): (&'a Vec<u8>, &'a Option<Vec<u8>>)) -> KeySpan<'a> {

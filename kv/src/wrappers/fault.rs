@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::observed::{Observed, Observer, Operation};
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
+use crate::store_parts::lock::lock;
+use crate::wrappers::observed::{Observed, Observer, Operation};
 use crate::{KvDatabase, KvError, KvTransaction, Result, Scan, TxOptions};
 
 type MakeError = Box<dyn Fn() -> KvError + Send>;
@@ -66,7 +67,7 @@ impl Faults {
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.plan)
     }
 
     /// Counts an operation; the error it is to fail with, if it is.

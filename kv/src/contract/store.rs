@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KvError, Result, Watch, Writes, write_lock};
+use crate::{KeySpan, KvError, Result, Watch, Writes};
 
 /// Bytes borrowed from the store where it can, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
@@ -13,6 +13,9 @@ pub type Blob<'a> = Cow<'a, [u8]>;
 pub type Pair<'a> = (Blob<'a>, Blob<'a>);
 /// A running scan; it borrows the transaction. After its end or an error it stays at its end.
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
+// Scans return a result for each pair: an error must not make that larger.
+const _: () = assert!(size_of::<Result<Pair<'_>>>() == size_of::<Pair<'_>>());
+
 /// A consistent read-only view that outlives the transaction it came from.
 pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
 
@@ -246,6 +249,9 @@ pub struct TxOptions {
     pub failed: u32,
 }
 
+/// How long a transaction waits for its turn to write unless it says otherwise.
+pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
 /// After how many failures a transaction gets its turn.
 pub(crate) const TURN_AFTER: u32 = 5;
 
@@ -295,7 +301,7 @@ impl TxOptions {
 
     /// How long to wait for the right to write.
     pub(crate) fn writer_wait(&self) -> Duration {
-        self.wait.unwrap_or(write_lock::DEFAULT_WAIT)
+        self.wait.unwrap_or(DEFAULT_WAIT)
     }
 }
 

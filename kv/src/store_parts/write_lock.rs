@@ -1,17 +1,14 @@
 //! The right to write: one holder at a time, with a bounded wait.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use crate::retry::note_wait_in_vain;
+use super::lock::lock;
 use crate::{KvError, Result};
-
-/// How long a transaction waits for its turn to write unless it says otherwise.
-pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// After this time one that waits is given the right directly. Before, whoever comes at the right moment
 /// takes it, which saves waking a thread for each of many short transactions.
@@ -67,6 +64,27 @@ pub(crate) struct Above {
 thread_local! {
     /// What this thread is just taking the right to write for.
     static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
+
+    /// Whether this thread has waited in vain for the right to write since its latest attempt began.
+    static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that this thread has waited for the right to write as long as it was to. What it does then is
+/// not tried again: it has waited for its turn already, or, if it holds the right itself, waits for
+/// itself each time.
+pub(crate) fn note_wait_in_vain() {
+    WAITED_IN_VAIN.set(true);
+}
+
+/// Notes that this thread begins another attempt, or commits: what it waited for in vain before, it does
+/// without.
+pub(crate) fn forget_wait_in_vain() {
+    WAITED_IN_VAIN.set(false);
+}
+
+/// Whether this thread has waited in vain since.
+pub(crate) fn has_waited_in_vain() -> bool {
+    WAITED_IN_VAIN.get()
 }
 
 impl Above {
@@ -89,12 +107,12 @@ impl Above {
 
     /// Notes which thread uses it.
     pub(crate) fn is_used_by(&self, thread: ThreadId) {
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread;
+        *lock(&self.thread) = thread;
     }
 
     /// Whether it is this thread that used it last.
     pub(crate) fn is_here(&self) -> bool {
-        let used_by = *self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let used_by = *lock(&self.thread);
         used_by == thread::current().id()
     }
 
@@ -116,8 +134,7 @@ impl Above {
 
 impl WriteLock {
     fn state(&self) -> MutexGuard<'_, State> {
-        // What is guarded is always whole: a panic elsewhere cannot leave it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Waits for at most `wait` until nobody else may write; a `wait` of zero is a try.

@@ -169,9 +169,6 @@ impl From<Conflict> for KvError {
     }
 }
 
-// Scans return a result for each pair: an error must not make that larger.
-const _: () = assert!(size_of::<Result<crate::Pair<'_>>>() == size_of::<crate::Pair<'_>>());
-
 /// How what one transaction read was changed by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,28 +1,11 @@
 //! Running transactions until they succeed.
 
-use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::thread;
 use std::time::Duration;
 
+use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
-
-thread_local! {
-    /// Whether this thread has waited in vain for the right to write since its latest attempt began.
-    static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Notes that this thread has waited for the right to write as long as it was to. What it does then is
-/// not tried again: it has waited for its turn already, or, if it holds the right itself, waits for
-/// itself each time.
-pub(crate) fn note_wait_in_vain() {
-    WAITED_IN_VAIN.set(true);
-}
-
-/// Notes that this thread commits: what it waited for in vain before, it has done without.
-pub(crate) fn forget_wait_in_vain() {
-    WAITED_IN_VAIN.set(false);
-}
 
 /// How often and after which pauses a transaction is run again that failed for a reason that may pass.
 ///
@@ -77,9 +60,9 @@ impl Retry {
         let mut failed = 0;
         loop {
             let begun = begin(failed)?;
-            WAITED_IN_VAIN.set(false);
+            forget_wait_in_vain();
             match attempt(begun) {
-                Err(error) if failed < self.times && retryable(&error) && !WAITED_IN_VAIN.get() => {
+                Err(error) if failed < self.times && retryable(&error) && !has_waited_in_vain() => {
                 }
                 done => return done,
             }

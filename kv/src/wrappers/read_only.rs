@@ -1,6 +1,6 @@
 //! A wrapper that refuses changes (kv §10).
 
-use crate::pass_on::pass_on;
+use crate::contract::pass_on::pass_on;
 use crate::{
     KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions, Writes,
 };

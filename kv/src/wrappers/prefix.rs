@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::contract::pass_on::pass_on;
 use crate::key::after_prefix;
-use crate::pass_on::pass_on;
 use crate::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
     Pair, Result, Scan, SharedRead, TxOptions, Visitor, Watch,

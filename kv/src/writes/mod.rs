@@ -1,9 +1,11 @@
-//! Changes held as data (kv §4).
+//! Changes held as data, and their serialized form (kv §4). Its bytes are in `codec.rs`, for this alone.
+
+mod codec;
 
 use std::collections::BTreeMap;
 
-use crate::codec::{self, Input};
-use crate::{KeyRanges, Result};
+use self::codec::Input;
+use crate::{KeyRanges, KeySpan, Result};
 
 /// A set of changes to a store.
 ///
@@ -53,7 +55,13 @@ impl Writes {
     /// changes exceeds 2³¹−1.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        self.removes.encode(&mut out)?;
+        codec::put_count(&mut out, self.removes.len())?;
+        let mut previous = None;
+        for span in self.removes.iter() {
+            codec::put_item(&mut out, span.min, previous)?;
+            codec::put_item(&mut out, span.max.unwrap_or(span.min), Some(span.min))?;
+            previous = span.max;
+        }
         codec::put_count(&mut out, self.puts.len())?;
         let mut previous: Option<&[u8]> = None;
         for (key, value) in &self.puts {
@@ -79,13 +87,34 @@ impl Writes {
     pub fn decode(input: &mut &[u8]) -> Result<Writes> {
         let mut reader = Input::new(input, "a set of changes");
         let writes = Writes {
-            removes: KeyRanges::read(&mut reader)?,
+            removes: read_ranges(&mut reader)?,
             puts: read_map(&mut reader, |reader| reader.item(None))?,
             adjusts: read_map(&mut reader, Input::long)?,
         };
         *input = reader.rest();
         Ok(writes)
     }
+}
+
+/// Reads ranges, which must be ascending and not touch.
+fn read_ranges(input: &mut Input<'_>) -> Result<KeyRanges> {
+    let mut ranges = KeyRanges::new();
+    // The end of the range before, if there is one.
+    let mut previous: Option<Option<Vec<u8>>> = None;
+    for _ in 0..input.count()? {
+        let min = input.item(previous.as_ref().and_then(Option::as_deref))?;
+        if previous.is_some_and(|end| end.is_none_or(|end| min <= end)) {
+            return Err(input.error("ranges are not ascending, or touch"));
+        }
+        let max = input.item(Some(&min))?;
+        if max < min {
+            return Err(input.error("a range ends before it starts"));
+        }
+        let max = (max > min).then_some(max);
+        ranges.add(KeySpan::new(&min, max.as_deref()));
+        previous = Some(max);
+    }
+    Ok(ranges)
 }
 
 fn read_map<'a, V>(

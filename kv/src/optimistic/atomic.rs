@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::TURN_AFTER;
+use crate::contract::TURN_AFTER;
 use crate::{
     KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Writes,
 };

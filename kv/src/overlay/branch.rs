@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::conflict::find_difference;
+use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
-use crate::pass_on::pass_on;
+use crate::overlay::conflict::find_difference;
 use crate::{
     Conflict, KeyRanges, KvDatabase, KvError, KvRead, KvWrite, Result, SharedRead, TxOptions,
     Writes,

@@ -1,0 +1,25 @@
+//! What a store is, for those who use one and those who write one.
+//!
+//! `store.rs` has the traits, `error.rs` what can go wrong, `retry.rs` runs transactions until they succeed,
+//! `watch.rs` waits for changes. What is public is public at the root of the crate. The rest of the crate
+//! also calls `pass_on!`, which makes methods that only hand on what they get, and `WatchTracker`, which
+//! stores tell of their commits.
+
+mod durability;
+mod error;
+pub(crate) mod pass_on;
+mod pointers;
+mod retry;
+mod store;
+mod watch;
+
+pub use durability::Durability;
+pub use error::{Conflict, KvError, Result};
+pub use retry::{KvDatabaseExt, Retry};
+pub use store::{
+    Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
+    SharedRead, Statistics, TxOptions, Visitor,
+};
+pub(crate) use store::{DEFAULT_WAIT, TURN_AFTER};
+pub use watch::Watch;
+pub(crate) use watch::WatchTracker;

@@ -1,0 +1,9 @@
+//! Locks that a panic does not break.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Waits for `mutex`. What it guards must be changed in whole steps, so that it is good even after a panic
+/// in another thread that held it.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
