@@ -6,103 +6,15 @@
 
 #[cfg(test)]
 mod check;
+mod node;
 mod path;
 
-use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 
+pub(super) use self::node::Entry;
+use self::node::{Branch, MAX, MIN, Node, Sought, Split, find};
 use self::path::{Ascend, Descend, Path};
-use crate::key::head_of;
 use crate::{Hex, KvError};
-
-/// Most entries of a leaf and most children of a branch.
-const MAX: usize = 48;
-/// A node with fewer entries or children than this is merged with a neighbour.
-const MIN: usize = MAX / 4;
-
-/// A key that is looked for.
-#[derive(Clone, Copy)]
-struct Sought<'k> {
-    head: u64,
-    key: &'k [u8],
-}
-
-impl<'k> Sought<'k> {
-    fn new(key: &'k [u8]) -> Self {
-        Sought { head: head_of(key), key }
-    }
-
-    /// How a key with the given head compares with this one.
-    fn order_of<'a>(&self, head: u64, key: impl FnOnce() -> &'a [u8]) -> Ordering {
-        head.cmp(&self.head).then_with(|| key().cmp(self.key))
-    }
-}
-
-/// One key with its value; clones share both.
-#[derive(Clone)]
-pub(super) struct Entry {
-    head: u64,
-    /// The key, then the value.
-    pair: Arc<[u8]>,
-    key_len: usize,
-}
-
-impl Entry {
-    fn new(key: &[u8], value: &[u8]) -> Self {
-        let pair = [key, value].concat().into();
-        Entry { head: head_of(key), pair, key_len: key.len() }
-    }
-
-    pub(super) fn key(&self) -> &[u8] {
-        self.pair.get(..self.key_len).unwrap_or_default()
-    }
-
-    pub(super) fn value(&self) -> &[u8] {
-        self.pair.get(self.key_len..).unwrap_or_default()
-    }
-
-    /// Whether neither version of an entry has been written since the other one was.
-    pub(super) fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
-        match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(&one.pair, &other.pair),
-            (one, other) => one.is_none() && other.is_none(),
-        }
-    }
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", Hex(self.key()), Hex(self.value()))
-    }
-}
-
-/// What divides two children of a branch.
-#[derive(Debug, Clone)]
-struct Separator {
-    head: u64,
-    key: Arc<[u8]>,
-}
-
-impl Separator {
-    fn new(key: &[u8]) -> Self {
-        Separator { head: head_of(key), key: key.into() }
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Node {
-    Leaf(Vec<Entry>),
-    Branch(Branch),
-}
-
-/// Children in key order; `seps[i]` is greater than every key below `kids[i]` and not greater than
-/// any below `kids[i + 1]`.
-#[derive(Debug, Clone)]
-struct Branch {
-    seps: Vec<Separator>,
-    kids: Vec<Arc<Node>>,
-}
 
 /// An ordered map of byte strings with cheap clones.
 #[derive(Debug, Clone)]
@@ -111,9 +23,6 @@ pub(super) struct Tree {
     len: usize,
     bytes: usize,
 }
-
-/// What a changed node hands up: the right half it had to split off.
-type Split = Option<(Separator, Arc<Node>)>;
 
 impl Default for Tree {
     fn default() -> Self {
@@ -252,72 +161,6 @@ impl Removed {
         match node {
             Node::Leaf(entries) => self.count(entries),
             Node::Branch(branch) => branch.kids.iter().for_each(|kid| self.count_all(kid)),
-        }
-    }
-}
-
-fn find(entries: &[Entry], key: Sought<'_>) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| key.order_of(entry.head, || entry.key()))
-}
-
-impl Branch {
-    /// Index of the child `key` belongs to.
-    fn child_of(&self, key: Sought<'_>) -> usize {
-        self.seps.partition_point(|sep| key.order_of(sep.head, || &sep.key).is_le())
-    }
-}
-
-impl Node {
-    fn size(&self) -> usize {
-        match self {
-            Node::Leaf(entries) => entries.len(),
-            Node::Branch(branch) => branch.kids.len(),
-        }
-    }
-
-    /// Splits off the right half if this node has grown too large.
-    ///
-    /// A leaf that grew at its very end keeps most of its entries, so that keys arriving in order
-    /// leave full leaves behind.
-    fn split(&mut self, grew_at_end: bool) -> Split {
-        if self.size() <= MAX {
-            return None;
-        }
-        let at = if grew_at_end { MAX - MAX / 8 } else { self.size() / 2 };
-        self.split_at(at)
-    }
-
-    fn split_at(&mut self, at: usize) -> Split {
-        match self {
-            Node::Leaf(entries) => {
-                let right = entries.split_off(at);
-                let sep = Separator::new(right.first()?.key());
-                Some((sep, Arc::new(Node::Leaf(right))))
-            }
-            Node::Branch(branch) => {
-                let kids = branch.kids.split_off(at);
-                let seps = branch.seps.split_off(at);
-                let sep = branch.seps.pop()?;
-                Some((sep, Arc::new(Node::Branch(Branch { seps, kids }))))
-            }
-        }
-    }
-
-    /// Appends the content of the neighbour to the right, which `sep` divides from this node.
-    fn append(&mut self, sep: Separator, right: Arc<Node>) {
-        match (self, Arc::unwrap_or_clone(right)) {
-            (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
-            (Node::Branch(left), Node::Branch(mut right)) => {
-                // A separator stands between two children. A branch that removals have emptied has
-                // none to put beside it.
-                if !left.kids.is_empty() && !right.kids.is_empty() {
-                    left.seps.push(sep);
-                }
-                left.seps.append(&mut right.seps);
-                left.kids.append(&mut right.kids);
-            }
-            // Neighbours have the same depth, hence the same kind.
-            (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::OptimisticDatabase;
+use super::engine::Engine;
 use super::turn::Turn;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
@@ -20,7 +20,7 @@ pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
 
 /// What a transaction sees; read through this itself, nothing is recorded.
 struct Open<'db, S: AtomicKvStore> {
-    db: &'db OptimisticDatabase<S>,
+    db: &'db Engine<S>,
     view: MutableView<SharedRead>,
     /// The store's own number for the content.
     version: Option<u64>,
@@ -31,7 +31,7 @@ struct Open<'db, S: AtomicKvStore> {
 
 /// As long as this exists, later commits are kept for comparison.
 struct Registration<'db, S: AtomicKvStore> {
-    db: &'db OptimisticDatabase<S>,
+    db: &'db Engine<S>,
     /// The version of the snapshot.
     base: u64,
 }
@@ -43,7 +43,7 @@ impl<S: AtomicKvStore> Drop for Registration<'_, S> {
 }
 
 impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
-    pub(super) fn begin(db: &'db OptimisticDatabase<S>, options: &TxOptions) -> Result<Self> {
+    pub(super) fn begin(db: &'db Engine<S>, options: &TxOptions) -> Result<Self> {
         let deadline = Deadline::new(options.timeout);
         let turn = db.turns.take(options, &db.store, || drop(lock(&db.committing)))?;
         if turn.is_none() && !options.read_only {

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use std::collections::btree_map;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use super::MutableView;
+use super::layers::Layers;
 use crate::{Direction, KeySpan, KvRead, Pair, Result, Scan};
 
 /// The pairs of a span as a view shows them; notes what of the base each step has looked at.
 pub(super) struct Merge<'a, B> {
-    view: &'a MutableView<B>,
+    layers: &'a Layers<B>,
     direction: Direction,
     track: bool,
     /// What is left of the span. Forward `min` rises, in reverse `max` falls.
@@ -27,7 +27,7 @@ pub(super) struct Merge<'a, B> {
 
 impl<'a, B: KvRead> Merge<'a, B> {
     pub(super) fn new(
-        view: &'a MutableView<B>,
+        layers: &'a Layers<B>,
         span: KeySpan<'_>,
         direction: Direction,
         track: bool,
@@ -35,14 +35,14 @@ impl<'a, B: KvRead> Merge<'a, B> {
         span.check()?;
         let end = span.max.map_or(Unbounded, Excluded);
         Ok(Merge {
-            view,
+            layers,
             direction,
             track,
             min: span.min.to_vec(),
             max: span.max.map(<[u8]>::to_vec),
-            base: Some(view.base.scan(span, direction)?),
+            base: Some(layers.base.scan(span, direction)?),
             next_base: None,
-            puts: view.writes.puts.range::<[u8], _>((Included(span.min), end)),
+            puts: layers.writes.puts.range::<[u8], _>((Included(span.min), end)),
             next_put: None,
             scratch: Vec::new(),
             finished: span.is_empty(),
@@ -51,7 +51,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
 
     /// Finds the next pair of the base that is not removed.
     fn fill_base(&mut self) -> Result<()> {
-        let removes = &self.view.writes.removes;
+        let removes = &self.layers.writes.removes;
         while self.next_base.is_none()
             && let Some(base) = &mut self.base
         {
@@ -73,7 +73,9 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 Direction::Reverse => Some(KeySpan::new(&self.min, Some(removed.min))),
             };
             self.base = match rest {
-                Some(rest) if !rest.is_empty() => Some(self.view.base.scan(rest, self.direction)?),
+                Some(rest) if !rest.is_empty() => {
+                    Some(self.layers.base.scan(rest, self.direction)?)
+                }
                 _ => None,
             };
         }
@@ -103,7 +105,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         };
         let pair = if order.is_lt() {
             self.next_base.take().map(|(key, value)| {
-                let value = self.view.adjusted(&key, value);
+                let value = self.layers.adjusted(&key, value);
                 (key, value)
             })
         } else {
@@ -152,7 +154,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
             (Direction::Forward, Some(max)) => (&self.min[..], Some(max)),
             (Direction::Reverse, Some(min)) => (min, self.max.as_deref()),
         };
-        self.view.record_span(KeySpan::new(min, max), self.direction, put);
+        self.layers.record_span(KeySpan::new(min, max), self.direction, put);
     }
 }
 
@@ -171,7 +173,7 @@ impl<'a, B: KvRead> Iterator for Merge<'a, B> {
 
 /// The pairs of a span of the base, to which the view has no changes; notes how far it has come.
 pub(super) struct TrackedScan<'a, B: KvRead> {
-    view: &'a MutableView<B>,
+    layers: &'a Layers<B>,
     base: Scan<'a>,
     min: Vec<u8>,
     max: Option<Vec<u8>>,
@@ -182,13 +184,13 @@ pub(super) struct TrackedScan<'a, B: KvRead> {
 
 impl<'a, B: KvRead> TrackedScan<'a, B> {
     pub(super) fn new(
-        view: &'a MutableView<B>,
+        layers: &'a Layers<B>,
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Self> {
         Ok(TrackedScan {
-            view,
-            base: view.base.scan(span, direction)?,
+            layers,
+            base: layers.base.scan(span, direction)?,
             min: span.min.to_vec(),
             max: span.max.map(<[u8]>::to_vec),
             direction,
@@ -197,7 +199,7 @@ impl<'a, B: KvRead> TrackedScan<'a, B> {
     }
 
     fn note(&mut self, key: Option<&[u8]>) {
-        let Some(mut record) = self.view.record() else { return };
+        let Some(mut record) = self.layers.record() else { return };
         let span = KeySpan::new(&self.min, self.max.as_deref());
         match (key, self.number) {
             (Some(key), Some(number)) => record.extend(number, self.direction, key),
@@ -228,7 +230,7 @@ impl<'a, B: KvRead> Iterator for TrackedScan<'a, B> {
 impl<B: KvRead> Drop for TrackedScan<'_, B> {
     fn drop(&mut self) {
         if let Some(number) = self.number
-            && let Some(mut record) = self.view.record()
+            && let Some(mut record) = self.layers.record()
         {
             record.end(number);
         }

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{MAX, Node, Tree};
+use super::Tree;
+use super::node::{MAX, Node};
 
 impl Tree {
     /// Panics unless the map satisfies its own rules.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Node, Sought, find};
+use super::node::{Entry, Node, Sought, find};
 
 /// A place between two entries, with the way down to it.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl<'a> Path<'a> {
 
 /// Ascending entries up to one that is known, or to the last.
 #[derive(Debug)]
-pub(in crate::memory) struct Ascend<'a> {
+pub(crate) struct Ascend<'a> {
     pub(super) path: Path<'a>,
     /// The entry before which it stops.
     pub(super) end: Option<&'a Entry>,
@@ -133,7 +133,7 @@ impl<'a> Iterator for Ascend<'a> {
 
 /// Descending entries down to one that is known, or to the first.
 #[derive(Debug)]
-pub(in crate::memory) struct Descend<'a> {
+pub(crate) struct Descend<'a> {
     pub(super) path: Path<'a>,
     /// The entry before which it stops.
     pub(super) end: Option<&'a Entry>,

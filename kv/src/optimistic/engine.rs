@@ -1,0 +1,223 @@
+//! What the transactions of a database share: snapshots, the log of commits, and committing.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use super::atomic::{AtomicKvStore, apply_in};
+use super::log::Log;
+use super::turn::{Turn, Turns};
+use crate::contract::WatchTracker;
+use crate::overlay::MutableView;
+use crate::overlay::conflict::find_difference;
+use crate::store_parts::lock::lock;
+use crate::{Conflict, KvError, KvRead, Result, SharedRead};
+
+/// A store with what its transactions are checked against.
+pub(super) struct Engine<S> {
+    pub(super) store: S,
+    /// Whether the store numbers its versions, as far as is known.
+    numbered: bool,
+    pub(super) sync: bool,
+    /// Held through a commit, so that there is one at a time.
+    pub(super) committing: Mutex<()>,
+    pub(super) turns: Turns,
+    state: Mutex<State>,
+    pub(super) watches: WatchTracker,
+    pub(super) stopped: AtomicBool,
+}
+
+pub(super) struct State {
+    /// The number of commits so far.
+    pub(super) version: u64,
+    /// The content at this version, as long as somebody needs it: stores such as LMDB cannot use
+    /// space again that was freed after a version that is still held.
+    snapshot: Option<HeldElsewhere>,
+    pub(super) log: Log,
+    /// The store's own number for what the last commit led to, if it has one.
+    expected: Option<u64>,
+    /// Whoever began with an earlier version than this cannot tell from the log alone what has
+    /// changed, because others have written to the store as well.
+    others_wrote: u64,
+}
+
+/// A content of the store.
+pub(super) struct Snapshot {
+    pub(super) content: SharedRead,
+    /// The store's own number for it, if it has one.
+    pub(super) version: Option<u64>,
+}
+
+/// A [`Snapshot`] that is there while transactions hold it.
+struct HeldElsewhere {
+    content: Weak<dyn KvRead + Send + Sync>,
+    version: Option<u64>,
+}
+
+impl HeldElsewhere {
+    fn new(snapshot: &Snapshot) -> Self {
+        HeldElsewhere { content: Arc::downgrade(&snapshot.content), version: snapshot.version }
+    }
+
+    fn get(&self) -> Option<Snapshot> {
+        Some(Snapshot { content: self.content.upgrade()?, version: self.version })
+    }
+}
+
+impl<S> Engine<S> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl<S: AtomicKvStore> Engine<S> {
+    pub(super) fn new(store: S) -> Self {
+        // If the store fails here, the first commit takes a closer look than it need.
+        let version = store.version();
+        let numbered = version.as_ref().map_or(true, Option::is_some);
+        let expected = version.ok().flatten();
+        Engine {
+            store,
+            numbered,
+            sync: true,
+            committing: Mutex::new(()),
+            turns: Turns::default(),
+            state: Mutex::new(State {
+                version: 0,
+                snapshot: None,
+                log: Log::new(),
+                expected,
+                others_wrote: 0,
+            }),
+            watches: WatchTracker::default(),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// See [`OptimisticDatabase::stop`](super::OptimisticDatabase::stop).
+    pub(super) fn stop(&self) {
+        let commit = lock(&self.committing);
+        self.stopped.store(true, Ordering::Release);
+        drop(commit);
+        self.watches.close();
+        self.state().snapshot = None;
+    }
+
+    pub(super) fn check_running(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(KvError::Stale("database was stopped".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The latest version and its content.
+    ///
+    /// While a commit is under way the content may be newer than the version says. What then is
+    /// read and written is taken for a conflict without need, but never the other way around.
+    pub(super) fn open(&self, writing: bool) -> Result<(u64, Snapshot)> {
+        let mut state = self.state();
+        // Transactions that are open at the same time share a snapshot, for a store has only so
+        // many places for readers. The store is asked for its version only if there is one to share.
+        let held = state.snapshot.as_ref().and_then(HeldElsewhere::get);
+        let current = match held {
+            Some(_) if self.numbered => self.store.version()?,
+            _ => None,
+        };
+        let snapshot = match held {
+            Some(snapshot) if snapshot.version == current => snapshot,
+            _ => {
+                let (content, version) = self.store.versioned_snapshot()?;
+                let snapshot = Snapshot { content, version };
+                state.snapshot = Some(HeldElsewhere::new(&snapshot));
+                snapshot
+            }
+        };
+        let version = state.version;
+        if writing {
+            state.log.register(version);
+        }
+        Ok((version, snapshot))
+    }
+
+    /// Fails if a commit after `base` has written what was read through `view`.
+    fn validate(&self, base: u64, view: &MutableView<SharedRead>) -> Result<()> {
+        let newer = self.state().log.since(base)?;
+        match newer.iter().find_map(|writes| view.conflict_with(writes)) {
+            Some(conflict) => Err(conflict.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Commits a transaction that began with version `base`. Waits for at most `wait` for one that has its
+    /// turn, and again for the store.
+    pub(super) fn commit(
+        &self,
+        base: u64,
+        view: MutableView<SharedRead>,
+        mut turn: Option<Turn<'_>>,
+        wait: Duration,
+    ) -> Result<()> {
+        let mut committing = lock(&self.committing);
+        // Whoever takes the turn waits for this lock: it is seen here, or the commit comes first.
+        if turn.is_none() && self.turns.is_taken_elsewhere() {
+            drop(committing);
+            let nobody_has_the_turn = self.turns.wait(wait)?;
+            committing = lock(&self.committing);
+            drop(nobody_has_the_turn);
+        }
+        if turn.is_none() {
+            self.turns.check_store_is_free()?;
+        }
+        self.check_running()?;
+        self.validate(base, &view).map_err(|error| match (error, &turn) {
+            // Nobody else could commit by this engine meanwhile.
+            (KvError::Conflict(conflict), Some(turn)) => {
+                turn.note_overtaken_within();
+                Conflict::Within(conflict).into()
+            }
+            (error, _) => error,
+        })?;
+        let (content, reads, mut writes) = view.into_parts();
+        let (expected, log_tells) = {
+            let state = self.state();
+            (state.expected, base >= state.others_wrote)
+        };
+        let others_wrote = Cell::new(false);
+        let compare = |now: &dyn KvRead, found: u64| {
+            others_wrote.set(expected != Some(found));
+            find_difference(&reads, &*content, now)?.map_or(Ok(()), |conflict| Err(conflict.into()))
+        };
+        let expected = expected.filter(|_| log_tells);
+        let result = match turn.as_mut().and_then(|turn| turn.store.take()) {
+            Some(tx) => apply_in(tx, expected, &writes, &compare),
+            None => self.store.apply_to(expected, &writes, self.sync, wait, &compare),
+        };
+        if result.as_ref().is_err_and(KvError::is_retryable) {
+            return result.map(drop);
+        }
+        // Other than by a retryable failure the changes count as made even if that failed, for it is
+        // not always known whether they were: the worst that comes of it is a conflict that is none.
+        // Only keys matter from here on.
+        writes.puts.values_mut().for_each(|value| *value = Vec::new());
+        let writes = Arc::new(writes);
+        let mut state = self.state();
+        state.version += 1;
+        let version = state.version;
+        state.log.append(version, &writes);
+        state.expected = result.as_ref().ok().copied().flatten();
+        if others_wrote.get() {
+            state.others_wrote = version;
+        }
+        state.snapshot = None;
+        drop(state);
+        if others_wrote.get() {
+            // Nobody knows which keys they wrote.
+            self.watches.notify_where(|_| true);
+        } else {
+            self.watches.notify(&writes);
+        }
+        drop(committing);
+        result.map(drop)
+    }
+}
