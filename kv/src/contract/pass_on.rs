@@ -11,7 +11,7 @@
 /// | `WRITES` | `put`, `remove`, `remove_span`, `adjust_counter`, `apply` |
 /// | `STORE` | `capabilities`, `verify`, `statistics` |
 ///
-/// ```ignore
+/// ```text
 /// impl<T: KvRead> KvRead for ReadOnly<T> {
 ///     pass_on!(self => self.0; READS, LIMITS);
 /// }
