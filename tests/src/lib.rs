@@ -6,4 +6,5 @@ pub mod hex;
 pub mod outcome;
 pub mod portable;
 pub mod scratch;
+pub mod sources;
 pub mod trace;
