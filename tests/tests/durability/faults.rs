@@ -68,16 +68,16 @@ fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
     })
 }
 
-/// What the store must hold after each stage, and how many operations of the store each takes.
+/// What the store must hold after each stage, and how many operations of the store each takes where nothing is known
+/// of the recorded schemas.
 fn story() -> (Vec<Pairs>, Vec<u64>) {
     let store = FaultStore::new(MemoryStore::new());
     let faults = store.faults();
     let store = Arc::new(store);
-    let db = Database::new(store.clone());
     let (mut states, mut operations) = (vec![all(store.inner())], Vec::new());
     for number in 1..=STAGES {
         faults.stop();
-        stage(&db, number).unwrap();
+        stage(&Database::new(store.clone()), number).unwrap();
         operations.push(faults.operations());
         states.push(all(store.inner()));
     }
@@ -147,10 +147,10 @@ fn a_commit_whose_word_was_lost_is_there() {
     let store = FaultStore::new(MemoryStore::new());
     let faults = store.faults();
     let store = Arc::new(store);
-    let db = Database::new(store.clone());
     for (number, count) in operations.into_iter().enumerate() {
+        // The last operation is the commit.
         faults.fail_nth(count, || KvError::OutcomeUnknown("planned".to_owned()));
-        let error = stage(&db, number as u64 + 1).unwrap_err();
+        let error = stage(&Database::new(store.clone()), number as u64 + 1).unwrap_err();
         faults.stop();
         assert!(
             matches!(&error, Error::Kv { source, .. } if source.is_outcome_unknown()),
