@@ -391,9 +391,6 @@ fn parse_object_schema(key: &[u8]) -> Option<KeyKind<'static>> {
 
 /// Copies all meta-data except the object schema index. Pairs of the destination that the source
 /// does not have stay.
-///
-/// # Errors
-/// An error of one of the two stores.
 pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
     let after = KeySpan { min: OBJECT_SCHEMA_INDEX_END, max: META_DATA_SPAN.max };
@@ -407,9 +404,6 @@ pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::R
 }
 
 /// Removes all objects, their indexes and the object schema index. Other meta-data stays.
-///
-/// # Errors
-/// An error of the store.
 pub fn delete_object_data(kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     kv.remove_span(KeySpan::new(&[], Some(&[META_DATA])))?;
     kv.remove_span(OBJECT_SCHEMA_INDEX_SPAN)?;

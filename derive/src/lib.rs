@@ -38,23 +38,27 @@ use syn::{DeriveInput, parse_macro_input};
 /// Names follow the conventions of Permazen for Java, so that both can use the same database. The
 /// type has the name of the struct; a field `last_seen` is named `lastSeen`.
 ///
-/// On the struct, `#[permazen(...)]` takes `name = "…"`, `storage_id = n`, `singleton`, `rename_all
-/// = "camelCase" | "snake_case" | "PascalCase" | "SCREAMING_SNAKE_CASE" | "none"`, `composite(name
-/// = "…", fields(a, b), unique, exclude(…), storage_id = n)`, `default_allow_deleted`,
-/// `default_upgrade = "…"`, `accessors = "…"` and `crate = "path::to::permazen"`. `composite` may
-/// be repeated. If a field is in two of them, allow `clippy::duplicated_attributes`, which takes
-/// that for a mistake.
+/// On the struct, `#[permazen(...)]` takes:
 ///
-/// On a field, it takes `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`,
-/// `exclude(…)`, `encoding = "urn:…"`, `with = Type` and `upgrade = "attempt" | "require" |
-/// "reset"`.
+/// - `name = "…"`, `storage_id = n`, `singleton`;
+/// - `rename_all = "camelCase" | "snake_case" | "PascalCase" | "SCREAMING_SNAKE_CASE" | "none"`;
+/// - `composite(name = "…", fields(a, b), unique, exclude(…), storage_id = n)`, which may be
+///   repeated. If a field is in two of them, allow `clippy::duplicated_attributes`, which takes
+///   that for a mistake;
+/// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
+/// - `crate = "path::to::permazen"`.
 ///
-/// - References also take `inverse_delete = "exception" | "ignore" | "nullify" | "remove" |
-///   "delete"`, `forward_delete`, `allow_deleted` and `cascade(forward = ["…"], inverse = ["…"])`.
-/// - Collections take `element(…)`, or `key(…)` and `value(…)`, with the attributes of the
-///   sub-field inside.
-/// - If the type does not show the kind of the field, `list`, `set`, `map`, `array` or `reference`
-///   says it. `simple` makes the field one value if the program has its own type named `Counter`.
+/// On a field, it takes:
+///
+/// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`;
+/// - `encoding = "urn:…"`, `with = Type`, `upgrade = "attempt" | "require" | "reset"`;
+/// - on references, `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`,
+///   `forward_delete`, `allow_deleted`, `cascade(forward = ["…"], inverse = ["…"])`;
+/// - on collections, `element(…)`, or `key(…)` and `value(…)`, with the attributes of the sub-field
+///   inside;
+/// - `list`, `set`, `map`, `array` or `reference` if the type does not show the kind of the field;
+/// - `simple` for a field with a single value whose type is the program's own and is named
+///   `Counter`.
 ///
 /// If a struct or enum has mistakes, its accessors and implementations are generated without
 /// content. The compiler then reports the mistakes, and no errors that only follow from them.
@@ -73,7 +77,6 @@ use syn::{DeriveInput, parse_macro_input};
 /// (`person.name()?`, `person.set_name("Ann")?`) and the implementation of `permazen::Model`. The
 /// accessors are in the type `PersonFields`. If the program has its own `PersonFields`, choose
 /// another name with `accessors = "…"`.
-/// `accessors = "…"` where the program has a `PersonFields` of its own) and the implementation of `permazen::Model`.
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -67,9 +67,6 @@ impl SchemaTables {
     }
 
     /// Replaces the stored tables by these. Writes every entry.
-    ///
-    /// # Errors
-    /// An error of the store.
     pub fn write(&self, kv: &mut dyn KvWrite) -> permazen_kv::Result<()> {
         kv.remove_span(TABLES_SPAN)?;
         for (&index, value) in &self.schemas {
