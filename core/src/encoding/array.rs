@@ -1,7 +1,8 @@
-//! Arrays (encodings §13).
+//! Arrays.
 //!
-//! Arrays of primitive types have layouts of their own ([`primitive_array`](super::primitive_array)). All others are
-//! written element by element: `01` before each element if elements may start with `00`, and `00` at the end.
+//! Each primitive type has its own array format ([`primitive_array`](super::primitive_array)). All
+//! other arrays are written element by element, and `00` ends them. If elements may start with
+//! `00`, `01` comes before each element.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ fn write_objects<T: FieldType>(items: &[T], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Whether another element follows; reads the marker or the end.
+/// Whether another element follows. Reads the marker before it, or the end of the array.
 fn next_object(marked: bool, reader: &mut Reader<'_>) -> Result<bool> {
     match reader.peek().ok_or(EncodingError::Truncated)? {
         END => reader.byte().map(|_| false),
@@ -75,6 +76,7 @@ fn for_objects(
     while next_object(marked, reader)? {
         let before = reader.rest().len();
         read(reader)?;
+        // A faulty encoding that reads nothing would make this loop endless.
         if reader.rest().len() == before {
             return invalid("the encoding of the array's elements reads no bytes");
         }
@@ -109,7 +111,8 @@ fn objects_from_text<T: FieldType>(text: &str) -> Result<Box<[T]>> {
     text::split_items(text)?.into_iter().map(parse).collect()
 }
 
-/// Arrays of anything a field can have; of types that are no `Option`, the elements must not be null.
+/// Arrays of everything a field can have. Elements must not be null unless their type is an
+/// `Option`.
 impl<T: FieldType> Encodable for Box<[T]> {
     const PREFIX_00: bool = true;
     const PREFIX_FF: bool = prefix_ff::<T>();
@@ -132,7 +135,7 @@ impl<T: FieldType> Encodable for Box<[T]> {
             )
         };
         let element = T::encoding_id();
-        // 255 dimensions need 255 nested types.
+        // The alternative is never used: 256 dimensions would need 256 nested types.
         element.array().unwrap_or(element)
     }
 
@@ -204,7 +207,7 @@ impl<T: FieldType> Encodable for Box<[T]> {
     }
 }
 
-/// The encoding of arrays of another encoding's values, and null (encodings §13.2).
+/// The encoding of arrays of another encoding's values, and of null.
 #[derive(Debug)]
 pub struct ArrayEncoding {
     id: Option<EncodingId>,
@@ -212,11 +215,12 @@ pub struct ArrayEncoding {
 }
 
 impl ArrayEncoding {
-    /// Arrays of the values of `element`, under its id with `[]` appended, if it has one.
+    /// Arrays of the values of `element`. Their ID is the ID of `element` with `[]` appended, if it
+    /// has one.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if `element` is of a primitive type, with or without null, whose arrays are built in
-    /// or do not exist, or if there are too many dimensions.
+    /// [`EncodingError::Invalid`] if there are too many dimensions, or if `element` is a primitive
+    /// type, with or without null: arrays of these are built in or do not exist.
     pub fn new(element: Arc<dyn Encoding>) -> Result<Self> {
         if let EncodingKind::Primitive(_) | EncodingKind::Wrapper(_) = element.kind() {
             return invalid(format!(
@@ -267,7 +271,7 @@ impl Encoding for ArrayEncoding {
                 return Ok(());
             }
             Value::Array(items) => items,
-            // Arrays of primitives are values of other encodings.
+            // Arrays of primitive types have their own encodings.
             other => return Err((self as &dyn Encoding).refuse(other)),
         };
         let start = out.len();

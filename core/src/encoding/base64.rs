@@ -1,9 +1,9 @@
-//! The Base64 form of numeric arrays (encodings §10.3).
+//! The Base64 form of numeric arrays.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const LINE: usize = 76;
 
-/// Padded Base64 in lines of 76 characters, separated by LF.
+/// Base64 with padding, in lines of 76 characters that LF separates.
 pub(crate) fn encode_mime(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() / 3 * 4 + bytes.len() / 57 + 4);
     let mut column = 0;
@@ -26,9 +26,9 @@ pub(crate) fn encode_mime(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a Base64 text; `None` if it is none.
+/// The bytes of a Base64 text; `None` if it is not Base64.
 ///
-/// White space may follow any digit; `-` and `_` are taken for `+` and `/`. The empty text is none.
+/// White space may follow any digit. `-` and `_` mean `+` and `/`. The empty text is not Base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits_end = text.find('=').unwrap_or(text.len());
     let (digits, padding) = text.split_at(digits_end);

@@ -1,4 +1,4 @@
-//! The catalogue of built-in encodings (encodings §8).
+//! The built-in encodings (docs/src/encodings.md).
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::bytes::invalid;
 
-/// A primitive type's encodings: without null, with null, and of arrays.
+/// The encodings of a primitive type: without null, with null, and of arrays.
 fn primitive<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {
     encodings.push(Arc::new(TypedEncoding::<T>::not_null()));
     encodings.push(Arc::new(TypedEncoding::<T>::nullable()));
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Encoding>> {
     encodings
 }
 
-/// The type of Java's `Void`, which has no value but null.
+/// The type of Java's `Void`: its only value is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Void {}
 

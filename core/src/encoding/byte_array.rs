@@ -8,10 +8,10 @@ use super::{
     Encodable, EncodingError, EncodingId, EncodingKind, Primitive, Reader, Result, Value, long,
 };
 
-/// The encoding `byte[]` for bytes as Rust has them, from 0 to 255.
+/// The encoding `byte[]` for bytes from 0 to 255, as Rust has them.
 ///
-/// Java's bytes are signed, and so they sort: 128 – 255 come before 0. Small numbers either way take one byte, others
-/// two.
+/// Java's bytes are signed, and they sort as signed numbers: 128 – 255 come before 0. Bytes whose
+/// signed number is near 0 take one byte, others take two.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ByteArray(pub Vec<u8>);
 

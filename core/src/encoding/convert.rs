@@ -1,4 +1,4 @@
-//! Values of one encoding as values of another, when a field's encoding changes (encodings §21.2).
+//! Converts a value to another encoding when a field's encoding changes (docs/src/encodings.md).
 
 use super::text;
 use super::{
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::bytes::{Result, invalid};
 
-/// The value of `to` that corresponds to `value`, a value of `from`.
+/// The value of `to` that corresponds to `value`, which is a value of `from`.
 pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
     let unknown = [from, to].into_iter().find(|e| matches!(e.kind(), EncodingKind::Unknown));
     if let Some(unknown) = unknown
@@ -49,7 +49,8 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
     }
 }
 
-/// The value itself, widened if need be, if `to` takes it, or else by way of its text.
+/// The value itself if `to` accepts it, widened if necessary. Otherwise it is converted through its
+/// text.
 fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
     let mut bytes = Vec::new();
     if to.encode(value, &mut bytes).is_ok() {
@@ -65,9 +66,10 @@ fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Valu
     to.from_text(&text)
 }
 
-/// Whether an array of numbers is to be read from Base64 that only [`Encoding::from_text`] takes.
+/// Whether the text of a numeric array is Base64 without padding.
 ///
-/// Java reads it nowhere, and a long number or a word could be taken for it.
+/// Only [`Encoding::from_text`] accepts such text. Java never does, and a long number or a word
+/// could look like it.
 fn has_unpadded_base64(to: &dyn Encoding, text: &str) -> bool {
     match unwrap(to) {
         EncodingKind::PrimitiveArray(_) => {
@@ -80,7 +82,8 @@ fn has_unpadded_base64(to: &dyn Encoding, text: &str) -> bool {
     }
 }
 
-/// The count of a counter that takes the place of a field with this value; `None` if the value is no number.
+/// The number of a counter that replaces a field with this value; `None` if the value is not a
+/// number.
 pub(crate) fn to_counter(value: &Value) -> Option<i64> {
     match value {
         Value::Bool(_) | Value::Char(_) => None,
@@ -93,7 +96,7 @@ pub(crate) fn to_counter(value: &Value) -> Option<i64> {
     }
 }
 
-/// Without the wrapper that adds null.
+/// The kind of the encoding without the wrapper that adds null.
 fn unwrap<'e>(encoding: &'e dyn Encoding) -> EncodingKind<'e> {
     match encoding.kind() {
         EncodingKind::NullSafe(inner) => inner.kind(),
@@ -148,11 +151,12 @@ impl Number {
         })
     }
 
-    /// Casts as Java does.
+    /// Casts a number as Java does.
     fn cast(&self, target: Primitive) -> Value {
         let long = || match *self {
             Number::Integer(number) => number,
-            // Rust's cast saturates, and makes 0 of NaN, as Java's does.
+            // Like Java's cast, Rust's cast stops at the smallest and largest number and turns NaN
+            // into 0.
             Number::Float(number) => number as i64,
         };
         let int = || match *self {
@@ -196,7 +200,7 @@ impl Element<'_> {
     }
 }
 
-/// The elements of an array and their encoding; `None` if `from` is no encoding of arrays.
+/// The elements of an array, and their encoding; `None` if `from` is not an encoding of arrays.
 fn array_items<'e>(
     from: &'e dyn Encoding,
     value: &Value,

@@ -1,4 +1,4 @@
-//! Encodings chosen at run time.
+//! Encodings that are chosen at run time.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -9,88 +9,93 @@ use super::{
 };
 use crate::bytes::invalid;
 
-/// How values of one type are written as sortable bytes (encodings §5).
+/// How values of one type are written as sortable bytes.
 ///
-/// Every encoding delimits itself: no encoded value is the beginning of another, and none is empty. The unsigned order
-/// of the encoded forms is the order of the values, null last.
+/// Each encoded value tells where it ends: no encoded value is the beginning of another, and none
+/// is empty. The unsigned order of the bytes is the order of the values; null comes last.
 ///
-/// To store a type of your own, implement [`Encodable`](super::Encodable) and register
-/// [`TypedEncoding`](super::TypedEncoding)`<YourType>`; implementing this trait by hand is for encodings whose values
-/// have no Rust type.
+/// To store your own type, implement [`Encodable`](super::Encodable) and register
+/// [`TypedEncoding`](super::TypedEncoding)`<YourType>`. Implement this trait only for an encoding
+/// whose values have no Rust type.
 pub trait Encoding: Debug + Send + Sync {
-    /// The id the encoding is registered under; `None` for those a schema builds: enums, references, tuples.
+    /// The ID that the encoding is registered under. `None` for encodings that a schema builds:
+    /// enums, references and tuples.
     fn id(&self) -> Option<&EncodingId>;
 
-    /// What diagnostics call the encoding.
+    /// The name of the encoding in messages.
     fn name(&self) -> Cow<'_, str>;
 
-    /// What the encoding is made of.
+    /// What kind of encoding it is.
     fn kind(&self) -> EncodingKind<'_> {
         EncodingKind::Plain
     }
 
     /// Appends the encoded form of `value`.
     ///
-    /// The primitive number encodings also take smaller numbers ([`Value::Short`] where `int` is asked).
+    /// The encodings of primitive numbers also take smaller types: `int` takes a [`Value::Short`].
     ///
     /// # Errors
-    /// If the value is none of this encoding; `out` is then as it was before.
+    /// If this encoding cannot encode the value. `out` is then unchanged.
     fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()>;
 
     /// Reads a value.
     ///
     /// # Errors
-    /// If the bytes are no value of this encoding. The reader's position is then undefined.
+    /// If the bytes are not a value of this encoding. The position of the reader is then undefined.
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value>;
 
-    /// Passes over a value without building it.
+    /// Skips a value without building it.
     ///
     /// # Errors
-    /// If no value can be delimited. Bytes that [`decode`](Self::decode) refuses may pass.
+    /// If the end of the value cannot be found. Bytes that [`decode`](Self::decode) refuses may be
+    /// accepted.
     fn skip(&self, reader: &mut Reader<'_>) -> Result<()>;
 
-    /// The text form of a value other than null. It has only characters allowed in XML.
+    /// The text form of a value other than null. All its characters are allowed in XML.
     ///
     /// # Errors
-    /// If the value is null or none of this encoding.
+    /// If the value is null or not a value of this encoding.
     fn to_text(&self, value: &Value) -> Result<String>;
 
-    /// The value a text stands for.
+    /// The value with this text form.
     ///
     /// # Errors
-    /// If the text stands for none.
+    /// If no value has this text form.
     #[allow(
         clippy::wrong_self_convention,
         reason = "the counterpart of `to_text`; the encoding is no value"
     )]
     fn from_text(&self, text: &str) -> Result<Value>;
 
-    /// Whether null is a value.
+    /// Whether null is a value of the encoding.
     fn supports_null(&self) -> bool;
 
-    /// The encoded form of the default value, which a field has when nothing is stored for it; `None` if there is none.
+    /// The encoded form of the default value; `None` if there is none. A field has this value if
+    /// nothing is stored for it.
     fn default_bytes(&self) -> Option<&[u8]>;
 
-    /// Whether an encoded value may start with `00`. Part of the format: it decides how values are wrapped.
+    /// Whether an encoded value may start with `00`. This is part of the format: it decides how
+    /// other encodings wrap values.
     fn has_prefix_00(&self) -> bool;
 
-    /// Whether an encoded value may start with `ff`. Part of the format: it decides how values are wrapped.
+    /// Whether an encoded value may start with `ff`. This is part of the format: it decides how
+    /// other encodings wrap values.
     fn has_prefix_ff(&self) -> bool;
 
-    /// Length of every encoded value, if they are all equally long.
+    /// The length of every encoded value, if all have the same length.
     fn fixed_width(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the order of encoded values is what users of the type expect.
+    /// Whether encoded values sort as users of the type expect.
     fn sorts_naturally(&self) -> bool {
         false
     }
 
-    /// Checks that `bytes` are exactly the encoded form of some value, as writing it would give.
+    /// Checks that `bytes` are exactly what writing some value gives.
     ///
     /// # Errors
-    /// If they are no value, or another form of a value.
+    /// If they are not a value, or are another form of a value.
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
         let mut reader = Reader::new(bytes);
         let value = self.decode(&mut reader)?;
@@ -101,31 +106,31 @@ pub trait Encoding: Debug + Send + Sync {
     }
 }
 
-/// What an encoding is made of.
+/// The kinds of encodings.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum EncodingKind<'a> {
-    /// Of values of one type that have no parts here.
+    /// Values of one type, without parts.
     Plain,
-    /// Of a primitive type, without null.
+    /// A primitive type, without null.
     Primitive(Primitive),
-    /// Of a primitive type or null.
+    /// A primitive type and null.
     Wrapper(Primitive),
-    /// Of strings.
+    /// Strings.
     String,
-    /// Of arrays of a primitive type.
+    /// Arrays of a primitive type.
     PrimitiveArray(Primitive),
-    /// Of arrays of the values of another encoding.
+    /// Arrays of another encoding's values.
     Array(&'a Arc<dyn Encoding>),
-    /// Of another encoding's values and null.
+    /// Another encoding's values and null.
     NullSafe(&'a Arc<dyn Encoding>),
-    /// Of one value each of several encodings.
+    /// Tuples: a value of each of several encodings.
     Tuple(&'a [Arc<dyn Encoding>]),
-    /// Of the constants of an enum.
+    /// The constants of an enum.
     Enum(&'a EnumEncoding),
-    /// Of references to objects.
+    /// References to objects.
     Reference(&'a ReferenceEncoding),
-    /// Of values of an unknown encoding.
+    /// Values of an unknown encoding.
     Unknown,
 }
 
@@ -144,10 +149,10 @@ pub enum Primitive {
 }
 
 impl dyn Encoding + '_ {
-    /// Reads a value that takes all of `bytes`.
+    /// Reads a value that takes up all of `bytes`.
     ///
     /// # Errors
-    /// As [`Encoding::decode`]; [`EncodingError::Invalid`] for bytes left over.
+    /// The errors of [`Encoding::decode`]; [`EncodingError::Invalid`] if bytes are left over.
     pub fn decode_all(&self, bytes: &[u8]) -> Result<Value> {
         let mut reader = Reader::new(bytes);
         let value = self.decode(&mut reader)?;
@@ -158,20 +163,21 @@ impl dyn Encoding + '_ {
     /// The encoded form of `value`.
     ///
     /// # Errors
-    /// As [`Encoding::encode`].
+    /// If this encoding cannot encode the value.
     pub fn encode_all(&self, value: &Value) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.encode(value, &mut out)?;
         Ok(out)
     }
 
-    /// The value a field has when nothing is stored for it; `None` if the encoding has none.
+    /// The value that a field has if nothing is stored for it; `None` if the encoding has no
+    /// default value.
     pub fn default_value(&self) -> Option<Value> {
         self.default_bytes().and_then(|bytes| self.decode_all(bytes).ok())
     }
 
-    /// The value of this encoding that corresponds to a value of another one, as a field's value is carried over when
-    /// its encoding changes (encodings §21.2).
+    /// The value of this encoding that corresponds to a value of another encoding. Migration uses
+    /// it when the encoding of a field changes.
     ///
     /// # Errors
     /// If there is no such value.
@@ -179,7 +185,8 @@ impl dyn Encoding + '_ {
         convert::convert(self, from, value)
     }
 
-    /// Whether both encodings give the same bytes for the same values: the same id, or built of the same parts.
+    /// Whether both encodings give the same bytes for the same values: they have the same ID, or
+    /// the same parts.
     pub fn is_same(&self, other: &dyn Encoding) -> bool {
         use EncodingKind::*;
         if let (Some(a), Some(b)) = (self.id(), other.id()) {
@@ -206,7 +213,7 @@ impl dyn Encoding + '_ {
             }
     }
 
-    /// An error saying that this encoding takes no `value`.
+    /// The error for a value that this encoding does not take.
     pub(crate) fn refuse(&self, value: &Value) -> EncodingError {
         wrong_type(&self.name(), value)
     }
@@ -222,7 +229,7 @@ pub(crate) fn wrong_type(encoding: &str, value: &Value) -> EncodingError {
     }
 }
 
-/// Passes over a value and checks that its bytes are the ones writing it gives.
+/// Skips a value and checks that its bytes are exactly what writing it gives.
 pub(crate) fn check_part(encoding: &dyn Encoding, reader: &mut Reader<'_>) -> Result<()> {
     let start = reader.rest();
     encoding.skip(reader)?;

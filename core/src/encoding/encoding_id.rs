@@ -1,4 +1,4 @@
-//! Names of encodings (encodings §6).
+//! The IDs of encodings.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,8 +14,8 @@ const MAX_DIMENSIONS: usize = 255;
 
 /// The URN that names an encoding, such as `urn:fdc:permazen.io:2020:int`.
 ///
-/// Built-in encodings have short aliases (`int`, `String[]`), which people may write and read; stored schemas always
-/// hold the full id. Every id with a trailing `[]` names the arrays of the encoding without it.
+/// Built-in encodings have short aliases for people (`int`, `String[]`). Stored schemas always
+/// contain the full ID. An ID that ends with `[]` names the arrays of the encoding without it.
 ///
 /// ```
 /// use permazen::encoding::EncodingId;
@@ -61,13 +61,13 @@ impl Hash for EncodingId {
 }
 
 impl EncodingId {
-    /// What the ids of built-in encodings start with.
+    /// The IDs of built-in encodings start with this.
     pub const BUILTIN_PREFIX: &'static str = "urn:fdc:permazen.io:2020:";
 
     /// A full id.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if the text is no encoding id.
+    /// [`EncodingError::Invalid`] if the text is not an encoding ID.
     pub fn new(id: &str) -> Result<Self> {
         if is_id(id) {
             Ok(EncodingId::shared(id))
@@ -76,7 +76,7 @@ impl EncodingId {
         }
     }
 
-    /// A full id that stands in the program: in a constant, where an invalid one does not compile.
+    /// A full ID in the source of a program. In a constant, an invalid ID does not compile.
     ///
     /// ```
     /// use permazen::encoding::EncodingId;
@@ -91,16 +91,16 @@ impl EncodingId {
     /// ```
     ///
     /// # Panics
-    /// Elsewhere than in a constant, if the text is no encoding id.
+    /// Outside a constant, if the text is not an encoding ID.
     pub const fn literal(id: &'static str) -> Self {
         assert!(is_id(id), "invalid encoding id");
         EncodingId::known(id)
     }
 
-    /// The id of a built-in encoding.
+    /// The ID of a built-in encoding.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if `suffix` does not have the form of a built-in encoding's name.
+    /// [`EncodingError::Invalid`] if `suffix` cannot be the name of a built-in encoding.
     pub fn builtin(suffix: &str) -> Result<Self> {
         if !is_builtin_suffix(suffix) {
             return invalid(format!("invalid name of a built-in encoding: {suffix:?}"));
@@ -108,7 +108,7 @@ impl EncodingId {
         Ok(EncodingId::shared(format!("{}{suffix}", Self::BUILTIN_PREFIX)))
     }
 
-    /// The id meant by an alias or a full id. Nothing needs to be registered under it.
+    /// The ID that an alias or a full ID means. It need not be registered.
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if the text is neither.
@@ -116,7 +116,7 @@ impl EncodingId {
         if is_builtin_suffix(alias) { Self::builtin(alias) } else { Self::new(alias) }
     }
 
-    /// The short form people write: without the prefix of built-in encodings, or else the full id.
+    /// The short form for people: a built-in encoding without its prefix, otherwise the full ID.
     pub fn alias(&self) -> &str {
         match self.as_str().strip_prefix(Self::BUILTIN_PREFIX) {
             Some(suffix) if is_builtin_suffix(suffix) => suffix,
@@ -124,7 +124,7 @@ impl EncodingId {
         }
     }
 
-    /// The full id.
+    /// The full ID.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Repr::Static(id) => id,
@@ -132,25 +132,25 @@ impl EncodingId {
         }
     }
 
-    /// Number of trailing `[]`.
+    /// The number of `[]` at its end.
     pub fn dimensions(&self) -> usize {
         split_dimensions(self.as_str()).1
     }
 
-    /// The id without any `[]`.
+    /// The ID without any `[]`.
     pub fn base(&self) -> EncodingId {
         EncodingId::shared(split_dimensions(self.as_str()).0)
     }
 
-    /// The id of the elements of these arrays; `None` if the id names no arrays.
+    /// The ID of the elements of these arrays; `None` if the ID does not name arrays.
     pub fn element(&self) -> Option<EncodingId> {
         self.as_str().strip_suffix("[]").map(EncodingId::shared)
     }
 
-    /// The id of the arrays of these values.
+    /// The ID of the arrays of these values.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if that would be more than 255 dimensions.
+    /// [`EncodingError::Invalid`] if there would be more than 255 dimensions.
     pub fn array(&self) -> Result<EncodingId> {
         if self.dimensions() == MAX_DIMENSIONS {
             return invalid(format!("too many array dimensions: {self}"));
@@ -158,7 +158,7 @@ impl EncodingId {
         Ok(EncodingId::shared(format!("{self}[]")))
     }
 
-    /// An id known to be valid.
+    /// An ID that is known to be valid.
     pub(crate) const fn known(id: &'static str) -> Self {
         EncodingId(Repr::Static(id))
     }
@@ -188,13 +188,13 @@ impl FromStr for EncodingId {
     }
 }
 
-/// The text before the trailing `[]`s, and their number.
+/// The text before the `[]`s at its end, and their number.
 fn split_dimensions(id: &str) -> (&str, usize) {
     let base = id.trim_end_matches("[]");
     (base, (id.len() - base.len()) / 2)
 }
 
-/// Works on bytes, one by one, so that it can be asked of constants.
+/// Works byte by byte, so that it can run in a constant.
 #[allow(clippy::indexing_slicing, reason = "below `end`; constants have nothing else")]
 const fn is_id(id: &str) -> bool {
     let id = id.as_bytes();
@@ -223,10 +223,11 @@ const fn is_id(id: &str) -> bool {
         && is_nss(id, at + 1, end)
 }
 
-/// Whether the part of an id between two positions is a namespace-specific string.
+/// Whether the part of an ID between two positions is a namespace-specific string.
 #[allow(clippy::indexing_slicing, reason = "below `end`; constants have nothing else")]
 const fn is_nss(id: &[u8], start: usize, end: usize) -> bool {
-    // Java tests for the range from 'A' to 'f' rather than for hex letters; ids so accepted must stay readable.
+    // Java tests for the range from 'A' to 'f', not for hex digits. IDs that it accepts must stay
+    // readable.
     const fn is_hex(byte: u8) -> bool {
         matches!(byte, b'0'..=b'9' | b'A'..=b'f')
     }

@@ -1,7 +1,7 @@
-//! Enums and arrays of enums (encodings §15).
+//! Enums and arrays of enums.
 //!
-//! An enum field's encoding is built from the list of identifiers its schema has. A value is the position in the list,
-//! as an unsigned number; null is `ff`.
+//! The encoding of an enum field is built from the identifiers in its schema. A value is its
+//! position in that list, as an unsigned number. Null is `ff`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,10 +22,11 @@ pub struct EnumEncoding {
 }
 
 impl EnumEncoding {
-    /// The enum of these identifiers, in order.
+    /// The enum with these identifiers, in this order.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if one is no Java identifier, is `null`, or is there twice.
+    /// [`EncodingError::Invalid`] if an identifier is not a Java identifier, is `null`, or occurs
+    /// twice.
     pub fn new<I>(identifiers: I) -> Result<Self>
     where
         I: IntoIterator,
@@ -52,12 +53,12 @@ impl EnumEncoding {
         &self.identifiers
     }
 
-    /// The constant of this position.
+    /// The constant at this position.
     pub fn by_ordinal(&self, ordinal: u32) -> Option<EnumValue> {
         self.identifiers.get(ordinal as usize).map(|name| EnumValue::new(name.clone(), ordinal))
     }
 
-    /// The constant of this name.
+    /// The constant with this name.
     pub fn by_name(&self, name: &str) -> Option<EnumValue> {
         self.ordinals
             .get_key_value(name)
@@ -79,7 +80,7 @@ impl EnumEncoding {
     /// Reads a position; `None` for null.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`] if it is beyond the list of `count` identifiers.
+    /// [`EncodingError::Invalid`] if the position is outside the list of `count` identifiers.
     pub fn read_ordinal(reader: &mut Reader<'_>, count: usize) -> Result<Option<u32>> {
         if starts_null(false, reader)? {
             return Ok(None);
@@ -163,12 +164,12 @@ impl Encoding for EnumEncoding {
     }
 }
 
-/// The encoding of an enum array field: 1 to 255 dimensions of the constants of an enum.
+/// The encoding of an enum array field: the constants of an enum, in 1 to 255 dimensions.
 #[derive(Debug)]
 pub struct EnumArrayEncoding;
 
 impl EnumArrayEncoding {
-    /// The most dimensions an array has.
+    /// The largest number of dimensions of an array.
     pub const MAX_DIMENSIONS: u32 = 255;
 
     /// Arrays of the constants of an enum.

@@ -1,8 +1,8 @@
-//! Ids of the built-in encodings (encodings §8).
+//! The IDs of the built-in encodings.
 
 use super::EncodingId;
 
-/// The id of a built-in encoding.
+/// The ID of a built-in encoding.
 macro_rules! id {
     ($name:literal) => {
         EncodingId::known(concat!("urn:fdc:permazen.io:2020:", $name))

@@ -1,11 +1,12 @@
-//! Encodings without an id that the layers above are made of: unsigned numbers and object ids, without null.
+//! Encodings without an ID, which other encodings and keys use: unsigned numbers and object IDs,
+//! without null.
 
 use std::borrow::Cow;
 
 use super::{Encoding, EncodingId, Reader, Result, Value, java::number_text, uint};
 use crate::id::ObjId;
 
-/// Unsigned numbers (see [`uint`]) as [`Value::Int`]: list indexes, schema indexes, storage ids.
+/// Unsigned numbers (see [`uint`]) as [`Value::Int`]: list positions, schema indexes, storage IDs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnsignedIntEncoding;
 
@@ -25,7 +26,7 @@ impl Encoding for UnsignedIntEncoding {
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
-        // At most i32::MAX.
+        // The number is at most `i32::MAX`.
         uint::read(reader).map(|number| Value::Int(number as i32))
     }
 
@@ -40,7 +41,7 @@ impl Encoding for UnsignedIntEncoding {
         }
     }
 
-    /// Negative numbers are read, but cannot be written.
+    /// Reads negative numbers too, although they cannot be written.
     fn from_text(&self, text: &str) -> Result<Value> {
         number_text::parse_integer(text, i32::MIN.into(), i32::MAX.into())
             .map(|number| Value::Int(number as i32))
@@ -67,7 +68,7 @@ impl Encoding for UnsignedIntEncoding {
     }
 }
 
-/// Object ids, of any type.
+/// Object IDs of any type.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ObjIdEncoding;
 

@@ -1,13 +1,14 @@
-//! The variable-length code of signed 64-bit numbers (encodings §3).
+//! The variable-length code of signed 64-bit numbers.
 //!
-//! One to nine bytes, short near zero. The code delimits itself, sorts like the numbers and starts with neither `00` nor `ff`.
+//! A number takes one to nine bytes, and few bytes near zero. The code tells its own length, sorts
+//! like the numbers, and starts with neither `00` nor `ff`.
 
 use super::{EncodingError, Reader};
 use crate::bytes::{Result, invalid};
 
-/// Smallest number of one byte.
+/// The smallest number that takes one byte.
 const MIN_SHORT: i64 = -118;
-/// Largest number of one byte.
+/// The largest number that takes one byte.
 const MAX_SHORT: i64 = 119;
 
 /// Appends `value`.
@@ -45,7 +46,7 @@ pub fn len(value: i64) -> usize {
     }
 }
 
-/// Length of the code that starts with the byte `first`.
+/// The length of the code that starts with the byte `first`.
 ///
 /// # Errors
 /// [`EncodingError::Invalid`] for `00` and `ff`, which start no code.
@@ -57,7 +58,7 @@ pub fn len_from_first(first: u8) -> Result<usize> {
     }
 }
 
-/// As [`len_from_first`], with zero for the bytes that start no code.
+/// Does the same as [`len_from_first`], but returns 0 for bytes that start no code.
 #[inline]
 pub(crate) const fn len_after_first(first: u8) -> u8 {
     match first {
@@ -70,10 +71,12 @@ pub(crate) const fn len_after_first(first: u8) -> u8 {
 
 /// Reads one number.
 ///
-/// Over-long forms are accepted and eight-byte forms wrap around, as in Java Permazen.
+/// Forms that are longer than necessary are accepted, and eight-byte forms wrap around, as in Java
+/// Permazen.
 ///
 /// # Errors
-/// [`EncodingError::Truncated`] at the end of the input, [`EncodingError::Invalid`] for a first byte `00` or `ff`.
+/// [`EncodingError::Truncated`] at the end of the input; [`EncodingError::Invalid`] if the first
+/// byte is `00` or `ff`.
 #[inline]
 pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
     let first = reader.byte()?;
@@ -87,33 +90,33 @@ pub fn read(reader: &mut Reader<'_>) -> Result<i64> {
     Ok(rest.wrapping_add(bias))
 }
 
-/// Reads one number; `None` if its bytes are not the ones [`write()`] would give.
+/// Reads one number; `None` if its bytes are not those that [`write()`] gives.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(crate) fn read_canonical(reader: &mut Reader<'_>) -> Result<Option<i64>> {
     let start = reader.rest();
     let number = read(reader)?;
     let used = start.len() - reader.rest().len();
-    // An eight-byte form that wrapped around has the wrong sign for its first byte.
+    // If an eight-byte form wrapped around, the sign of the number does not match the first byte.
     let starts_negative = start.first().is_some_and(|&first| first < 127);
     Ok((used == len(number) && starts_negative == (number < 0)).then_some(number))
 }
 
-/// Passes over one number.
+/// Skips one number.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 #[inline]
 pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
     let first = reader.peek().ok_or(EncodingError::Truncated)?;
     reader.take(len_from_first(first)?).map(drop)
 }
 
-/// Reads a number that takes all of `bytes`.
+/// Reads a number that takes up all of `bytes`.
 ///
 /// # Errors
-/// As [`read`]; [`EncodingError::Invalid`] for bytes left over.
+/// The errors of [`read`]; [`EncodingError::Invalid`] if bytes are left over.
 pub fn decode(bytes: &[u8]) -> Result<i64> {
     let mut reader = Reader::new(bytes);
     let value = read(&mut reader)?;
@@ -121,7 +124,7 @@ pub fn decode(bytes: &[u8]) -> Result<i64> {
     Ok(value)
 }
 
-/// Bytes needed for a number that is not negative; at least one.
+/// The number of bytes for a number that is not negative; at least one.
 fn byte_count(rest: i64) -> usize {
     (8 - rest.leading_zeros() as usize / 8).max(1)
 }

@@ -4,7 +4,7 @@ use super::{encode_as, not_held};
 use crate::encoding::EncodingError;
 use crate::encoding::number::{BigDecimal, BigInteger};
 
-/// Fails for scales beyond 32 bits.
+/// Fails if the scale does not fit into 32 bits.
 impl TryFrom<bigdecimal::BigDecimal> for BigDecimal {
     type Error = EncodingError;
 

@@ -11,17 +11,17 @@ use crate::encoding::time::{
     Duration, Instant, LocalDate, LocalDateTime, LocalTime, OffsetDateTime, ZoneOffset,
 };
 
-/// Days from 0001-01-01, which is day 1 there, to 1970-01-01.
+/// Days from 0001-01-01, which is day 1 in `chrono`, to 1970-01-01.
 const EPOCH_DAY: i64 = 719_163;
 
 impl From<NaiveDate> for LocalDate {
     fn from(date: NaiveDate) -> Self {
-        // The range there is much smaller.
+        // The fallback is never used: the range of `chrono` is much smaller.
         Self::from_epoch_day(i64::from(date.num_days_from_ce()) - EPOCH_DAY).unwrap_or(Self::MIN)
     }
 }
 
-/// Fails for years beyond about ±262 000.
+/// Fails for years outside about ±262 000.
 impl TryFrom<LocalDate> for NaiveDate {
     type Error = EncodingError;
 
@@ -65,7 +65,7 @@ impl TryFrom<NaiveDateTime> for LocalDateTime {
     }
 }
 
-/// Fails for years beyond about ±262 000.
+/// Fails for years outside about ±262 000.
 impl TryFrom<LocalDateTime> for NaiveDateTime {
     type Error = EncodingError;
 
@@ -86,7 +86,7 @@ impl TryFrom<DateTime<Utc>> for Instant {
     }
 }
 
-/// Fails for years beyond about ±262 000.
+/// Fails for years outside about ±262 000.
 impl TryFrom<Instant> for DateTime<Utc> {
     type Error = EncodingError;
 
@@ -96,7 +96,7 @@ impl TryFrom<Instant> for DateTime<Utc> {
     }
 }
 
-/// Fails above 18 hours either way.
+/// Fails for offsets above 18 hours in either direction.
 impl TryFrom<FixedOffset> for ZoneOffset {
     type Error = EncodingError;
 
@@ -124,7 +124,7 @@ impl TryFrom<DateTime<FixedOffset>> for OffsetDateTime {
     }
 }
 
-/// Fails for years beyond about ±262 000.
+/// Fails for years outside about ±262 000.
 impl TryFrom<OffsetDateTime> for DateTime<FixedOffset> {
     type Error = EncodingError;
 
@@ -144,7 +144,7 @@ impl TryFrom<TimeDelta> for Duration {
     }
 }
 
-/// Fails beyond ±2⁶³ milliseconds.
+/// Fails outside ±2⁶³ milliseconds.
 impl TryFrom<Duration> for TimeDelta {
     type Error = EncodingError;
 

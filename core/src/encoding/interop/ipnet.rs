@@ -1,7 +1,7 @@
 //! The `ipnet` crate: networks, such as `10.0.0.0/8`.
 //!
-//! Java Permazen has no encoding for them. They are stored as their texts, in the encoding `String`, so that Java reads
-//! them as strings.
+//! Java Permazen has no encoding for them. They are stored as text in the encoding `String`, so
+//! Java reads them as strings.
 
 macro_rules! nets {
     ($($type:ident),*) => {

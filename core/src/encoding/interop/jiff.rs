@@ -11,13 +11,13 @@ use crate::encoding::time::{
 
 impl From<civil::Date> for LocalDate {
     fn from(date: civil::Date) -> Self {
-        // Years have at most four digits, and the date exists.
+        // The fallback is never used: years have at most four digits, and the date exists.
         Self::new(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
             .unwrap_or(Self::MIN)
     }
 }
 
-/// Fails for years outside of ±9999.
+/// Fails for years outside ±9999.
 impl TryFrom<LocalDate> for civil::Date {
     type Error = EncodingError;
 
@@ -56,7 +56,7 @@ impl From<civil::DateTime> for LocalDateTime {
     }
 }
 
-/// Fails for years outside of ±9999.
+/// Fails for years outside ±9999.
 impl TryFrom<LocalDateTime> for civil::DateTime {
     type Error = EncodingError;
 
@@ -67,13 +67,13 @@ impl TryFrom<LocalDateTime> for civil::DateTime {
 
 impl From<jiff::Timestamp> for Instant {
     fn from(timestamp: jiff::Timestamp) -> Self {
-        // Timestamps end long before instants do.
+        // The fallback is never used: the range of timestamps is much smaller.
         Self::new(timestamp.as_second(), timestamp.subsec_nanosecond().into())
             .unwrap_or(Self::EPOCH)
     }
 }
 
-/// Fails for years outside of ±9999.
+/// Fails for years outside ±9999.
 impl TryFrom<Instant> for jiff::Timestamp {
     type Error = EncodingError;
 
@@ -96,7 +96,7 @@ impl From<Duration> for jiff::SignedDuration {
     }
 }
 
-/// Fails above 18 hours either way.
+/// Fails for offsets above 18 hours in either direction.
 impl TryFrom<tz::Offset> for ZoneOffset {
     type Error = EncodingError;
 
@@ -114,7 +114,7 @@ impl TryFrom<ZoneOffset> for tz::Offset {
     }
 }
 
-/// Fails for zones that are neither offsets nor regions, and for local times outside of the range.
+/// Fails for zones that are neither offsets nor regions, and for local times outside the range.
 impl TryFrom<jiff::Zoned> for ZonedDateTime {
     type Error = EncodingError;
 
@@ -128,7 +128,8 @@ impl TryFrom<jiff::Zoned> for ZonedDateTime {
     }
 }
 
-/// Fails for regions that the crate's time zone database does not have; see that crate's features for where it is.
+/// Fails for regions that are not in `jiff`'s time zone database. The features of that crate say
+/// where the database is.
 impl TryFrom<ZonedDateTime> for jiff::Zoned {
     type Error = EncodingError;
 

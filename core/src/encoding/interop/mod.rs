@@ -1,7 +1,8 @@
-//! Types of other crates as fields, each behind the feature of the crate's name.
+//! Types of other crates as fields. Each needs the feature with the crate's name.
 //!
-//! They have the encodings of this crate's own types, so a field can change between the two without touching the
-//! database. Where the other type's range is smaller, reading a value outside of it is an error.
+//! Each type has the encoding of one of this crate's own types. A field can change from one to the
+//! other, and the database stays the same. If a type has a smaller range, reading a value outside
+//! it is an error.
 
 #[cfg(feature = "bigdecimal")]
 mod bigdecimal;
@@ -32,13 +33,13 @@ impl From<std::convert::Infallible> for EncodingError {
     }
 }
 
-/// A value that the other crate's type, or ours, cannot hold.
+/// The error for a value that the type of the other crate, or ours, cannot hold.
 #[allow(dead_code, reason = "not every set of features has such values")]
 pub(crate) fn not_held<T>(value: &dyn std::fmt::Display, other: &str) -> super::Result<T> {
     crate::bytes::invalid(format!("{value} cannot be held as {other}"))
 }
 
-/// Gives `$type` the encoding of `$own`, between which there are conversions.
+/// Gives `$type` the encoding of `$own`. Each must be convertible into the other.
 #[allow(unused_macros, reason = "used by each feature")]
 macro_rules! encode_as {
     ($($type:ty => $own:ty),* $(,)?) => {

@@ -8,12 +8,12 @@ use crate::encoding::number::{BigDecimal, BigInteger};
 
 impl From<Decimal> for BigDecimal {
     fn from(number: Decimal) -> Self {
-        // The scale is at most 28.
+        // The scale is at most 28, so it fits.
         BigDecimal::new(&BigInteger::from(number.mantissa()), number.scale() as i32)
     }
 }
 
-/// Fails for more than 28 digits after the point or than 96 bits in all.
+/// Fails if there are more than 28 digits after the point, or more than 96 bits in all.
 impl TryFrom<BigDecimal> for Decimal {
     type Error = EncodingError;
 

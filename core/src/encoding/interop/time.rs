@@ -11,12 +11,12 @@ const EPOCH_DAY: i64 = 2_440_588;
 
 impl From<time::Date> for LocalDate {
     fn from(date: time::Date) -> Self {
-        // The range there is much smaller.
+        // The fallback is never used: the range of `time` is much smaller.
         Self::from_epoch_day(i64::from(date.to_julian_day()) - EPOCH_DAY).unwrap_or(Self::MIN)
     }
 }
 
-/// Fails for years outside of the crate's range, which depends on its features.
+/// Fails for years outside the crate's range, which depends on its features.
 impl TryFrom<LocalDate> for time::Date {
     type Error = EncodingError;
 
@@ -48,7 +48,7 @@ impl From<time::PrimitiveDateTime> for LocalDateTime {
     }
 }
 
-/// Fails for years outside of the crate's range, which depends on its features.
+/// Fails for years outside the crate's range, which depends on its features.
 impl TryFrom<LocalDateTime> for time::PrimitiveDateTime {
     type Error = EncodingError;
 
@@ -63,7 +63,7 @@ impl From<time::UtcDateTime> for Instant {
     }
 }
 
-/// Fails for years outside of the crate's range, which depends on its features.
+/// Fails for years outside the crate's range, which depends on its features.
 impl TryFrom<Instant> for time::UtcDateTime {
     type Error = EncodingError;
 
@@ -74,7 +74,7 @@ impl TryFrom<Instant> for time::UtcDateTime {
     }
 }
 
-/// Fails above 18 hours either way.
+/// Fails for offsets above 18 hours in either direction.
 impl TryFrom<time::UtcOffset> for ZoneOffset {
     type Error = EncodingError;
 
@@ -102,7 +102,7 @@ impl TryFrom<time::OffsetDateTime> for OffsetDateTime {
     }
 }
 
-/// Fails for years outside of the crate's range, which depends on its features.
+/// Fails for years outside the crate's range, which depends on its features.
 impl TryFrom<OffsetDateTime> for time::OffsetDateTime {
     type Error = EncodingError;
 

@@ -13,8 +13,8 @@ impl TryFrom<url::Url> for Uri {
     }
 }
 
-/// Fails for relative references and others that are no URLs. The crate brings URLs into its normal form: what was
-/// written otherwise, such as `http://host` without a slash at its end, is read as that.
+/// Fails for relative references and other URIs that are not URLs. The crate changes URLs to its
+/// normal form: `http://host`, for example, gets a slash at its end.
 impl TryFrom<Uri> for url::Url {
     type Error = EncodingError;
 

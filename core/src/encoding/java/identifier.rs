@@ -1,8 +1,8 @@
-//! Java identifiers: which characters names and enum constants are made of (encodings §15, schema §2.2).
+//! Java identifiers: the characters that names and enum constants may have.
 
 use super::identifier_table::{CONTINUE_ONLY, START};
 
-/// Whether a text is a Java identifier other than `null`.
+/// Whether a text is a Java identifier, and not `null`.
 pub(crate) fn is_enum_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     text != "null"
@@ -10,8 +10,8 @@ pub(crate) fn is_enum_identifier(text: &str) -> bool {
         && chars.all(|c| is_continue(c) || is_ignorable_control(c))
 }
 
-/// Whether a character can begin an identifier: a letter, a letter number, a currency symbol or a
-/// connecting punctuation character.
+/// Whether an identifier can begin with this character: a letter, a letter number, a currency
+/// symbol or connecting punctuation.
 pub(crate) fn is_start(c: char) -> bool {
     match c {
         'a'..='z' | 'A'..='Z' | '_' | '$' => true,
@@ -20,8 +20,8 @@ pub(crate) fn is_start(c: char) -> bool {
     }
 }
 
-/// Whether a character other than an ASCII control character can follow: those that can begin an
-/// identifier, digits, marks, and ignorable characters.
+/// Whether this character can follow in an identifier: it can begin one, or is a digit, a mark or
+/// an ignorable character. ASCII control characters are not included.
 pub(crate) fn is_continue(c: char) -> bool {
     match c {
         'a'..='z' | 'A'..='Z' | '_' | '$' | '0'..='9' => true,
@@ -30,7 +30,7 @@ pub(crate) fn is_continue(c: char) -> bool {
     }
 }
 
-/// The ASCII control characters that may be in an identifier, though not in a name.
+/// The ASCII control characters that may be in an identifier, but not in a name.
 fn is_ignorable_control(c: char) -> bool {
     matches!(c, '\0'..='\x08' | '\x0e'..='\x1b' | '\x7f')
 }

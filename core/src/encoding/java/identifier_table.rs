@@ -1,7 +1,7 @@
-//! Character tables of the name rules, from the general categories of Unicode 16.0 (the version of
-//! Java 25; each later version only adds characters).
+//! Character tables for the rules of names. They come from the general categories of Unicode 16.0,
+//! the version of Java 25. Later versions only add characters.
 //!
-//! A table lists the boundaries of its ranges in ascending order: a character is in the set if the
+//! A table lists the boundaries of its ranges in ascending order. A character is in the set if the
 //! number of boundaries at or below it is odd. ASCII is left out.
 
 /// Characters above ASCII that may begin a name: Lu, Ll, Lt, Lm, Lo, Nl, Sc, Pc.
@@ -132,7 +132,7 @@ pub(super) static START: [u32; 1394] = [
     0x2ceb0, 0x2ebe1, 0x2ebf0, 0x2ee5e, 0x2f800, 0x2fa1e, 0x30000, 0x3134b, 0x31350, 0x323b0,
 ];
 
-/// Further characters above ASCII that may follow: Nd, Mn, Mc, Cf and U+0080 to U+009F.
+/// More characters above ASCII, which may only follow: Nd, Mn, Mc, Cf and U+0080 to U+009F.
 pub(super) static CONTINUE_ONLY: [u32; 790] = [
     0x80, 0xa0, 0xad, 0xae, 0x300, 0x370, 0x483, 0x488, 0x591, 0x5be, 0x5bf, 0x5c0, 0x5c1, 0x5c3,
     0x5c4, 0x5c6, 0x5c7, 0x5c8, 0x600, 0x606, 0x610, 0x61b, 0x61c, 0x61d, 0x64b, 0x66a, 0x670,

@@ -1,7 +1,7 @@
-//! What only the rules of Java's own texts need: identifiers, patterns, and the text forms of numbers.
+//! The rules of Java's own texts: identifiers, regular expressions, and numbers as text.
 //!
-//! A text that Java Permazen accepts must be accepted here, and one that it refuses must be refused, although Rust has
-//! other rules for the same things. The encodings next door use these functions; nothing here knows an encoding.
+//! Rust has other rules for these. But a text must be accepted here exactly if Java Permazen
+//! accepts it. The encodings use these functions; the functions do not use any encoding.
 
 pub(crate) mod identifier;
 mod identifier_table;

@@ -1,9 +1,10 @@
-//! Text forms of numbers, as Java prints and reads them (encodings §10.4, §10.5).
+//! Numbers as text, as Java prints and reads them.
 
 use crate::bytes::{Result, invalid};
 use crate::encoding::text::java_digit;
 
-/// Parses an integer: sign, then `0x`, `0X` or `#` and hex digits, `0` and octal digits, or decimal digits.
+/// Parses an integer: a sign, and then `0x`, `0X` or `#` with hex digits, `0` with octal digits, or
+/// decimal digits.
 pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {
     let (negative, body) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -24,7 +25,8 @@ pub(crate) fn parse_integer(text: &str, min: i64, max: i64) -> Result<i64> {
     }
 }
 
-/// The number of these digits; one too large for any integer type is reported as the largest.
+/// The number with these digits. If it is too large for any integer type, the result is the largest
+/// number.
 fn parse_digits(digits: &str, radix: u32) -> Option<i128> {
     if digits.is_empty() {
         return None;
@@ -36,14 +38,15 @@ fn parse_digits(digits: &str, radix: u32) -> Option<i128> {
     })
 }
 
-/// Fewest significant digits of the shortest text of an `f64` where two texts of that length can be equally close: they
-/// are then no farther apart than two neighbouring numbers, so each has as many digits as the least mantissa, 2⁵².
+/// If the shortest text of an `f64` has fewer significant digits than this, no other text of that
+/// length is equally close to the number. Two such texts would be no farther apart than two
+/// neighboring numbers, so they would have at least as many digits as the smallest mantissa, 2⁵².
 const TIE_DIGITS_F64: usize = 16;
 
-/// The same of an `f32`, whose least mantissa is 2²³.
+/// The same limit for an `f32`, whose smallest mantissa is 2²³.
 const TIE_DIGITS_F32: usize = 7;
 
-/// Prints a number as Java 19 and later do.
+/// Prints a number as Java 19 and later versions do.
 pub(crate) fn print_f64(value: f64) -> String {
     match special(value.is_nan(), value.is_infinite(), value == 0.0, value.is_sign_negative()) {
         Some(text) => text.to_owned(),
@@ -56,7 +59,7 @@ pub(crate) fn print_f64(value: f64) -> String {
     }
 }
 
-/// As [`print_f64`].
+/// Prints a number as Java 19 and later versions do.
 pub(crate) fn print_f32(value: f32) -> String {
     match special(value.is_nan(), value.is_infinite(), value == 0.0, value.is_sign_negative()) {
         Some(text) => text.to_owned(),
@@ -80,9 +83,9 @@ fn special(nan: bool, infinite: bool, zero: bool, negative: bool) -> Option<&'st
     }
 }
 
-/// The text in scientific form with as many digits as `shortest`, but at least two, that is closest to the number; of
-/// two equally close ones the one whose last digit is even. `rounded` gives the number with so many places after the
-/// point.
+/// The text in scientific form that is closest to the number. It has as many digits as `shortest`,
+/// but at least two. If two texts are equally close, it is the one whose last digit is even.
+/// `rounded` prints the number with a given number of digits after the point.
 fn closest(
     shortest: String,
     tie_digits: usize,
@@ -94,12 +97,14 @@ fn closest(
     if (2..tie_digits).contains(&digits) {
         return shortest;
     }
-    // Below a power of two, numbers lie closer together: there the closest text can be that of a neighbour.
+    // Below a power of two, numbers lie closer together. There, the closest text can stand for a
+    // neighboring number.
     let closest = rounded(digits.max(2) - 1);
     if reads_back(&closest) { closest } else { shortest }
 }
 
-/// Lays the digits of `[-]d[.ddd]e[-]x` out as Java does: plain from 10⁻³ up to below 10⁷, else with an exponent.
+/// Formats the digits of `[-]d[.ddd]e[-]x` as Java does: without an exponent from 10⁻³ to below
+/// 10⁷, otherwise with one.
 fn layout(scientific: &str) -> String {
     let (sign, magnitude) = match scientific.strip_prefix('-') {
         Some(magnitude) => ("-", magnitude),
@@ -126,7 +131,7 @@ fn layout(scientific: &str) -> String {
     }
 }
 
-/// Parses what Java's `Double.parseDouble` accepts.
+/// Parses the texts that Java's `Double.parseDouble` accepts.
 pub(crate) fn parse_f64(text: &str) -> Result<f64> {
     match split_float(text) {
         Some(Float::Decimal { text: decimal, .. }) => decimal.parse().or_else(|_| bad_float(text)),
@@ -139,7 +144,7 @@ pub(crate) fn parse_f64(text: &str) -> Result<f64> {
     }
 }
 
-/// Parses what Java's `Float.parseFloat` accepts.
+/// Parses the texts that Java's `Float.parseFloat` accepts.
 pub(crate) fn parse_f32(text: &str) -> Result<f32> {
     match split_float(text) {
         Some(Float::Decimal { text: decimal, .. }) => decimal.parse().or_else(|_| bad_float(text)),
@@ -158,11 +163,11 @@ fn bad_float<T>(text: &str) -> Result<T> {
 
 enum Float<'t> {
     Special(f64),
-    /// In the syntax Rust reads.
+    /// A number in the syntax that Rust reads.
     Decimal {
         text: &'t str,
     },
-    /// digits · 2^exponent; a lowest bit of 1 may stand for further digits.
+    /// The number is digits · 2^exponent. If the lowest bit is 1, it may stand for more digits.
     Hex {
         negative: bool,
         digits: u128,
@@ -204,7 +209,7 @@ fn split_float(text: &str) -> Option<Float<'_>> {
     valid.then_some(Float::Decimal { text: number })
 }
 
-/// Hex digits with an optional point, then `p` and a decimal exponent of two.
+/// Hex digits with an optional point, then `p` and the exponent of two in decimal.
 fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
     let body = body
         .strip_suffix(['f', 'F', 'd', 'D'])
@@ -215,7 +220,8 @@ fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
     if exponent_digits.is_empty() || !exponent_digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // An exponent beyond this is an overflow or underflow whatever the digits are: a text has fewer digits.
+    // A larger exponent is an overflow or underflow whatever the digits are, because no text has
+    // that many digits.
     let limit = i64::MAX / 4;
     let magnitude = exponent_digits.parse::<i64>().map_or(limit, |exponent| exponent.min(limit));
     let mut exponent = if exponent.starts_with('-') { -magnitude } else { magnitude };
@@ -237,7 +243,8 @@ fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
     Some(Float::Hex { negative, digits, exponent })
 }
 
-/// The IEEE bits of digits · 2^exponent, rounded to nearest, ties to even.
+/// The IEEE bits of digits · 2^exponent, rounded to the nearest number. If two are equally near,
+/// the even one is taken.
 fn round_binary(
     digits: u128,
     exponent: i64,
@@ -254,7 +261,7 @@ fn round_binary(
     if top > max_exponent {
         return infinity;
     }
-    // The exponent of the last bit kept: higher for numbers below the normal range.
+    // The exponent of the last bit that is kept. It is higher for numbers below the normal range.
     let last = top.max(min_exponent) - (precision - 1);
     let shift = last - exponent;
     let kept = if shift <= 0 {
@@ -266,7 +273,7 @@ fn round_binary(
             (digits >> shift, digits & ((1 << shift) - 1), 1u128 << (shift - 1));
         kept + u128::from(rest > half || (rest == half && kept & 1 == 1))
     };
-    // With the hidden bit counted into the exponent, a carry gives the next exponent, up to infinity.
+    // The hidden bit is added to the exponent, so a carry gives the next exponent, up to infinity.
     let biased = (last + precision - 1 - min_exponent) as u64;
     (biased << (precision - 1)) + kept as u64
 }

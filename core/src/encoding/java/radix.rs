@@ -1,22 +1,23 @@
-//! Numbers written in another radix: from decimal to binary and back.
+//! Converts numbers between decimal and binary digits.
 //!
-//! Halves are put together pairwise with products made by Karatsuba's method, so that the time grows
-//! with the length to the power of 1.6, not of 2: a text of a million digits takes no minute.
+//! Halves are converted separately and combined pairwise. Products use Karatsuba's method, so the
+//! time grows with the length to the power of 1.6 and not of 2. A text of a million digits takes
+//! less than a minute.
 
-/// How many digits are converted one by one.
+/// The number of digits that are converted one by one.
 const LEAF: usize = 32;
 
-/// The length of the shorter factor up to which products are made digit by digit.
+/// If the shorter factor is not longer than this, products are computed digit by digit.
 const SHORT: usize = 32;
 
-/// The digits of a number in the radix `TO`, from those in the radix `FROM`; least significant first,
-/// without leading zeros. Both are at most 2³².
+/// Converts the digits of a number from the radix `FROM` to the radix `TO`. Digits are in ascending
+/// order of significance, without leading zeros. Both radixes are at most 2³².
 pub(crate) fn convert<const FROM: u64, const TO: u64>(digits: &[u32]) -> Vec<u32> {
     let mut parts: Vec<Vec<u32>> = digits.chunks(LEAF).map(convert_leaf::<FROM, TO>).collect();
     if parts.len() <= 1 {
         return parts.pop().unwrap_or_default();
     }
-    // What the digits of the upper one of two parts are worth.
+    // The factor between the upper and the lower of two parts.
     let mut leaf = vec![0; LEAF];
     leaf.push(1);
     let mut worth = convert_leaf::<FROM, TO>(&leaf);
@@ -63,7 +64,7 @@ fn trimmed(mut digits: Vec<u32>) -> Vec<u32> {
     digits
 }
 
-/// Adds to a number; it grows if need be.
+/// Adds `other` to a number, which grows if necessary.
 fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
     if sum.len() < other.len() {
         sum.resize(other.len(), 0);
@@ -82,7 +83,7 @@ fn add<const RADIX: u64>(sum: &mut Vec<u32>, other: &[u32]) {
     }
 }
 
-/// Adds to the digits of a number from a place on, where the sum is known to fit.
+/// Adds `other` to the digits of a number from `place` on. The sum must fit.
 fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
     let mut carry = 0;
     for (at, digit) in sum.iter_mut().skip(place).enumerate() {
@@ -95,7 +96,7 @@ fn add_at<const RADIX: u64>(sum: &mut [u32], place: usize, other: &[u32]) {
     }
 }
 
-/// Subtracts from a number a smaller one.
+/// Subtracts a smaller number.
 fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
     let mut borrow = 0;
     for (at, digit) in from.iter_mut().enumerate() {
@@ -109,7 +110,7 @@ fn subtract<const RADIX: u64>(from: &mut [u32], other: &[u32]) {
     }
 }
 
-/// The product, possibly with leading zeros.
+/// The product. It may have leading zeros.
 fn product<const RADIX: u64>(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
     let mut result = vec![0; long.len() + short.len()];

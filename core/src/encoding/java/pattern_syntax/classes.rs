@@ -1,10 +1,10 @@
-//! Classes of characters: what stands in brackets.
+//! Classes of characters: the text in brackets.
 
 use super::escapes::Escape;
 use super::text::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code};
 
 impl Parser {
-    /// The rest of a class of characters, after its opening bracket.
+    /// Reads the rest of a class of characters, after its opening bracket.
     pub(super) fn class(&mut self, depth: usize) -> Result<(), Reason> {
         if depth > MAX_DEPTH {
             return Err(TOO_DEEP);
@@ -13,7 +13,8 @@ impl Parser {
         self.class_body(depth, true)
     }
 
-    /// The parts of a class up to the closing bracket, which is read if `consume`.
+    /// Reads the parts of a class up to the closing bracket. Reads the bracket too if `consume` is
+    /// true.
     fn class_body(&mut self, depth: usize, consume: bool) -> Result<(), Reason> {
         if depth > MAX_DEPTH {
             return Err(TOO_DEEP);

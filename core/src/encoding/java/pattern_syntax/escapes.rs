@@ -3,7 +3,7 @@
 use super::extent::{Extent, Part};
 use super::text::{Parser, Reason, code, is_ascii};
 
-/// Names of general categories and of classes that need no prefix.
+/// The names of general categories, and of classes that need no prefix.
 const PLAIN_PROPERTIES: [&str; 57] = [
     "C", "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp",
     "Cc", "Cf", "Co", "Cs", "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf", "L",
@@ -11,15 +11,15 @@ const PLAIN_PROPERTIES: [&str; 57] = [
     "Digit", "Graph", "Lower", "Print", "Punct", "Space", "Upper", "XDigit", "IsL", "IsM", "IsN",
 ];
 
-/// What an escape sequence stands for.
+/// The meaning of an escape sequence.
 pub(super) enum Escape {
     Char(u32),
-    /// A class of characters, a position, a reference to a group.
+    /// A class of characters, a position, or a reference to a group.
     Other(Part),
 }
 
 impl Parser {
-    /// What follows a backslash.
+    /// Reads what follows a backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, Reason> {
         const UNKNOWN: Reason = "illegal or unsupported escape sequence";
         let Some(point) = self.next_raw() else { return Err("backslash at the end") };
@@ -86,7 +86,7 @@ impl Parser {
         }
     }
 
-    /// One to three octal digits, up to 0377.
+    /// Reads one to three octal digits, up to 0377.
     fn octal(&mut self) -> Result<u32, Reason> {
         let digit = |parser: &Self| {
             parser
@@ -117,7 +117,7 @@ impl Parser {
         (0..count).try_fold(0, |number, _| Some(number << 4 | self.hex_digit()?))
     }
 
-    /// Two digits, or any number of them in braces.
+    /// Reads two hex digits, or any number of them in braces.
     fn hex_escape(&mut self) -> Option<u32> {
         if !self.eat_raw('{') {
             return self.hex(2);
@@ -132,7 +132,7 @@ impl Parser {
         self.eat_raw('}').then_some(number)
     }
 
-    /// `{NAME}`: which names there are is not checked.
+    /// Reads `{NAME}`. Does not check whether the name exists.
     fn character_name(&mut self) -> Result<u32, Reason> {
         const ERROR: Reason = "illegal character name escape sequence";
         if !self.eat_raw('{') {
@@ -147,7 +147,7 @@ impl Parser {
         if self.at > start && self.eat_raw('}') { Ok(0xfffd) } else { Err(ERROR) }
     }
 
-    /// A letter or a name in braces, after `\p`.
+    /// Reads a letter or a name in braces, after `\p`.
     fn property(&mut self) -> Result<(), Reason> {
         const UNKNOWN: Reason = "unknown character property name";
         let name: String = if self.eat('{') {

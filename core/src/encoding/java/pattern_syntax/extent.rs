@@ -1,19 +1,21 @@
-//! Whether what a part matches has a longest length, as Java finds it: look-behind requires one.
+//! Whether the text that a part can match has a longest length, as Java computes it. Look-behind
+//! requires one.
 //!
-//! Java counts in 32 bits without noticing when they overflow, takes a greedily repeated character to have a longest
-//! length, and a repeated group to have none if it can match in several ways. What passes there must pass here.
+//! Java counts in 32 bits and does not notice an overflow. It gives a greedily repeated character a
+//! longest length. It gives a repeated group no length if the group can match in several ways.
+//! Expressions that Java accepts for these reasons must be accepted here.
 
-/// How long the matches of an expression are, and how they come about.
+/// How long the text is that an expression matches, and whether it can match in several ways.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    /// The longest length as Java counts it.
+    /// The longest length, as Java counts it.
     longest: i32,
     has_limit: bool,
     /// Whether there is only one way to match.
     one_way: bool,
 }
 
-/// What stands before a quantifier.
+/// The part before a quantifier.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     /// A character, or a class of them.
@@ -33,7 +35,7 @@ pub(super) enum Repetition {
     Times { least: i32, most: Option<i32>, mode: Mode },
 }
 
-/// What follows a quantifier.
+/// The character after a quantifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Nothing.
@@ -45,11 +47,11 @@ pub(super) enum Mode {
 }
 
 impl Part {
-    /// Matches between characters.
+    /// A match of a position between characters.
     pub(super) const POSITION: Part = Part::Whole(Extent::EMPTY);
     /// `\R`
     pub(super) const LINE_BREAK: Part = Part::Whole(Extent { longest: 2, ..Extent::EMPTY });
-    /// `\X`, which has no length for Java.
+    /// `\X`, for which Java computes no length.
     pub(super) const CLUSTER: Part = Part::Whole(Extent { one_way: false, ..Extent::EMPTY });
 
     pub(super) fn extent(self) -> Extent {
@@ -68,7 +70,7 @@ impl Extent {
         self.has_limit
     }
 
-    /// One after the other.
+    /// One part after the other.
     pub(super) fn then(self, next: Extent) -> Extent {
         Extent {
             longest: self.longest.wrapping_add(next.longest),
@@ -77,7 +79,7 @@ impl Extent {
         }
     }
 
-    /// One or the other.
+    /// One part or the other.
     pub(super) fn or(self, other: Extent) -> Extent {
         Extent {
             longest: self.longest.max(other.longest),
@@ -86,7 +88,7 @@ impl Extent {
         }
     }
 
-    /// This, and then a part so many times.
+    /// This part, and then `part` repeated.
     pub(super) fn then_repeated(self, part: Part, repetition: Repetition) -> Extent {
         let extent = part.extent();
         let Repetition::Times { least, most, mode } = repetition else {

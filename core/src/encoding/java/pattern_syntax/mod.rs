@@ -9,8 +9,8 @@ use escapes::Escape;
 use extent::{Extent, Mode, Part, Repetition};
 use text::{MAX_DEPTH, Parser, Reason, TOO_DEEP, code, is_ascii};
 
-/// Checks that Java compiles an expression, given as UTF-16 units. One that nests more than [`MAX_DEPTH`] deep passes
-/// unseen from there on, as Java takes what its stack allows.
+/// Checks that Java compiles an expression, which is given as UTF-16 units. Parts deeper than
+/// [`MAX_DEPTH`] are not checked, because Java's limit is the size of its stack.
 pub(crate) fn check(units: &[u16]) -> Result<(), Reason> {
     let mut parser = Parser::new(units);
     match parser.alternatives() {
@@ -46,7 +46,7 @@ impl Parser {
                 Some('*' | '+' | '?') => return Err("dangling meta character"),
                 Some('(') => match self.group()? {
                     Some(group) => group,
-                    // Only flags: nothing to repeat.
+                    // The group only sets flags, so there is nothing to repeat.
                     None => continue,
                 },
                 Some('[') => {
@@ -65,7 +65,7 @@ impl Parser {
                     self.at += 1;
                     Part::POSITION
                 }
-                // An empty part, which the braces then repeat.
+                // The brace is not read here: it is a quantifier that repeats an empty part.
                 Some('{') => Part::POSITION,
                 _ => {
                     self.at += 1;
@@ -79,7 +79,7 @@ impl Parser {
         }
     }
 
-    /// A quantifier, if there is one.
+    /// Reads a quantifier; `None` if there is none.
     fn repetition(&mut self) -> Result<Option<Repetition>, Reason> {
         let (least, most) = match self.peek().and_then(char::from_u32) {
             Some('?') => {
@@ -113,7 +113,8 @@ impl Parser {
         }))
     }
 
-    /// The rest of `{n}`, `{n,}` or `{n,m}`: the least and the most repetitions.
+    /// Reads the rest of `{n}`, `{n,}` or `{n,m}`: the smallest and the largest number of
+    /// repetitions.
     fn counts(&mut self) -> Result<(i32, Option<i32>), Reason> {
         if !self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_digit)) {
             return Err("illegal repetition");
@@ -145,7 +146,7 @@ impl Parser {
         Ok(number)
     }
 
-    /// A group; `None` if it only sets flags.
+    /// Reads a group; `None` if it only sets flags.
     fn group(&mut self) -> Result<Option<Part>, Reason> {
         self.at += 1;
         let outer_comments = self.comments;
@@ -210,7 +211,7 @@ impl Parser {
         }
     }
 
-    /// A name up to `>`.
+    /// Reads a name up to `>`.
     fn group_name(&mut self) -> Result<Vec<u32>, Reason> {
         let start = self.at;
         if !self.raw().is_some_and(|point| is_ascii(point, u8::is_ascii_alphabetic)) {

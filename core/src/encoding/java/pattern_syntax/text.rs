@@ -1,11 +1,11 @@
-//! The text of a regular expression, character by character.
+//! The text of a regular expression, read character by character.
 
 use std::collections::HashSet;
 
-/// Why a text is no regular expression.
+/// Why a text is not a regular expression.
 pub(crate) type Reason = &'static str;
 
-/// Characters, with unpaired surrogates as they are.
+/// The characters. Unpaired surrogates stay as they are.
 fn code_points(units: &[u16]) -> Vec<u32> {
     char::decode_utf16(units.iter().copied())
         .map(|decoded| {
@@ -22,7 +22,7 @@ pub(super) fn is_ascii(point: u32, test: impl Fn(&u8) -> bool) -> bool {
     u8::try_from(point).is_ok_and(|byte| byte.is_ascii() && test(&byte))
 }
 
-/// Replaces text between `\Q` and `\E` by escaped characters.
+/// Replaces the text between `\Q` and `\E` by escaped characters.
 fn without_quotes(text: Vec<u32>) -> Vec<u32> {
     const BACKSLASH: u32 = code('\\');
     let mut out = Vec::with_capacity(text.len());
@@ -38,7 +38,7 @@ fn without_quotes(text: Vec<u32>) -> Vec<u32> {
                 at += 1;
             } else {
                 if begins && is_ascii(point, u8::is_ascii_digit) {
-                    // A digit must not become part of an escape before the quote.
+                    // The digit must not become part of an escape sequence before the quote.
                     out.extend("\\x3".chars().map(code));
                 } else if is_ascii(point, |byte| !byte.is_ascii_alphanumeric()) {
                     out.push(BACKSLASH);
@@ -63,17 +63,17 @@ fn without_quotes(text: Vec<u32>) -> Vec<u32> {
     out
 }
 
-/// Deeper nesting than any expression a person writes.
+/// Expressions that people write do not nest so deeply.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// Why checking stops at [`MAX_DEPTH`].
+/// The reason why checking stops at [`MAX_DEPTH`].
 pub(super) const TOO_DEEP: Reason = "nested too deeply";
 
-/// The text of an expression, and where checking has come to.
+/// The text of an expression, and the position that checking has reached.
 pub(super) struct Parser {
     pub(super) text: Vec<u32>,
     pub(super) at: usize,
-    /// Flag `x`: white space and comments do not count.
+    /// Whether the flag `x` is set: white space and comments are ignored.
     pub(super) comments: bool,
     pub(super) names: HashSet<Vec<u32>>,
     pub(super) depth: usize,
@@ -94,7 +94,7 @@ impl Parser {
         self.text.get(self.at).copied()
     }
 
-    /// The next character that counts.
+    /// The next character that is not ignored.
     pub(super) fn peek(&mut self) -> Option<u32> {
         while self.comments {
             match self.raw() {
