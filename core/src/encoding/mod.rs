@@ -1,18 +1,20 @@
-//! Value encodings: values to sortable bytes and back.
+//! Encodings turn values into sortable bytes and back.
 //!
-//! Every value a database stores, in keys as well as in values, is written by an *encoding*. Encoded values delimit
-//! themselves, and their unsigned order is the order of the values. The bytes are those of Permazen for Java.
+//! An *encoding* writes every value that a database stores, in keys and in values. Each encoded
+//! value tells where it ends. The unsigned order of the bytes is the order of the values. The bytes
+//! are those of Permazen for Java.
 //!
-//! * [`Encodable`] is what a type implements to be stored, [`FieldType`] what the typed layer asks of a field's type:
-//!   an `Encodable` or an `Option` of one.
-//! * [`Encoding`] is an encoding chosen at run time, working on [`Value`]s; [`EncodingRegistry`] finds it by
-//!   [`EncodingId`].
-//! * [`uint`], [`long`] and [`string`] are the codes everything else is made of.
+//! - A type implements [`Encodable`] to be stored. The typed layer accepts each [`FieldType`] in a
+//!   field: an `Encodable` type or an `Option` of one.
+//! - An [`Encoding`] is chosen at run time and works on [`Value`]s. An [`EncodingRegistry`] finds
+//!   it by its [`EncodingId`].
+//! - [`uint`], [`long`] and [`string`] are the codes that all others are made of.
 //!
 //! # Writing an encoding
 //!
-//! Choose a URN for the encoding, write the value so that the bytes delimit themselves and sort as wanted, and say
-//! whether they may start with `00` or `ff`. Here a semantic version, which sorts by its three numbers:
+//! Choose a URN for the encoding. Write the value so that the bytes tell where they end and sort as
+//! you want. Say whether they may start with `00` or `ff`. This example is a semantic version,
+//! which sorts by its three numbers:
 //!
 //! ```
 //! use permazen::encoding::{Encodable, EncodingError, EncodingId, EncodingRegistry, FieldType, Reader, Result, Value, uint};

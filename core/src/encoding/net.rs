@@ -1,4 +1,4 @@
-//! Internet addresses (encodings §11.11), as the standard library's types.
+//! Internet addresses, as types of the standard library.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,9 +7,10 @@ use super::text::java_digit;
 use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 
-/// Reads a numeric address: IPv6 with or without a scope, which is dropped; IPv4 within IPv6 becomes IPv4.
+/// Reads a numeric address. The scope of an IPv6 address is dropped, and an IPv4 address within
+/// IPv6 becomes IPv4.
 ///
-/// Digits may be of any script, as in Java.
+/// As in Java, digits may be of any script.
 fn parse(text: &str) -> Option<IpAddr> {
     let (address, scope) =
         text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
@@ -22,7 +23,7 @@ fn parse(text: &str) -> Option<IpAddr> {
     let mut address: String = start.chars().map(to_ascii).collect();
     address.push(':');
     if end.contains('.') {
-        // Java does not read a scope after an address that ends like IPv4.
+        // Java accepts no scope after an address that ends like IPv4.
         let quad = parse_v4(end).filter(|_| scope.is_none())?;
         address.push_str(&quad.to_string());
     } else {
@@ -45,7 +46,8 @@ fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     <[u8; 4]>::try_from(octets?).ok().map(Ipv4Addr::from)
 }
 
-/// One to three decimal digits. The first of several is not `0`, though it may be the zero of another script.
+/// Reads one to three decimal digits. The first of several must not be `0`, but it may be the zero
+/// of another script.
 fn parse_octet(text: &str) -> Option<u8> {
     if text.is_empty() || text.chars().count() > 3 || (text.len() > 1 && text.starts_with('0')) {
         return None;
@@ -97,7 +99,7 @@ impl Encodable for Ipv4Addr {
     }
 }
 
-/// IPv6 addresses other than IPv4 addresses within IPv6, which Java cannot hold.
+/// IPv6 addresses, except IPv4 addresses within IPv6: Java cannot hold those as IPv6.
 impl Encodable for Ipv6Addr {
     const FIXED_WIDTH: Option<usize> = Some(16);
 
@@ -164,7 +166,7 @@ impl Encodable for IpAddr {
         ids::INET_ADDRESS
     }
 
-    /// IPv4 addresses within IPv6 are stored as IPv4.
+    /// Stores IPv4 addresses within IPv6 as IPv4.
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match self.to_canonical() {
             IpAddr::V4(address) => {

@@ -1,13 +1,14 @@
-//! The byte that stands for null, and the one before other values where both can begin alike.
+//! The byte that stands for null, and the byte before other values if they may start with it.
 
 use crate::bytes::{EncodingError, Reader, Result, invalid};
 
 /// The byte that stands for null.
 pub(crate) const NULL: u8 = 0xff;
-/// The byte before a value, where values may start with [`NULL`].
+/// The byte before a value that is not null, if values may start with [`NULL`].
 pub(crate) const NOT_NULL: u8 = 0x01;
 
-/// Reads what stands before a value that may be null: true if it is null, which then has been read.
+/// Reads what comes before a value that may be null. Returns true for null, which is then read
+/// completely.
 #[inline]
 pub(crate) fn starts_null(prefixed: bool, reader: &mut Reader<'_>) -> Result<bool> {
     let first = reader.peek().ok_or(EncodingError::Truncated)?;

@@ -1,4 +1,4 @@
-//! Java's primitive types (encodings §11.1, §11.2), which in `Option`s are Java's wrapper types.
+//! Java's primitive types. An `Option` of one is Java's wrapper type.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl Primitive {
         Primitive::Double,
     ];
 
-    /// Name of the encoding without null, which is Java's name of the type.
+    /// The name of the encoding without null. It is Java's name of the type.
     pub fn name(self) -> &'static str {
         match self {
             Primitive::Boolean => "boolean",
@@ -35,7 +35,7 @@ impl Primitive {
         }
     }
 
-    /// Id of the encoding without null.
+    /// The ID of the encoding without null.
     pub fn id(self) -> EncodingId {
         match self {
             Primitive::Boolean => ids::BOOLEAN,
@@ -49,7 +49,7 @@ impl Primitive {
         }
     }
 
-    /// Id of the encoding with null.
+    /// The ID of the encoding with null.
     pub fn wrapper_id(self) -> EncodingId {
         match self {
             Primitive::Boolean => ids::BOOLEAN_OR_NULL,
@@ -63,7 +63,7 @@ impl Primitive {
         }
     }
 
-    /// Name of the encoding with null, which is the name of Java's wrapper class.
+    /// The name of the encoding with null. It is the name of Java's wrapper class.
     pub fn wrapper_name(self) -> &'static str {
         match self {
             Primitive::Boolean => "Boolean",
@@ -78,7 +78,7 @@ impl Primitive {
     }
 }
 
-/// What all primitive types have in common.
+/// What all primitive types share.
 macro_rules! primitive {
     ($type:ty, $primitive:ident, $variant:ident, $default:expr) => {
         const NULLABLE: bool = false;
@@ -111,7 +111,7 @@ macro_rules! primitive {
     };
 }
 
-/// The integer types, which differ only in their range and in what they widen.
+/// The integer types. They differ only in their range and in the types that convert to them.
 macro_rules! integer {
     ($type:ty, $primitive:ident, $variant:ident, [$($narrower:ident),*]) => {
         impl Encodable for $type {
@@ -125,7 +125,7 @@ macro_rules! integer {
                 Ok(())
             }
 
-            /// Numbers that are too large lose their upper bits, as in Java Permazen.
+            /// Drops the upper bits of numbers that are too large, as Java Permazen does.
             #[inline]
             fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
                 Ok(long::read(reader)? as $type)

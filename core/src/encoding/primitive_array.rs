@@ -1,4 +1,4 @@
-//! Arrays of primitive types (encodings §13.1, §10.3).
+//! Arrays of primitive types.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) use hooks;
 pub(crate) trait PrimitiveElement: Encodable + Copy {
     /// Whether an array may start with `ff`.
     const ARRAY_PREFIX_FF: bool = false;
-    /// Bytes of an element in the Base64 form; 0 if there is no such form.
+    /// The number of bytes of an element in the Base64 form; 0 if there is no such form.
     const WIDTH: usize;
 
     fn write_array(items: &[Self], out: &mut Vec<u8>);
@@ -35,13 +35,13 @@ pub(crate) trait PrimitiveElement: Encodable + Copy {
     fn skip_array(reader: &mut Reader<'_>) -> Result<()>;
     fn into_array_value(items: Box<[Self]>) -> super::Value;
     fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>>;
-    /// Appends the big-endian bytes of the Base64 form.
+    /// Appends the big-endian bytes for the Base64 form.
     fn push_bytes(self, _out: &mut Vec<u8>) {}
-    /// The element of [`WIDTH`](Self::WIDTH) big-endian bytes, given as a number.
+    /// The element with these [`WIDTH`](Self::WIDTH) big-endian bytes, which are given as a number.
     fn from_bits(bits: u64) -> Self;
 }
 
-/// The largest array printed as a list where there is a Base64 form.
+/// The longest array that is printed as a list, if there is a Base64 form.
 const MAX_LIST: usize = 16;
 
 pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
@@ -53,10 +53,10 @@ pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
     base64::encode_mime(&bytes)
 }
 
-/// Parses the list form, or the Base64 form where there is one.
+/// Parses the list form, or the Base64 form if there is one.
 ///
-/// Base64 without padding is accepted if it is exactly what would be printed: Java Permazen prints it but does not read
-/// it back.
+/// Base64 without padding is accepted only if it is exactly what would be printed. Java Permazen
+/// prints it, but cannot read it back.
 pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
     if T::WIDTH > 0
         && let Some(bytes) = base64::decode(text)
@@ -82,7 +82,7 @@ pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
     text::split_items(text)?.into_iter().map(parse).collect()
 }
 
-/// Arrays of integers: the elements as variable-length numbers, then `00`, which starts none.
+/// Arrays of integers: each element as a variable-length number, then `00`, which starts no number.
 macro_rules! integers {
     ($type:ty, $variant:ident) => {
         impl PrimitiveElement for $type {
@@ -138,7 +138,8 @@ integers!(i16, Shorts);
 integers!(i32, Ints);
 integers!(i64, Longs);
 
-/// Arrays of floating-point numbers: the elements, then as many zero bytes as an element has, which no element is.
+/// Arrays of floating-point numbers: the elements, then as many zero bytes as an element has. No
+/// element has only zero bytes.
 macro_rules! floats {
     ($type:ty, $bits:ty, $variant:ident) => {
         impl PrimitiveElement for $type {
@@ -226,7 +227,8 @@ impl PrimitiveElement for JavaChar {
     }
 }
 
-/// Two bits per element from the high end of each byte: `01` false, `10` true, `00` the end.
+/// Two bits for each element, from the high end of each byte: `01` is false, `10` is true, `00`
+/// ends the array.
 impl PrimitiveElement for bool {
     const WIDTH: usize = 0;
 

@@ -1,4 +1,4 @@
-//! References to objects (encodings §16): the eight bytes of the object id, or `ff` for null.
+//! References to objects: the eight bytes of the object ID, or `ff` for null.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,19 +14,21 @@ pub struct ReferenceEncoding {
 }
 
 impl ReferenceEncoding {
-    /// References to objects of the types with these storage ids, or to any object. An empty set allows only null.
+    /// References to objects of the types with these storage IDs; `None` allows every type. An
+    /// empty set allows only null.
     ///
     /// The restriction is checked when a reference is written, not when it is read.
     pub fn new(allowed: Option<BTreeSet<StorageId>>) -> Self {
         ReferenceEncoding { allowed }
     }
 
-    /// The storage ids of the types allowed; `None` if all are.
+    /// The storage IDs of the types that are allowed; `None` if every type is.
     pub fn allowed(&self) -> Option<&BTreeSet<StorageId>> {
         self.allowed.as_ref()
     }
 
-    /// The same without restriction: the form indexes use, because the restriction may differ between schemas.
+    /// The same encoding without restriction. Indexes use it, because the restriction may differ
+    /// between schemas.
     pub fn generic(&self) -> Self {
         ReferenceEncoding::default()
     }
@@ -48,7 +50,7 @@ impl ReferenceEncoding {
     /// Reads a reference; `None` for null.
     ///
     /// # Errors
-    /// If the bytes are none.
+    /// If the bytes are not a reference.
     pub fn read(reader: &mut Reader<'_>) -> Result<Option<ObjId>> {
         if starts_null(false, reader)? { Ok(None) } else { ObjId::read_from(reader).map(Some) }
     }

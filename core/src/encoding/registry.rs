@@ -1,4 +1,4 @@
-//! The encodings a database knows by id (encodings §7, §8).
+//! The encodings that a database knows by ID.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::{ArrayEncoding, Encodable, Encoding, EncodingId, FieldType, Result};
 use crate::bytes::invalid;
 
-/// The encodings known by id: the built-in ones, those a program adds, and all arrays of them.
+/// The encodings known by ID: the built-in ones, those that a program adds, and all arrays of them.
 ///
 /// ```
 /// use permazen::encoding::{EncodingId, EncodingRegistry, Value};
@@ -22,7 +22,7 @@ pub struct EncodingRegistry {
 }
 
 impl EncodingRegistry {
-    /// A registry of the built-in encodings.
+    /// A registry with the built-in encodings.
     pub fn new() -> Self {
         let encodings = super::builtin::all();
         let by_id = encodings
@@ -34,16 +34,17 @@ impl EncodingRegistry {
     /// Adds the encoding of a type. Returns whether it is new.
     ///
     /// # Errors
-    /// As [`add_encoding`](Self::add_encoding).
+    /// The errors of [`add_encoding`](Self::add_encoding).
     pub fn add<T: Encodable>(&self) -> Result<bool> {
         self.add_encoding(<T as FieldType>::encoding())
     }
 
-    /// Adds an encoding. Returns whether it is new: false if the same one is there already.
+    /// Adds an encoding. Returns whether it is new: false if the registry already has the same one.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the encoding has no id, if its id names arrays, which
-    /// are made of the encodings of their elements, or if another encoding has the id.
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the encoding has no ID, if
+    /// another encoding has its ID, or if its ID names arrays: these are made from the encoding of
+    /// their elements.
     pub fn add_encoding(&self, encoding: Arc<dyn Encoding>) -> Result<bool> {
         let Some(id) = encoding.id().cloned() else {
             return invalid(format!(
@@ -68,22 +69,24 @@ impl EncodingRegistry {
         Ok(true)
     }
 
-    /// The encoding of an id; `None` if neither it nor, for arrays, that of the elements is known.
+    /// The encoding with this ID. `None` if it is not known; for arrays, if the encoding of the
+    /// elements is not known.
     ///
-    /// Arrays of primitive types with null, such as `Integer[]`, do not exist: nothing is found for them.
+    /// Arrays of primitive types with null, such as `Integer[]`, do not exist: they give `None`.
     pub fn get(&self, id: &EncodingId) -> Option<Arc<dyn Encoding>> {
         self.find(id).ok().flatten()
     }
 
-    /// As [`get`](Self::get), but an error says why an array cannot exist.
+    /// Does the same as [`get`](Self::get), but returns an error if such an array cannot exist.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) for arrays of primitive types with null.
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) for arrays of primitive types with
+    /// null.
     pub fn find(&self, id: &EncodingId) -> Result<Option<Arc<dyn Encoding>>> {
         let known = |id: &EncodingId| {
             self.encodings.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
         };
-        // Up to the innermost encoding known, then back outwards.
+        // Remove `[]` until the encoding is known, then make the arrays again from the inside out.
         let mut wanted = Vec::new();
         let mut current = id.clone();
         let mut encoding = loop {
@@ -102,15 +105,16 @@ impl EncodingRegistry {
         Ok(Some(encoding))
     }
 
-    /// The encoding an alias or id stands for.
+    /// The encoding with this alias or ID.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the text is neither, or as [`find`](Self::find).
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if the text is neither an alias
+    /// nor an ID, and for arrays of primitive types with null.
     pub fn find_alias(&self, alias: &str) -> Result<Option<Arc<dyn Encoding>>> {
         self.find(&EncodingId::from_alias(alias)?)
     }
 
-    /// The ids known, in order; arrays only if they were asked for before.
+    /// The known IDs, in order. Arrays are included only if they were asked for before.
     pub fn ids(&self) -> Vec<EncodingId> {
         let mut ids: Vec<_> =
             self.encodings.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();

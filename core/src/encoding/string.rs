@@ -1,8 +1,8 @@
-//! Strings (encodings §11.3): the UTF-16 units as unsigned numbers, ended by `00`.
+//! Strings: the UTF-16 units as unsigned numbers, then `00`.
 //!
-//! Unit 0 is written `01 00` and unit 1 `01 01`. Bytes `02` – `7f` are ASCII characters as they are, so a string of
-//! them can be borrowed from its encoded form ([`read_cow`]). This is the form without null; the registered encoding
-//! `String` adds `ff` for null.
+//! Unit 0 is written as `01 00` and unit 1 as `01 01`. ASCII characters from `02` to `7f` stay as
+//! they are, so a string of them can be borrowed from its encoded form ([`read_cow`]). This form
+//! has no null. The registered encoding `String` adds `ff` for null.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,21 +11,22 @@ use std::fmt;
 use super::{EncodingError, Reader, uint};
 use crate::bytes::{Result, invalid};
 
-/// A string of UTF-16 units, as Java has them: unlike a Rust string it may hold unpaired surrogates.
+/// A string of UTF-16 units, as Java has it. Unlike a Rust string, it may have unpaired surrogates.
 ///
-/// Sorts by units, which differs from the order of `str` where characters above U+FFFF meet U+E000 – U+FFFF.
+/// It sorts by units. This differs from the order of `str`: characters above U+FFFF come before
+/// U+E000 – U+FFFF.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct JavaString(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Text(String),
-    /// Only strings that have an unpaired surrogate.
+    /// A string that has an unpaired surrogate. No other string has this form.
     Units(Box<[u16]>),
 }
 
 impl JavaString {
-    /// A string of these units.
+    /// The string with these units.
     pub fn from_units(units: &[u16]) -> Self {
         match String::from_utf16(units) {
             Ok(text) => JavaString(Repr::Text(text)),
@@ -50,10 +51,10 @@ impl JavaString {
         text.encode_utf16().chain(units.iter().copied())
     }
 
-    /// The string as Rust text, or the string itself if it has unpaired surrogates.
+    /// The string as Rust text.
     ///
     /// # Errors
-    /// The string unchanged, if it has unpaired surrogates.
+    /// The unchanged string if it has unpaired surrogates.
     pub fn into_string(self) -> std::result::Result<String, JavaString> {
         match self.0 {
             Repr::Text(text) => Ok(text),
@@ -61,7 +62,7 @@ impl JavaString {
         }
     }
 
-    /// The text with U+FFFD for unpaired surrogates.
+    /// The text, with U+FFFD in place of unpaired surrogates.
     pub fn to_string_lossy(&self) -> Cow<'_, str> {
         match &self.0 {
             Repr::Text(text) => Cow::Borrowed(text),
@@ -69,7 +70,7 @@ impl JavaString {
         }
     }
 
-    /// Whether there is no unit.
+    /// Whether the string has no units.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }
@@ -117,25 +118,26 @@ impl fmt::Debug for JavaString {
     }
 }
 
-/// Compares two texts by UTF-16 units, the order of their encoded forms.
+/// Compares two texts by UTF-16 units. This is the order of their encoded forms.
 pub fn compare(a: &str, b: &str) -> Ordering {
     let differing = a.bytes().zip(b.bytes()).find(|(x, y)| x != y);
     match differing {
         None => a.len().cmp(&b.len()),
-        // Lead bytes ee and ef start U+E000 – U+FFFF, f0 and above start characters whose units are surrogates,
-        // which are smaller.
+        // Lead bytes ee and ef start U+E000 – U+FFFF. Lead bytes from f0 start characters whose
+        // units are surrogates, which are smaller.
         Some((x, y)) if x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0) => y.cmp(&x),
         Some((x, y)) => x.cmp(&y),
     }
 }
 
-/// How many bytes at the start are ASCII characters written as they are: `02` – `7f`.
+/// How many bytes at the start are ASCII characters that stay as they are: `02` – `7f`.
 #[inline]
 fn plain_prefix(bytes: &[u8]) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const TWOS: u64 = 0x0202_0202_0202_0202;
     let mut length = 0;
-    // Eight bytes at a time: one that is too large has its high bit set, one that is too small after subtracting 2.
+    // Eight bytes at a time. A byte that is too large has its high bit set. A byte that is too
+    // small has it set after subtracting 2.
     for chunk in bytes.as_chunks::<8>().0 {
         let word = u64::from_le_bytes(*chunk);
         if (word | word.wrapping_sub(TWOS)) & HIGH != 0 {
@@ -147,7 +149,7 @@ fn plain_prefix(bytes: &[u8]) -> usize {
     length + rest.iter().take_while(|byte| (0x02..=0x7f).contains(*byte)).count()
 }
 
-/// The text if all of its characters are written as they are; it has then been read.
+/// Reads the text if all its characters stay as they are. Otherwise `None`, and nothing is read.
 #[inline]
 fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
     let bytes = reader.rest();
@@ -175,7 +177,7 @@ pub fn write(text: &str, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// Appends the string of these UTF-16 units.
+/// Appends the string with these UTF-16 units.
 pub fn write_units(units: impl IntoIterator<Item = u16>, out: &mut Vec<u8>) {
     for unit in units {
         write_unit(unit, out);
@@ -193,15 +195,17 @@ fn write_unit(unit: u16, out: &mut Vec<u8>) {
 /// Reads a string as Rust text.
 ///
 /// # Errors
-/// As [`read_units`]; [`EncodingError::Invalid`] if the string has unpaired surrogates (see [`read_java`]).
+/// The errors of [`read_units`]; [`EncodingError::Invalid`] if the string has unpaired surrogates
+/// (see [`read_java`]).
 pub fn read(reader: &mut Reader<'_>) -> Result<String> {
     read_cow(reader).map(Cow::into_owned)
 }
 
-/// Reads a string as Rust text, borrowed from the input if all its characters are ASCII and none is U+0000 or U+0001.
+/// Reads a string as Rust text. It is borrowed from the input if all characters are ASCII and none
+/// is U+0000 or U+0001.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
     if let Some(text) = plain(reader) {
         return Ok(Cow::Borrowed(text));
@@ -215,7 +219,7 @@ pub fn read_cow<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
 /// Reads any string.
 ///
 /// # Errors
-/// As [`read_units`].
+/// The errors of [`read_units`].
 pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
     if let Some(text) = plain(reader) {
         return Ok(text.into());
@@ -253,7 +257,8 @@ fn units_from<'a>(start: Reader<'a>, reader: &mut Reader<'a>) -> Result<JavaStri
 /// Reads a string as UTF-16 units.
 ///
 /// # Errors
-/// [`EncodingError::Truncated`] if the end is missing, [`EncodingError::Invalid`] for a wrong escape or a unit above FFFF.
+/// [`EncodingError::Truncated`] if the end is missing; [`EncodingError::Invalid`] for a wrong
+/// escape or a unit above FFFF.
 pub fn read_units(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
     let mut units = Vec::new();
     while let Some(unit) = next_unit(reader)? {
@@ -262,10 +267,10 @@ pub fn read_units(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
     Ok(units)
 }
 
-/// Passes over a string.
+/// Skips a string.
 ///
 /// # Errors
-/// As [`read_units`].
+/// The errors of [`read_units`].
 pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
     loop {
         reader.take(plain_prefix(reader.rest()))?;
@@ -275,7 +280,8 @@ pub fn skip(reader: &mut Reader<'_>) -> Result<()> {
     }
 }
 
-/// Whether the bytes of a string are the ones [`write`] would give: no over-long numbers.
+/// Reads a string. Returns whether its bytes are those that [`write`] gives: no number takes more
+/// bytes than it needs.
 pub(crate) fn is_canonical(reader: &mut Reader<'_>) -> Result<bool> {
     loop {
         reader.take(plain_prefix(reader.rest()))?;

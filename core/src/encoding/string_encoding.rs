@@ -9,7 +9,8 @@ use super::text::{escape, unescape};
 use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 
-/// Strings that Rust text can hold: reading one with unpaired surrogates is an error. See [`JavaString`] for all.
+/// Strings that Rust can hold. Reading a string with unpaired surrogates is an error: use
+/// [`JavaString`] for those.
 impl Encodable for String {
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
@@ -63,7 +64,7 @@ impl Encodable for String {
     }
 }
 
-/// Any string of Java's.
+/// All strings that Java can hold.
 impl Encodable for JavaString {
     const PREFIX_FF: bool = false;
     const SORTS_NATURALLY: bool = true;
@@ -118,7 +119,7 @@ impl Encodable for JavaString {
     }
 }
 
-/// Strings, and null unless it is the internal form without it.
+/// Strings, with or without null.
 #[derive(Debug)]
 pub struct StringEncoding {
     id: Option<EncodingId>,
@@ -130,7 +131,7 @@ impl StringEncoding {
         StringEncoding { id: Some(ids::STRING) }
     }
 
-    /// Strings without null, as meta-data has them. It has no id and no default value.
+    /// Strings without null, as in meta-data. This encoding has no ID and no default value.
     pub fn not_null() -> Self {
         StringEncoding { id: None }
     }

@@ -1,9 +1,10 @@
-//! Text forms (encodings §10): escapes, quoting, and the list form of arrays and tuples.
+//! Text forms: escapes, quotes, and the list form of arrays and tuples.
 
 use super::string::JavaString;
 use crate::bytes::{Result, invalid};
 
-/// Escapes UTF-16 units so that only characters remain which XML allows; `tabs`: tab, LF and CR are escaped as well.
+/// Escapes UTF-16 units so that only characters remain that XML allows. If `tabs` is true, also
+/// escapes tab, LF and CR.
 pub(crate) fn escape(units: impl IntoIterator<Item = u16>, tabs: bool) -> String {
     let mut text = String::new();
     for unit in units {
@@ -23,12 +24,12 @@ pub(crate) fn escape(units: impl IntoIterator<Item = u16>, tabs: bool) -> String
     text
 }
 
-/// Whether a single UTF-16 unit is a character that XML allows.
+/// Whether a UTF-16 unit alone is a character that XML allows.
 fn is_xml_unit(char: char) -> bool {
     matches!(char, '\u{9}' | '\u{a}' | '\u{d}' | '\u{20}'..='\u{fffd}')
 }
 
-/// The string that an escaped text stands for.
+/// The string that an escaped text means.
 pub(crate) fn unescape(text: &str) -> Result<JavaString> {
     if text.bytes().all(|byte| (0x20..0x80).contains(&byte) && byte != b'\\') {
         return Ok(text.into());
@@ -67,14 +68,15 @@ pub(crate) fn unescape(text: &str) -> Result<JavaString> {
     Ok(JavaString::from_units(&units))
 }
 
-/// First characters of the runs of ten decimal digits that Java knows besides ASCII.
+/// The first character of each run of ten decimal digits that Java knows, without ASCII.
 const DIGIT_ZEROS: [u32; 36] = [
     0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66,
     0x0de6, 0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
     0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
 ];
 
-/// The value of a digit of a radix up to 16, as Java sees it: any script's decimal digits, and full-width letters.
+/// The value of a digit, as Java sees it, in a radix up to 16. Decimal digits of any script and
+/// full-width letters count.
 pub(crate) fn java_digit(char: char, radix: u32) -> Option<u32> {
     let digit = match char {
         '0'..='9' | 'a'..='f' | 'A'..='F' => char.to_digit(16)?,
@@ -107,7 +109,7 @@ pub(crate) fn join_items(items: impl IntoIterator<Item = Option<String>>) -> Str
     text
 }
 
-/// The items of a list form.
+/// The items of a text in list form.
 pub(crate) fn split_items(text: &str) -> Result<Vec<Option<String>>> {
     let mut items = Vec::new();
     let Some(mut rest) = text.trim_start_matches(is_java_space).strip_prefix('[') else {
@@ -153,7 +155,7 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
             Some('"') => break,
             Some('\\') => match chars.next() {
                 Some('"') => raw.push('"'),
-                // Digits of other scripts are for texts outside of lists.
+                // Digits of other scripts are not allowed inside lists.
                 Some('u') if !chars.as_str().bytes().take(4).all(|c| c.is_ascii_hexdigit()) => {
                     return list_error(chars.as_str(), "four hex digits expected after \\u");
                 }
@@ -169,11 +171,12 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
     }
 }
 
-/// White space as Java's `Character.isWhitespace`: separators that break, and controls that separate.
+/// White space as Java's `Character.isWhitespace` defines it: separators that break, and control
+/// characters that separate.
 fn is_java_space(char: char) -> bool {
     match char {
         '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' => true,
-        // Not the spaces that do not break, nor U+0085, which is a control.
+        // Spaces that do not break do not count, nor does U+0085, which is a control character.
         '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,
         _ => char.is_whitespace(),
     }

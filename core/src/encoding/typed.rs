@@ -13,53 +13,55 @@ use super::{
 };
 use crate::bytes::invalid;
 
-/// A type with an encoding of its own: the one trait to implement to store a type of yours.
+/// A type with its own encoding. This is the only trait to implement to store your own type.
 ///
-/// What is written here are values without null. Null is added around it, as [`NULLABLE`](Self::NULLABLE) tells: the
-/// byte `ff` for null, and `01` before other values if they may start with `ff` themselves. See the
-/// [module documentation](super) for an example.
+/// The methods write and read values without null. Null is added as [`NULLABLE`](Self::NULLABLE)
+/// says: the byte `ff` is null, and `01` comes before other values if they may start with `ff`. The
+/// [module documentation](super) has an example.
 ///
-/// Laws, on which the database relies:
-/// * [`read_from`](Self::read_from) gives back what [`write_to`](Self::write_to) wrote and reads exactly its bytes;
-/// * a value takes at least one byte, and no value's bytes are the beginning of another's;
-/// * equal values have equal bytes; the order of the values in indexes is the unsigned order of their bytes;
-/// * [`from_text`](Self::from_text) gives back what [`to_text`](Self::to_text) printed;
-/// * id, bytes and constants never change once there is data.
+/// The database relies on these rules:
+/// - [`read_from`](Self::read_from) returns what [`write_to`](Self::write_to) wrote, and reads
+///   exactly its bytes;
+/// - a value takes at least one byte, and its bytes are not the beginning of another value's bytes;
+/// - equal values have equal bytes; indexes sort values by the unsigned order of their bytes;
+/// - [`from_text`](Self::from_text) returns what [`to_text`](Self::to_text) printed;
+/// - ID, bytes and constants never change once data is stored.
 pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Whether a written value may start with the byte `00`. When in doubt, yes.
+    /// Whether a written value may start with the byte `00`. If in doubt, true.
     const PREFIX_00: bool = true;
 
-    /// Whether a written value may start with the byte `ff`. When in doubt, yes.
+    /// Whether a written value may start with the byte `ff`. If in doubt, true.
     const PREFIX_FF: bool = true;
 
-    /// Number of bytes of every value, if they all have the same.
+    /// The number of bytes of every value, if all have the same length.
     const FIXED_WIDTH: Option<usize> = None;
 
-    /// Whether the order of the bytes is the order users of the type expect.
+    /// Whether the bytes sort as users of the type expect.
     const SORTS_NATURALLY: bool = false;
 
-    /// Whether the encoding of this type has null as a value.
+    /// Whether null is a value of this encoding.
     ///
-    /// If so, a field of the type itself must have a value, and one of an `Option` of it may be null: same encoding,
-    /// same bytes. Otherwise there is no `Option` of it, and fields need a [`default_value`](Self::default_value).
+    /// If so, a field of the type itself must have a value, and a field of an `Option` of it may be
+    /// null. Both have the same encoding and bytes. If not, there is no `Option` of the type, and
+    /// fields need a [`default_value`](Self::default_value).
     const NULLABLE: bool = true;
 
-    /// The id of the encoding.
+    /// The ID of the encoding.
     fn encoding_id() -> EncodingId;
 
     /// Appends the value.
     ///
     /// # Errors
-    /// If the value is outside of what the format holds. Whoever calls this discards what was written before.
+    /// If the format cannot hold the value. The caller then discards what was written.
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()>;
 
     /// Reads a value.
     ///
     /// # Errors
-    /// If the bytes are no value.
+    /// If the bytes are not a value.
     fn read_from(reader: &mut Reader<'_>) -> Result<Self>;
 
-    /// Passes over a value.
+    /// Skips a value.
     ///
     /// # Errors
     /// If the end of the value cannot be found.
@@ -67,21 +69,21 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
         Self::read_from(reader).map(drop)
     }
 
-    /// The value as text, of characters that XML allows.
+    /// The value as text. All its characters must be allowed in XML.
     fn to_text(&self) -> String;
 
-    /// The value a text stands for.
+    /// The value with this text form.
     ///
     /// # Errors
-    /// If it stands for none.
+    /// If no value has this text form.
     fn from_text(text: &str) -> Result<Self>;
 
-    /// The value of a field nothing is stored for, where null is none.
+    /// The value of a field if nothing is stored for it and null is not a value.
     fn default_value() -> Option<Self> {
         None
     }
 
-    /// The dynamic form of the value.
+    /// The value in dynamic form.
     #[doc(hidden)]
     fn into_value(self) -> Value {
         let mut bytes = Vec::new();
@@ -91,7 +93,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The value of a dynamic one of exactly this type.
+    /// The value of a dynamic value that is of exactly this type.
     #[doc(hidden)]
     fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
         match value {
@@ -104,19 +106,19 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The value of a dynamic one of a narrower primitive type.
+    /// The value of a dynamic value of a smaller primitive type.
     #[doc(hidden)]
     fn widen(_value: &Value) -> Option<Self> {
         None
     }
 
-    /// Id of the encoding with null, where it is another one.
+    /// The ID of the encoding with null, if it differs.
     #[doc(hidden)]
     fn nullable_id() -> Option<EncodingId> {
         Self::NULLABLE.then(Self::encoding_id)
     }
 
-    /// What the encoding without null is made of.
+    /// The kind of the encoding without null.
     #[doc(hidden)]
     const KIND: EncodingKind<'static> = EncodingKind::Plain;
 
@@ -124,7 +126,7 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const SCHEMA_FORM: SchemaForm = SchemaForm::Plain;
 
-    /// How arrays of the type are written, if not as arrays of objects.
+    /// How arrays of the type are written; `None` if they are arrays of objects.
     #[doc(hidden)]
     const ARRAY: Option<ArrayHooks<Self>> = None;
 
@@ -134,22 +136,24 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
         Arc::new(TypedEncoding::<Self>::nullable())
     }
 
-    /// Whether reading a value tells if its bytes are the ones writing gives.
+    /// Reads a value. Returns whether its bytes are those that writing it gives; `None` if reading
+    /// cannot tell.
     #[doc(hidden)]
     fn is_canonical(_reader: &mut Reader<'_>) -> Option<Result<bool>> {
         None
     }
 }
 
-/// A type a simple field, a collection's element or a map's key or value can have: [`Encodable`] types and `Option`s
-/// of them.
+/// A type for a simple field, an element of a collection, or a key or value of a map: an
+/// [`Encodable`] type or an `Option` of one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored in a field",
     label = "no encoding for this type",
     note = "for an enum, add `#[derive(PermazenEnum)]`; for another type of yours, implement `permazen::encoding::Encodable`"
 )]
 pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Whether a value of the *type* may be null. The encoding may know null although the type does not.
+    /// Whether a value of the *type* may be null. The encoding may have null even if the type does
+    /// not.
     const IS_OPTION: bool;
 
     /// Whether an encoded value may start with `00`.
@@ -158,7 +162,7 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether an encoded value may start with `ff`.
     const HAS_PREFIX_FF: bool;
 
-    /// The id of the encoding.
+    /// The ID of the encoding.
     fn encoding_id() -> EncodingId;
 
     /// The encoding.
@@ -167,37 +171,41 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     /// Appends the encoded form.
     ///
     /// # Errors
-    /// If the value is outside of what the format holds; `out` is then as it was before.
+    /// If the format cannot hold the value. `out` is then unchanged.
     fn encode_to(&self, out: &mut Vec<u8>) -> Result<()>;
 
     /// Reads a value. Numbers are read without allocation.
     ///
     /// # Errors
-    /// If the bytes are no value; [`EncodingError::NullValue`] if they are null and the type is no `Option`.
+    /// If the bytes are not a value; [`EncodingError::NullValue`] if they are null and the type is
+    /// not an `Option`.
     fn decode_from(reader: &mut Reader<'_>) -> Result<Self>;
 
-    /// Passes over a value.
+    /// Skips a value.
     ///
     /// # Errors
     /// If the end of the value cannot be found.
     fn skip_encoded(reader: &mut Reader<'_>) -> Result<()>;
 
-    /// The value of a field nothing is stored for; `None` if that is null and the type is no `Option`.
+    /// The value of a field if nothing is stored for it; `None` if that is null and the type is not
+    /// an `Option`.
     fn field_default() -> Option<Self>;
 
-    /// The dynamic form.
+    /// The value in dynamic form.
     fn to_value(&self) -> Value;
 
-    /// The value of a dynamic one.
+    /// The value of a dynamic value.
     ///
     /// # Errors
-    /// If that is of another type; [`EncodingError::NullValue`] if it is null and the type is no `Option`.
+    /// If that has another type; [`EncodingError::NullValue`] if it is null and the type is not an
+    /// `Option`.
     fn from_value(value: &Value) -> Result<Self>;
 
-    /// Reads a value that takes all of `bytes`.
+    /// Reads a value that takes up all of `bytes`.
     ///
     /// # Errors
-    /// As [`decode_from`](Self::decode_from); [`EncodingError::Invalid`] for bytes left over.
+    /// The errors of [`decode_from`](Self::decode_from); [`EncodingError::Invalid`] if bytes are
+    /// left over.
     fn decode_all(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let value = Self::decode_from(&mut reader)?;
@@ -215,19 +223,19 @@ pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     const HAS_ARRAYS: bool;
 }
 
-/// What a schema says about fields of a type: how the kind of a field follows from a Rust type.
+/// What a schema says about fields of a type. The kind of a field follows from its Rust type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaForm {
-    /// A simple field, of which the schema has the id of the encoding.
+    /// A simple field. The schema has the ID of its encoding.
     Plain,
     /// An enum field, or an array of enums.
     Enum {
         /// The identifiers in order.
         identifiers: &'static [&'static str],
-        /// Dimensions of the array; 0 for an enum.
+        /// The dimensions of the array; 0 for an enum.
         dimensions: u8,
     },
-    /// A reference to objects of these types; all if none are given.
+    /// A reference to objects of these types; `None` means every type.
     Reference(Option<&'static [&'static str]>),
 }
 
@@ -347,7 +355,8 @@ impl<T: Encodable> FieldType for Option<T> {
     }
 }
 
-/// Stands for a value that cannot be written: no encoding takes it, so that it is refused where it is used.
+/// A placeholder for a value that cannot be written. No encoding takes it, so it is refused when it
+/// is used.
 pub(crate) fn unstorable<T: Encodable>() -> Value {
     Value::Custom(CustomValue::new(T::encoding_id(), []))
 }
@@ -370,7 +379,7 @@ pub struct TypedEncoding<T> {
 }
 
 impl<T: Encodable> TypedEncoding<T> {
-    /// The encoding with null; null is the default value.
+    /// The encoding with null. Null is the default value.
     pub fn nullable() -> Self {
         let default: Box<[u8]> = Box::new([NULL]);
         TypedEncoding {
@@ -480,7 +489,7 @@ impl<T: Encodable> Encoding for TypedEncoding<T> {
     }
 
     fn fixed_width(&self) -> Option<usize> {
-        // With null added, only one-byte values keep their width.
+        // If null is added, only values of one byte keep their width.
         T::FIXED_WIDTH.filter(|&width| !self.nullable || (width == 1 && !T::PREFIX_FF))
     }
 

@@ -5,19 +5,22 @@ use std::borrow::Cow;
 use super::{CustomValue, Encoding, EncodingId, Reader, Result, Value};
 use crate::bytes::invalid;
 
-/// Stands for an encoding this program does not know, so that tools can carry its values unchanged.
+/// A placeholder for an encoding that this program does not know. With it, tools can carry values
+/// unchanged.
 ///
-/// Such a value cannot be delimited: it is taken to reach to the end of the input. That holds for the value of a simple
-/// field, the elements of a set or list, the keys and values of a map; whoever reads the keys of an index cuts the value
-/// out first. Texts are the hex digits of the encoded form. What the default value is, and whether null is a value, is
-/// not known either; nothing is converted to or from such an encoding.
+/// The end of such a value cannot be found, so the value is everything up to the end of the input.
+/// That is right for the value of a simple field, the elements of a set or list, and the keys and
+/// values of a map. Code that reads the keys of an index must cut the value out first.
+///
+/// The text form is the encoded form in hex digits. The default value is not known, nor whether
+/// null is a value. Values are not converted to or from such an encoding.
 #[derive(Debug, Clone)]
 pub struct UnknownEncoding {
     id: EncodingId,
 }
 
 impl UnknownEncoding {
-    /// A stand-in for the encoding of this id.
+    /// A placeholder for the encoding with this ID.
     pub fn new(id: EncodingId) -> Self {
         UnknownEncoding { id }
     }

@@ -1,4 +1,4 @@
-//! Universally unique ids (encodings §11.8).
+//! Universally unique IDs.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -9,18 +9,18 @@ use super::value::plain_value;
 use super::{Encodable, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 
-/// A universally unique id.
+/// A universally unique ID.
 ///
-/// Sorts as in Java, by the two halves as signed numbers, which is not the order of the bytes. The feature `uuid` adds
-/// conversions to and from that crate's type.
+/// As in Java, it sorts by its two halves as signed numbers. This is not the order of its bytes.
+/// The feature `uuid` adds conversions to and from that crate's type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Uuid(u128);
 
-/// The top bits of both halves, inverted when stored so that signed numbers sort.
+/// The top bit of each half. They are inverted in the stored form, so that signed numbers sort.
 const SIGNS: u128 = 1 << 127 | 1 << 63;
 
 impl Uuid {
-    /// The id of these bytes, in the usual order.
+    /// The ID with these bytes, in the usual order.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Uuid(u128::from_be_bytes(bytes))
     }
@@ -30,12 +30,12 @@ impl Uuid {
         self.0.to_be_bytes()
     }
 
-    /// The id of this number.
+    /// The ID with this number.
     pub const fn from_u128(number: u128) -> Self {
         Uuid(number)
     }
 
-    /// The id as a number.
+    /// The ID as a number.
     pub const fn as_u128(self) -> u128 {
         self.0
     }
@@ -66,7 +66,7 @@ impl fmt::Debug for Uuid {
     }
 }
 
-/// The longest text of an id.
+/// The length of the longest text form.
 const MAX_TEXT: usize = 36;
 
 impl Encodable for Uuid {
@@ -91,7 +91,8 @@ impl Encodable for Uuid {
         self.to_string()
     }
 
-    /// Accepts what Java accepts: five groups of hex digits, of which as many of the last count as the group holds.
+    /// Accepts what Java accepts: five groups of hex digits. Only as many of the last digits count
+    /// as the group can hold.
     fn from_text(text: &str) -> Result<Self> {
         let too_long = text.encode_utf16().nth(MAX_TEXT).is_some();
         let groups: Option<Vec<u64>> = text.split('-').map(parse_group).collect();
@@ -109,7 +110,7 @@ impl Encodable for Uuid {
     }
 }
 
-/// Hex digits of a number that fits into a signed 64-bit one, maybe after a plus sign.
+/// Parses hex digits, possibly after a plus sign. The number must fit into a signed 64-bit number.
 fn parse_group(group: &str) -> Option<u64> {
     let digits = group.strip_prefix('+').unwrap_or(group);
     if digits.is_empty() {

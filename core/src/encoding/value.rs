@@ -1,4 +1,4 @@
-//! Dynamic values: what tools, migrations and the untyped API read and write.
+//! Dynamic values: tools, migrations and the untyped API read and write them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -24,9 +24,10 @@ use crate::id::ObjId;
 
 /// A value of any encoding.
 ///
-/// Which variant an encoding takes follows from its type: `int` and `Integer` take [`Value::Int`], the latter also
-/// [`Value::Null`]. Values of one encoding compare as their encoded forms do; null comes last. Values of different
-/// encodings compare in an unspecified, but consistent, order.
+/// The type of an encoding decides which variant it takes: `int` and `Integer` take [`Value::Int`],
+/// and `Integer` also takes [`Value::Null`]. Values of one encoding compare as their encoded forms
+/// do; null comes last. Values of different encodings compare in an unspecified but consistent
+/// order.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Value {
@@ -48,7 +49,8 @@ pub enum Value {
     Double(f64),
     /// `String`
     String(String),
-    /// `String` with unpaired surrogates; without them it equals the [`Value::String`] of the same text.
+    /// `String` with unpaired surrogates. Without them, it equals the [`Value::String`] with the
+    /// same text.
     Utf16(JavaString),
     /// A constant of an enum field.
     Enum(EnumValue),
@@ -126,22 +128,22 @@ pub enum Value {
     Inet4Address(Ipv4Addr),
     /// `Inet6Address`, `InetAddress`
     Inet6Address(Ipv6Addr),
-    /// An array of anything else, elements possibly null.
+    /// An array of anything else. Elements may be null.
     Array(Box<[Value]>),
     /// The components of a composite index.
     Tuple(Box<[Value]>),
-    /// A value of an encoding that is not built in, as its encoded form.
+    /// The encoded form of a value whose encoding is not built in.
     Custom(CustomValue),
     /// No value.
     Null,
 }
 
-/// A UTF-16 unit, as Java's `char` has it: any 16-bit number, surrogates included.
+/// A UTF-16 unit, as Java's `char` is: any 16-bit number, including surrogates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct JavaChar(pub u16);
 
 impl JavaChar {
-    /// The character, unless the unit is a surrogate.
+    /// The character; `None` if the unit is a surrogate.
     pub fn to_char(self) -> Option<char> {
         char::from_u32(u32::from(self.0))
     }
@@ -150,7 +152,7 @@ impl JavaChar {
 impl TryFrom<char> for JavaChar {
     type Error = std::num::TryFromIntError;
 
-    /// Fails for characters above U+FFFF, which take two units.
+    /// Fails for characters above U+FFFF, because they take two units.
     fn try_from(value: char) -> std::result::Result<Self, Self::Error> {
         u16::try_from(u32::from(value)).map(JavaChar)
     }
@@ -165,7 +167,8 @@ impl fmt::Debug for JavaChar {
     }
 }
 
-/// A constant of an enum field: its name and its position in the schema's list, which must agree to be written.
+/// A constant of an enum field: its name and its position in the schema's list. A value can be
+/// written only if both agree.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EnumValue {
     name: Arc<str>,
@@ -173,7 +176,7 @@ pub struct EnumValue {
 }
 
 impl EnumValue {
-    /// A constant of this name and position, counted from 0.
+    /// The constant with this name and position, counted from 0.
     pub fn new(name: impl Into<Arc<str>>, ordinal: u32) -> Self {
         EnumValue { name: name.into(), ordinal }
     }
@@ -183,7 +186,7 @@ impl EnumValue {
         &self.name
     }
 
-    /// Position in the list of identifiers.
+    /// The position in the list of identifiers.
     pub fn ordinal(&self) -> u32 {
         self.ordinal
     }
@@ -195,9 +198,10 @@ impl fmt::Display for EnumValue {
     }
 }
 
-/// A value of an encoding that is not built in: the id of the encoding and the encoded form.
+/// A value whose encoding is not built in: the ID of the encoding and the encoded form.
 ///
-/// That form is all a program needs that does not know the encoding; one that does decodes it.
+/// A program that does not know the encoding needs nothing else. A program that knows it decodes
+/// the encoded form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CustomValue {
     encoding: EncodingId,
@@ -205,12 +209,12 @@ pub struct CustomValue {
 }
 
 impl CustomValue {
-    /// The value `encoding` has these bytes for.
+    /// The value that `encoding` writes as these bytes.
     pub fn new(encoding: EncodingId, bytes: impl Into<Box<[u8]>>) -> Self {
         CustomValue { encoding, bytes: bytes.into() }
     }
 
-    /// Id of the encoding.
+    /// The ID of the encoding.
     pub fn encoding(&self) -> &EncodingId {
         &self.encoding
     }
@@ -227,7 +231,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// The text of a string; `None` for anything else and for strings with unpaired surrogates.
+    /// The text of a string; `None` for strings with unpaired surrogates and for all other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text),
@@ -236,7 +240,7 @@ impl Value {
         }
     }
 
-    /// A string as UTF-16 units.
+    /// The UTF-16 units of a string; `None` for other values.
     pub(crate) fn string_units(&self) -> Option<Vec<u16>> {
         match self {
             Value::String(text) => Some(text.encode_utf16().collect()),
@@ -245,16 +249,16 @@ impl Value {
         }
     }
 
-    /// The value as a type that fields can have.
+    /// Converts the value to a type that fields can have.
     ///
     /// # Errors
-    /// [`EncodingError`](super::EncodingError) if the value is of another type.
+    /// [`EncodingError`](super::EncodingError) if the value has another type.
     pub fn get<T: super::FieldType>(&self) -> Result<T> {
         T::from_value(self)
     }
 
-    /// The count of a counter that takes the place of a field with this value, when a schema changes: numbers are cast
-    /// to 64 bits as in Java. `None` if the value is no number.
+    /// The number of a counter that replaces a field with this value when a schema changes. Numbers
+    /// are cast to 64 bits as in Java. `None` if the value is not a number.
     pub fn to_counter(&self) -> Option<i64> {
         super::convert::to_counter(self)
     }
@@ -317,7 +321,7 @@ impl Value {
         Cow::Borrowed(name)
     }
 
-    /// Position of the variant in the order among values of different encodings.
+    /// The position of the variant in the order of values of different encodings.
     fn rank(&self) -> u8 {
         match self {
             Value::Bool(_) => 0,
@@ -543,7 +547,7 @@ impl From<ObjId> for Value {
     }
 }
 
-/// The methods of [`Encodable`](super::Encodable) for a type that has a variant of its own.
+/// The methods of [`Encodable`](super::Encodable) for a type with its own variant.
 macro_rules! plain_value {
     ($variant:ident, $id:expr) => {
         fn into_value(self) -> Value {

@@ -1,4 +1,4 @@
-//! Encodings made of others: with null added, and tuples (encodings §9, §14).
+//! Encodings made of other encodings: with null added, and tuples.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use super::text;
 use super::{Encoding, EncodingId, EncodingKind, Reader, Result, Value};
 use crate::bytes::invalid;
 
-/// The values of an encoding that has no null, and null.
+/// The values of an encoding without null, and null.
 ///
-/// Null is `ff`. Other values are as they were if they never start with `ff`, and preceded by `01` otherwise.
+/// Null is `ff`. Other values stay as they are if they never start with `ff`. If they may, `01`
+/// comes before them.
 #[derive(Debug, Clone)]
 pub struct NullSafe {
     id: Option<EncodingId>,
@@ -19,10 +20,10 @@ pub struct NullSafe {
 }
 
 impl NullSafe {
-    /// Adds null to `inner`; the result is registered under `id`, if there is one.
+    /// Adds null to `inner`. The result is registered under `id`, if there is one.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if `inner` has null already.
+    /// [`EncodingError::Invalid`](super::EncodingError::Invalid) if `inner` already has null.
     pub fn new(id: Option<EncodingId>, inner: Arc<dyn Encoding>) -> Result<Self> {
         if inner.supports_null() {
             return invalid(format!("{} has null already", inner.name()));
@@ -122,7 +123,7 @@ impl Encoding for NullSafe {
     }
 }
 
-/// One value each of several encodings, one after the other: what composite indexes hold.
+/// A value of each of several encodings, one after the other. Composite indexes hold such tuples.
 #[derive(Debug, Clone)]
 pub struct TupleEncoding {
     components: Box<[Arc<dyn Encoding>]>,
@@ -182,7 +183,7 @@ impl Encoding for TupleEncoding {
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
-        // Exactly as many places as are needed, so that nothing has to be moved.
+        // Reserving the exact size avoids moving the values.
         let mut values = Vec::with_capacity(self.components.len());
         for component in &self.components {
             values.push(component.decode(reader)?);

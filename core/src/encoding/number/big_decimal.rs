@@ -1,4 +1,4 @@
-//! Decimal numbers of any size (encodings §11.5).
+//! Decimal numbers of any size.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -14,14 +14,14 @@ const NEGATIVE: u8 = 1;
 const ZERO: u8 = 2;
 const POSITIVE: u8 = 3;
 
-/// A decimal number: digits · 10^(−scale), of any number of digits.
+/// A decimal number: digits · 10^(−scale), with any number of digits.
 ///
-/// The scale is part of the value: 1.0 and 1.00 differ, and sort one after the other. It is made and taken apart,
-/// printed and parsed, stored and compared; to calculate, use the features `bigdecimal` or `rust_decimal`.
+/// The scale is part of the value: 1.0 and 1.00 differ, and 1.0 sorts directly before 1.00. This
+/// type does not calculate: use the features `bigdecimal` or `rust_decimal` for that.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BigDecimal {
     negative: bool,
-    /// 0 – 9, most significant first, no leading 0; none for the number 0.
+    /// 0 – 9, most significant first, without a leading 0. The number 0 has no digits.
     digits: Box<[u8]>,
     scale: i32,
 }
@@ -29,7 +29,7 @@ pub struct BigDecimal {
 impl BigDecimal {
     /// The number unscaled · 10^(−scale).
     ///
-    /// Zero with a negative scale, and numbers with extreme scales, exist but cannot be stored.
+    /// Zero with a negative scale, and numbers with extreme scales, cannot be stored.
     pub fn new(unscaled: &BigInteger, scale: i32) -> Self {
         let text = unscaled.to_string();
         let digits = text.trim_start_matches('-').bytes().map(|digit| digit - b'0').collect();
@@ -48,7 +48,7 @@ impl BigDecimal {
             .unwrap_or_else(|_| 0i64.into())
     }
 
-    /// How many of the digits stand after the point; if negative, how many zeros follow the digits.
+    /// How many of the digits come after the point. If negative, how many zeros follow the digits.
     pub fn scale(&self) -> i32 {
         self.scale
     }
@@ -70,7 +70,7 @@ impl BigDecimal {
             self.digits.iter().take(self.digits.len() - fraction).fold(0i64, |number, &digit| {
                 number.wrapping_mul(10).wrapping_add(i64::from(digit))
             });
-        // 10^64 has no bits among the lowest 64.
+        // More factors change nothing: the lowest 64 bits of 10^64 are 0.
         let zeros = self.scale.min(0).unsigned_abs().min(64);
         let shifted = (0..zeros).fold(whole, |number, _| number.wrapping_mul(10));
         if self.negative { shifted.wrapping_neg() } else { shifted }
@@ -133,7 +133,7 @@ impl fmt::Display for BigDecimal {
                 Some(before) if before > 0 => {
                     write!(f, "{}.{}", &digits[..before], &digits[before..])
                 }
-                // A width in a format has a limit that a scale has not.
+                // A format limits the width, but a scale may be larger.
                 _ => write!(f, "0.{}{digits}", "0".repeat(scale - digits.len())),
             };
         }
@@ -151,7 +151,7 @@ impl fmt::Debug for BigDecimal {
     }
 }
 
-/// Reads digits, each as a half byte one higher than itself, up to a half byte of 0.
+/// Reads digits up to a half byte of 0. Each is a half byte that is one higher than the digit.
 fn read_digits(reader: &mut Reader<'_>, invert: u8, mut found: impl FnMut(u8)) -> Result<()> {
     loop {
         let byte = reader.byte()? ^ invert;

@@ -1,4 +1,4 @@
-//! Integers of any size (encodings §11.4).
+//! Integers of any size.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -10,32 +10,33 @@ use crate::encoding::text::java_digit;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
-/// The most bytes an encoded integer has.
+/// The largest number of bytes of an encoded integer.
 const MAX_BYTES: i64 = 1 << 28;
 
-/// Decimal digits handled at once, and the power of ten of as many.
+/// The number of decimal digits that are handled at once, and that power of ten.
 const CHUNK_DIGITS: usize = 9;
 const CHUNK: u64 = 1_000_000_000;
 
-/// The radix of digits of 32 bits.
+/// The radix of 32-bit digits.
 const BINARY: u64 = 1 << 32;
 
-/// An integer of any size, as its shortest two's complement form.
+/// An integer of any size.
 ///
-/// It is made and taken apart, printed and parsed, stored and compared; to calculate, use the feature `num-bigint`.
+/// This type does not calculate: use the feature `num-bigint` for that.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BigInteger {
-    /// Big-endian, never empty, without redundant leading bytes.
+    /// The shortest two's complement form: big-endian, never empty, without redundant leading
+    /// bytes.
     bytes: Box<[u8]>,
 }
 
 impl BigInteger {
-    /// The number of these big-endian two's complement bytes; 0 if there are none.
+    /// The number with these big-endian two's complement bytes. No bytes mean 0.
     pub fn from_signed_bytes(bytes: &[u8]) -> Self {
         let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
         let fill = if negative { 0xff } else { 0x00 };
         let mut rest = bytes;
-        // A leading byte is redundant if it only repeats the sign of the next one.
+        // A leading byte is redundant if it only repeats the sign of the byte after it.
         while let [first, after @ ..] = rest
             && *first == fill
             && after.first().is_some_and(|next| (next & 0x80 != 0) == negative)
@@ -60,7 +61,7 @@ impl BigInteger {
         *self.bytes == [0]
     }
 
-    /// The number, if it fits.
+    /// The number; `None` if it does not fit.
     pub fn to_i128(&self) -> Option<i128> {
         if self.bytes.len() > 16 {
             return None;
@@ -76,7 +77,7 @@ impl BigInteger {
         low.iter().fold(sign, |number, &byte| number << 8 | i64::from(byte))
     }
 
-    /// The magnitude in 32-bit digits, least significant first.
+    /// The absolute value in 32-bit digits, least significant first.
     fn magnitude(&self) -> Vec<u32> {
         let (invert, mut carry) = if self.is_negative() { (0xff, 1) } else { (0, 0) };
         let mut digits = Vec::with_capacity(self.bytes.len() / 4 + 1);
@@ -220,7 +221,7 @@ impl Encodable for BigInteger {
     }
 }
 
-/// Reads the number of bytes, negative for a negative number.
+/// Reads the number of bytes. It is negative for a negative number.
 fn read_length(reader: &mut Reader<'_>) -> Result<i64> {
     let flag = long::read(reader)?;
     if flag.unsigned_abs() > MAX_BYTES as u64 {

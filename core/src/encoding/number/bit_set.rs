@@ -1,4 +1,4 @@
-//! Sets of bits (encodings §11.6).
+//! Sets of bits.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, uint};
 
-/// A set of bits, numbered from 0. Sorts as the large unsigned number the bits are.
+/// A set of bits, numbered from 0. It sorts as the unsigned number that has these bits.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct BitSet {
     /// Big-endian, without leading zero bytes.
@@ -16,12 +16,12 @@ pub struct BitSet {
 }
 
 impl BitSet {
-    /// The set of the bits of a big-endian unsigned number.
+    /// The set of the bits that are 1 in a big-endian unsigned number.
     pub fn from_be_bytes(bytes: &[u8]) -> Self {
         BitSet { bytes: bytes.iter().copied().skip_while(|&byte| byte == 0).collect() }
     }
 
-    /// The big-endian unsigned number of the bits, without leading zero bytes.
+    /// The big-endian unsigned number with these bits, without leading zero bytes.
     pub fn as_be_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -31,7 +31,7 @@ impl BitSet {
         self.bytes.iter().rev().nth(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     }
 
-    /// The bits that are set, ascending.
+    /// The bits that are set, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let bits = |(index, byte): (usize, u8)| {
             (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| index * 8 + bit)
@@ -41,7 +41,7 @@ impl BitSet {
 }
 
 impl FromIterator<usize> for BitSet {
-    /// The set of these bits. Takes an eighth of the largest number in bytes.
+    /// The set of these bits. Takes one byte of memory for every eight bits up to the largest one.
     fn from_iter<I: IntoIterator<Item = usize>>(bits: I) -> Self {
         let mut bytes = Vec::new();
         for bit in bits {

@@ -1,4 +1,4 @@
-//! Summary statistics (encodings §11.9).
+//! Summary statistics.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, float, ids, long, text};
 
-/// The four parts of a text form.
+/// The four parts of the text form.
 fn parts(text: &str) -> Result<[String; 4]> {
     let items: Option<Vec<String>> = text::split_items(text)?.into_iter().collect();
     match items.map(<[String; 4]>::try_from) {
@@ -21,7 +21,7 @@ fn print(parts: [String; 4]) -> String {
     text::join_items(parts.map(Some))
 }
 
-/// Sum, count and range of integers.
+/// The sum, count and range of integers.
 macro_rules! integer_statistics {
     ($type:ident, $number:ty, $id:expr, $what:literal) => {
         #[doc = $what]
@@ -40,11 +40,11 @@ macro_rules! integer_statistics {
             pub const EMPTY: $type =
                 $type { sum: 0, count: 0, min: <$number>::MAX, max: <$number>::MIN };
 
-            /// The statistics of `count` numbers; without any, the other parts do not matter.
+            /// The statistics of `count` numbers. If `count` is 0, the other parts do not matter.
             ///
             /// # Errors
-            /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the count is negative or `min`
-            /// exceeds `max`.
+            /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if `count` is
+            /// negative or `min` is greater than `max`.
             pub fn new(sum: i64, count: i64, min: $number, max: $number) -> Result<Self> {
                 match count {
                     ..0 => invalid(format!("negative count {count}")),
@@ -54,7 +54,7 @@ macro_rules! integer_statistics {
                 }
             }
 
-            /// Sum of the numbers.
+            /// The sum of the numbers.
             pub fn sum(&self) -> i64 {
                 self.sum
             }
@@ -64,12 +64,12 @@ macro_rules! integer_statistics {
                 self.count
             }
 
-            /// The smallest number; the largest possible if there was none.
+            /// The smallest number. If there was no number, the largest possible one.
             pub fn min(&self) -> $number {
                 self.min
             }
 
-            /// The largest number; the smallest possible if there was none.
+            /// The largest number. If there was no number, the smallest possible one.
             pub fn max(&self) -> $number {
                 self.max
             }
@@ -138,7 +138,7 @@ integer_statistics!(
     "Sum, count and range of `i64` numbers."
 );
 
-/// Sum, count and range of `f64` numbers.
+/// The sum, count and range of `f64` numbers.
 ///
 /// Sorts by sum, then count, smallest and largest.
 #[derive(Debug, Clone, Copy)]
@@ -154,11 +154,11 @@ impl DoubleSummaryStatistics {
     pub const EMPTY: DoubleSummaryStatistics =
         DoubleSummaryStatistics { sum: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    /// The statistics of `count` numbers; without any, the other parts do not matter.
+    /// The statistics of `count` numbers. If `count` is 0, the other parts do not matter.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the count is negative, `min` exceeds `max`, or
-    /// some but not all of the parts are NaN.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if `count` is negative,
+    /// `min` is greater than `max`, or some but not all parts are NaN.
     pub fn new(sum: f64, count: i64, min: f64, max: f64) -> Result<Self> {
         let nans = [sum, min, max].into_iter().filter(|part| part.is_nan()).count();
         match count {
@@ -172,7 +172,7 @@ impl DoubleSummaryStatistics {
         }
     }
 
-    /// Sum of the numbers.
+    /// The sum of the numbers.
     pub fn sum(&self) -> f64 {
         self.sum
     }
@@ -182,12 +182,12 @@ impl DoubleSummaryStatistics {
         self.count
     }
 
-    /// The smallest number; infinity if there was none.
+    /// The smallest number. If there was no number, infinity.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The largest number; negative infinity if there was none.
+    /// The largest number. If there was no number, negative infinity.
     pub fn max(&self) -> f64 {
         self.max
     }

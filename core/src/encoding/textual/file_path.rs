@@ -5,22 +5,23 @@ use std::borrow::Cow;
 use super::string_type::string_type;
 use crate::encoding::{JavaString, Result, Value};
 
-/// A path of a file, as `java.io.File` has it on Unix: without doubled slashes, and without one at the end.
+/// The path of a file, as `java.io.File` has it on Unix: without double slashes, and without a
+/// slash at the end.
 ///
-/// It is a string: nothing asks whether such a file exists, and `.` and `..` stay as they are.
+/// It is only a string: the file need not exist, and `.` and `..` stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(JavaString);
 
 impl FilePath {
-    /// The path of this text.
+    /// The path with this text.
     pub fn new(path: &str) -> Self {
         FilePath(normalize(path.into()))
     }
 
-    /// The path of any string of Java's.
+    /// The path with this text, which may be any string of Java's.
     ///
     /// # Errors
-    /// None; a `Result` as for the other types stored as strings.
+    /// None. It returns a `Result` like the other types that are stored as strings.
     pub fn from_java(path: JavaString) -> Result<Self> {
         Ok(FilePath(normalize(path)))
     }

@@ -8,18 +8,19 @@ use super::string_type::string_type;
 use crate::bytes::invalid;
 use crate::encoding::{EncodingError, JavaString, Result, Value};
 
-/// A mail address, maybe with a person's name: `Fred Example <fred@example.com>`, or a group of addresses.
+/// A mail address, possibly with a person's name: `Fred Example <fred@example.com>`. It may also be
+/// a group of addresses.
 ///
-/// The syntax is that of RFC 822 as Jakarta Mail's strict parser reads it. Sorts as its text.
+/// The syntax is that of RFC 822, as Jakarta Mail's strict parser reads it. It sorts as its text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InternetAddress {
     address: Box<[u16]>,
-    /// As it stands in mail headers, without quotes.
+    /// The person's name as in mail headers, but without quotes.
     personal: Option<Box<[u16]>>,
 }
 
 impl InternetAddress {
-    /// The address of this text.
+    /// The address with this text.
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if it is not a single address.
@@ -27,7 +28,7 @@ impl InternetAddress {
         Self::from_java(address.into())
     }
 
-    /// The address of any string of Java's.
+    /// The address with this text, which may be any string of Java's.
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if it is not a single address.
@@ -35,7 +36,8 @@ impl InternetAddress {
         let units: Vec<u16> = text.units().collect();
         let address = parse(&units)
             .ok_or_else(|| EncodingError::Invalid(format!("invalid email address {text:?}")))?;
-        // Space around a quoted name is lost when its text is read; it is lost here already.
+        // Space around a quoted name would be lost when the text is read again, so it is dropped
+        // here.
         match address.as_java() {
             printed if printed.as_ref() == &text => Ok(address),
             printed => Ok(parse(&printed.units().collect::<Vec<_>>()).unwrap_or(address)),
@@ -67,7 +69,7 @@ impl InternetAddress {
         JavaString::from_units(&self.address)
     }
 
-    /// The person's name, as it stands in mail headers, without quotes.
+    /// The person's name as in mail headers, but without quotes.
     pub fn personal(&self) -> Option<JavaString> {
         self.personal.as_deref().map(JavaString::from_units)
     }
@@ -81,7 +83,7 @@ impl InternetAddress {
         !self.address.iter().any(|&unit| is_one_of(unit, "()<>,;:\\\"[]"))
     }
 
-    /// Some addresses cannot be read back from their text.
+    /// Checks that the address can be read back from its text. Some addresses cannot.
     fn check_readable(&self) -> Result<()> {
         if self.is_simple() {
             return Ok(());
@@ -112,7 +114,7 @@ fn is_one_of(unit: u16, chars: &str) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(|char| char.is_ascii() && chars.contains(char))
 }
 
-/// Quotes a name if it has characters that mean something in addresses.
+/// Quotes a name if it has characters with a meaning in addresses.
 fn quote_phrase(phrase: &[u16], out: &mut Vec<u16>) {
     let needs_escapes = phrase.iter().any(|&unit| is_one_of(unit, "\"\\"));
     let is_control = |unit: u16| unit < 0x20 && !is_one_of(unit, "\r\n\t");
@@ -134,7 +136,7 @@ fn quote_phrase(phrase: &[u16], out: &mut Vec<u16>) {
     }
 }
 
-/// Removes quotes around a name, and backslashes within.
+/// Removes quotes around a name, and backslashes inside.
 fn unquote(phrase: &[u16]) -> Vec<u16> {
     let quote = u16::from(b'"');
     let body = match phrase {
@@ -150,7 +152,7 @@ fn unquote(phrase: &[u16]) -> Vec<u16> {
     out
 }
 
-/// Without characters up to the space at both ends.
+/// The units without space and control characters at both ends.
 fn trim(units: &[u16]) -> &[u16] {
     let is_visible = |unit: &u16| *unit > 0x20;
     let start = units.iter().position(is_visible);
@@ -158,7 +160,7 @@ fn trim(units: &[u16]) -> &[u16] {
     start.zip(last).and_then(|(start, last)| units.get(start..=last)).unwrap_or_default()
 }
 
-/// What has been read of an address so far; indexes into the text.
+/// What has been read of an address so far, as indexes into the text.
 #[derive(Default)]
 struct Token {
     start: Option<usize>,
@@ -249,12 +251,12 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
     }
 }
 
-/// The character if it is ASCII, or else a letter, which means nothing special.
+/// The character if it is ASCII; otherwise a letter, which has no special meaning.
 fn ascii(unit: u16) -> char {
     char::from_u32(u32::from(unit)).filter(char::is_ascii).unwrap_or('a')
 }
 
-/// Index of the closing parenthesis of a comment, in which comments may nest.
+/// The index of the closing parenthesis of a comment. Comments may nest.
 fn comment_end(text: &[u16], open: usize) -> Option<usize> {
     let mut nesting = 1;
     let mut index = open + 1;
@@ -273,7 +275,7 @@ fn comment_end(text: &[u16], open: usize) -> Option<usize> {
     None
 }
 
-/// Index of the closing bracket of an address, in which there may be quotes.
+/// The index of the closing bracket of an address, which may contain quotes.
 fn bracket_end(text: &[u16], open: usize) -> Option<usize> {
     let mut quoted = false;
     let mut index = open + 1;
@@ -313,7 +315,7 @@ fn finish(text: &[u16], token: &Token, index: usize) -> Option<InternetAddress> 
         .then(|| InternetAddress { address: address.into(), personal: personal.map(Into::into) })
 }
 
-/// Whether a text is `local@domain` or `local`; in brackets, a route may come first.
+/// Whether a text is `local@domain` or `local`. In brackets, a route may come first.
 fn is_address(address: &[u16], in_brackets: bool) -> bool {
     let at_sign = Some(&u16::from(b'@'));
     let mut rest = address;
@@ -336,7 +338,7 @@ fn is_address(address: &[u16], in_brackets: bool) -> bool {
     }
 }
 
-/// Index of the `@` after the local part, or the end; `None` if the local part is malformed.
+/// The index of the `@` after the local part, or the end; `None` if the local part is malformed.
 fn local_end(address: &[u16], start: usize) -> Option<usize> {
     let mut last = None;
     let mut quoted = false;
@@ -362,7 +364,7 @@ fn local_end(address: &[u16], start: usize) -> Option<usize> {
             _ => {}
         }
     }
-    // An escaped `@` at the end counts as one that no domain follows.
+    // An escaped `@` at the end counts as an `@` without a domain.
     (!quoted && last != Some('@')).then_some(address.len())
 }
 

@@ -1,8 +1,9 @@
-//! Letters and digits as Java's classes see them.
+//! Letters and digits, as Java's classes see them.
 
-/// Ranges, in order, of what the standard library takes for letters or digits but Java does not: marks, and numbers that
-/// are no decimal digits. Unicode categories M*, Nl, No and So below U+10000; characters that are neither letters nor
-/// digits anywhere may lie between the ends of a range.
+/// Ranges, in order, of characters that are letters or digits for the standard library, but not for
+/// Java: marks, and numbers that are not decimal digits. They are the Unicode categories M*, Nl, No
+/// and So below U+10000. A range may also contain characters that are neither letters nor digits
+/// for both.
 #[rustfmt::skip]
 const OTHERS: [(u16, u16); 130] = [
     (0x00b2, 0x00b3), (0x00b9, 0x00b9), (0x00bc, 0x00be), (0x0345, 0x036f), (0x05b0, 0x05c7),
@@ -33,8 +34,8 @@ const OTHERS: [(u16, u16); 130] = [
     (0xaabe, 0xaabe), (0xaaeb, 0xaaef), (0xaaf5, 0xaaf5), (0xabe3, 0xabea), (0xfb1e, 0xfb1e),
 ];
 
-/// Whether a UTF-16 unit is a letter or digit as Java's `Character.isLetterOrDigit(char)` says: of the Unicode categories
-/// L* and Nd. Surrogates are none.
+/// Whether a UTF-16 unit is a letter or digit for Java's `Character.isLetterOrDigit(char)`: it is
+/// in a Unicode category L* or Nd. Surrogates are not.
 pub(super) fn is_letter_or_digit(unit: u16) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(char::is_alphanumeric) && {
         let index = OTHERS.partition_point(|&(_, last)| last < unit);

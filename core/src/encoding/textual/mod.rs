@@ -1,4 +1,4 @@
-//! Types stored as strings (encodings §11.10): file paths, URIs, regular expressions, mail addresses.
+//! Types that are stored as strings: file paths, URIs, regular expressions, mail addresses.
 //!
 //! Their texts are checked as Java's classes check them.
 

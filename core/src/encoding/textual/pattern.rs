@@ -9,24 +9,27 @@ use crate::encoding::{JavaString, Result, Value};
 
 /// A regular expression in Java's syntax.
 ///
-/// The text is kept as it is, and checked to be one that Java compiles; names of Unicode properties are not checked.
-/// The feature `regex` adds conversions to and from that crate's type, whose syntax differs in details.
+/// The text stays as it is. It is checked that Java compiles it, but names of Unicode properties
+/// are not checked. The feature `regex` adds conversions to and from that crate's type, whose
+/// syntax differs in details.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern(JavaString);
 
 impl Pattern {
-    /// The regular expression of this text.
+    /// The regular expression with this text.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile it.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile
+    /// it.
     pub fn new(pattern: &str) -> Result<Self> {
         Self::from_java(pattern.into())
     }
 
-    /// The regular expression of any string of Java's.
+    /// The regular expression with this text, which may be any string of Java's.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile it.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile
+    /// it.
     pub fn from_java(pattern: JavaString) -> Result<Self> {
         let units: Vec<u16> = pattern.units().collect();
         match pattern_syntax::check(&units) {

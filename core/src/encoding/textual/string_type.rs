@@ -1,6 +1,7 @@
-//! What types stored as strings have in common.
+//! What the types that are stored as strings share.
 
-/// What types stored as strings have in common; `new` makes one of the string and `as_java` gives it back.
+/// What the types that are stored as strings share. `new` makes the type from the string, and
+/// `as_java` returns the string.
 macro_rules! string_type {
     ($type:ident, $id:expr) => {
         impl std::fmt::Display for $type {

@@ -7,26 +7,26 @@ use super::string_type::string_type;
 use crate::bytes::invalid;
 use crate::encoding::{JavaString, Result, Value};
 
-/// A URI or relative reference, as `java.net.URI` accepts it: RFC 2396 with characters beyond ASCII as they are, and IPv6
-/// addresses in brackets.
+/// A URI or relative reference that `java.net.URI` accepts: RFC 2396, with characters beyond ASCII
+/// as they are, and with IPv6 addresses in brackets.
 ///
-/// The text is kept as it is. The feature `url` adds conversions to and from that crate's type.
+/// The text stays as it is. The feature `url` adds conversions to and from that crate's type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uri(JavaString);
 
 impl Uri {
-    /// The URI of this text.
+    /// The URI with this text.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is none.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is not a URI.
     pub fn new(uri: &str) -> Result<Self> {
         Self::from_java(uri.into())
     }
 
-    /// The URI of any string of Java's.
+    /// The URI with this text, which may be any string of Java's.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is none.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is not a URI.
     pub fn from_java(uri: JavaString) -> Result<Self> {
         let units: Vec<u16> = uri.units().collect();
         if (Parser { units: &units }).is_uri() {
@@ -53,7 +53,7 @@ impl Uri {
 
 string_type!(Uri, crate::encoding::ids::URI);
 
-/// Characters of a kind, besides letters, digits and marks, which all have.
+/// The characters allowed in a part, besides letters, digits and marks, which are always allowed.
 #[derive(Clone, Copy)]
 struct Allowed(&'static str);
 
@@ -71,7 +71,7 @@ fn ascii(unit: u16) -> Option<char> {
     char::from_u32(u32::from(unit)).filter(char::is_ascii)
 }
 
-/// A visible character beyond ASCII; surrogates count.
+/// Whether it is a visible character beyond ASCII. Surrogates count.
 fn is_other(unit: u16) -> bool {
     let space = matches!(
         unit,
@@ -105,7 +105,7 @@ impl Parser<'_> {
         self.units.get(index).copied() == Some(wanted as u16)
     }
 
-    /// Index of the first of these characters in a range, or the range's end.
+    /// The index of the first of these characters in a range, or the end of the range.
     fn find(&self, start: usize, end: usize, wanted: &str) -> usize {
         let is_wanted = |unit: &u16| ascii(*unit).is_some_and(|char| wanted.contains(char));
         self.part(start, end).iter().position(is_wanted).map_or(end, |index| start + index)
@@ -156,7 +156,7 @@ impl Parser<'_> {
         let mut path = start;
         if self.at(start, '/') && self.at(start + 1, '/') {
             path = self.find(start + 2, end, "/?");
-            // An empty authority must be followed by something, even if only by a fragment.
+            // Something must follow an empty authority, even if it is only a fragment.
             let is_authority = if path == start + 2 {
                 path < self.units.len()
             } else {
@@ -170,7 +170,8 @@ impl Parser<'_> {
         self.all(path, query, PATH) && (query == end || self.all(query + 1, end, URIC))
     }
 
-    /// A registered name, which may be nearly anything, or a server whose host is an IPv6 address in brackets.
+    /// Whether it is a registered name, which may be nearly anything, or a server whose host is an
+    /// IPv6 address in brackets.
     fn is_authority(&self, start: usize, end: usize) -> bool {
         self.all(start, end, REG_NAME) || self.is_bracketed_server(start, end)
     }
@@ -209,7 +210,7 @@ impl Parser<'_> {
     }
 }
 
-/// An IPv6 address; if it ends like IPv4, the numbers there may have leading zeros.
+/// Whether it is an IPv6 address. If it ends like IPv4, those numbers may have leading zeros.
 fn is_ipv6(address: &str) -> bool {
     match address.rsplit_once(':') {
         Some((start, end)) if end.contains('.') => {

@@ -1,4 +1,4 @@
-//! Days and dates in the Gregorian calendar, extended to all years, and in the Julian calendar.
+//! Days and dates, in the Gregorian calendar for all years, and in the Julian calendar.
 
 /// The largest offset from UTC, in seconds.
 pub(super) const MAX_OFFSET: i64 = 18 * 3600;
@@ -14,23 +14,25 @@ pub(crate) const DAY_SECONDS: i64 = 86_400;
 pub(crate) const SECOND_NANOS: i64 = 1_000_000_000;
 /// Nanoseconds in a day.
 pub(crate) const DAY_NANOS: i64 = DAY_SECONDS * SECOND_NANOS;
-/// The largest year of dates; the smallest is its negation.
+/// The largest year of a date. The smallest is its negative.
 pub(crate) const MAX_YEAR: i64 = 999_999_999;
 
-/// Day since 1970-01-01 of a date in the Gregorian calendar. The day may be beyond the end of the month.
+/// The day since 1970-01-01 of a date in the Gregorian calendar. The day may be after the end of
+/// the month.
 pub(crate) fn day_of(year: i64, month: i64, day: i64) -> i64 {
     let (year, day_of_year) = from_march(year, month, day);
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year
         - GREGORIAN_SHIFT
 }
 
-/// As [`day_of`], in the Julian calendar.
+/// The day since 1970-01-01 of a date in the Julian calendar. The day may be after the end of the
+/// month.
 pub(crate) fn julian_day_of(year: i64, month: i64, day: i64) -> i64 {
     let (year, day_of_year) = from_march(year, month, day);
     year * 365 + year.div_euclid(4) + day_of_year - JULIAN_SHIFT
 }
 
-/// Year, month and day in the Gregorian calendar of a day since 1970-01-01.
+/// The year, month and day in the Gregorian calendar of a day since 1970-01-01.
 pub(crate) fn date_of(day: i64) -> (i64, u8, u8) {
     let shifted = day + GREGORIAN_SHIFT;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
@@ -40,7 +42,7 @@ pub(crate) fn date_of(day: i64) -> (i64, u8, u8) {
     to_january(year_of_era + era * 400, day_of_year)
 }
 
-/// As [`date_of`], in the Julian calendar.
+/// The year, month and day in the Julian calendar of a day since 1970-01-01.
 pub(crate) fn julian_date_of(day: i64) -> (i64, u8, u8) {
     let shifted = day + JULIAN_SHIFT;
     let (era, day_of_era) = (shifted.div_euclid(1461), shifted.rem_euclid(1461));
@@ -65,7 +67,7 @@ pub(crate) fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
-/// Days of a month; 0 if there is no such month.
+/// The number of days of a month; 0 if there is no such month.
 pub(crate) fn month_length(year: i64, month: u8) -> u8 {
     match month {
         2 => 28 + u8::from(is_leap(year)),

@@ -1,4 +1,4 @@
-//! Points in time and spans of it: `Instant`, `Duration`, `Date` (encodings §12, §11.7).
+//! Points in time and spans of time: `Instant`, `Duration`, `Date`.
 
 use crate::encoding::text::text_impls;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
-/// A point in time, to the nanosecond, within about a billion years of 1970.
+/// A point in time in nanoseconds, within about a billion years of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     second: i64,
@@ -27,10 +27,11 @@ impl Instant {
     /// 1970-01-01T00:00:00Z
     pub const EPOCH: Instant = Instant { second: 0, nano: 0 };
 
-    /// The point of seconds since 1970-01-01T00:00:00Z and nanoseconds, of which any number is added.
+    /// The point at these seconds since 1970-01-01T00:00:00Z plus any number of nanoseconds.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside
+    /// [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
     pub fn new(second: i64, nano: i64) -> Result<Self> {
         let instant = normalized(second, nano).map(|(second, nano)| Instant { second, nano });
         match instant.filter(|instant| (Self::MIN..=Self::MAX).contains(instant)) {
@@ -39,7 +40,7 @@ impl Instant {
         }
     }
 
-    /// The present, as the system's clock has it.
+    /// The present time of the system's clock.
     pub fn now() -> Self {
         let (second, nano) =
             match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
@@ -74,7 +75,7 @@ impl Instant {
         let offset = scanner.offset(false).filter(|offset| offset.abs() <= MAX_OFFSET)?;
         let second = match (hour, minute, second) {
             (24, 0, 0) if nano == 0 => DAY_SECONDS,
-            // A leap second counts as the one before.
+            // A leap second counts as the second before it.
             (23, 59, 60) => DAY_SECONDS - 1,
             (0..24, 0..60, 0..60) => {
                 (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second)
@@ -85,13 +86,13 @@ impl Instant {
     }
 }
 
-/// Carries nanoseconds beyond the second over into the seconds.
+/// Adds nanoseconds beyond a second to the seconds.
 fn normalized(second: i64, nano: i64) -> Option<(i64, u32)> {
     let second = second.checked_add(nano.div_euclid(SECOND_NANOS))?;
     Some((second, nano.rem_euclid(SECOND_NANOS) as u32))
 }
 
-/// Reads seconds, and nanoseconds cut to 32 bits.
+/// Reads seconds and nanoseconds. The number of nanoseconds is cut to 32 bits.
 fn read_parts(reader: &mut Reader<'_>) -> Result<(i64, i64)> {
     let second = long::read(reader)?;
     Ok((second, long::read(reader)?))
@@ -142,7 +143,7 @@ impl Encodable for Instant {
     plain_text!("instant", Self::scan);
 }
 
-/// A span of time, to the nanosecond, of up to ±2⁶³ seconds.
+/// A span of time in nanoseconds, up to ±2⁶³ seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration {
     second: i64,
@@ -153,10 +154,11 @@ impl Duration {
     /// No time.
     pub const ZERO: Duration = Duration { second: 0, nano: 0 };
 
-    /// The span of seconds and nanoseconds, of which any number is added.
+    /// The span of these seconds plus any number of nanoseconds.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the seconds exceed 64 bits.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the seconds do not
+    /// fit into 64 bits.
     pub fn new(second: i64, nano: i64) -> Result<Self> {
         match normalized(second, nano) {
             Some((second, nano)) => Ok(Duration { second, nano }),
@@ -169,7 +171,8 @@ impl Duration {
         self.second
     }
 
-    /// Nanoseconds of the second, 0 – 999 999 999, to be added also if the seconds are negative.
+    /// The nanoseconds of the second, 0 – 999 999 999. They are added even if the seconds are
+    /// negative.
     pub fn nanos(self) -> u32 {
         self.nano
     }
@@ -185,7 +188,7 @@ impl Duration {
             parts.next(scanner, b'H', 3600)?;
             parts.next(scanner, b'M', 60)?;
             parts.next(scanner, b'S', 1)?;
-            // Java lets a `t` stand with nothing behind it, but no `T`.
+            // Java allows a `t` with nothing after it, but not a `T`.
             if parts.count == before && marker == Some(b'T') {
                 return None;
             }
@@ -193,7 +196,7 @@ impl Duration {
         if parts.count == 0 || !scanner.at_end() {
             return None;
         }
-        // Java adds seconds and nanoseconds before negating, each in 64 bits.
+        // Java adds seconds and nanoseconds before it negates them, each in 64 bits.
         let plain = Self::new(i64::try_from(parts.seconds).ok()?, parts.nanos).ok()?;
         if !negated {
             return Some(plain);
@@ -204,7 +207,7 @@ impl Duration {
     }
 }
 
-/// The parts of a duration's text read so far.
+/// The parts of a duration's text that were read so far.
 #[derive(Default)]
 struct Parts {
     count: usize,
@@ -213,7 +216,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Reads a number with this unit if there is one; `None` if it is too large or malformed.
+    /// Reads a number with this unit, if there is one; `None` if it is malformed or too large.
     fn next(&mut self, scanner: &mut Scanner<'_>, unit: u8, seconds: i64) -> Option<()> {
         let mut ahead = scanner.clone();
         let negative = ahead.sign().unwrap_or(false);
@@ -238,7 +241,7 @@ impl Parts {
     }
 }
 
-/// A signed number of these digits, down to the smallest there is.
+/// The signed number with these digits. The smallest 64-bit number is allowed.
 fn number_up_to_min(digits: &[u8], negative: bool) -> Option<i64> {
     if !negative {
         return number(digits);
@@ -253,7 +256,8 @@ impl fmt::Display for Duration {
         if *self == Self::ZERO {
             return f.write_str("PT0S");
         }
-        // Every part carries the sign, so a fraction counts towards zero.
+        // Every part of the text has the sign, so the fraction of a negative duration counts from
+        // the second above it.
         let towards_zero = self.second < 0 && self.nano > 0;
         let seconds = if towards_zero { self.second + 1 } else { self.second };
         let nanos =
@@ -304,10 +308,10 @@ impl Encodable for Duration {
     plain_text!("duration", Self::scan);
 }
 
-/// A point in time, to the millisecond, as `java.util.Date` has it.
+/// A point in time in milliseconds, as `java.util.Date` has it.
 ///
-/// The text form uses the Julian calendar before 1582-10-15, and does not show the era, so that texts of years before 1
-/// or after 9999 do not read back as the same value, as in Java.
+/// The text form uses the Julian calendar before 1582-10-15, and does not show the era. Therefore,
+/// as in Java, the text of a year before 1 or after 9999 is not read back as the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date {
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -319,7 +323,7 @@ const GREGORIAN_START: i64 = -12_219_292_800_000;
 const DAY_MILLIS: i64 = DAY_SECONDS * 1000;
 
 impl Date {
-    /// The point this many milliseconds after 1970-01-01T00:00:00Z.
+    /// The point that is this many milliseconds after 1970-01-01T00:00:00Z.
     pub fn from_millis(millis: i64) -> Self {
         Date { millis }
     }
@@ -328,7 +332,7 @@ impl Date {
         let digits = scanner.digits(4);
         let year = number(digits).filter(|_| digits.len() == 4)?;
         let part = |scanner: &mut Scanner<'_>, before: u8| {
-            // Letters only in upper case, unlike elsewhere.
+            // Unlike elsewhere, letters must be in upper case.
             (scanner.peek() == Some(before)).then(|| scanner.eat(before))?;
             scanner.two().map(i64::from)
         };
@@ -345,7 +349,7 @@ impl Date {
         if scanner.peek() == Some(b'Z') {
             scanner.eat(b'Z')?;
         }
-        // Parts beyond their ranges carry over; the calendar is chosen by the year written.
+        // Parts outside their range carry over. The year as written decides the calendar.
         let (carried_year, carried_month) =
             (year + (month - 1).div_euclid(12), (month - 1).rem_euclid(12) + 1);
         let gregorian = (day_of(carried_year, carried_month, 1) + day - 1) * DAY_MILLIS + millis;
@@ -362,7 +366,7 @@ impl fmt::Display for Date {
             (self.millis.div_euclid(DAY_MILLIS), self.millis.rem_euclid(DAY_MILLIS));
         let (year, month, day) =
             if self.millis >= GREGORIAN_START { date_of(day) } else { julian_date_of(day) };
-        // The year before 1 is 1 BC, which is printed as 1.
+        // The year before 1 is 1 BC. It is printed as 1.
         let year = if year <= 0 { 1 - year } else { year };
         let second = millis / 1000;
         write!(

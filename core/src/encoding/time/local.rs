@@ -1,4 +1,4 @@
-//! Dates and times without a zone: `LocalDate`, `LocalTime`, `LocalDateTime` (encodings §12).
+//! Dates and times without a zone: `LocalDate`, `LocalTime`, `LocalDateTime`.
 
 use crate::encoding::text::text_impls;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
-/// A date in the Gregorian calendar, extended to the years ±999 999 999.
+/// A date in the Gregorian calendar, which is extended to the years ±999 999 999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalDate {
     epoch_day: i64,
@@ -26,7 +26,8 @@ impl LocalDate {
     /// The date of a day counted from 1970-01-01.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside
+    /// [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
     pub fn from_epoch_day(epoch_day: i64) -> Result<Self> {
         let date = LocalDate { epoch_day };
         if (Self::MIN..=Self::MAX).contains(&date) {
@@ -36,7 +37,7 @@ impl LocalDate {
         }
     }
 
-    /// A date of year, month (1 – 12) and day of the month.
+    /// A date from year, month (1 – 12) and day of the month.
     ///
     /// # Errors
     /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if there is no such date.
@@ -96,7 +97,7 @@ impl Encodable for LocalDate {
     plain_text!("date", Self::scan);
 }
 
-/// A time of day, to the nanosecond.
+/// A time of day in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LocalTime {
     nano_of_day: i64,
@@ -111,7 +112,8 @@ impl LocalTime {
     /// The time of a nanosecond counted from midnight.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of 0 … 86 399 999 999 999.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside 0 … 86 399 999
+    /// 999 999.
     pub fn from_nano_of_day(nano_of_day: i64) -> Result<Self> {
         if (0..DAY_NANOS).contains(&nano_of_day) {
             Ok(LocalTime { nano_of_day })
@@ -120,10 +122,11 @@ impl LocalTime {
         }
     }
 
-    /// A time of hour, minute, second and nanosecond.
+    /// A time from hour, minute, second and nanosecond.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if one is out of its range.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if one of them is
+    /// outside its range.
     pub fn new(hour: u8, minute: u8, second: u8, nano: u32) -> Result<Self> {
         if hour > 23 || minute > 59 || second > 59 || i64::from(nano) >= SECOND_NANOS {
             return invalid(format!("there is no time {hour}:{minute}:{second}.{nano:09}"));
@@ -217,10 +220,12 @@ impl LocalDateTime {
         }
     }
 
-    /// The date and time of seconds since 1970-01-01T00:00, as if in UTC, and nanoseconds (0 – 999 999 999).
+    /// The date and time at these seconds since 1970-01-01T00:00, as if in UTC, and nanoseconds (0
+    /// – 999 999 999).
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside
+    /// [`MIN`](Self::MIN) … [`MAX`](Self::MAX).
     pub fn from_epoch_second(second: i64, nano: i32) -> Result<Self> {
         if !(0..SECOND_NANOS).contains(&i64::from(nano)) {
             return out_of_range("nanosecond", nano.into());

@@ -1,7 +1,7 @@
-//! Dates and times as `java.time` has them, with the ranges it has (encodings §12).
+//! Dates and times as in `java.time`, with the same ranges.
 //!
-//! The common Rust crates do not reach Java's years, so these are types of their own; features `jiff`, `chrono` and
-//! `time` add conversions.
+//! The common Rust crates do not have all of Java's years, so this crate has its own types. The
+//! features `jiff`, `chrono` and `time` add conversions.
 
 mod calendar;
 mod instant;

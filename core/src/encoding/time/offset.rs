@@ -1,4 +1,4 @@
-//! Offsets from UTC, and times with one: `ZoneOffset`, `OffsetDateTime`, `OffsetTime` (encodings §12).
+//! Offsets from UTC, and times with an offset: `ZoneOffset`, `OffsetDateTime`, `OffsetTime`.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use crate::bytes::invalid;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 
-/// How far local time is ahead of UTC, up to ±18 hours. Sorts by descending offset, as in Java.
+/// How far local time is ahead of UTC, up to ±18 hours. As in Java, it sorts by descending offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ZoneOffset {
     seconds: i32,
@@ -22,10 +22,11 @@ impl ZoneOffset {
     /// No offset.
     pub const UTC: ZoneOffset = ZoneOffset { seconds: 0 };
 
-    /// An offset of seconds, positive east of Greenwich.
+    /// An offset in seconds, positive east of Greenwich.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) above 18 hours either way.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) above 18 hours in either
+    /// direction.
     pub fn from_seconds(seconds: i32) -> Result<Self> {
         if i64::from(seconds).abs() <= MAX_OFFSET {
             Ok(ZoneOffset { seconds })
@@ -39,7 +40,7 @@ impl ZoneOffset {
         self.seconds
     }
 
-    /// What Java's `ZoneOffset.of` reads.
+    /// Parses the texts that Java's `ZoneOffset.of` accepts.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text == "Z" {
             return Some(Self::UTC);
@@ -132,7 +133,8 @@ impl Encodable for ZoneOffset {
     }
 }
 
-/// A point in time and the offset it is shown with. Sorts by the point in time, then by descending offset.
+/// A point in time, and the offset it is shown with. It sorts by the point in time, then by
+/// descending offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OffsetDateTime {
     instant: Instant,
@@ -140,10 +142,11 @@ pub struct OffsetDateTime {
 }
 
 impl OffsetDateTime {
-    /// A point in time, shown with an offset.
+    /// A point in time that is shown with an offset.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the local time is outside of the range of [`LocalDateTime`].
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the local time is
+    /// outside the range of [`LocalDateTime`].
     pub fn new(instant: Instant, offset: ZoneOffset) -> Result<Self> {
         let value = OffsetDateTime { instant, offset };
         value.checked_local()?;
@@ -153,7 +156,7 @@ impl OffsetDateTime {
     /// A local time and its offset.
     pub fn from_local(local: LocalDateTime, offset: ZoneOffset) -> Self {
         let second = local.epoch_second() - i64::from(offset.seconds);
-        // Instants reach a year further than local times either way.
+        // The fallback is never used: the range of instants is a year longer at each end.
         let instant = Instant::new(second, local.nano().into()).unwrap_or(Instant::EPOCH);
         OffsetDateTime { instant, offset }
     }
@@ -170,7 +173,7 @@ impl OffsetDateTime {
 
     /// The local time.
     pub fn local(self) -> LocalDateTime {
-        // Checked when the value was made.
+        // The fallback is never used: the value was checked when it was made.
         self.checked_local().unwrap_or(LocalDateTime::MIN)
     }
 
@@ -214,11 +217,11 @@ impl Encodable for OffsetDateTime {
     plain_text!("date and time with offset", Self::scan);
 }
 
-/// A time of day and its offset. Sorts by the time in UTC, which may lie on the day before or after, then by
-/// descending offset.
+/// A time of day and its offset. It sorts by the time in UTC, which may be on the day before or
+/// after, then by descending offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OffsetTime {
-    /// Nanoseconds of the local day less those of the offset.
+    /// The nanoseconds of the local time of day minus those of the offset.
     utc_nanos: i64,
     offset: ZoneOffset,
 }
@@ -234,7 +237,7 @@ impl OffsetTime {
 
     /// The local time of day.
     pub fn time(self) -> LocalTime {
-        // Checked when the value was made.
+        // The fallback is never used: the value was checked when it was made.
         LocalTime::from_nano_of_day(self.local_nanos()).unwrap_or_default()
     }
 

