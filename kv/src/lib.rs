@@ -22,9 +22,9 @@ mod writes;
 pub mod xml;
 
 pub use contract::{
-    Blob, Capabilities, Conflict, Direction, Durability, KvDatabase, KvDatabaseExt, KvError,
-    KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead, Statistics, TxOptions,
-    Visitor, Watch,
+    Blob, Capabilities, Conflict, Direction, Durability, KeyWatch, KvDatabase, KvDatabaseExt,
+    KvError, KvRead, KvTransaction, KvWrite, Pair, Result, Retry, Scan, SharedRead, Statistics,
+    TxOptions, Visitor,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
 pub use optimistic::AtomicKvStore;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use permazen_kv::{
-    Blob, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair, Result,
-    Scan, SharedRead, TxOptions, Visitor, Watch, Writes,
+    Blob, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Pair,
+    Result, Scan, SharedRead, TxOptions, Visitor, Writes,
 };
 use self_cell::self_cell;
 
@@ -141,7 +141,7 @@ impl KvTransaction for OwnedTransaction {
         self.with_dependent(|_, tx| tx.as_ref().and_then(|tx| tx.version()))
     }
 
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.write(|tx| tx.watch(key))
     }
 

@@ -28,24 +28,24 @@ use super::schema_id::SchemaId;
 #[non_exhaustive]
 pub struct SchemaComparison {
     /// The object types that differ, in name order.
-    pub types: Vec<TypeChange>,
+    pub types: Vec<TypeDifference>,
     /// Why the new schema cannot be recorded next to the old one: the storage IDs they ask for
     /// contradict each other. Empty if it can.
     pub refusals: Vec<String>,
 }
 
-/// How an object type changes.
+/// How an object type differs between two schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TypeChange {
+pub struct TypeDifference {
     /// Its name.
     pub name: String,
     /// What happens to it.
     pub effect: TypeEffect,
     /// The fields that differ, in name order; only if the type is changed.
-    pub fields: Vec<FieldChange>,
+    pub fields: Vec<FieldDifference>,
     /// The composite indexes that differ, in name order; only if the type is changed.
-    pub indexes: Vec<IndexChange>,
+    pub indexes: Vec<IndexDifference>,
 }
 
 /// What happens to an object type.
@@ -59,10 +59,10 @@ pub enum TypeEffect {
     Changed,
 }
 
-/// How a field changes.
+/// How a field differs between two schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FieldChange {
+pub struct FieldDifference {
     /// Its name.
     pub name: String,
     /// What happens to its content.
@@ -121,10 +121,10 @@ pub struct Narrowed {
     pub still_allowed: Vec<String>,
 }
 
-/// How a composite index changes.
+/// How a composite index differs between two schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct IndexChange {
+pub struct IndexDifference {
     /// Its name.
     pub name: String,
     /// What happens to it.
@@ -172,12 +172,12 @@ impl SchemaComparison {
     }
 }
 
-fn whole_type(object_type: &ObjectType, effect: TypeEffect) -> TypeChange {
+fn whole_type(object_type: &ObjectType, effect: TypeEffect) -> TypeDifference {
     let name = object_type.name().to_owned();
-    TypeChange { name, effect, fields: Vec::new(), indexes: Vec::new() }
+    TypeDifference { name, effect, fields: Vec::new(), indexes: Vec::new() }
 }
 
-fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeChange> {
+fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeDifference> {
     let mut change = whole_type(new, TypeEffect::Changed);
     for pair in pair_up(old.fields(), new.fields(), Field::name) {
         let (name, effect) = match pair {
@@ -187,7 +187,7 @@ fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeChange> {
             (None, None) => continue,
         };
         let name = name.to_owned();
-        change.fields.extend(effect.map(|effect| FieldChange { name, effect }));
+        change.fields.extend(effect.map(|effect| FieldDifference { name, effect }));
     }
     for pair in pair_up(old.indexes(), new.indexes(), CompositeIndex::name) {
         let (name, effect) = match pair {
@@ -197,7 +197,7 @@ fn changed_type(old: &ObjectType, new: &ObjectType) -> Option<TypeChange> {
             (None, Some(b)) => (b.name(), IndexEffect::Added),
             (None, None) => continue,
         };
-        change.indexes.push(IndexChange { name: name.to_owned(), effect });
+        change.indexes.push(IndexDifference { name: name.to_owned(), effect });
     }
     let differs = !change.fields.is_empty() || !change.indexes.is_empty();
     differs.then_some(change)

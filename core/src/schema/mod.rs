@@ -25,8 +25,8 @@ mod xml;
 
 pub use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
 pub use compare::{
-    FieldChange, FieldEffect, IndexChange, IndexEffect, Narrowed, SchemaComparison, TypeChange,
-    TypeEffect,
+    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
+    TypeDifference, TypeEffect,
 };
 pub use compress::{InflateError, deflate, inflate};
 pub use differences::{Difference, Differences};

@@ -21,5 +21,5 @@ pub use store::{
     SharedRead, Statistics, TxOptions, Visitor,
 };
 pub(crate) use store::{DEFAULT_WAIT, TURN_AFTER};
-pub use watch::Watch;
+pub use watch::KeyWatch;
 pub(crate) use watch::WatchTracker;

@@ -142,7 +142,7 @@ macro_rules! pass_on {
         }
     };
     (@watch $self:ident, $to:expr) => {
-        fn watch(&mut $self, key: &[u8]) -> $crate::Result<$crate::Watch> {
+        fn watch(&mut $self, key: &[u8]) -> $crate::Result<$crate::KeyWatch> {
             $to.watch(key)
         }
     };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{KeySpan, KvError, Result, Watch, Writes};
+use crate::{KeySpan, KeyWatch, KvError, Result, Writes};
 
 /// Bytes borrowed from the store where it can, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
@@ -369,13 +369,13 @@ pub trait KvTransaction: KvWrite {
         None
     }
 
-    /// Waits for a later commit to write `key`; see [`Watch`]. Watching begins at once and does
+    /// Waits for a later commit to write `key`; see [`KeyWatch`]. Watching begins at once and does
     /// not end with the transaction, even if that is rolled back. Costs O(log n) in the number of
     /// watches, here and for the commit that writes the key.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] where the store has no watches.
-    fn watch(&mut self, _key: &[u8]) -> Result<Watch> {
+    fn watch(&mut self, _key: &[u8]) -> Result<KeyWatch> {
         Err(KvError::Unsupported("watching a key"))
     }
 

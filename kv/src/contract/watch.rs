@@ -34,14 +34,14 @@ const CAPACITY: usize = 10_000;
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 #[must_use = "a watch that is dropped is given up"]
-pub struct Watch {
+pub struct KeyWatch {
     key: Vec<u8>,
     id: u64,
     slot: Arc<Slot>,
     table: Weak<Mutex<Table>>,
 }
 
-impl Watch {
+impl KeyWatch {
     /// The key that is watched.
     pub fn key(&self) -> &[u8] {
         &self.key
@@ -77,7 +77,7 @@ impl Watch {
     /// Waits until the key is written, but not longer than `timeout`; returns whether it was.
     ///
     /// # Errors
-    /// As [`wait`](Watch::wait).
+    /// As [`wait`](KeyWatch::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
         let begun = Instant::now();
         let mut state = self.slot.lock();
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-impl Future for Watch {
+impl Future for KeyWatch {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -107,7 +107,7 @@ impl Future for Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for KeyWatch {
     fn drop(&mut self) {
         if let Some(table) = self.table.upgrade() {
             lock(&table).forget(&self.key, self.id);
@@ -115,9 +115,9 @@ impl Drop for Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for KeyWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watch({}, {:?})", crate::Hex(&self.key), self.slot.lock().end)
+        write!(f, "KeyWatch({}, {:?})", crate::Hex(&self.key), self.slot.lock().end)
     }
 }
 
@@ -169,7 +169,7 @@ impl End {
 
 impl WatchTracker {
     /// Begins to watch `key`. Costs O(log n) in the number of watches.
-    pub(crate) fn watch(&self, key: &[u8]) -> Watch {
+    pub(crate) fn watch(&self, key: &[u8]) -> KeyWatch {
         let slot = Arc::new(Slot::default());
         let mut table = lock(&self.table);
         let id = table.next_id;
@@ -190,7 +190,7 @@ impl WatchTracker {
         if let Some(evicted) = evicted {
             evicted.complete(End::Written);
         }
-        Watch { key: key.to_vec(), id, slot, table: Arc::downgrade(&self.table) }
+        KeyWatch { key: key.to_vec(), id, slot, table: Arc::downgrade(&self.table) }
     }
 
     /// Tells those who watch a key that `writes` touches. Costs a search for each change or each
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn the_oldest_of_too_many_is_told_wrongly() {
         let tracker = WatchTracker::default();
-        let watches: Vec<Watch> = (0..=CAPACITY).map(|_| tracker.watch(b"key")).collect();
+        let watches: Vec<KeyWatch> = (0..=CAPACITY).map(|_| tracker.watch(b"key")).collect();
         assert_eq!(tracker.len(), CAPACITY);
         assert!(watches[0].is_changed().unwrap());
         assert!(!watches[1].is_changed().unwrap());

@@ -24,8 +24,8 @@ use crate::contract::pass_on::pass_on;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::write_lock::{WriteLock, WritePermit};
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
-    Result, Scan, SharedRead, Statistics, TxOptions, Visitor, Watch,
+    Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvRead, KvTransaction, KvWrite,
+    Pair, Result, Scan, SharedRead, Statistics, TxOptions, Visitor,
 };
 
 /// A sorted byte map in memory. Clones share their content.
@@ -270,7 +270,7 @@ impl KvTransaction for MemoryTransaction<'_> {
         Ok(Arc::new(self.seen()?.clone()))
     }
 
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.deadline.check()?;
         Ok(self.store.shared.watches.watch(key))
     }

@@ -8,7 +8,9 @@ use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
 use crate::store_parts::lock::lock;
-use crate::{AtomicKvStore, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions, Watch};
+use crate::{
+    AtomicKvStore, KeyWatch, KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions,
+};
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
     open: Open<'db, S>,
@@ -117,7 +119,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
         Ok(self.open.view()?.snapshot())
     }
 
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         self.open.view()?;
         Ok(self.open.db.watches.watch(key))
     }

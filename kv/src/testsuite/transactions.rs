@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
-use crate::{Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, TxOptions, Watch};
+use crate::{Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction, TxOptions};
 
 fn writing(fixture: &Fixture) -> Tx<'_> {
     fixture.store().begin(&TxOptions::writing()).unwrap()
@@ -246,7 +246,7 @@ pub fn t074_t075_t076_snapshots(fixture: &mut Fixture) {
     assert_eq!(&*again.at_most(b"", None).unwrap().unwrap().0, b"c");
 }
 
-fn watch(fixture: &Fixture, key: &[u8]) -> Watch {
+fn watch(fixture: &Fixture, key: &[u8]) -> KeyWatch {
     let mut tx = reading(fixture);
     let watch = tx.watch(key).unwrap();
     tx.commit().unwrap();

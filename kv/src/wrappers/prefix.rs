@@ -6,8 +6,8 @@ use std::fmt;
 use crate::contract::pass_on::pass_on;
 use crate::key::after_prefix;
 use crate::{
-    Blob, Capabilities, Direction, KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite,
-    Pair, Result, Scan, SharedRead, TxOptions, Visitor, Watch,
+    Blob, Capabilities, Direction, KeySpan, KeyWatch, KvDatabase, KvError, KvRead, KvTransaction,
+    KvWrite, Pair, Result, Scan, SharedRead, TxOptions, Visitor,
 };
 
 /// The keys of a store, transaction or database that start with a prefix, shown without it; every
@@ -162,7 +162,7 @@ impl<T: KvTransaction> KvTransaction for Prefixed<T> {
     }
 
     /// The watch names the key with the prefix.
-    fn watch(&mut self, key: &[u8]) -> Result<Watch> {
+    fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         let key = self.key(key);
         self.inner.watch(&key)
     }

@@ -41,12 +41,12 @@ impl Transaction<'_> {
         self.store().untracked(|| body(self))
     }
 
-    /// Waits for a later commit to write the pair with this key; see [`permazen_kv::Watch`]. Watching begins at
+    /// Waits for a later commit to write the pair with this key; see [`permazen_kv::KeyWatch`]. Watching begins at
     /// once and outlasts the transaction.
     ///
     /// # Errors
     /// [`Error::Ended`](crate::object::Error::Ended); the store may not support this, as a detached transaction does not.
-    pub fn watch_key(&self, key: &[u8]) -> Result<permazen_kv::Watch> {
+    pub fn watch_key(&self, key: &[u8]) -> Result<permazen_kv::KeyWatch> {
         self.check_open()?;
         self.store()
             .transaction("watching a key of a detached transaction", |kv| Ok(kv.watch(key)?))
@@ -57,7 +57,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// As [`Transaction::watch_key`].
-    pub fn watch_object(&self, id: ObjId) -> Result<permazen_kv::Watch> {
+    pub fn watch_object(&self, id: ObjId) -> Result<permazen_kv::KeyWatch> {
         self.watch_key(id.as_bytes())
     }
 
@@ -68,7 +68,7 @@ impl Transaction<'_> {
     /// [`Error::DeletedObject`](crate::object::Error::DeletedObject), [`Error::UnknownType`](crate::object::Error::UnknownType);
     /// [`Error::UnknownField`](crate::object::Error::UnknownField) also for collections, which have
     /// no pair of their own; as [`Transaction::watch_key`].
-    pub fn watch_field(&self, id: ObjId, field: &str) -> Result<permazen_kv::Watch> {
+    pub fn watch_field(&self, id: ObjId, field: &str) -> Result<permazen_kv::KeyWatch> {
         let object_type = self.object_type(id)?;
         let field = object_type
             .field(field)
