@@ -113,6 +113,7 @@ fn columns(model: &ObjectModel, composite: &CompositeModel, errors: &mut Errors)
             None if model.skipped.contains(column) => {
                 errors.at(column, format!("field `{column}` is skipped, so it cannot be indexed"));
             }
+            // The mistake of such a field was reported already.
             None if model.refused.iter().any(|field| field.ident == *column) => {}
             None => {
                 let message = format!("struct `{}` has no field `{column}`", model.ident);

@@ -348,6 +348,7 @@ fn sub_value(ty: &Type, marked: Option<&Item>, errors: &mut Errors) -> Option<Bo
         errors.at(ty, message);
         return None;
     }
+    // A type alias hides `Ref`, so the attribute `reference` says it. The target is then unknown.
     let alias = marked.map(|_| ReferenceModel { target: None, optional: true });
     Some(ValueModel::plain(ty.clone(), types::reference(ty).or(alias)))
 }

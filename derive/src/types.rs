@@ -74,6 +74,7 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
         Type::Reference(_) => {
             return Some("a field owns its value: use `String`, `Box<[T]>`, …".into());
         }
+        // The tokens do not tell what type a macro gives.
         Type::Macro(_) => return None,
         _ => return Some("this type cannot be a field".into()),
     }

@@ -8,6 +8,7 @@ use crate::bytes::{Result, invalid};
 
 /// The value of `to` that corresponds to `value`, which is a value of `from`.
 pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
+    // Without the encoding, the meaning of the bytes is unknown.
     let unknown = [from, to].into_iter().find(|e| matches!(e.kind(), EncodingKind::Unknown));
     if let Some(unknown) = unknown
         && !from.is_same(to)
@@ -25,6 +26,8 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
         EncodingKind::Primitive(target) | EncodingKind::Wrapper(target) => {
             to_primitive(target, to, from, value)
         }
+        // The text form of characters has escapes and quotes. As strings, they must stay as they
+        // are.
         EncodingKind::String => match value {
             Value::Char(char) => Ok(JavaString::from_units(&[char.0]).into()),
             Value::Chars(chars) => {
@@ -41,6 +44,7 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
             let convert_item = |item: &Value| convert(element.as_ref(), from_element.get(), item);
             items.iter().map(convert_item).collect::<Result<_>>().map(Value::Array)
         }
+        // A reference stays the same. Encoding it checks that `to` allows its type.
         EncodingKind::Reference(_) => {
             to.encode(value, &mut Vec::new())?;
             Ok(value.clone())
@@ -53,6 +57,7 @@ pub(crate) fn convert(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> 
 /// text.
 fn by_text(to: &dyn Encoding, from: &dyn Encoding, value: &Value) -> Result<Value> {
     let mut bytes = Vec::new();
+    // Encoding and decoding again gives the variant that `to` uses, such as `Int` for a `Short`.
     if to.encode(value, &mut bytes).is_ok() {
         return to.decode_all(&bytes);
     }
@@ -86,6 +91,7 @@ fn has_unpadded_base64(to: &dyn Encoding, text: &str) -> bool {
 /// number.
 pub(crate) fn to_counter(value: &Value) -> Option<i64> {
     match value {
+        // Java's `boolean` and `char` are not numbers.
         Value::Bool(_) | Value::Char(_) => None,
         Value::BigInteger(number) => Some(number.low_bits()),
         Value::BigDecimal(number) => Some(number.low_bits()),
@@ -111,11 +117,14 @@ fn to_primitive(
     from: &dyn Encoding,
     value: &Value,
 ) -> Result<Value> {
+    // A string of one unit becomes that character.
     if let (Primitive::Char, Some(units)) = (target, value.string_units())
         && let [unit] = units[..]
     {
         return Ok(Value::Char(JavaChar(unit)));
     }
+    // Only primitive types are cast. Other numbers, such as `BigInteger`, are converted through
+    // their text.
     if let EncodingKind::Primitive(_) = unwrap(from) {
         if value.is_null() {
             return invalid(format!(
@@ -246,6 +255,7 @@ fn to_primitive_array(
     from: &dyn Encoding,
     value: &Value,
 ) -> Result<Value> {
+    // A string becomes its characters.
     if let (Primitive::Char, Some(units)) = (target, value.string_units()) {
         return Ok(Value::Chars(units.into_iter().map(JavaChar).collect()));
     }

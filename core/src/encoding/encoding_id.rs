@@ -64,7 +64,7 @@ impl EncodingId {
     /// The IDs of built-in encodings start with this.
     pub const BUILTIN_PREFIX: &'static str = "urn:fdc:permazen.io:2020:";
 
-    /// A full id.
+    /// A full ID.
     ///
     /// # Errors
     /// [`EncodingError::Invalid`] if the text is not an encoding ID.

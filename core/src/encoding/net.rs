@@ -30,12 +30,14 @@ fn parse(text: &str) -> Option<IpAddr> {
         address.extend(end.chars().map(to_ascii));
     }
     let address: Ipv6Addr = address.parse().ok()?;
+    // The scope is dropped, but it must be valid.
     let is_scope =
         |scope: &str| scope.chars().all(|char| char.is_alphanumeric() || "._-".contains(char));
     if !scope.is_none_or(is_scope) {
         return None;
     }
     match address.to_ipv4_mapped() {
+        // An address that becomes IPv4 must not have a scope.
         Some(mapped) => scope.is_none().then_some(IpAddr::V4(mapped)),
         None => Some(IpAddr::V6(address)),
     }

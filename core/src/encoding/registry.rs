@@ -57,6 +57,7 @@ impl EncodingRegistry {
         }
         let mut encodings = self.encodings.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(present) = encodings.get(&id) {
+            // Encodings cannot be compared. Those with the same `Debug` text count as the same.
             let same = Arc::ptr_eq(present, &encoding)
                 || format!("{present:?}") == format!("{encoding:?}");
             return if same {

@@ -154,6 +154,7 @@ fn plain_prefix(bytes: &[u8]) -> usize {
 fn plain<'a>(reader: &mut Reader<'a>) -> Option<&'a str> {
     let bytes = reader.rest();
     let length = plain_prefix(bytes);
+    // The text can be borrowed only if the string ends here.
     let (text, [0, ..]) = bytes.split_at_checked(length)? else { return None };
     let text = std::str::from_utf8(text).ok()?;
     reader.take(length + 1).ok()?;
@@ -240,6 +241,7 @@ pub fn read_java(reader: &mut Reader<'_>) -> Result<JavaString> {
         };
         match decoded {
             Some(next) => text.push(next),
+            // An unpaired surrogate: read the string again, as units.
             None => return units_from(start, reader),
         }
     }
@@ -286,7 +288,9 @@ pub(crate) fn is_canonical(reader: &mut Reader<'_>) -> Result<bool> {
     loop {
         reader.take(plain_prefix(reader.rest()))?;
         let before = reader.rest().len();
+        // The end must be the single byte `00`, not a longer form of 0.
         let Some(unit) = next_unit(reader)? else { return Ok(before - reader.rest().len() == 1) };
+        // Units 0 and 1 are written with an escape byte.
         let expected = if unit < 2 { 2 } else { uint::len(u32::from(unit)) };
         if before - reader.rest().len() != expected {
             return Ok(false);

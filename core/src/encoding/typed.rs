@@ -405,6 +405,7 @@ impl<T: Encodable> TypedEncoding<T> {
 
     fn take<'v>(&self, value: &'v Value) -> Result<Cow<'v, T>> {
         T::borrow_value(value)
+            // As in Java, only the encoding without null accepts smaller types.
             .or_else(|| if self.nullable { None } else { T::widen(value).map(Cow::Owned) })
             .ok_or_else(|| wrong_type(&self.name(), value))
     }

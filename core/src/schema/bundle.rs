@@ -472,6 +472,8 @@ impl<'b> Resolver<'b> {
             }
         };
         let default: Option<Box<[u8]>> = encoding.default_bytes().map(Into::into);
+        // Elements, keys and values are always stored. The default value of an unknown encoding is
+        // unknown.
         let needs_default = !matches!(part, Part::SubField { .. })
             && !matches!(encoding.kind(), EncodingKind::Unknown);
         if default.is_none() && needs_default {

@@ -245,6 +245,7 @@ fn kept_field(old: &Field, new: &Field) -> Option<FieldEffect> {
             let gone = a.object_types().map(|before| {
                 before.iter().filter(|t| !still_allowed.contains(t)).cloned().collect::<Vec<_>>()
             });
+            // `None` means that every type was allowed before.
             if gone.as_ref().is_none_or(|gone| !gone.is_empty()) {
                 let still_allowed = still_allowed.to_vec();
                 narrowed.push(Narrowed { field: name, no_longer_allowed: gone, still_allowed });
@@ -338,6 +339,7 @@ fn refusals(old: &SchemaModel, new: &SchemaModel) -> Vec<String> {
             Some(known) if *known != id => {
                 refusals.push(format!("{item} asks for storage ID {id} but has {known}"));
             }
+            // An item that already has the largest storage ID may keep it.
             None if item.asks_for_too_large_an_id() => {
                 refusals.push(format!("{item} asks for storage ID {id}, which no type can have"));
             }

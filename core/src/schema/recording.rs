@@ -88,7 +88,7 @@ impl SchemaConfig {
         &self.model
     }
 
-    /// The id of the schema to open with.
+    /// The ID of the schema to open with.
     pub fn schema_id(&self) -> SchemaId {
         self.id
     }

@@ -208,6 +208,7 @@ impl Stream {
         let digest: [u8; 32] = Sha256::digest(&self.bytes).into();
         let (high, low) = digest.split_at(16);
         let mut hash = [0; 16];
+        // A schema ID has half the bits of the digest: its two halves are combined.
         for (byte, (high, low)) in hash.iter_mut().zip(high.iter().zip(low)) {
             *byte = high ^ low;
         }
@@ -302,6 +303,8 @@ impl Stream {
             self.string(encoding.as_str());
         }
         self.flag(whole);
+        // An item keeps its ID, and its storage ID, when it is indexed or when these options
+        // change.
         if whole {
             self.flag(simple.is_indexed());
         }

@@ -197,6 +197,7 @@ fn check_index(object_type: &ObjectType, index: &CompositeIndex, report: &mut Re
 fn check_index_prefixes(object_type: &ObjectType, problems: &mut Vec<Problem>) {
     let mut by_fields: Vec<&CompositeIndex> = object_type.indexes().iter().collect();
     by_fields.sort_by_key(|index| index.fields());
+    // After sorting by fields, an index comes directly before one that starts with its fields.
     for (index, next) in by_fields.iter().zip(by_fields.iter().skip(1)) {
         if next.fields().starts_with(index.fields()) {
             note(problems, || Problem {

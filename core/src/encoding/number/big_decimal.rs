@@ -110,6 +110,7 @@ impl Ord for BigDecimal {
         let magnitude =
             || self.exponent().cmp(&other.exponent()).then_with(|| self.digits.cmp(&other.digits));
         class(self).cmp(&class(other)).then_with(|| match class(self) {
+            // Zeros have no digits. They sort by scale: 0 before 0.0.
             ZERO => self.scale.cmp(&other.scale),
             NEGATIVE => magnitude().reverse(),
             _ => magnitude(),
@@ -127,6 +128,7 @@ impl fmt::Display for BigDecimal {
         if self.scale == 0 {
             return f.write_str(&digits);
         }
+        // Java uses an exponent for very small numbers and for negative scales.
         if self.scale > 0 && exponent >= -6 {
             let scale = self.scale as usize;
             return match digits.len().checked_sub(scale) {
@@ -185,6 +187,8 @@ impl Encodable for BigDecimal {
             return invalid(format!("{self}: the exponent is too large to be stored"));
         }
         out.push(if self.negative { NEGATIVE } else { POSITIVE });
+        // For negative numbers, exponent and digits are inverted, so that larger magnitudes sort
+        // first.
         long::write(if self.negative { -exponent } else { exponent }, out);
         let invert = if self.negative { 0xff } else { 0 };
         let (pairs, rest) = self.digits.as_chunks();

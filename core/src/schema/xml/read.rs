@@ -92,6 +92,7 @@ impl Start {
 
     fn storage_id(&self) -> Result<Option<StorageId>> {
         let id = self.integer("storageId")?.unwrap_or(0);
+        // As in Java, 0 means that the item asks for no storage ID.
         if id == 0 {
             return Ok(None);
         }
@@ -147,6 +148,7 @@ impl<R: Read> Reader<'_, R> {
                 let id = start.storage_id()?;
                 let indexed = self.names("Field")?;
                 indexes.push(CompositeIndex::new(name, indexed).with_storage_id(id));
+            // Java's grammar has all fields before the indexes.
             } else if !indexes.is_empty() {
                 return Err(unexpected(&start, "<CompositeIndex>, as fields come before indexes"));
             } else {

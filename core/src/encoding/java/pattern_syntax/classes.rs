@@ -71,6 +71,7 @@ impl Parser {
         if !self.peek_is('-') {
             return Ok(());
         }
+        // A `-` before a bracket stands for itself.
         match self.text.get(self.at + 1) {
             Some(&point) if point == code('[') || point == code(']') => return Ok(()),
             _ => self.at += 1,

@@ -81,6 +81,7 @@ impl Parser {
             Some('x') => {
                 self.hex_escape().map(Escape::Char).ok_or("illegal hexadecimal escape sequence")
             }
+            // Java keeps all other letters for future use. Any other character stands for itself.
             Some(char) if char.is_ascii_alphabetic() => Err(UNKNOWN),
             _ => Ok(Escape::Char(point)),
         }
@@ -99,6 +100,7 @@ impl Parser {
         let mut number = first;
         for count in 1..3 {
             match digit(self) {
+                // A third digit would exceed 0377 if the first is above 3.
                 Some(next) if count == 1 || first <= 3 => number = number * 8 + next,
                 _ => break,
             }
