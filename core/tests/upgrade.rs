@@ -173,6 +173,31 @@ fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
     assert_eq!(kept.unwrap(), item());
 }
 
+/// What cannot be converted is not in the way of what takes its place.
+#[test]
+fn a_value_that_cannot_be_converted_can_be_replaced() {
+    for way in ["set", "store", "object layer"] {
+        let store = store();
+        let db = Permazen::builder_shared(store.clone()).model::<strict::Item>().build().unwrap();
+        let done: Result<(), Error> = db.write(|tx| {
+            let item = tx.all::<strict::Item>()?.into_iter().next().unwrap()?;
+            assert!(matches!(item.text(), Err(Error::Upgrade { .. })));
+            match way {
+                "set" => item.set_text(7)?,
+                "store" => item.store(&strict::Item { number: 42, text: 7 })?,
+                _ => {
+                    let number = permazen::encoding::Value::Int(7);
+                    let migrate = permazen::object::Migrate::Yes;
+                    tx.core().set(item.id(), "text", &number, migrate)?;
+                }
+            }
+            assert_eq!((item.number()?, item.text()?), (42, 7), "{way}");
+            Ok(())
+        });
+        done.unwrap();
+    }
+}
+
 #[test]
 fn listeners_can_be_added_to_those_that_convert() {
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -22,8 +22,8 @@ pub(super) fn listeners(
     for model in models {
         let Some(object_type) = schema.object_type(model.name) else { continue };
         let (fields, long) = (model.fields, Arc::clone(&long));
-        let carry = move |tx: &Transaction<'_>, id, old: &ObjectData, kept: &ObjectData| {
-            upgrade(tx, id, old, kept, fields, &*long).map_err(|error| match error {
+        let carry = move |tx: &Transaction<'_>, moving: &object::Carried<'_>| {
+            upgrade(tx, moving, fields, &*long).map_err(|error| match error {
                 Error::Object(error) => error,
                 error => object::Error::listener(error),
             })
@@ -33,43 +33,47 @@ pub(super) fn listeners(
     Arc::new(listeners)
 }
 
-/// What an object gets as it moves, given what it holds and what of that is kept as it is.
+/// What an object gets as it moves; `None` if no value is converted.
 fn upgrade(
     tx: &Transaction<'_>,
-    id: ObjId,
-    old: &ObjectData,
-    kept: &ObjectData,
+    moving: &object::Carried<'_>,
     fields: &[FieldDecl],
     long: &dyn Encoding,
-) -> Result<ObjectData> {
-    let (bundle, new_type) = (tx.bundle(), Arc::clone(kept.object_type()));
-    let mut builder = ObjectBuilder::of(kept);
+) -> Result<Option<ObjectData>> {
+    let (bundle, new_type) = (tx.bundle(), moving.kept.object_type());
+    let mut builder: Option<ObjectBuilder> = None;
     for field in fields {
         let Some(to) = new_type.field(field.name) else { continue };
-        let written =
-            carried(&bundle, old, &new_type, field, long).and_then(|carried| match carried {
-                None => Ok(()),
-                Some(Carried::Count(count)) => {
+        if moving.given == Some(to.storage_id) {
+            continue;
+        }
+        let carried = carried(&bundle, moving.old, new_type, field, long);
+        let written = carried.and_then(|carried| {
+            let Some(carried) = carried else { return Ok(()) };
+            let builder = builder.get_or_insert_with(|| ObjectBuilder::of(moving.kept));
+            match carried {
+                Carried::Count(count) => {
                     builder.write_counter(to, count);
                     Ok(())
                 }
-                Some(Carried::Value(value)) => builder
+                Carried::Value(value) => builder
                     .write_simple(to, |out| {
                         to.simple().map_or(Ok(()), |to| to.encoding.encode(&value, out))
                     })
                     .map_err(Refused::Value),
-            });
+            }
+        });
         match written {
             Ok(()) => {}
             Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => {}
             Err(Refused::Value(source)) => {
                 let field = format!("{}.{}", new_type.name, field.name);
-                return Err(Error::Upgrade { field, id, source });
+                return Err(Error::Upgrade { field, id: moving.id, source });
             }
             Err(Refused::Object(error)) => return Err(error.into()),
         }
     }
-    Ok(builder.finish())
+    Ok(builder.map(ObjectBuilder::finish))
 }
 
 /// What is written to a field so that its value is carried over.

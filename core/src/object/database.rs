@@ -226,7 +226,7 @@ impl Database {
     /// Begins a transaction: reads the recorded schemas, drops unused ones and records the given one,
     /// as the configuration says. Reads nothing of them if the store has the
     /// [version](permazen_kv::KvTransaction::version) it had at the previous transaction, or that to which the commit
-    /// of a transaction of this database led; where transactions that write
+    /// of a transaction of this database led that recorded and removed no schemas; where transactions that write
     /// are checked for conflicts, only those that are read-only can do without. Otherwise one scan of the recorded
     /// schemas, of which those that are new are decoded. If that fails for a reason that may pass, it is begun again, as
     /// [`Retry::default`] says.

@@ -51,6 +51,7 @@ pub use id_set::{IdSet, Ids};
 pub(crate) use index::{EncodedRange, borrowed, encode_bound};
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
+pub(crate) use notify::Carried;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,

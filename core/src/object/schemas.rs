@@ -176,8 +176,12 @@ impl Transaction<'_> {
                 .store
                 .transaction("commit of a detached transaction", |kv| Ok(kv.is_read_only()))?;
         self.store.commit()?;
-        if let Some(Begun { bundle, version, .. }) = begun.filter(|_| counts && !lost) {
-            self.shared.state.committed(&bundle, &self.bundle(), version + 1);
+        if let Some(Begun { bundle, version, wrote }) = begun.filter(|_| counts && !lost) {
+            let now = self.bundle();
+            // With a change of the recorded schemas the next transaction looks: SQLite can give a number of its own to
+            // the state that a large transaction has before its commit.
+            let same = !wrote && bundle.tables() == now.tables();
+            self.shared.state.committed(&bundle, &now, same.then_some(version + 1));
         }
         Ok(())
     }

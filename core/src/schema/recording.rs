@@ -197,22 +197,20 @@ impl DatabaseState {
         }
     }
 
-    /// Notes a commit: the transaction was opened with the schemas `opened`, and this version of
-    /// the store has the schemas `now`. Does nothing if another transaction was opened with other
-    /// schemas since then.
+    /// Notes a commit: the transaction was opened with the schemas `opened` and left the schemas `now`, in this version of
+    /// the store if it is known. Does nothing if another transaction was opened with other schemas since then.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
         now: &Arc<SchemaBundle>,
-        version: u64,
+        version: Option<u64>,
     ) {
         let mut last = self.last();
         let Some(open) = last.open.clone().filter(|open| Arc::ptr_eq(&open.bundle, opened)) else {
             return;
         };
-        if opened.tables() == now.tables() {
-            last.version = last.version.max(Some(version));
-        } else {
+        last.version = version.and_then(|version| last.version.max(Some(version)));
+        if opened.tables() != now.tables() {
             last.open = Some(Arc::new(LastOpen {
                 model: Arc::clone(&open.model),
                 removal: open.removal,
@@ -220,7 +218,6 @@ impl DatabaseState {
                 schema: Arc::clone(&open.schema),
                 changed: true,
             }));
-            last.version = Some(version);
         }
         last.stored = true;
     }

@@ -27,10 +27,20 @@ pub type SchemaChangeListener =
 pub type FieldListener =
     Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
-/// Makes what an object gets as it moves to another schema, from what it holds and what of that is kept as it is.
-pub(crate) type Carry = Arc<
-    dyn Fn(&Transaction<'_>, ObjId, &ObjectData, &ObjectData) -> Result<ObjectData> + Send + Sync,
->;
+/// Makes what an object gets as it moves to another schema; `None` if that is what it keeps.
+pub(crate) type Carry =
+    Arc<dyn Fn(&Transaction<'_>, &Carried<'_>) -> Result<Option<ObjectData>> + Send + Sync>;
+
+/// An object that is to move to another schema.
+pub(crate) struct Carried<'a> {
+    pub(crate) id: ObjId,
+    /// What it holds.
+    pub(crate) old: &'a ObjectData,
+    /// What of that is kept as it is.
+    pub(crate) kept: &'a ObjectData,
+    /// A field that gets another value, so that its own need not be carried over.
+    pub(crate) given: Option<StorageId>,
+}
 
 /// What a listener to schema changes is told.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod listeners;
 mod notifier;
 
 pub use change::{ChangeKind, FieldChange};
+pub(crate) use listeners::Carried;
 pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,

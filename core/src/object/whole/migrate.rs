@@ -1,5 +1,6 @@
 //! Moving objects to another schema (transactions §12).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
@@ -9,7 +10,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::info::ObjectInfo;
 use crate::object::notify::ChangeKind;
-use crate::object::notify::SchemaChange;
+use crate::object::notify::{Carried, SchemaChange};
 use crate::object::reference::target_of;
 use crate::object::store::Undo;
 use crate::object::{Error, Migrate, Result, Transaction};
@@ -45,20 +46,14 @@ impl Transaction<'_> {
     /// Moves an object of another schema to this one, and tells of it. Listeners may have done anything
     /// to the object when this returns.
     pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
-        self.migrate_replacing(id, schema, |_| Ok(None))
+        self.migrate_giving(id, schema, Given::Own)
     }
 
-    /// As [`Transaction::migrate_to`]. If `replace` makes other content of what the object would have
-    /// there, it gets that: what is replaced needs no index entries, which can be too long for the store.
-    /// The difference is told as changes of the fields.
-    fn migrate_replacing(
-        &self,
-        id: ObjId,
-        schema: &Arc<Schema>,
-        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
-    ) -> Result<()> {
+    /// As [`Transaction::migrate_to`], with this content. What is replaced needs no conversion and no index entries,
+    /// which can be too long for the store. The difference is told as changes of the fields.
+    fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
         self.mutate_then(
-            || self.move_replacing(id, schema, replace),
+            || self.move_giving(id, schema, given),
             |change| self.tell_schema_changed(change),
         )
         .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
@@ -73,15 +68,15 @@ impl Transaction<'_> {
         schema: &Arc<Schema>,
         new: &ObjectData,
     ) -> Result<()> {
-        self.move_replacing(id, schema, |_| Ok(Some(new.clone()))).map(drop)
+        self.move_giving(id, schema, Given::All(new)).map(drop)
     }
 
-    /// As [`Transaction::migrate_replacing`], without telling of the move.
-    fn move_replacing(
+    /// As [`Transaction::migrate_giving`], without telling of the move.
+    fn move_giving(
         &self,
         id: ObjId,
         schema: &Arc<Schema>,
-        replace: impl FnOnce(&ObjectData) -> Result<Option<ObjectData>>,
+        given: Given<'_>,
     ) -> Result<SchemaChange> {
         let new_type = self.type_in(id, schema)?;
         let old_schema = self.object_schema(id)?;
@@ -89,9 +84,18 @@ impl Transaction<'_> {
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
         // Before anything is written, so that what cannot be carried over or is too long for an index leaves the object
         // where it is.
-        let carried = self.carried(id, &old, &kept)?;
-        let replaced = replace(carried.as_ref().unwrap_or(&kept))?.or(carried);
-        self.write_differences(id, &old, replaced.as_ref().unwrap_or(&kept))
+        let replaced = match given {
+            Given::Own => self.carried(id, &old, &kept, None)?.map(Cow::Owned),
+            Given::Field(field, value) => {
+                let carried = self.carried(id, &old, &kept, Some(field))?;
+                let mut new = ObjectBuilder::of(carried.as_ref().unwrap_or(&kept));
+                new.push_pair(field, &[], value);
+                Some(Cow::Owned(new.finish()))
+            }
+            Given::All(new) => Some(Cow::Borrowed(new)),
+        };
+        let replaced = replaced.as_deref();
+        self.write_differences(id, &old, replaced.unwrap_or(&kept))
             .map_err(|error| unmovable(error, id, schema))?;
         let before = layout::object_info(old_schema.index);
         let after = layout::object_info(schema.index);
@@ -100,7 +104,7 @@ impl Transaction<'_> {
         self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
         let object_type = Some(Arc::clone(new_type));
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
-        if let Some(replaced) = &replaced {
+        if let Some(replaced) = replaced {
             self.queue_differences(id, &kept, replaced, Told::Differences)?;
         }
         Ok(SchemaChange {
@@ -112,8 +116,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where a value
-    /// that is replaced has too long an index entry there, the object gets `new` at once.
+    /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where what is
+    /// replaced keeps it from moving, the object gets `new` at once.
     pub(in crate::object) fn migrate_to_replace(
         &self,
         id: ObjId,
@@ -121,17 +125,19 @@ impl Transaction<'_> {
         new: &ObjectData,
     ) -> Result<()> {
         match self.migrate_to(id, schema) {
-            Err(Error::KeyTooLong { .. }) if self.object_schema(id)?.index != schema.index => {
+            Err(error)
+                if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
+            {
                 self.check_references(id, new)?;
-                self.migrate_replacing(id, schema, |_| Ok(Some(new.clone())))
+                self.migrate_giving(id, schema, Given::All(new))
             }
             moved => moved,
         }
     }
 
     /// The type of an object whose simple field `field` is about to be set to a checked value, after moving the
-    /// object to the transaction's schema if asked. Where the value that is replaced has too long an index
-    /// entry there, the object is moved with the new one.
+    /// object to the transaction's schema if asked. Where the value that is replaced keeps it from moving, the
+    /// object is moved with the new one.
     pub(in crate::object) fn type_for_setting(
         &self,
         id: ObjId,
@@ -139,7 +145,7 @@ impl Transaction<'_> {
         value: impl FnOnce(&Arc<ResolvedType>) -> Result<(StorageId, Vec<u8>)>,
     ) -> Result<Arc<ResolvedType>> {
         let error = match self.type_for_writing(id, migrate) {
-            Err(error @ Error::KeyTooLong { .. }) => error,
+            Err(error) if keeps_from_moving(&error) => error,
             known => return known,
         };
         let schema = self.schema();
@@ -147,11 +153,7 @@ impl Transaction<'_> {
             return Err(error);
         }
         let (field, value) = value(self.type_in(id, &schema)?)?;
-        self.migrate_replacing(id, &schema, |kept| {
-            let mut new = ObjectBuilder::of(kept);
-            new.push_pair(field, &[], &value);
-            Ok(Some(new.finish()))
-        })?;
+        self.migrate_giving(id, &schema, Given::Field(field, &value))?;
         self.check_current(id)?;
         self.object_type(id)
     }
@@ -163,7 +165,7 @@ impl Transaction<'_> {
         let fits = new.object_type().schema == schema.index
             && new.object_type().storage_id == id.storage_id();
         match self.load(id, Migrate::Yes) {
-            Err(Error::KeyTooLong { .. }) if fits && !self.is_current(id)? => {
+            Err(error) if keeps_from_moving(&error) && fits && !self.is_current(id)? => {
                 self.migrate_to_replace(id, &schema, new)?;
                 self.load(id, Migrate::No)
             }
@@ -182,18 +184,22 @@ impl Transaction<'_> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
-        Ok(self.carried(id, &old, &kept)?.unwrap_or(kept))
+        Ok(self.carried(id, &old, &kept, None)?.unwrap_or(kept))
     }
 
-    /// What an object gets as it moves, if that is for somebody to decide.
+    /// What an object gets as it moves, if not just what it keeps. The field `given` gets its value otherwise.
     fn carried(
         &self,
         id: ObjId,
         old: &ObjectData,
         kept: &ObjectData,
+        given: Option<StorageId>,
     ) -> Result<Option<ObjectData>> {
         let listeners = self.listeners();
-        listeners.carrying(id.storage_id()).map(|carry| carry(self, id, old, kept)).transpose()
+        match listeners.carrying(id.storage_id()) {
+            Some(carry) => carry(self, &Carried { id, old, kept, given }),
+            None => Ok(None),
+        }
     }
 
     /// The type of an object in a schema it is to be moved to.
@@ -241,6 +247,22 @@ impl Transaction<'_> {
 enum Narrowed {
     Told,
     Untold,
+}
+
+/// What an object is given as it moves to another schema.
+enum Given<'a> {
+    /// What it holds.
+    Own,
+    /// What it holds, but this encoded value of this simple field.
+    Field(StorageId, &'a [u8]),
+    /// Other content.
+    All(&'a ObjectData),
+}
+
+/// Whether an object that did not move may do so with another value: one is too long for an index, or cannot be
+/// converted.
+fn keeps_from_moving(error: &Error) -> bool {
+    matches!(error, Error::KeyTooLong { .. } | Error::Listener(_))
 }
 
 /// Says which object cannot be moved and what would let it, if the key of one of its index entries is too long.
