@@ -6,23 +6,12 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use common::{dump, put, reading, role, spawn, wait_for};
-use permazen_kv::KvDatabase;
+use common::{dump, open_or_create, put, reading, role, spawn, wait_for};
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 use permazen_kv::KvError;
 
 const PROCESSES: usize = 6;
 const ROUNDS: usize = 8;
-
-fn create(store: &str, path: &Path) -> Box<dyn KvDatabase> {
-    match store {
-        #[cfg(feature = "lmdb")]
-        "lmdb" => Box::new(permazen_kv::lmdb::LmdbStore::open_or_create(path).unwrap()),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Box::new(permazen_kv::sqlite::SqliteStore::open_or_create(path).unwrap()),
-        other => panic!("no store {other}"),
-    }
-}
 
 #[test]
 fn child() {
@@ -43,7 +32,7 @@ fn child() {
     }
     println!("ready");
     wait();
-    let store = create(&store, &path);
+    let store = open_or_create(&store, &path);
     put(&*store, &std::process::id().to_be_bytes(), b"");
 }
 
@@ -61,7 +50,7 @@ fn create_at_once(store: &str) {
         for (mut process, _) in processes {
             assert!(process.wait().unwrap().success(), "{store}, round {round}");
         }
-        assert_eq!(dump(&*reading(&*create(store, &path))).len(), PROCESSES);
+        assert_eq!(dump(&*reading(&*open_or_create(store, &path))).len(), PROCESSES);
     }
 }
 

@@ -13,8 +13,8 @@ use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use common::{dump, role, spawn};
-use permazen_kv::{KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Result, TxOptions};
+use common::{dump, open_or_create, role, spawn};
+use permazen_kv::{KeySpan, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -22,16 +22,6 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The key that holds the number of the last commit.
 const LAST: &[u8] = b"last";
-
-fn open(store: &str, path: &Path) -> Box<dyn KvDatabase> {
-    match store {
-        #[cfg(feature = "lmdb")]
-        "lmdb" => Box::new(permazen_kv::lmdb::LmdbStore::open_or_create(path).unwrap()),
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Box::new(permazen_kv::sqlite::SqliteStore::open_or_create(path).unwrap()),
-        other => panic!("no store {other}"),
-    }
-}
 
 /// What the transaction with this number does: puts small and large values, and removes.
 fn puts(number: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -74,7 +64,7 @@ fn last(source: &dyn KvRead) -> u32 {
 #[test]
 fn child() {
     let Some((store, path)) = role() else { return };
-    let store = open(&store, &path);
+    let store = open_or_create(&store, &path);
     let mut number = last(&*store.begin(&TxOptions::reading()).unwrap());
     let mut out = std::io::stdout().lock();
     loop {
@@ -107,13 +97,13 @@ fn kills(store: &str, share: u32) {
 fn kill_often(store: &str, kills: u32, seed: u64) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
-    drop(open(store, &path));
+    drop(open_or_create(store, &path));
     let (mut model, mut reached) = (Map::new(), 0);
     let mut rng = StdRng::seed_from_u64(seed);
     let mut commits = 0u64;
     for kill in 0..kills {
         // Every other time somebody else has the store open all the while.
-        let witness = (kill % 2 == 0).then(|| open(store, &path));
+        let witness = (kill % 2 == 0).then(|| open_or_create(store, &path));
         let (mut process, mut out) = spawn(store, &path);
         let mut said = String::new();
         while !said.contains("committed") {
@@ -128,7 +118,7 @@ fn kill_often(store: &str, kills: u32, seed: u64) -> u64 {
             // The last line may be cut short.
             acknowledged = number(&line.unwrap()).unwrap_or(acknowledged).max(acknowledged);
         }
-        let store = witness.unwrap_or_else(|| open(store, &path));
+        let store = witness.unwrap_or_else(|| open_or_create(store, &path));
         let tx = store.begin(&TxOptions::reading()).unwrap();
         let found = last(&*tx);
         assert!(

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
-use crate::store_parts::file_id::FileId;
-use crate::{KvError, Result};
+use crate::Result;
+use crate::store_parts::file_id::{FileId, perhaps_unseen};
 
 /// The files in a directory at one time.
 #[derive(Debug)]
@@ -81,11 +81,7 @@ impl Files {
 
     /// Fails if what was just committed went to a file that `directory` no longer has.
     pub(super) fn check_committed(&self, directory: &Path) -> Result<()> {
-        self.check_data(directory).map_err(|error| {
-            KvError::OutcomeUnknown(format!(
-                "it was committed, but perhaps to a file that others do not see: {error}"
-            ))
-        })
+        self.check_data(directory).map_err(|error| perhaps_unseen(&error))
     }
 }
 

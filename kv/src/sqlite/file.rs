@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::error::cannot_open;
 use super::open_files::{OpenFile, objection, place_of};
-use crate::store_parts::file_id::FileId;
+use crate::store_parts::file_id::{FileId, perhaps_unseen};
 use crate::{KvError, Result};
 
 /// The file to which all connections of a store lead.
@@ -85,11 +85,7 @@ impl DatabaseFile {
 
     /// Fails if what `connection` has just committed went to a file that is not there any more.
     pub(super) fn check_committed(&self, connection: &Connection) -> Result<()> {
-        self.check(connection).map_err(|error| {
-            KvError::OutcomeUnknown(format!(
-                "it was committed, but perhaps to a file that others do not see: {error}"
-            ))
-        })
+        self.check(connection).map_err(|error| perhaps_unseen(&error))
     }
 
     fn replaced(&self) -> KvError {

@@ -12,10 +12,12 @@
 //! several commits of others between two looks count as one.
 
 mod connection;
+mod database;
 mod error;
 mod file;
 mod log_files;
 mod open_files;
+mod shared;
 mod store;
 mod transaction;
 mod versions;

@@ -1,38 +1,22 @@
-//! Opening databases, and their connections.
+//! Opening databases.
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-
-use super::connection::{Session, Statements};
+use super::database::{Database, Options};
 use super::error::{cannot_open, failed};
-use super::file::DatabaseFile;
 use super::log_files::LogFiles;
+use super::shared::Shared;
 use super::transaction::{View, WriteTransaction};
-use super::versions::{Pooled, Versions};
+use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
-use crate::store_parts::lock::lock;
 use crate::store_parts::read_transaction::ReadTransaction;
-use crate::store_parts::write_lock::WriteLock;
 use crate::{
     Capabilities, Durability, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
 };
-
-/// How long SQLite waits for a lock, if a transaction does not say otherwise.
-const BUSY: Duration = Duration::from_secs(3);
-/// How long SQLite waits for a lock while it opens a database, before that is begun anew: it may be
-/// another process that is creating the database, and then there is nothing left to do.
-const OPENING: Duration = Duration::from_millis(100);
-/// The pause before beginning anew, since some failures come without a wait.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Connections that are kept for later use.
-const IDLE: usize = 16;
 
 /// Options for opening an SQLite database.
 ///
@@ -49,23 +33,19 @@ const IDLE: usize = 16;
 #[derive(Debug, Clone)]
 pub struct SqliteBuilder {
     create: bool,
-    read_only: bool,
-    pub(super) late_lock: bool,
-    durability: Durability,
-    table: String,
-    wait: Duration,
+    options: Options,
 }
 
 impl Default for SqliteBuilder {
     fn default() -> Self {
-        SqliteBuilder {
-            create: false,
+        let options = Options {
             read_only: false,
             late_lock: false,
             durability: Durability::Full,
             table: "KV".to_owned(),
             wait: DEFAULT_WAIT,
-        }
+        };
+        SqliteBuilder { create: false, options }
     }
 }
 
@@ -87,7 +67,7 @@ impl SqliteBuilder {
     /// one to close it after writing removes them.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
+        self.options.read_only = read_only;
         self
     }
 
@@ -98,21 +78,21 @@ impl SqliteBuilder {
     /// fails with a retryable error if another one has committed since it began.
     #[must_use]
     pub fn late_lock(mut self, late: bool) -> Self {
-        self.late_lock = late;
+        self.options.late_lock = late;
         self
     }
 
     /// What a commit has reached when it returns; the disk unless set.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.options.durability = durability;
         self
     }
 
     /// The name of the table; `KV` unless set.
     #[must_use]
     pub fn table_name(mut self, name: impl Into<String>) -> Self {
-        self.table = name.into();
+        self.options.table = name.into();
         self
     }
 
@@ -120,7 +100,7 @@ impl SqliteBuilder {
     /// creating the database; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
+        self.options.wait = wait;
         self
     }
 
@@ -134,7 +114,7 @@ impl SqliteBuilder {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();
         check_name(path)?;
-        let create = self.create && !self.read_only;
+        let create = self.create && !self.options.read_only;
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 return Err(cannot_open(path, "a directory, where a SQLite file is expected"));
@@ -154,22 +134,16 @@ impl SqliteBuilder {
             }
             Err(error) => return Err(cannot_open(path, format!("cannot look at it: {error}"))),
         }
-        let shared = Shared {
-            path: path.to_owned(),
-            file: DatabaseFile::new(path),
-            options: self.clone(),
-            statements: Statements::new(&self.table),
-            idle: Mutex::default(),
-            turn: Arc::default(),
-            versions: Versions::default(),
-            _log_files: self.read_only.then(|| LogFiles::unless_present(path)).flatten(),
-        };
-        let connection = shared.patiently(self.wait, || {
-            let connection = shared.try_to_connect(create)?;
-            shared.find_or_create(&connection, create)?;
-            shared.set_up(&connection)?;
+        // Looked for before the first connection makes them.
+        let log_files = self.options.read_only.then(|| LogFiles::unless_present(path)).flatten();
+        let database = Database::new(path, &self.options);
+        let connection = database.patiently(self.options.wait, || {
+            let connection = database.try_to_connect(create)?;
+            database.find_or_create(&connection, create)?;
+            database.set_up(&connection)?;
             Ok(connection)
         })?;
+        let shared = Shared::new(database, log_files);
         shared.keep(Pooled { connection, last: None });
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
@@ -191,175 +165,6 @@ fn check_name(path: &Path) -> Result<()> {
         return Ok(());
     };
     Err(cannot_open(path, reason))
-}
-
-/// A database with its idle connections.
-pub(super) struct Shared {
-    pub(super) path: PathBuf,
-    pub(super) file: DatabaseFile,
-    pub(super) options: SqliteBuilder,
-    pub(super) statements: Statements,
-    idle: Mutex<Vec<Pooled>>,
-    pub(super) turn: Arc<WriteLock>,
-    pub(super) versions: Versions,
-    /// Dropped after all connections: everything that has one holds this, and `idle` stands before.
-    _log_files: Option<LogFiles>,
-}
-
-impl Shared {
-    fn idle(&self) -> MutexGuard<'_, Vec<Pooled>> {
-        lock(&self.idle)
-    }
-
-    /// A connection that is in no transaction.
-    pub(super) fn take(&self) -> Result<Pooled> {
-        let Some(pooled) = self.idle().pop() else {
-            return Ok(Pooled { connection: self.connect()?, last: None });
-        };
-        // The last one to use it may have set another time to wait.
-        pooled
-            .connection
-            .busy_timeout(BUSY)
-            .map_err(|error| failed(&self.path, "cannot set how long to wait", error))?;
-        Ok(pooled)
-    }
-
-    /// Keeps a connection for later use, if it is fit for that.
-    pub(super) fn keep(&self, pooled: Pooled) {
-        let mut idle = self.idle();
-        if pooled.connection.is_autocommit() && idle.len() < IDLE {
-            idle.push(pooled);
-        }
-    }
-
-    pub(super) fn session<'c>(&'c self, connection: &'c Connection) -> Session<'c> {
-        Session { connection, statements: &self.statements, path: &self.path }
-    }
-
-    /// A connection to the database, which is there.
-    pub(super) fn connect(&self) -> Result<Connection> {
-        self.patiently(BUSY.min(self.options.wait), || {
-            let connection = self.try_to_connect(false)?;
-            self.set_up(&connection)?;
-            Ok(connection)
-        })
-    }
-
-    /// What `attempt` gives, which is made again for as long as others are in its way.
-    fn patiently<T>(&self, wait: Duration, attempt: impl Fn() -> Result<T>) -> Result<T> {
-        let start = Instant::now();
-        loop {
-            match attempt() {
-                Err(error) if error.is_retryable() && start.elapsed() >= wait => {
-                    return Err(KvError::Retry(format!(
-                        "{}: waited {wait:?} for others that use it: {error}",
-                        self.path.display()
-                    )));
-                }
-                Err(error) if error.is_retryable() => thread::sleep(PAUSE),
-                done => return done,
-            }
-        }
-    }
-
-    /// A connection that waits no longer than [`OPENING`].
-    fn try_to_connect(&self, create: bool) -> Result<Connection> {
-        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        flags |= if self.options.read_only {
-            OpenFlags::SQLITE_OPEN_READ_ONLY
-        } else {
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-        };
-        if create {
-            flags |= OpenFlags::SQLITE_OPEN_CREATE;
-        }
-        let open = |path: &Path| -> rusqlite::Result<(Connection, String)> {
-            let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(OPENING)?;
-            let mut mode = "wal".to_owned();
-            if !self.options.read_only {
-                connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| {
-                    mode = row.get(0)?;
-                    Ok(())
-                })?;
-            }
-            Ok((connection, mode))
-        };
-        self.file.connect(|path| {
-            let (connection, mode) =
-                open(path).map_err(|error| failed(&self.path, "cannot open it", error))?;
-            if mode != "wal" {
-                let reason = format!(
-                    "SQLite cannot keep a log beside it (its journal mode stays {mode:?} instead of WAL), so \
-                     connections would be in each other's way; copy it to a local file system"
-                );
-                return Err(cannot_open(&self.path, reason));
-            }
-            Ok(connection)
-        })
-    }
-
-    /// Makes a new connection ready for transactions.
-    fn set_up(&self, connection: &Connection) -> Result<()> {
-        let synchronous = match self.options.durability {
-            Durability::Full => "FULL",
-            Durability::MayLoseLastCommits => "NORMAL",
-            Durability::MayLoseEverything => "OFF",
-        };
-        connection.set_prepared_statement_cache_capacity(32);
-        connection
-            .pragma_update(None, "synchronous", synchronous)
-            .and_then(|()| connection.busy_timeout(BUSY))
-            .map_err(|error| failed(&self.path, "cannot open it", error))
-    }
-
-    /// Sees to it that the table is there.
-    fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
-        if self.has_table(connection)? {
-            return Ok(());
-        }
-        if !create {
-            return Err(self.no_table());
-        }
-        let failed = |error| failed(&self.path, "cannot create the table", error);
-        let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
-        let tx = tx.map_err(failed)?;
-        // Until now others could have created it, or something else.
-        if !self.has_table(&tx)? {
-            tx.execute(&self.statements.create, []).map_err(failed)?;
-        }
-        tx.commit().map_err(failed)
-    }
-
-    /// Whether the table is there; it is not in a new database.
-    fn has_table(&self, connection: &Connection) -> Result<bool> {
-        let failed = |error| failed(&self.path, "cannot look for the table", error);
-        let table = &self.options.table;
-        let count = |sql: &str, table: &str| -> rusqlite::Result<i64> {
-            connection.query_row(sql, [table], |row| row.get(0))
-        };
-        let tables =
-            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
-        let own = count(&format!("{tables} AND name = ?1"), table).map_err(failed)?;
-        if own > 0 {
-            let columns =
-                "SELECT count(*) FROM pragma_table_info(?1) WHERE name IN ('kv_key', 'kv_value')";
-            if count(columns, table).map_err(failed)? == 2 {
-                return Ok(true);
-            }
-            return Err(cannot_open(
-                &self.path,
-                format!("table {table:?} is not one of key/value pairs"),
-            ));
-        }
-        let others = count(&format!("{tables} AND name <> ?1"), table).map_err(failed)?;
-        if others > 0 { Err(self.no_table()) } else { Ok(false) }
-    }
-
-    fn no_table(&self) -> KvError {
-        let table = &self.options.table;
-        cannot_open(&self.path, format!("SQLite database without a table named {table:?}"))
-    }
 }
 
 /// An SQLite database. Clones share it.
@@ -405,7 +210,7 @@ impl SqliteStore {
 
     /// The file of the database.
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        &self.shared.database.path
     }
 }
 
@@ -421,7 +226,7 @@ impl KvDatabase for SqliteStore {
             let view = View::open(Arc::clone(&self.shared))?;
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
-        if self.shared.options.read_only {
+        if self.shared.database.options.read_only {
             return Err(KvError::IllegalState(format!(
                 "{}: open for reading only, so only read-only transactions can begin",
                 self.path().display()
@@ -478,8 +283,7 @@ impl KvDatabase for SqliteStore {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use super::super::database::BUSY;
     use super::*;
 
     #[test]

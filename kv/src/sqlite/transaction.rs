@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Pages, Session};
 use super::error::failed;
-use super::store::Shared;
+use super::shared::Shared;
 use super::versions::{Pooled, Seen};
 use crate::store_parts;
 use crate::store_parts::deadline::Deadline;
@@ -38,7 +38,7 @@ impl View {
     /// Opens the current state.
     pub(super) fn open(shared: Arc<Shared>) -> Result<Self> {
         let mut pooled = shared.take()?;
-        let version = shared.versions.begin(&shared, &mut pooled, "BEGIN")?.number;
+        let version = shared.versions.begin(&shared.database, &mut pooled, "BEGIN")?.number;
         Ok(View { pooled: Mutex::new(Some(pooled)), version, shared })
     }
 
@@ -48,7 +48,7 @@ impl View {
 
     fn with<R>(&self, read: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         match self.pooled().as_ref() {
-            Some(pooled) => read(self.shared.session(&pooled.connection)),
+            Some(pooled) => read(self.shared.database.session(&pooled.connection)),
             None => Err(KvError::Stale("it has ended".to_owned())),
         }
     }
@@ -96,7 +96,8 @@ impl KvRead for View {
 fn end(shared: &Shared, pooled: Pooled) {
     if !pooled.connection.is_autocommit() {
         // Should that fail the connection is not kept, and closing it rolls back.
-        let _ = shared.session(&pooled.connection).execute("cannot roll back", "ROLLBACK", []);
+        let _ =
+            shared.database.session(&pooled.connection).execute("cannot roll back", "ROLLBACK", []);
     }
     shared.keep(pooled);
 }
@@ -121,7 +122,7 @@ impl WriteTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
         let start = Instant::now();
         // One that others have overtaken again and again takes the right to write before it reads.
-        let late = shared.options.late_lock && !options.has_turn();
+        let late = shared.database.options.late_lock && !options.has_turn();
         let (turn, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
@@ -133,17 +134,17 @@ impl WriteTransaction {
         pooled
             .connection
             .busy_timeout(wait.min(LONGEST_WAIT))
-            .map_err(|error| failed(&shared.path, "cannot begin", error))?;
+            .map_err(|error| failed(&shared.database.path, "cannot begin", error))?;
         let base = if late {
-            shared.versions.begin(shared, &mut pooled, "BEGIN DEFERRED")?
+            shared.versions.begin(&shared.database, &mut pooled, "BEGIN DEFERRED")?
         } else {
-            let session = shared.session(&pooled.connection);
+            let session = shared.database.session(&pooled.connection);
             session.execute("cannot begin", "BEGIN IMMEDIATE", []).inspect_err(|error| {
                 if error.is_retryable() {
                     note_wait_in_vain();
                 }
             })?;
-            shared.versions.of_writer(shared, &mut pooled)?
+            shared.versions.of_writer(&shared.database, &mut pooled)?
         };
         let begun = WriteTransaction {
             pooled: Some(pooled),
@@ -154,7 +155,7 @@ impl WriteTransaction {
             deadline: Deadline::new(options.timeout),
             turn,
         };
-        begun.with(|session| shared.file.check(session.connection))?;
+        begun.with(|session| shared.database.file.check(session.connection))?;
         Ok(begun)
     }
 
@@ -164,7 +165,7 @@ impl WriteTransaction {
         let Some(pooled) = self.pooled.as_ref().filter(|_| !self.dead.get()) else {
             return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
         };
-        operation(self.shared.session(&pooled.connection)).inspect_err(|error| {
+        operation(self.shared.database.session(&pooled.connection)).inspect_err(|error| {
             self.dead.set(!error.is_caller_error());
         })
     }
@@ -261,8 +262,8 @@ impl KvTransaction for WriteTransaction {
             return self.with(|_| Ok(()));
         }
         let shared = Arc::clone(&self.shared);
-        self.with(|session| shared.file.check(session.connection))?;
-        let commit = shared.versions.committing(&shared);
+        self.with(|session| shared.database.file.check(session.connection))?;
+        let commit = shared.versions.committing(&shared.database);
         let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
         let base = self.base;
         if let Some(pooled) = &mut self.pooled {
@@ -280,7 +281,7 @@ impl KvTransaction for WriteTransaction {
             Ok(()) => self
                 .pooled
                 .as_ref()
-                .map_or(Ok(()), |pooled| shared.file.check_committed(&pooled.connection)),
+                .map_or(Ok(()), |pooled| shared.database.file.check_committed(&pooled.connection)),
         }
     }
 

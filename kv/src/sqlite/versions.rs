@@ -13,7 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
-use super::store::Shared;
+use super::database::Database;
 use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
 
@@ -54,12 +54,12 @@ struct Count {
 }
 
 impl Count {
-    fn look(&mut self, shared: &Shared) -> Result<i64> {
+    fn look(&mut self, database: &Database) -> Result<i64> {
         let observer = match &mut self.observer {
             Some(observer) => observer,
-            none => none.insert(shared.connect()?),
+            none => none.insert(database.connect()?),
         };
-        shared.session(observer).data_version()
+        database.session(observer).data_version()
     }
 }
 
@@ -72,10 +72,10 @@ impl Versions {
     ///
     /// Waits for nobody, except when a commit of this process has just become visible: until that is
     /// counted it cannot be told from one of others.
-    fn current(&self, shared: &Shared) -> Result<u64> {
+    fn current(&self, database: &Database) -> Result<u64> {
         let mut count = self.count();
         loop {
-            let seen = Some(count.look(shared)?);
+            let seen = Some(count.look(database)?);
             if count.seen == seen {
                 return Ok(count.number);
             }
@@ -92,11 +92,11 @@ impl Versions {
     /// state it sees.
     pub(super) fn begin(
         &self,
-        shared: &Shared,
+        database: &Database,
         pooled: &mut Pooled,
         begin: &'static str,
     ) -> Result<Seen> {
-        let session = shared.session(&pooled.connection);
+        let session = database.session(&pooled.connection);
         let fix = || {
             session.execute("cannot begin", begin, [])?;
             session.data_version()
@@ -112,9 +112,9 @@ impl Versions {
             session.execute("cannot begin anew", "ROLLBACK", [])?;
         }
         for _ in 0..ATTEMPTS {
-            let before = self.current(shared)?;
+            let before = self.current(database)?;
             let data_version = fix()?;
-            if self.current(shared)? == before {
+            if self.current(database)? == before {
                 let seen = Seen { data_version, number: before };
                 pooled.last = Some(seen);
                 return Ok(seen);
@@ -123,29 +123,29 @@ impl Versions {
         }
         Err(KvError::Retry(format!(
             "{}: cannot begin: others committed each of {ATTEMPTS} times just then",
-            shared.path.display()
+            database.path.display()
         )))
     }
 
     /// The state seen by a transaction that has the right to write.
-    pub(super) fn of_writer(&self, shared: &Shared, pooled: &mut Pooled) -> Result<Seen> {
-        let data_version = shared.session(&pooled.connection).data_version()?;
-        let seen = Seen { data_version, number: self.current(shared)? };
+    pub(super) fn of_writer(&self, database: &Database, pooled: &mut Pooled) -> Result<Seen> {
+        let data_version = database.session(&pooled.connection).data_version()?;
+        let seen = Seen { data_version, number: self.current(database)? };
         pooled.last = Some(seen);
         Ok(seen)
     }
 
     /// To be called before a commit, which is to be followed by [`Commit::made`].
-    pub(super) fn committing<'v>(&'v self, shared: &'v Shared) -> Commit<'v> {
+    pub(super) fn committing<'v>(&'v self, database: &'v Database) -> Commit<'v> {
         self.count().committing += 1;
-        Commit { versions: self, shared, counted: false }
+        Commit { versions: self, database, counted: false }
     }
 }
 
 /// A commit under way.
 pub(super) struct Commit<'v> {
     versions: &'v Versions,
-    shared: &'v Shared,
+    database: &'v Database,
     counted: bool,
 }
 
@@ -156,9 +156,9 @@ impl Commit<'_> {
     /// If somebody else has committed meanwhile, that number is left out: nobody has seen the state.
     pub(super) fn made(mut self, pooled: &mut Pooled, base: Seen) {
         let mut count = self.versions.count();
-        let Ok(seen) = count.look(self.shared) else { return };
+        let Ok(seen) = count.look(self.database) else { return };
         // After the look of the observer, so that this tells whether it saw our commit and no other.
-        let own = self.shared.session(&pooled.connection).data_version();
+        let own = self.database.session(&pooled.connection).data_version();
         if !own.is_ok_and(|own| own == base.data_version) {
             return;
         }

@@ -6,6 +6,8 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 
+use crate::KvError;
+
 /// A file, whatever its name: two that are open or have a name at the same time differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
@@ -45,4 +47,12 @@ impl FileId {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The error of a commit after which `error` has come to light: another file is where the one was that it
+/// went to, or none.
+pub(crate) fn perhaps_unseen(error: &KvError) -> KvError {
+    KvError::OutcomeUnknown(format!(
+        "it was committed, but perhaps to a file that others do not see: {error}"
+    ))
 }

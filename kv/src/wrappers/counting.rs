@@ -1,10 +1,10 @@
 //! A wrapper that counts what is done to a store, for tests of what operations cost.
 
 use std::ops::Sub;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::contract::pass_on::pass_on;
+use crate::store_parts::lock::lock;
 use crate::wrappers::observed::{Observed, Observer, Operation};
 use crate::{KvDatabase, KvTransaction, Result, Scan, TxOptions};
 
@@ -82,53 +82,23 @@ impl Sub for Operations {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
-    counts: Arc<Counts>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    begins: AtomicU64,
-    gets: AtomicU64,
-    seeks: AtomicU64,
-    steps: AtomicU64,
-    puts: AtomicU64,
-    removes: AtomicU64,
-    span_removes: AtomicU64,
-    adjusts: AtomicU64,
-    snapshots: AtomicU64,
-    commits: AtomicU64,
+    counts: Arc<Mutex<Operations>>,
 }
 
 impl Counter {
     /// The operations so far.
     pub fn read(&self) -> Operations {
-        self.with(|count| count.load(Ordering::Relaxed))
+        *self.counts()
     }
 
     /// The operations since the last call, or since the beginning.
     pub fn take(&self) -> Operations {
-        self.with(|count| count.swap(0, Ordering::Relaxed))
+        std::mem::take(&mut self.counts())
     }
 
-    fn with(&self, read: impl Fn(&AtomicU64) -> u64) -> Operations {
-        let counts = &*self.counts;
-        Operations {
-            begins: read(&counts.begins),
-            gets: read(&counts.gets),
-            seeks: read(&counts.seeks),
-            steps: read(&counts.steps),
-            puts: read(&counts.puts),
-            removes: read(&counts.removes),
-            span_removes: read(&counts.span_removes),
-            adjusts: read(&counts.adjusts),
-            snapshots: read(&counts.snapshots),
-            commits: read(&counts.commits),
-        }
+    fn counts(&self) -> MutexGuard<'_, Operations> {
+        lock(&self.counts)
     }
-}
-
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A store whose operations are counted.
@@ -171,35 +141,32 @@ impl<D> CountingStore<D> {
 impl<D: KvDatabase> KvDatabase for CountingStore<D> {
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         let inner = self.inner.begin(options)?;
-        let counts = Arc::clone(&self.counter.counts);
-        count(&counts.begins);
-        Ok(Box::new(Observed::new(inner, Counting(counts))))
+        self.counter.counts().begins += 1;
+        Ok(Box::new(Observed::new(inner, self.counter())))
     }
 
     pass_on!(self => self.inner; STORE);
 }
 
-/// What counts the operations on a transaction and its snapshots.
-#[derive(Clone)]
-struct Counting(Arc<Counts>);
-
-impl Observer for Counting {
+impl Observer for Counter {
     fn before(&self, operation: Operation) -> Result<()> {
-        count(match operation {
-            Operation::Get => &self.0.gets,
-            Operation::Seek => &self.0.seeks,
-            Operation::Put => &self.0.puts,
-            Operation::Remove => &self.0.removes,
-            Operation::RemoveSpan => &self.0.span_removes,
-            Operation::Adjust => &self.0.adjusts,
-            Operation::Snapshot => &self.0.snapshots,
-            Operation::Commit => &self.0.commits,
-        });
+        let mut counts = self.counts();
+        let count = match operation {
+            Operation::Get => &mut counts.gets,
+            Operation::Seek => &mut counts.seeks,
+            Operation::Put => &mut counts.puts,
+            Operation::Remove => &mut counts.removes,
+            Operation::RemoveSpan => &mut counts.span_removes,
+            Operation::Adjust => &mut counts.adjusts,
+            Operation::Snapshot => &mut counts.snapshots,
+            Operation::Commit => &mut counts.commits,
+        };
+        *count += 1;
         Ok(())
     }
 
     fn steps<'a>(&'a self, scan: Scan<'a>) -> Scan<'a> {
-        Box::new(scan.inspect(|_| count(&self.0.steps)))
+        Box::new(scan.inspect(|_| self.counts().steps += 1))
     }
 }
 

@@ -1,5 +1,5 @@
 //! What several of the tests need.
-#![allow(dead_code, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(dead_code, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -31,6 +31,17 @@ pub(crate) fn put(store: &dyn KvDatabase, key: &[u8], value: &[u8]) {
     let mut tx = writing(store);
     tx.put(key, value).unwrap();
     tx.commit().unwrap();
+}
+
+/// The store of that name, created if it is not there.
+pub(crate) fn open_or_create(store: &str, path: &Path) -> Box<dyn KvDatabase> {
+    match store {
+        #[cfg(feature = "lmdb")]
+        "lmdb" => Box::new(permazen_kv::lmdb::LmdbStore::open_or_create(path).unwrap()),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Box::new(permazen_kv::sqlite::SqliteStore::open_or_create(path).unwrap()),
+        other => panic!("no store {other}"),
+    }
 }
 
 /// The message of an error that names `path` and is one line.

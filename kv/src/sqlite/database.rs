@@ -1,0 +1,182 @@
+//! The file of a database, and how connections to it are made.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use super::connection::{Session, Statements};
+use super::error::{cannot_open, failed};
+use super::file::DatabaseFile;
+use crate::{Durability, KvError, Result};
+
+/// How long SQLite waits for a lock, if a transaction does not say otherwise.
+pub(super) const BUSY: Duration = Duration::from_secs(3);
+/// How long SQLite waits for a lock while it opens a database, before that is begun anew: it may be
+/// another process that is creating the database, and then there is nothing left to do.
+const OPENING: Duration = Duration::from_millis(100);
+/// The pause before beginning anew, since some failures come without a wait.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How a database is used.
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub(super) read_only: bool,
+    pub(super) late_lock: bool,
+    pub(super) durability: Durability,
+    pub(super) table: String,
+    pub(super) wait: Duration,
+}
+
+/// A database as its connections know it.
+pub(super) struct Database {
+    pub(super) path: PathBuf,
+    pub(super) file: DatabaseFile,
+    pub(super) options: Options,
+    statements: Statements,
+}
+
+impl Database {
+    pub(super) fn new(path: &Path, options: &Options) -> Self {
+        Database {
+            path: path.to_owned(),
+            file: DatabaseFile::new(path),
+            options: options.clone(),
+            statements: Statements::new(&options.table),
+        }
+    }
+
+    pub(super) fn session<'c>(&'c self, connection: &'c Connection) -> Session<'c> {
+        Session { connection, statements: &self.statements, path: &self.path }
+    }
+
+    /// A connection to the database, which is there.
+    pub(super) fn connect(&self) -> Result<Connection> {
+        self.patiently(BUSY.min(self.options.wait), || {
+            let connection = self.try_to_connect(false)?;
+            self.set_up(&connection)?;
+            Ok(connection)
+        })
+    }
+
+    /// What `attempt` gives, which is made again for as long as others are in its way.
+    pub(super) fn patiently<T>(
+        &self,
+        wait: Duration,
+        attempt: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match attempt() {
+                Err(error) if error.is_retryable() && start.elapsed() >= wait => {
+                    return Err(KvError::Retry(format!(
+                        "{}: waited {wait:?} for others that use it: {error}",
+                        self.path.display()
+                    )));
+                }
+                Err(error) if error.is_retryable() => thread::sleep(PAUSE),
+                done => return done,
+            }
+        }
+    }
+
+    /// A connection that waits no longer than [`OPENING`].
+    pub(super) fn try_to_connect(&self, create: bool) -> Result<Connection> {
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags |= if self.options.read_only {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+        };
+        if create {
+            flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        }
+        let open = |path: &Path| -> rusqlite::Result<(Connection, String)> {
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(OPENING)?;
+            let mut mode = "wal".to_owned();
+            if !self.options.read_only {
+                connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| {
+                    mode = row.get(0)?;
+                    Ok(())
+                })?;
+            }
+            Ok((connection, mode))
+        };
+        self.file.connect(|path| {
+            let (connection, mode) =
+                open(path).map_err(|error| failed(&self.path, "cannot open it", error))?;
+            if mode != "wal" {
+                let reason = format!(
+                    "SQLite cannot keep a log beside it (its journal mode stays {mode:?} instead of WAL), so \
+                     connections would be in each other's way; copy it to a local file system"
+                );
+                return Err(cannot_open(&self.path, reason));
+            }
+            Ok(connection)
+        })
+    }
+
+    /// Makes a new connection ready for transactions.
+    pub(super) fn set_up(&self, connection: &Connection) -> Result<()> {
+        let synchronous = match self.options.durability {
+            Durability::Full => "FULL",
+            Durability::MayLoseLastCommits => "NORMAL",
+            Durability::MayLoseEverything => "OFF",
+        };
+        connection.set_prepared_statement_cache_capacity(32);
+        connection
+            .pragma_update(None, "synchronous", synchronous)
+            .and_then(|()| connection.busy_timeout(BUSY))
+            .map_err(|error| failed(&self.path, "cannot open it", error))
+    }
+
+    /// Sees to it that the table is there.
+    pub(super) fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
+        if self.has_table(connection)? {
+            return Ok(());
+        }
+        if !create {
+            return Err(self.no_table());
+        }
+        let failed = |error| failed(&self.path, "cannot create the table", error);
+        let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+        let tx = tx.map_err(failed)?;
+        // Until now others could have created it, or something else.
+        if !self.has_table(&tx)? {
+            tx.execute(&self.statements.create, []).map_err(failed)?;
+        }
+        tx.commit().map_err(failed)
+    }
+
+    /// Whether the table is there; it is not in a new database.
+    fn has_table(&self, connection: &Connection) -> Result<bool> {
+        let failed = |error| failed(&self.path, "cannot look for the table", error);
+        let table = &self.options.table;
+        let count = |sql: &str, table: &str| -> rusqlite::Result<i64> {
+            connection.query_row(sql, [table], |row| row.get(0))
+        };
+        let tables =
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+        let own = count(&format!("{tables} AND name = ?1"), table).map_err(failed)?;
+        if own > 0 {
+            let columns =
+                "SELECT count(*) FROM pragma_table_info(?1) WHERE name IN ('kv_key', 'kv_value')";
+            if count(columns, table).map_err(failed)? == 2 {
+                return Ok(true);
+            }
+            return Err(cannot_open(
+                &self.path,
+                format!("table {table:?} is not one of key/value pairs"),
+            ));
+        }
+        let others = count(&format!("{tables} AND name <> ?1"), table).map_err(failed)?;
+        if others > 0 { Err(self.no_table()) } else { Ok(false) }
+    }
+
+    fn no_table(&self) -> KvError {
+        let table = &self.options.table;
+        cannot_open(&self.path, format!("SQLite database without a table named {table:?}"))
+    }
+}

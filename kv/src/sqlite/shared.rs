@@ -1,0 +1,61 @@
+//! What the transactions of a database share.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::database::{BUSY, Database};
+use super::error::failed;
+use super::log_files::LogFiles;
+use super::versions::{Pooled, Versions};
+use crate::Result;
+use crate::store_parts::lock::lock;
+use crate::store_parts::write_lock::WriteLock;
+
+/// Connections that are kept for later use.
+const IDLE: usize = 16;
+
+/// A database with its idle connections.
+pub(super) struct Shared {
+    pub(super) database: Database,
+    idle: Mutex<Vec<Pooled>>,
+    pub(super) turn: Arc<WriteLock>,
+    pub(super) versions: Versions,
+    /// Dropped after all connections: everything that has one holds this, and `idle` stands before.
+    _log_files: Option<LogFiles>,
+}
+
+impl Shared {
+    pub(super) fn new(database: Database, log_files: Option<LogFiles>) -> Self {
+        Shared {
+            database,
+            idle: Mutex::default(),
+            turn: Arc::default(),
+            versions: Versions::default(),
+            _log_files: log_files,
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Pooled>> {
+        lock(&self.idle)
+    }
+
+    /// A connection that is in no transaction.
+    pub(super) fn take(&self) -> Result<Pooled> {
+        let Some(pooled) = self.idle().pop() else {
+            return Ok(Pooled { connection: self.database.connect()?, last: None });
+        };
+        // The last one to use it may have set another time to wait.
+        pooled
+            .connection
+            .busy_timeout(BUSY)
+            .map_err(|error| failed(&self.database.path, "cannot set how long to wait", error))?;
+        Ok(pooled)
+    }
+
+    /// Keeps a connection for later use, if it is fit for that.
+    pub(super) fn keep(&self, pooled: Pooled) {
+        let mut idle = self.idle();
+        if pooled.connection.is_autocommit() && idle.len() < IDLE {
+            idle.push(pooled);
+        }
+    }
+}
