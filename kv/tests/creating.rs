@@ -4,7 +4,6 @@
 mod common;
 
 use std::io::{Read as _, Write as _};
-use std::path::Path;
 
 use common::{dump, open_or_create, put, reading, role, spawn, wait_for};
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]

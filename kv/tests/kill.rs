@@ -10,7 +10,6 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
-use std::path::Path;
 use std::time::Duration;
 
 use common::{dump, open_or_create, role, spawn};

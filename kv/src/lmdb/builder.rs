@@ -1,6 +1,5 @@
 //! How to open an environment.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use super::LmdbStore;
 use super::error::{cannot_open, io_failed};
 use super::header::{self, DataFile};
+use super::options::Options;
 use super::{map, registry};
 use crate::contract::DEFAULT_WAIT;
 use crate::{Durability, KvDatabase, KvError, Result};
@@ -27,19 +27,13 @@ use crate::{Durability, KvDatabase, KvError, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LmdbBuilder {
-    pub(super) create: bool,
-    pub(super) read_only: bool,
-    pub(super) map_size: Option<usize>,
-    pub(super) max_readers: u32,
-    pub(super) durability: Durability,
-    pub(super) name: String,
-    pub(super) wait: Duration,
+    options: Options,
     verify: bool,
 }
 
 impl Default for LmdbBuilder {
     fn default() -> Self {
-        LmdbBuilder {
+        let options = Options {
             create: false,
             read_only: false,
             map_size: None,
@@ -47,8 +41,8 @@ impl Default for LmdbBuilder {
             durability: Durability::Full,
             name: "permazen".to_owned(),
             wait: DEFAULT_WAIT,
-            verify: false,
-        }
+        };
+        LmdbBuilder { options, verify: false }
     }
 }
 
@@ -56,7 +50,7 @@ impl LmdbBuilder {
     /// Whether to create the directory and the environment if there is none; off unless set.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
+        self.options.create = create;
         self
     }
 
@@ -65,7 +59,7 @@ impl LmdbBuilder {
     /// LMDB still needs to write `lock.mdb`, except on a read-only file system.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
+        self.options.read_only = read_only;
         self
     }
 
@@ -77,7 +71,7 @@ impl LmdbBuilder {
     /// it is open in this process. Unless set, the size stays as it is then.
     #[must_use]
     pub fn map_size(mut self, bytes: usize) -> Self {
-        self.map_size = Some(map::rounded(bytes));
+        self.options.map_size = Some(map::rounded(bytes));
         self
     }
 
@@ -85,21 +79,21 @@ impl LmdbBuilder {
     /// processes; 1022 unless set. The first process to open the environment decides.
     #[must_use]
     pub fn max_readers(mut self, readers: u32) -> Self {
-        self.max_readers = readers.max(1);
+        self.options.max_readers = readers.max(1);
         self
     }
 
     /// What a commit has reached when it returns; the disk unless set.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.options.durability = durability;
         self
     }
 
     /// The name of the database inside the environment; `permazen` unless set.
     #[must_use]
     pub fn database_name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.options.name = name.into();
         self
     }
 
@@ -107,7 +101,7 @@ impl LmdbBuilder {
     /// and another process writes just then; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
+        self.options.wait = wait;
         self
     }
 
@@ -131,12 +125,15 @@ impl LmdbBuilder {
     /// another process has kept this one from creating the database for as long as it was to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
-        if self.name.is_empty() || self.name.contains('\0') {
-            return Err(cannot_open(directory, format!("{:?} cannot name a database", self.name)));
+        if self.options.name.is_empty() || self.options.name.contains('\0') {
+            return Err(cannot_open(
+                directory,
+                format!("{:?} cannot name a database", self.options.name),
+            ));
         }
         let missing = self.prepare(directory)?;
-        let shared = registry::open(self, directory, missing)?;
-        let store = LmdbStore { shared, read_only: self.read_only };
+        let shared = registry::open(&self.options, directory, missing)?;
+        let store = LmdbStore { shared, read_only: self.options.read_only };
         if self.verify
             && let Some(problem) = store.verify()?.into_iter().next()
         {
@@ -147,7 +144,7 @@ impl LmdbBuilder {
 
     /// Sees to it that there is an environment to open; true if its files are yet to be created.
     fn prepare(&self, directory: &Path) -> Result<bool> {
-        let create = self.create && !self.read_only;
+        let create = self.options.create && !self.options.read_only;
         match std::fs::metadata(directory) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => {
@@ -179,7 +176,7 @@ impl LmdbBuilder {
                 ));
             }
         }
-        match header::check(directory, &self.name)? {
+        match header::check(directory, &self.options.name)? {
             DataFile::Sound => Ok(false),
             DataFile::Missing if create => Ok(true),
             DataFile::Missing => Err(cannot_open(
@@ -191,29 +188,5 @@ impl LmdbBuilder {
                 Err(cannot_open(directory, "no LMDB environment: data.mdb is empty"))
             }
         }
-    }
-}
-
-/// Creates the files of an environment, which LMDB would make readable for their owner only.
-///
-/// This process must not have the environment open: closing `lock.mdb` gives up its locks.
-pub(super) fn create_files(directory: &Path) -> Result<()> {
-    // Another process that finds `data.mdb` opens the environment at once, and LMDB would make its own
-    // `lock.mdb`.
-    create_file(directory, "lock.mdb")?;
-    create_file(directory, "data.mdb")
-}
-
-/// Creates an empty file unless there is one.
-fn create_file(directory: &Path, name: &str) -> Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o664);
-    match options.open(directory.join(name)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(io_failed(directory, &format!("cannot create {name}"), error))
-        }
-        _ => Ok(()),
     }
 }

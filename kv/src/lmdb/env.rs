@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
-use super::builder::LmdbBuilder;
 use super::error::{cannot_open, failed, io_failed};
 use super::files::Files;
-use super::joined::Presence;
 use super::map::{Map, MapUse};
+use super::options::Options;
+use super::presence::Presence;
 use super::writer::Writer;
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::lock::lock;
@@ -193,7 +193,7 @@ impl OpenEnv {
 
 impl Shared {
     /// Shares an environment that has just been opened.
-    pub(super) fn new(options: &LmdbBuilder, env: OpenEnv) -> Result<Shared> {
+    pub(super) fn new(options: &Options, env: OpenEnv) -> Result<Shared> {
         let env = Arc::new(env);
         let writer = if options.read_only { None } else { Some(Writer::start(Arc::clone(&env))?) };
         Ok(Shared {
@@ -207,7 +207,7 @@ impl Shared {
     }
 
     /// Whether an environment that is already open does what `options` ask for.
-    pub(super) fn suits(&self, options: &LmdbBuilder) -> Result<()> {
+    pub(super) fn suits(&self, options: &Options) -> Result<()> {
         let reason = if !options.read_only && self.writer.is_none() {
             "it is already open in this process, read-only; close it there first, or open it \
              read-only here too"
@@ -243,7 +243,7 @@ impl Shared {
 
     /// Sees to it that the environment can be used as `options` ask for. May wait for other
     /// processes.
-    pub(super) fn prepare(self: &Arc<Self>, options: &LmdbBuilder) -> Result<()> {
+    pub(super) fn prepare(self: &Arc<Self>, options: &Options) -> Result<()> {
         let env = &self.env;
         // Readers that died without saying so would keep old pages from being used again.
         env.env

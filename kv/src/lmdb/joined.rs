@@ -8,55 +8,16 @@
 //! A commit writes its number to `data.mdb` and then to `lock.mdb`, where it stays behind by one
 //! if the process is killed in between, until the next transaction that writes begins.
 
-use std::fs::{File, TryLockError};
-use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 use std::thread;
-use std::time::Duration;
 
 use heed::RwTxn;
 
 use super::env::{OpenEnv, Shared};
 use super::error::{cannot_open, failed};
+use super::presence::{LOOKS, PAUSE};
 use crate::store_parts::file_id::FileId;
-use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
-
-/// How often to look again at numbers that do not fit, and after which pause.
-const LOOKS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Shows the others that this process has `data.mdb` open, by a shared lock of the file. LMDB uses
-/// no lock of that file.
-#[derive(Default)]
-pub(super) struct Presence {
-    shown: Mutex<bool>,
-}
-
-impl Presence {
-    /// Shows it as long as the file is open. Does without where files cannot be locked.
-    fn show(&self, file: &File) {
-        let mut shown = lock(&self.shown);
-        for _ in 0..LOOKS {
-            match file.try_lock_shared() {
-                Ok(()) => *shown = true,
-                // Somebody is just looking whether it is alone.
-                Err(TryLockError::WouldBlock) if !*shown => {
-                    thread::sleep(PAUSE);
-                    continue;
-                }
-                Err(_) => {}
-            }
-            break;
-        }
-    }
-
-    /// Whether nobody has shown itself, be it this process.
-    fn nobody(&self, file: &File) -> bool {
-        let shown = lock(&self.shown);
-        !*shown && file.try_lock().is_ok() && file.unlock().is_ok()
-    }
-}
 
 impl Shared {
     /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open.

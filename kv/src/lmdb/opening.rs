@@ -1,15 +1,16 @@
 //! Has LMDB open an environment.
 
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
-use super::builder::{LmdbBuilder, create_files};
 use super::env::OpenEnv;
-use super::error::cannot_open;
+use super::error::{cannot_open, io_failed};
 use super::files::Files;
 use super::map::halved;
+use super::options::Options;
 use crate::{Durability, KvError, Result};
 
 /// The space of addresses reserved for an environment; the file itself grows as needed.
@@ -23,7 +24,7 @@ pub(super) enum Opening {
 }
 
 /// Opens the environment in `directory`; nobody in this process may have it open through this crate.
-pub(super) fn open_env(options: &LmdbBuilder, directory: &Path, missing: bool) -> Result<Opening> {
+pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Result<Opening> {
     if heed::env_closing_event(directory).is_some() {
         return Ok(Opening::StillOpen);
     }
@@ -76,7 +77,7 @@ fn is_too_much(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::InvalidInput)
 }
 
-fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> KvError {
+fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvError {
     let reason = match &error {
         // The format of the data was checked before, so this is about the lock file.
         heed::Error::Mdb(MdbError::VersionMismatch) => {
@@ -103,4 +104,28 @@ fn open_failed(options: &LmdbBuilder, directory: &Path, error: heed::Error) -> K
     let shows_error = matches!(reason, "cannot open the LMDB environment");
     let reason = if shows_error { format!("{reason}: {error}") } else { reason.to_owned() };
     cannot_open(directory, reason)
+}
+
+/// Creates the files of an environment, which LMDB would make readable for their owner only.
+///
+/// This process must not have the environment open: closing `lock.mdb` gives up its locks.
+fn create_files(directory: &Path) -> Result<()> {
+    // Another process that finds `data.mdb` opens the environment at once, and LMDB would make its own
+    // `lock.mdb`.
+    create_file(directory, "lock.mdb")?;
+    create_file(directory, "data.mdb")
+}
+
+/// Creates an empty file unless there is one.
+fn create_file(directory: &Path, name: &str) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o664);
+    match options.open(directory.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(io_failed(directory, &format!("cannot create {name}"), error))
+        }
+        _ => Ok(()),
+    }
 }

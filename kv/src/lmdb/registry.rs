@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::builder::LmdbBuilder;
 use super::env::Shared;
 use super::error::{cannot_open, io_failed};
 use super::files::Files;
 use super::opening::{Opening, open_env};
+use super::options::Options;
 use crate::Result;
 use crate::store_parts::lock::lock;
 
@@ -24,7 +24,7 @@ static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mut
 
 /// Opens the environment in `directory` or joins those who have it open. If its files are
 /// `missing` they are created.
-pub(super) fn open(options: &LmdbBuilder, directory: &Path, missing: bool) -> Result<Arc<Shared>> {
+pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result<Arc<Shared>> {
     let directory = directory
         .canonicalize()
         .map_err(|error| io_failed(directory, "cannot find the directory", error))?;
@@ -53,11 +53,7 @@ pub(super) fn open(options: &LmdbBuilder, directory: &Path, missing: bool) -> Re
 }
 
 /// `None` while LMDB still has it open for users that are gone.
-fn open_or_join(
-    options: &LmdbBuilder,
-    directory: &Path,
-    missing: bool,
-) -> Result<Option<Arc<Shared>>> {
+fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Option<Arc<Shared>>> {
     let mut open = lock(&OPEN);
     open.retain(|_, shared| shared.strong_count() > 0);
     if let Some(shared) = find(&open, directory)? {
