@@ -200,8 +200,8 @@ impl ObjId {
 
     /// Whether the storage ID in this object ID takes no more bytes than it needs.
     ///
-    /// Stored bytes may hold other IDs, so such IDs can be read and shown. They lie outside the
-    /// range of their type, and no object can be created with one.
+    /// Stored bytes may hold other IDs. These can be read and shown, but they lie outside the range
+    /// of their type, and no object can be created with one.
     ///
     /// ```
     /// use permazen::ObjId;

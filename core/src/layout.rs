@@ -215,8 +215,8 @@ pub fn list_position(position: u32) -> Vec<u8> {
 /// Reads a position that [`list_position`] wrote.
 ///
 /// # Errors
-/// [`EncodingError`] if the bytes are not a number, or a number in more bytes than it needs: nobody
-/// would find an element under such a key at its position.
+/// [`EncodingError`] if the bytes are not a number, or are a number in more bytes than it needs: an
+/// element under such a key would not be found at its position.
 pub fn parse_list_position(bytes: &[u8]) -> Result<u32, EncodingError> {
     uint::decode_shortest(bytes)
 }

@@ -176,7 +176,7 @@ fn split_item(text: &str) -> Result<(Option<String>, &str)> {
 fn is_java_space(char: char) -> bool {
     match char {
         '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' => true,
-        // Spaces that do not break do not count, nor does U+0085, which is a control character.
+        // Spaces that do not break are not white space. U+0085 is a control character.
         '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,
         _ => char.is_whitespace(),
     }

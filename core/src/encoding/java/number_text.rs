@@ -220,8 +220,7 @@ fn split_hex(negative: bool, body: &str) -> Option<Float<'static>> {
     if exponent_digits.is_empty() || !exponent_digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // A larger exponent is an overflow or underflow whatever the digits are, because no text has
-    // that many digits.
+    // A larger exponent is always an overflow or underflow, because no text has that many digits.
     let limit = i64::MAX / 4;
     let magnitude = exponent_digits.parse::<i64>().map_or(limit, |exponent| exponent.min(limit));
     let mut exponent = if exponent.starts_with('-') { -magnitude } else { magnitude };

@@ -31,7 +31,7 @@ pub(super) enum Part {
 pub(super) enum Repetition {
     /// `?` or `{0,1}`.
     Optional,
-    /// At least and at most so many times, or without end.
+    /// From `least` to `most` times; `None` means without limit.
     Times { least: i32, most: Option<i32>, mode: Mode },
 }
 
