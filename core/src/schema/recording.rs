@@ -197,8 +197,9 @@ impl DatabaseState {
         }
     }
 
-    /// Notes a commit: the transaction was opened with the schemas `opened` and left the schemas `now`, in this version of
-    /// the store if it is known. Does nothing if another transaction was opened with other schemas since then.
+    /// Notes a commit: the transaction was opened with the schemas `opened` and left the schemas
+    /// `now`. `version` is the version of the store that has them, if it is known. Does nothing if
+    /// another transaction was opened with other schemas since then.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
