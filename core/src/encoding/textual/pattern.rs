@@ -19,8 +19,8 @@ impl Pattern {
     /// The regular expression with this text.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile
-    /// it.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not
+    /// compile it.
     pub fn new(pattern: &str) -> Result<Self> {
         Self::from_java(pattern.into())
     }
@@ -28,8 +28,8 @@ impl Pattern {
     /// The regular expression with this text, which may be any string of Java's.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not compile
-    /// it.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if Java would not
+    /// compile it.
     pub fn from_java(pattern: JavaString) -> Result<Self> {
         let units: Vec<u16> = pattern.units().collect();
         match pattern_syntax::check(&units) {

@@ -40,7 +40,8 @@ impl LocalDate {
     /// A date from year, month (1 – 12) and day of the month.
     ///
     /// # Errors
-    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if there is no such date.
+    /// [`EncodingError::Invalid`](crate::encoding::EncodingError::Invalid) if there is no such
+    /// date.
     pub fn new(year: i32, month: u8, day: u8) -> Result<Self> {
         let year = i64::from(year);
         if !(-MAX_YEAR..=MAX_YEAR).contains(&year)
