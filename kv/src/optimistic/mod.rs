@@ -17,7 +17,7 @@
 //! also takes the right to write to the store below, so that other processes wait too. The turn is that of
 //! the thread which used the transaction last; what that thread writes meanwhile waits for nobody, and fails
 //! at once, retryably, where it would wait for the transaction. A transaction that is overtaken by one that
-//! ran within it fails with [`Conflict::Within`].
+//! ran within it fails with [`Conflict::Within`](crate::Conflict::Within).
 //!
 //! Others may write to the store meanwhile, directly or from another process, if the store numbers
 //! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
