@@ -1,17 +1,17 @@
-//! The index entries that objects call for.
+//! The index entries that objects require.
 
 use std::io;
 
 use crate::fingerprint::{Differences, Fingerprint};
 use crate::sort::Sorter;
 
-/// Takes the entries objects call for.
+/// Takes the index entries that objects require.
 pub(crate) trait Calls {
     /// Takes the key of an entry.
     fn add(&mut self, entry: &[u8]) -> io::Result<()>;
 }
 
-/// Takes only their fingerprint.
+/// Keeps only their fingerprint.
 pub(crate) struct FingerprintCalls {
     pub(crate) fingerprint: Fingerprint,
 }
@@ -24,7 +24,7 @@ impl Calls for FingerprintCalls {
     }
 }
 
-/// Keeps the entries, or those of them where there are differences.
+/// Keeps the entries: all of them, or only those where there are differences.
 pub(crate) struct EntryCalls<'d> {
     pub(crate) sorter: Sorter,
     only: Option<&'d Differences>,

@@ -1,5 +1,5 @@
-//! The changes a repair has to make, in order: in memory up to a bound, past it in an unnamed
-//! temporary file.
+//! The changes that a repair has to make, in order: in memory up to a limit, beyond it in an
+//! unnamed temporary file.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use crate::spill::{self, Next};
 use crate::{Error, Result};
 
-/// Collects changes and gives them back in the order in which they came.
+/// Collects changes and returns them in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Those that came last, in the form they have in the file.
+    /// The last changes, in the form they have in the file.
     bytes: Vec<u8>,
     count: u64,
     /// About how many bytes to keep in memory.
@@ -32,7 +32,7 @@ impl Changes {
         self.count == 0
     }
 
-    /// Adds a change: the key gets this value, or goes if there is none.
+    /// Adds a change: the key gets this value, or is removed if the value is `None`.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
         spill::write_item(&mut self.bytes, Some(key))?;
         spill::write_item(&mut self.bytes, value)?;
@@ -54,7 +54,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Shows all changes to `visit`, in order.
+    /// Calls `visit` with all changes, in order.
     pub(crate) fn each(
         &mut self,
         mut visit: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,

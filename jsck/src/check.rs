@@ -1,4 +1,4 @@
-//! The order in which everything is looked at.
+//! The order in which everything is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,19 +30,19 @@ use crate::{Error, Options, Progress, Report, Result, gaps, joint, metadata, ran
 /// Databases with fewer pairs are checked in one thread.
 const WORTH_THREADS: u64 = 50_000;
 
-/// Checks a database without changing it, and hands every finding to `sink`.
+/// Checks a database without changing it, and passes every finding to `sink`.
 ///
-/// `kv` must be a consistent view: a transaction or a snapshot. Costs two scans of the objects and
-/// one of the indexes; where the indexes are damaged, another scan of both, and a sort of those
-/// entries that are near the damage. To read with several threads, use [`check_database`].
+/// `kv` must be a consistent view: a transaction or a snapshot. A check costs two scans of the
+/// objects and one of the indexes. Where the indexes are damaged, it costs another scan of both,
+/// and a sort of the entries near the damage. To read with several threads, use [`check_database`].
 ///
 /// # Errors
-/// If the store fails, or an option is impossible. Damage is no error but a finding.
+/// If the store fails, or an option is impossible. Damage is a finding, not an error.
 pub fn check(kv: &dyn KvRead, options: &Options, sink: &mut dyn FnMut(&Finding)) -> Result<Report> {
     check_with(kv, options, sink, &mut |_| {})
 }
 
-/// As [`check`], and tells from time to time how far it is.
+/// Like [`check`], and calls `progress` from time to time.
 ///
 /// # Errors
 /// As [`check`].
@@ -55,9 +55,9 @@ pub fn check_with(
     run(Readers::one(kv), options, sink, progress, None).map(|(report, _)| report)
 }
 
-/// Checks the committed state of a database without changing it, as [`check_with`] does, but with
-/// several threads where the store has transactions that read the same state at the same time.
-/// What is found and its order do not depend on that.
+/// Checks the committed state of a database without changing it, like [`check_with`]. It reads with
+/// several threads if the store has transactions that read the same state at the same time. The
+/// findings and their order do not depend on the number of threads.
 ///
 /// # Errors
 /// As [`check`].
@@ -79,8 +79,8 @@ pub fn check_database(
     report
 }
 
-/// Checks, and if `changes` is given collects in it what repair has to do; then everything is read
-/// by one reader.
+/// Checks. If `changes` is given, collects in it what a repair has to do; then one reader reads
+/// everything.
 pub(crate) fn run(
     mut readers: Readers<'_>,
     options: &Options,
@@ -97,7 +97,7 @@ pub(crate) fn run(
         Ok(complete) => complete,
         Err(Halt::Limit) => false,
         Err(Halt::Interrupted) => {
-            // What has been collected is a part of a pass, which ends anywhere.
+            // The changes collected so far are only a part of a pass.
             out.changes = None;
             false
         }
@@ -170,7 +170,7 @@ fn phases(
     Ok(true)
 }
 
-/// The part of a check that comes after the meta-data.
+/// The part of a check that comes after the meta-data: objects and indexes.
 struct Check<'c> {
     bundle: &'c SchemaBundle,
     selection: &'c Selection,
@@ -205,6 +205,7 @@ impl Check<'_> {
         let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
         let mut again = Output::quiet(kv, &mut silent, &mut quiet);
         again.stop = self.options.stop.as_deref();
+        // The objects were counted the first time: what this second scan sees is thrown away.
         let seen = std::mem::take(&mut self.seen);
         let sorter = self.calls_of_objects(kv, Some(&differences), &mut again);
         self.seen = seen;
@@ -245,7 +246,8 @@ impl Check<'_> {
         Ok(all)
     }
 
-    /// Checks the objects, and finds out where the indexes are not what they call for.
+    /// Checks the objects, and finds where the index entries differ from those that the objects
+    /// require. `None` if they are the same.
     fn compare(
         &mut self,
         readers: &mut Readers<'_>,
@@ -290,8 +292,8 @@ impl Check<'_> {
         Ok(expected.sum().differences(&found.sum()))
     }
 
-    /// Checks the objects and collects what they call for: everything, or where there are
-    /// differences.
+    /// Checks the objects and collects the index entries that they require: all of them, or those
+    /// where there are differences.
     fn calls_of_objects(
         &mut self,
         kv: &dyn KvRead,
@@ -330,7 +332,7 @@ impl Check<'_> {
     }
 }
 
-/// Schemas no object uses, and the storage IDs only they need.
+/// Reports the schemas that no object uses, and the storage IDs that only they need.
 fn report_obsolete(
     bundle: &SchemaBundle,
     used: &BTreeSet<SchemaIndex>,

@@ -1,4 +1,4 @@
-//! The content of objects: values, counters, elements, entries.
+//! Checks the content of objects: values, counters, elements, map entries.
 
 use std::borrow::Cow;
 
@@ -48,43 +48,43 @@ impl Place<'_> {
     }
 }
 
-/// Checks content and collects the index entries it calls for.
+/// Checks content and collects the index entries that it requires.
 pub(crate) struct Content<'a, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
     pub(crate) calls: &'a mut dyn Calls,
-    /// Where the keys of entries are put together.
+    /// A buffer in which the keys of entries are built.
     pub(crate) entry: &'a mut Vec<u8>,
     pub(crate) out: &'a mut Output<'o>,
 }
 
-/// What was met of a list before an element.
+/// What the check has seen of a list before an element.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Elements {
     /// How many good elements there were.
     pub(crate) count: u32,
-    /// Whether the last one was not in its place.
+    /// Whether the last one was not under its right position.
     moved: bool,
 }
 
 impl Elements {
-    /// So many elements, all in their places.
+    /// As after so many elements under their right positions.
     pub(crate) fn before(count: u32) -> Self {
         Elements { count, moved: false }
     }
 }
 
-/// Encoded bytes that can be used, or why not.
+/// Whether encoded bytes can be used.
 enum Judged<'v> {
     Good,
-    /// A value, but to be written like this.
+    /// They are a value, but its canonical form is this.
     Rewrite(Vec<u8>),
     Bad(Class, Cow<'v, str>),
 }
 
 impl Content<'_, '_> {
-    /// The bytes to be used as the value of a simple field, or none for its default.
+    /// The bytes to use as the value of a simple field; `None` for the default value.
     pub(crate) fn simple<'v>(
         &mut self,
         place: &Place<'v>,
@@ -110,6 +110,8 @@ impl Content<'_, '_> {
             Judged::Rewrite(canonical) => {
                 let finding =
                     place.finding(Class::NonCanonicalValue, "not the encoder's form of the value");
+                // The canonical form is the default value, which is never stored: the pair is
+                // removed.
                 if simple.is_default(&canonical) {
                     self.out.report(finding)?;
                     return Ok(None);
@@ -209,7 +211,7 @@ impl Content<'_, '_> {
         Ok(())
     }
 
-    /// Reports that an element has to move to another position, and moves it.
+    /// Reports that an element has to move to another position, and notes the move.
     fn renumber(
         &mut self,
         place: &Place<'_>,
@@ -221,7 +223,8 @@ impl Content<'_, '_> {
     ) -> Checked {
         let count = so_far.count;
         let new_key = place.with_tail(index);
-        // The old key was given to an earlier element; then it stays.
+        // An earlier element has moved to this key, so the pair there stays: only the new pair is
+        // added.
         if found < count && place.tail == list_position(found) {
             self.out.move_to(place.key, new_key, value)?;
             return Ok(());
@@ -238,9 +241,10 @@ impl Content<'_, '_> {
         self.out.report_move(finding, new_key, value)
     }
 
-    /// Whether it is the index of an element that is wrong, rather than that elements before it are
-    /// missing: it is the last one, all before it are in their places, several would be missing, and
-    /// the index of the field knows nothing of its position.
+    /// Whether the position of an element is wrong, rather than that elements before it are
+    /// missing. This is so if it is the last element, all elements before it are under their right
+    /// positions, several would be missing, and the index of the field has no entry for its
+    /// position.
     fn is_stray(
         &self,
         place: &Place<'_>,
@@ -311,9 +315,9 @@ impl Content<'_, '_> {
         self.call_for(value, entry_value, place.id, entry_key)
     }
 
-    /// A pair whose key is not as the encoder writes it moves to the right key, unless that is
-    /// taken: then the pair there is the one readers find, and this one goes. Tells whether it
-    /// moved.
+    /// Moves a pair whose key is not in its canonical form to the canonical key. If there is a pair
+    /// under that key already, readers find that one, so the pair with the wrong key is removed.
+    /// Returns whether it moved.
     fn rewrite_key(
         &mut self,
         place: &Place<'_>,
@@ -356,6 +360,7 @@ impl Content<'_, '_> {
         undecodable: Class,
     ) -> Checked<Judged<'static>> {
         let encoding = &*simple.encoding;
+        // The bytes are not in canonical form: find out what is wrong with them.
         if encoding.check_canonical(bytes).is_err() {
             let mut reader = Reader::new(bytes);
             let value = match encoding.decode(&mut reader) {
@@ -363,7 +368,8 @@ impl Content<'_, '_> {
                     let detail = format!("no value of {}: {e}", encoding.name());
                     return Ok(Judged::Bad(undecodable, detail.into()));
                 }
-                // As long as an object ID, so meant as one rather than as null and more.
+                // It begins with `ff`, which means null. But it is as long as an object ID, so it
+                // was meant as an object ID rather than as null with surplus bytes.
                 Ok(_) if simple.reference.is_some() && bytes.len() == ObjId::LEN => {
                     let detail = "starts with ff, as no object ID does";
                     return Ok(Judged::Bad(undecodable, detail.into()));
@@ -389,6 +395,7 @@ impl Content<'_, '_> {
         let Some(reference) = &simple.reference else { return Ok(Judged::Good) };
         debug_assert!(matches!(encoding.kind(), EncodingKind::Reference(_)));
         let Ok(target) = ObjId::from_slice(bytes) else { return Ok(Judged::Good) };
+        // Whether the target exists is judged as it will be after the repair.
         if !reference.allow_deleted && !self.known.contains(self.kv, self.bundle, target)? {
             return Ok(Judged::Bad(
                 Class::DanglingReference,

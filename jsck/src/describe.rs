@@ -1,4 +1,4 @@
-//! Keys in words, as far as they can be decoded.
+//! Keys in words, if they can be decoded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use permazen::{ObjId, StorageId};
 use crate::meta::Meta;
 use crate::ranges::{IndexRange, Range, Tail};
 
-/// Tells what a key stands for.
+/// Says what a key stands for.
 #[derive(Clone)]
 pub(crate) struct Describer {
     pub(crate) bundle: Arc<SchemaBundle>,
@@ -34,7 +34,7 @@ pub(crate) fn meta_data(key: &[u8]) -> Option<String> {
 }
 
 impl Describer {
-    /// What the key stands for; none if it cannot be told.
+    /// What the key stands for; `None` if that is not known.
     pub(crate) fn describe(
         &self,
         key: &[u8],
@@ -61,7 +61,8 @@ impl Describer {
         }
         let mut reader = Reader::new(rest);
         let field_id = StorageId::read_from(&mut reader).ok()?;
-        // Without usable meta-data the object may have been of any of the recorded types.
+        // Without usable meta-data, the object may have had any of the recorded versions of its
+        // type.
         let field = match object_type {
             Some(object_type) => object_type.field_by_storage_id(field_id),
             None => self
@@ -137,7 +138,7 @@ fn value(reader: &mut Reader<'_>, encoding: &dyn Encoding) -> Option<String> {
     })
 }
 
-/// Text stands in quotes; numbers, references and the like do not unless they could be misread.
+/// Text is quoted. Numbers, references and the like are quoted only if they could be misread.
 fn needs_quotes(encoding: &dyn Encoding, text: &str) -> bool {
     match encoding.kind() {
         EncodingKind::String

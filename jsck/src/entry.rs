@@ -1,5 +1,5 @@
-//! What is said of an index entry: the same whether all entries are merged with what the objects
-//! call for, or each is looked up by itself.
+//! Findings about index entries. They are the same whether all entries are merged with those that
+//! the objects require, or each one is looked up.
 
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
@@ -15,14 +15,14 @@ use crate::meta::Meta;
 use crate::output::Checked;
 use crate::ranges::{IndexRange, Tail};
 
-/// Which index an entry is of.
+/// The index that an entry belongs to.
 pub(crate) enum Kind<'i> {
     ObjectSchema,
     Index(&'i IndexRange),
 }
 
 impl Kind<'_> {
-    /// An entry with a value.
+    /// The finding for an entry that has a value.
     pub(crate) fn non_empty(&self, key: &[u8], value: &[u8]) -> Finding {
         let class = match self {
             Kind::ObjectSchema => Class::NonEmptySchemaIndexValue,
@@ -37,7 +37,7 @@ impl Kind<'_> {
         }
     }
 
-    /// The object a well-formed entry is about.
+    /// The object that a well-formed entry is about.
     pub(crate) fn object(&self, key: &[u8]) -> Option<ObjId> {
         match self {
             Kind::ObjectSchema => {
@@ -47,7 +47,7 @@ impl Kind<'_> {
         }
     }
 
-    /// An entry that is not there although an object calls for it.
+    /// The finding for an entry that an object requires and that is missing.
     pub(crate) fn missing(&self, key: &[u8]) -> Finding {
         let finding = match self {
             Kind::ObjectSchema => Finding::new(
@@ -70,7 +70,7 @@ impl Kind<'_> {
     }
 }
 
-/// Judges entries by the objects they name.
+/// Judges entries by the objects that they name.
 pub(crate) struct Judge<'a> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
@@ -78,8 +78,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// An entry no object calls for, as far as stored values tell. None if it may be the entry of
-    /// a default value that is not known.
+    /// The finding for an entry that no object requires, judged by stored values. `None` if it may
+    /// be the entry of a default value that is not known.
     pub(crate) fn surplus(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<Option<Finding>> {
         match kind {
             Kind::ObjectSchema => self.surplus_schema_entry(key).map(Some),
@@ -120,8 +120,9 @@ impl Judge<'_> {
         Ok(Finding::new(Class::DanglingSchemaIndexEntry, key, detail).object(id))
     }
 
-    /// Whether nothing is stored under an object's id while some other index has the entry that an
-    /// object of the schema with nothing but meta-data calls for.
+    /// Whether nothing is stored under an object ID, but some other index has an entry of it: the
+    /// entry that an object of this schema requires if it has only meta-data. Then the meta-data is
+    /// missing.
     fn is_all_that_is_left(&self, schema: &Schema, id: ObjId) -> Checked<bool> {
         let Some(object_type) = schema.type_by_storage_id(id.storage_id()) else {
             return Ok(false);
@@ -167,8 +168,9 @@ impl Judge<'_> {
         Ok(finding.item(index.item.clone()))
     }
 
-    /// An entry no object calls for with stored values, of an index with values of an encoding that
-    /// is not registered. None if it may be the entry of a default value.
+    /// The finding for an entry that no object requires with stored values, in an index whose
+    /// values have an encoding that is not registered. `None` if it may be the entry of a default
+    /// value.
     fn surplus_opaque_entry(&self, index: &IndexRange, key: &[u8]) -> Checked<Option<Finding>> {
         let finding = |detail: String| {
             Finding::new(Class::DanglingIndexEntry, key, detail).item(index.item.clone())
@@ -186,8 +188,8 @@ impl Judge<'_> {
     }
 }
 
-/// Whether an existing object stores nothing for an indexed field whose encoding, and so its default
-/// value, is not known: nothing tells then which entry it calls for.
+/// Whether an existing object stores nothing for an indexed field whose encoding is not registered.
+/// Then its default value is not known, and neither is the entry that it requires.
 fn may_be_of_default(
     kv: &dyn KvRead,
     bundle: &SchemaBundle,
@@ -201,7 +203,7 @@ fn may_be_of_default(
         let Some(field) = object_type.field_by_storage_id(storage_id) else { continue };
         let has_this_index = (field.is_indexed() && field.key == index.key)
             || object_type.indexes_of(field).any(|found| found.key == index.key);
-        // An empty value is none, and goes when it is repaired.
+        // An empty value is not a value of any encoding: a repair removes it.
         if has_this_index && kv.get(&field_key(id, &field.key))?.is_none_or(|v| v.is_empty()) {
             return Ok(true);
         }
@@ -210,10 +212,10 @@ fn may_be_of_default(
 }
 
 impl IndexRange {
-    /// The object ID of an entry and what is left over behind the entry's end.
+    /// The object ID of an entry, and the bytes after the entry's end.
     ///
-    /// Where a value of an encoding that is not registered ends is not known: the object id is then
-    /// taken from the end of the key, if that is where it stands.
+    /// If the encoding of a value is not registered, the end of the value is not known. Then the
+    /// object ID is taken from the end of the key, if it is the last part.
     pub(crate) fn parse<'k>(&self, key: &'k [u8]) -> Result<(ObjId, &'k [u8]), String> {
         if self.is_opaque() {
             let rest = key.strip_prefix(&self.key[..]).unwrap_or_default();
@@ -229,8 +231,8 @@ impl IndexRange {
         Ok((ObjId::from_bytes(id).map_err(|e| e.to_string())?, rest))
     }
 
-    /// Where the object ID of an entry may begin: at one place, unless the value's encoding is not
-    /// registered and more than the object ID follows the value.
+    /// Where the object ID of an entry may begin. This is one place, except if the encoding of the
+    /// value is not registered and something follows the object ID.
     pub(crate) fn object_places(&self, key: &[u8]) -> Vec<usize> {
         let start = self.key.len();
         let Some(last) = key.len().checked_sub(ObjId::LEN).filter(|&last| last >= start) else {
@@ -243,7 +245,7 @@ impl IndexRange {
         }
     }
 
-    /// Where the object ID of an entry begins, and what is left over behind the entry's end.
+    /// Where the object ID of an entry begins, and the bytes after the entry's end.
     fn split<'k>(&self, key: &'k [u8]) -> Result<(usize, &'k [u8]), String> {
         let mut reader = Reader::new(key.strip_prefix(&self.key[..]).unwrap_or_default());
         let mut at = key.len();
@@ -269,7 +271,7 @@ impl IndexRange {
 }
 
 impl Tail {
-    /// Passes over what follows the object ID in an entry.
+    /// Skips what follows the object ID in an entry.
     fn read(&self, reader: &mut Reader<'_>) -> Result<(), String> {
         match self {
             Tail::Nothing => Ok(()),

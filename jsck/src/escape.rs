@@ -1,10 +1,10 @@
-//! Text of a database that is safe to show.
+//! Makes text of a database safe to show.
 
 use std::fmt;
 
-/// Whether a character could change how the text around it is shown: a control character, one that
-/// sets the direction of writing, one that ends a line or a paragraph, or an invisible one. Names and
-/// values of a database may have any of them.
+/// Whether a character could change how the text around it is shown: a control character, a
+/// character that sets the direction of writing or ends a line or a paragraph, or an invisible
+/// character. Names and values of a database may contain any of them.
 pub fn needs_escape(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -14,7 +14,7 @@ pub fn needs_escape(c: char) -> bool {
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             // Joiners, invisible operators, isolates.
             | '\u{2060}'..='\u{206f}'
-            // Fillers that look like nothing.
+            // Invisible fillers.
             | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
             | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
             // Format characters of scripts that set text in two dimensions.
@@ -25,7 +25,7 @@ pub fn needs_escape(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Writes text on with `\u{9b}` for each character that [`needs_escape`], and the rest as it is.
+/// Passes text on. Writes `\u{9b}` for each character that [`needs_escape`], and the rest as it is.
 ///
 /// ```
 /// use std::fmt::Write;

@@ -13,19 +13,20 @@ use crate::{Escaping, RepairScope};
 pub struct Finding {
     /// The kind of damage.
     pub class: Class,
-    /// The key it is about.
+    /// The key that it is about.
     pub key: Vec<u8>,
-    /// The value stored under the key now, if it is there.
+    /// The value that is stored under the key now; `None` if there is none.
     pub value: Option<Vec<u8>>,
     /// What repair does.
     pub fix: Fix,
-    /// The object concerned, if it is about one.
+    /// The object that it is about, if any.
     pub object: Option<ObjId>,
-    /// The schema item concerned: `Person`, `Person.name`, `Person.tags.element`, `Person#nameAge`.
+    /// The schema item that it is about: `Person`, `Person.name`, `Person.tags.element`,
+    /// `Person#nameAge`.
     pub item: Option<String>,
     /// What is wrong, in words.
     pub detail: String,
-    /// What the key stands for, as far as it can be decoded.
+    /// What the key stands for, if it can be decoded.
     pub decoded_key: Option<String>,
 }
 
@@ -36,7 +37,7 @@ pub enum Fix {
     Remove,
     /// The key gets this value.
     Put(Vec<u8>),
-    /// There is nothing repair could do safely: the database is left as it is.
+    /// Repair can do nothing safely: it leaves the database as it is.
     None,
 }
 
@@ -50,7 +51,7 @@ macro_rules! classes {
         }
 
         impl Class {
-            /// Every class there is.
+            /// All classes.
             pub const ALL: &'static [Class] = &[$(Class::$name,)*];
 
             /// The name used in reports: words with hyphens.
@@ -68,9 +69,9 @@ classes! {
     MissingFormatVersion = "missing-format-version",
     /// The format version is not exactly 1.
     BadFormatVersion = "bad-format-version",
-    /// A schema table key cannot be decoded, names index 0, or goes on after the index.
+    /// A schema table key cannot be decoded, names index 0, or has bytes after the index.
     BadSchemaTableKey = "bad-schema-table-key",
-    /// A storage ID table key cannot be decoded, names ID 0, or goes on after the ID.
+    /// A storage ID table key cannot be decoded, names ID 0, or has bytes after the ID.
     BadStorageIdKey = "bad-storage-id-key",
     /// A schema table value cannot be inflated, parsed or accepted as a schema.
     BadSchemaXml = "bad-schema-xml",
@@ -86,11 +87,11 @@ classes! {
     MissingStorageId = "missing-storage-id",
     /// A storage ID belongs to no item of a schema.
     UnknownStorageId = "unknown-storage-id",
-    /// One schema ID has two storage IDs.
+    /// Two storage IDs have the same schema ID.
     DuplicateStorageId = "duplicate-storage-id",
-    /// A schema demands another storage ID than the table gives.
+    /// A schema requires another storage ID than the table has.
     ConflictingStorageId = "conflicting-storage-id",
-    /// A schema no object uses.
+    /// No object uses this schema.
     ObsoleteSchema = "obsolete-schema",
     /// An override changes or repeats what is stored.
     Override = "override",
@@ -120,9 +121,9 @@ classes! {
     UndecodableElement = "undecodable-element",
     /// A simple field holds its default value, which is never stored.
     DefaultValueStored = "default-value-stored",
-    /// A value decodes, but is not written the way the encoding writes it.
+    /// A value can be decoded, but is not in the canonical form of its encoding.
     NonCanonicalValue = "non-canonical-value",
-    /// A reference, not allowed to dangle, to an object that does not exist.
+    /// A reference that may not dangle refers to an object that does not exist.
     DanglingReference = "dangling-reference",
     /// A counter is not eight bytes.
     BadCounterValue = "bad-counter-value",
@@ -132,40 +133,40 @@ classes! {
     ListGap = "list-gap",
     /// A list key has no usable index.
     BadListIndex = "bad-list-index",
-    /// An index entry that an object calls for is absent.
+    /// An index entry that an object requires is absent.
     MissingIndexEntry = "missing-index-entry",
-    /// An object schema index entry that an object calls for is absent.
+    /// An object schema index entry that an object requires is absent.
     MissingSchemaIndexEntry = "missing-schema-index-entry",
-    /// An index entry with no object, or no such value in the object, behind it.
+    /// An index entry whose object does not exist, or does not have such a value.
     DanglingIndexEntry = "dangling-index-entry",
-    /// An object schema index entry with no object of that schema behind it.
+    /// An object schema index entry whose object does not exist, or is of another schema.
     DanglingSchemaIndexEntry = "dangling-schema-index-entry",
     /// An index entry that cannot be decoded or is not canonical.
     UndecodableIndexEntry = "undecodable-index-entry",
-    /// An index entry that goes on after its end.
+    /// An index entry that has bytes after its end.
     TrailingGarbageIndexEntry = "trailing-garbage-index-entry",
-    /// An object schema index key that cannot be decoded or goes on after the object ID.
+    /// An object schema index key that cannot be decoded, or has bytes after the object ID.
     BadSchemaIndexKey = "bad-schema-index-key",
     /// An index entry with a value.
     NonEmptyIndexValue = "non-empty-index-value",
     /// An object schema index entry with a value.
     NonEmptySchemaIndexValue = "non-empty-schema-index-value",
-    /// A reference to an object of a type its field does not allow; Java's checker does not look
-    /// at it, and it is only a warning.
+    /// A reference to an object of a type that its field does not allow. Only a warning; Java's
+    /// checker does not check this.
     DisallowedReference = "disallowed-reference",
-    /// Fields have values of an encoding that is not registered; they cannot be judged, which is only
-    /// a warning.
+    /// Fields have values of an encoding that is not registered, so the values cannot be judged.
+    /// Only a warning.
     UnknownEncoding = "unknown-encoding",
-    /// A recorded schema whose XML is not as it would be written: another order, white space, an
-    /// attribute more. It means the same, so this is only a warning.
+    /// The XML of a recorded schema is not in its usual form: it has another order, white space, or
+    /// more attributes. Only a warning, because it means the same.
     UnusualSchemaXml = "unusual-schema-xml",
     /// A key from `ff` up, which the key/value interface reserves; only a warning.
     ReservedKey = "reserved-key",
 }
 
 impl Class {
-    /// Whether findings of this class are advice only: repair does nothing about them and they
-    /// do not make a database inconsistent.
+    /// Whether findings of this class are warnings: repair does nothing about them, and they do not
+    /// make a database inconsistent.
     pub fn is_warning(self) -> bool {
         matches!(
             self,
@@ -176,8 +177,8 @@ impl Class {
         )
     }
 
-    /// Whether it is about what follows from the objects: index entries and the object schema
-    /// index.
+    /// Whether it is about something that follows from the objects: index entries and the object
+    /// schema index.
     pub fn is_derived(self) -> bool {
         matches!(
             self,
@@ -193,7 +194,7 @@ impl Class {
         )
     }
 
-    /// Whether Java's checker does not look at this at all.
+    /// Whether Java's checker does not check this at all.
     pub fn is_beyond_reference(self) -> bool {
         matches!(
             self,
@@ -213,7 +214,7 @@ impl fmt::Display for Class {
 }
 
 impl Finding {
-    /// Whether a repair of this scope may mend it.
+    /// Whether a repair with this scope may repair it.
     pub fn is_in(&self, scope: RepairScope) -> bool {
         match scope {
             RepairScope::All => true,
@@ -262,8 +263,8 @@ impl Finding {
     }
 }
 
-/// `class: detail: key [hex] …` on one line; long keys and values are cut. Control and format
-/// characters are escaped, as [`Escaping`] does it.
+/// Writes `class: detail: key [hex] …` on one line. Long keys and values are cut. Control and
+/// format characters are escaped, as [`Escaping`] does it.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let f = &mut Escaping(f);

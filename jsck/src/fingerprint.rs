@@ -1,11 +1,12 @@
-//! Sums that tell whether two sets of index entries are the same without keeping either.
+//! Sums that tell whether two sets of index entries are the same, without keeping the entries.
 //!
-//! What objects call for in the indexes comes in another order than the indexes have it. Sorting
-//! that to compare it costs more than all the rest of a check. So each entry is hashed, with a key
-//! that is random in every run, and added up in one of some thousand sums by a part of its hash:
-//! once for each time an object calls for it, once where it is found. Where two sums agree so do
-//! the sets of entries behind them; that they agree although the sets differ happens once in 2⁶⁴
-//! checks of a damaged database. Only entries behind sums that disagree are looked at one by one.
+//! Objects require entries in another order than the indexes have them. Sorting the entries to
+//! compare them would cost more than the rest of a check. So each entry is hashed, with a key that
+//! is random in every run. The hash is added to one of some thousand sums, chosen by a part of the
+//! hash: once for each time an object requires the entry, and once where the entry is found. If two
+//! sums agree, their sets of entries agree too; the chance that the sums agree although the sets
+//! differ is 1 in 2⁶⁴ checks of a damaged database. Only entries whose sums disagree are compared
+//! one by one.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ const SUMS: usize = 1 << 12;
 pub(crate) struct Fingerprint {
     hash: EntryHash,
     sums: Vec<u64>,
-    /// Sums that count as different whatever they are.
+    /// Sums that count as different even if they agree.
     suspect: Vec<bool>,
 }
 
@@ -37,7 +38,7 @@ impl Fingerprint {
         }
     }
 
-    /// Makes sure that this entry is looked at.
+    /// Makes sure that this entry is compared.
     pub(crate) fn suspect(&mut self, entry: &[u8]) {
         if let Some(suspect) = self.suspect.get_mut(place(self.hash.of(entry))) {
             *suspect = true;
@@ -54,7 +55,7 @@ impl Fingerprint {
         }
     }
 
-    /// Where two sets of entries differ; none if they are the same.
+    /// Where two sets of entries differ; `None` if they are the same.
     pub(crate) fn differences(&self, other: &Fingerprint) -> Option<Differences> {
         let differing: Vec<bool> = self
             .sums
@@ -67,7 +68,7 @@ impl Fingerprint {
     }
 }
 
-/// Fingerprints that several threads add to, each to one at a time: there are only as many as are
+/// Fingerprints for several threads. A thread takes one at a time, so there are only as many as are
 /// in use at once.
 pub(crate) struct Pool {
     hash: EntryHash,
@@ -83,7 +84,7 @@ impl Pool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A fingerprint to add to, which may have entries already.
+    /// A fingerprint to add to; it may have entries already.
     pub(crate) fn take(&self) -> Fingerprint {
         let idle = self.idle().pop();
         idle.unwrap_or_else(|| Fingerprint::new(self.hash.clone()))
@@ -93,7 +94,7 @@ impl Pool {
         self.idle().push(fingerprint);
     }
 
-    /// The fingerprint of all entries added to what was given back.
+    /// The sum of all fingerprints that were given back.
     pub(crate) fn sum(self) -> Fingerprint {
         let mut sum = Fingerprint::new(self.hash);
         for part in self.idle.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -103,7 +104,7 @@ impl Pool {
     }
 }
 
-/// Which entries have to be looked at one by one.
+/// The entries that must be compared one by one.
 #[derive(Debug)]
 pub(crate) struct Differences {
     hash: EntryHash,
@@ -116,7 +117,7 @@ impl Differences {
     }
 }
 
-/// A hash with a key that nobody can know: which entries share a hash cannot be arranged.
+/// A hash with a key that nobody can know, so nobody can make entries with the same hash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EntryHash(RandomState);
 
@@ -129,7 +130,7 @@ impl EntryHash {
     }
 }
 
-/// Which sum a hash is added to.
+/// The number of the sum that a hash is added to.
 #[inline]
 fn place(hash: u64) -> usize {
     (hash >> (u64::BITS - SUMS.trailing_zeros())) as usize

@@ -1,4 +1,4 @@
-//! Pairs where no recorded schema gives them a meaning.
+//! Pairs in ranges that have no meaning in any recorded schema.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,8 @@ impl Gaps<'_, '_> {
         Ok(())
     }
 
-    /// Keys from `ff` up are not Permazen's; they are legal, but nobody else should write them.
+    /// Keys from `ff` up are not Permazen's. They are legal, but other programs should not write
+    /// them.
     fn reserved(&mut self) -> Checked {
         if let Some((key, value)) = self.kv.at_least(&[0xff], None)? {
             let finding = Finding::new(

@@ -1,4 +1,4 @@
-//! The indexes: what is there against what the objects call for, merged in key order.
+//! Compares the index entries that exist with those that the objects require, in key order.
 
 use std::collections::BTreeMap;
 
@@ -34,14 +34,14 @@ pub(crate) fn fingerprint(
     })
 }
 
-/// Compares index entries with what the objects call for.
+/// Compares index entries with those that the objects require.
 pub(crate) struct IndexMerge<'a, 'o> {
     kv: &'a dyn KvRead,
     bundle: &'a SchemaBundle,
     known: &'a Known,
-    /// Entries about objects that are not checked are passed over.
+    /// Entries about objects that are not checked are skipped.
     selection: &'a Selection,
-    /// Which entries are compared; all of them if there is nothing here.
+    /// Which entries are compared; `None` for all.
     only: Option<&'a Differences>,
     expected: Expected,
     out: &'a mut Output<'o>,
@@ -85,7 +85,7 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     fn entry(&mut self, kind: &Kind<'_>, key: &[u8], value: &[u8]) -> Checked {
         self.out.read()?;
         match self.only {
-            // It was counted when the entries were summed up.
+            // The pair was counted when the fingerprints were made.
             Some(only) if !only.includes(key) => return Ok(()),
             Some(_) => {}
             None if self.passes_over(kind, key) => {}
@@ -124,7 +124,7 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     }
 }
 
-/// The entries objects call for, one ahead.
+/// The entries that objects require, with the next one at hand.
 struct Expected {
     sorted: Sorted,
     head: Vec<u8>,
@@ -148,7 +148,7 @@ impl Expected {
         !self.ended && self.head == key
     }
 
-    /// Goes on to the next entry; the same entry called for twice counts once.
+    /// Moves to the next entry. An entry that is required twice counts once.
     fn advance(&mut self) -> Checked {
         std::mem::swap(&mut self.head, &mut self.previous);
         self.fill()?;

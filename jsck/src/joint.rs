@@ -1,4 +1,4 @@
-//! Schema table and storage ID table together: do they describe one set of schemas?
+//! Checks the schema table and the storage ID table together: do they describe one set of schemas?
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,8 +16,8 @@ use crate::finding::{Class, Finding};
 use crate::metadata::Tables;
 use crate::output::{Checked, Output};
 
-/// The recorded schemas, if the tables describe them without contradiction; otherwise the
-/// findings say why not, and objects and indexes cannot be checked.
+/// The recorded schemas, if the tables do not contradict each other. Otherwise `None`; then the
+/// findings say why, and objects and indexes cannot be checked.
 pub(crate) fn check(
     kv: &dyn KvRead,
     options: &Options,
@@ -48,7 +48,7 @@ pub(crate) fn check(
     }
 }
 
-/// Says once for each encoding that is not registered which fields have it.
+/// Reports each encoding that is not registered once, with the fields that have it.
 fn report_unknown_encodings(bundle: &SchemaBundle, out: &mut Output<'_>) -> Checked {
     let mut unknown: BTreeMap<String, (SchemaIndex, BTreeSet<String>)> = BTreeMap::new();
     for schema in bundle.schemas() {
@@ -125,6 +125,7 @@ fn every_item_has_its_storage_id(tables: &Tables, out: &mut Output<'_>) -> Check
                 }
             };
             good = false;
+            // Types and schemas can share an item: report it once.
             if reported.insert(item.schema_id().to_string()) {
                 let key = item.storage_id().map(storage_id_table_key);
                 let key = key.unwrap_or_else(|| schema_table_key(index));
@@ -136,8 +137,8 @@ fn every_item_has_its_storage_id(tables: &Tables, out: &mut Output<'_>) -> Check
     Ok(good)
 }
 
-/// A storage ID of no item is left over, and goes; unless there is data under it: then a schema
-/// is missing.
+/// A storage ID that belongs to no item is removed. But if there is data under it, a schema is
+/// missing.
 fn every_storage_id_has_an_item(
     kv: &dyn KvRead,
     tables: &mut Tables,
@@ -179,11 +180,11 @@ fn every_storage_id_has_an_item(
     Ok(true)
 }
 
-/// An object and the object schema index that agree on a schema that is not recorded say that the
-/// schema is lost, not that the object is damaged. That all storage IDs belong to recorded schemas
-/// does not speak against it: schemas may differ without either having an item the other lacks.
-/// Only the user can know that there never was such a schema, and say so by dropping it; a schema
-/// that is recorded is not dropped that way as long as there are objects of it.
+/// If an object and the object schema index agree on a schema that is not recorded, the schema is
+/// lost; the object is not damaged. This is so even if all storage IDs belong to recorded schemas,
+/// because each of two schemas may have only items that the other has too. Only the user can know
+/// that there never was such a schema, and says so by dropping it. A recorded schema cannot be
+/// dropped this way while there are objects of it.
 fn no_object_lacks_its_schema(
     kv: &dyn KvRead,
     options: &Options,
@@ -224,6 +225,7 @@ fn first_agreeing_object(
     end: &[u8],
     index: SchemaIndex,
 ) -> Checked<Option<ObjId>> {
+    // Bounds the work if none of many entries agrees.
     const LOOKED_AT: usize = 1000;
     for pair in kv.scan(KeySpan::new(prefix, Some(end)), Direction::Forward)?.take(LOOKED_AT) {
         let (key, _) = pair?;

@@ -1,6 +1,6 @@
 //! Which objects exist.
 //!
-//! An object exists if its meta-data says so: that alone decides, whatever its fields look like.
+//! An object exists if its meta-data says so. Only that decides, whatever its fields look like.
 //! References and index entries are judged by it, so it is found out first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,18 +14,18 @@ use crate::output::{Checked, Output};
 use crate::parts::{Content, Part};
 use crate::workers::{Readers, visit};
 
-/// The objects that exist, by their ids as numbers.
+/// The objects that exist, by their object IDs as numbers.
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// Ascending. Nothing if existence is looked up in the store.
+    /// In ascending order. `None` if existence is looked up in the store.
     chunks: Option<Vec<Chunk>>,
 }
 
-/// How many ids are kept in memory; past that existence is looked up in the store.
+/// How many object IDs are kept in memory; with more objects, existence is looked up in the store.
 const KEPT: usize = 12 << 20;
 
 impl Known {
-    /// Scans the ranges of all object types, given in parts in the order of their keys.
+    /// Scans the ranges of all object types, which are given in parts in the order of their keys.
     pub(crate) fn scan(
         readers: &mut Readers<'_>,
         bundle: &SchemaBundle,
@@ -55,7 +55,7 @@ impl Known {
         Ok(Known { chunks })
     }
 
-    /// Looks everything up in the store when it is asked for.
+    /// Looks up existence in the store each time.
     pub(crate) fn in_store() -> Known {
         Known { chunks: None }
     }
@@ -80,20 +80,21 @@ impl Known {
     }
 }
 
-/// Some ascending ids, at least one. Ids are mostly random or in sequence, that is evenly spread, so a
-/// table says where to look for one; however they are spread, a search takes logarithmic time.
+/// Some ascending object IDs, at least one. They are mostly random or in sequence, so they are
+/// spread evenly, and a table says where to look for one. Even if they are not, a search takes
+/// logarithmic time.
 #[derive(Debug)]
 struct Chunk {
     first: u64,
     ids: Vec<u64>,
-    /// How many low bits of the distance from the first id do not count in the table.
+    /// How many low bits of the distance from the first object ID are ignored in the table.
     shift: u32,
-    /// How many ids are before those of each distance, and at the end how many there are.
+    /// How many object IDs come before those of each distance; the last entry is the number of all.
     starts: Vec<u32>,
 }
 
 impl Chunk {
-    /// About how many ids there are for each place of the table.
+    /// About how many object IDs there are for each place of the table.
     const IDS_PER_PLACE: usize = 4;
 
     fn new(ids: Vec<u64>) -> Option<Self> {

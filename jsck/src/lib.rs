@@ -1,14 +1,13 @@
 //! Consistency checker and repairer of Permazen databases.
 //!
 //! [`check`] reads every pair of a database and reports whatever contradicts the format: damaged
-//! meta-data, fields that cannot be read, references to nothing, index entries missing or left
-//! over. [`repair`] does the same and mends what it finds, by one rule: *an object is what its
-//! own pairs say, everything derived follows*. Index entries and the object schema index are put
-//! right, a field pair that cannot be used is removed, and what cannot be mended safely is
-//! reported and left alone.
+//! meta-data, fields that cannot be read, references to missing objects, missing or surplus index
+//! entries. [`repair`] does the same and repairs what it finds, by one rule: *an object is what its
+//! own pairs say, everything derived follows*. It makes the index entries and the object schema
+//! index right, and removes field pairs that cannot be used. What it cannot repair safely, it
+//! reports and leaves alone. The guide describes both, and the program `jsck`: docs/src/jsck.md.
 //!
-//! What is found is complete without repairing: everything is judged as it will be after repair,
-//! so one pass sees it all. Follows sections 1 and 2 of the specification of the tools.
+//! A check finds everything in one pass, because it judges everything as it will be after a repair.
 //!
 //! ```
 //! use permazen::kv::{KvDatabase, TxOptions, memory::MemoryStore};
@@ -77,32 +76,32 @@ pub struct Options {
     pub max_findings: u64,
     /// Report schemas no object uses, and remove them when repairing.
     pub collect_schemas: bool,
-    /// Take the database to be of this format version, whatever it says; only 1 is known.
+    /// The format version to assume, whatever the database says; only 1 is known.
     pub format_version: Option<u32>,
-    /// Schemas to record (`Some`) or to remove (`None`) whatever is recorded. `None` for one that is
-    /// not recorded says that there is none: repair removes objects that claim to be of it.
+    /// Schemas to record (`Some`) or to remove (`None`), whatever is recorded. `None` for a schema
+    /// that is not recorded says that there is none: repair removes objects that claim to be of it.
     pub schemas: BTreeMap<SchemaIndex, Option<SchemaModel>>,
-    /// Storage IDs to assign (`Some`) or to remove (`None`) whatever is recorded.
+    /// Storage IDs to assign (`Some`) or to remove (`None`), whatever is recorded.
     pub storage_ids: BTreeMap<StorageId, Option<SchemaId>>,
-    /// Names of the object types to check, with the index entries about their objects; empty is
+    /// Names of the object types to check, with the index entries about their objects. Empty means
     /// everything.
     pub types: Vec<String>,
-    /// Check only objects from the first id on and before the second one.
+    /// Check only objects from the first object ID (included) to the second one (excluded).
     pub ids: (Option<ObjId>, Option<ObjId>),
-    /// Check only about this share of the objects, above 0 and up to 1; always the same ones.
+    /// Check only about this share of the objects, above 0 and up to 1; always the same objects.
     pub sample: Option<f64>,
     /// What repair may change.
     pub repair: RepairScope,
-    /// About how many bytes of index entries, and of changes to be made, to keep in memory; what is
-    /// more goes to temporary files, in the directory the environment variable `TMPDIR` names.
+    /// About how many bytes of index entries, and of changes to be made, to keep in memory. The
+    /// rest goes to temporary files, in the directory that the environment variable `TMPDIR` names.
     pub sort_memory: usize,
-    /// How many threads may read the store, where it lets them.
+    /// How many threads may read the store, if it supports several.
     pub threads: NonZeroUsize,
-    /// Set from elsewhere to end the check early.
+    /// Set this to `true` from another thread to end the check early.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// More threads than this are not used unless asked for: the store is then what is slow.
+/// More threads than this are not used unless asked for: with more, the store is the bottleneck.
 const MOST_THREADS: NonZeroUsize = match NonZeroUsize::new(8) {
     Some(most) => most,
     None => NonZeroUsize::MIN,
@@ -138,50 +137,50 @@ impl Options {
 /// What repair may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepairScope {
-    /// Whatever is wrong.
+    /// Everything that is wrong.
     #[default]
     All,
     /// Only what follows from the objects: index entries and the object schema index.
     Derived,
 }
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is being looked at.
+    /// What is being checked.
     pub phase: &'static str,
     /// How many pairs were checked so far, each counted once.
     pub pairs: u64,
-    /// How often a pair was read so far: objects are read twice.
+    /// How often pairs were read so far; the pairs of objects are read twice.
     pub reads: u64,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// How many findings there were, warnings not counted.
+    /// How many findings there were, without warnings.
     pub findings: u64,
-    /// Findings that are advice only.
+    /// How many warnings there were.
     pub warnings: u64,
-    /// Findings about which repair could do nothing.
+    /// How many findings cannot be repaired automatically.
     pub unrepairable: u64,
-    /// How many pairs were checked, each counted once: all there are, if everything was looked at,
-    /// but for user meta-data (`00ff…`) and keys from `ff` up, which are not checked.
+    /// How many pairs were checked, each counted once. If everything was checked, these are all
+    /// pairs except user meta-data (`00ff…`) and keys from `ff` up, which are not checked.
     pub pairs: u64,
-    /// How often a pair was read in a scan: those of objects twice, and all again where indexes are
-    /// damaged. Single pairs that are looked up are not counted.
+    /// How often pairs were read in a scan: the pairs of objects twice, and all pairs once more
+    /// where indexes are damaged. Pairs that are looked up one by one are not counted.
     pub reads: u64,
-    /// How many objects there are, as far as the check came.
+    /// How many objects the check has found.
     pub objects: u64,
-    /// Whether everything was looked at: neither stopped nor at the limit, and the meta-data was
-    /// good enough to go on to the objects.
+    /// Whether everything was checked: the check was not stopped, did not reach the limit, and the
+    /// meta-data was good enough to check the objects.
     pub complete: bool,
 }
 
 impl Report {
-    /// Whether all of the database was looked at and nothing is wrong with it.
+    /// Whether everything was checked and nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.complete && self.findings == 0
     }
@@ -194,22 +193,22 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] permazen::kv::KvError),
-    /// A temporary file failed, or what is told of the changes before they are made.
+    /// A temporary file failed, or the function that is told of the changes before they are made.
     #[error("{0}")]
     File(#[from] std::io::Error),
-    /// Something was decoded differently the second time.
+    /// A value was decoded differently the second time.
     #[error("decoding: {0}")]
     Encoding(#[from] permazen::encoding::EncodingError),
-    /// A setting is impossible.
+    /// An option is impossible.
     #[error("{0}")]
     Option(String),
-    /// Repairing again and again did not come to an end.
-    /// The caller's transaction holds what the passes changed; it is to be rolled back.
+    /// Repeated repair passes did not come to an end. The caller's transaction holds the changes of
+    /// the passes; roll it back.
     #[error("still {findings} findings after {passes} repair passes")]
     NotConverged {
-        /// How often it was tried.
+        /// How many passes were made.
         passes: u32,
-        /// What was left.
+        /// How many findings were left.
         findings: u64,
     },
 }

@@ -1,5 +1,5 @@
-//! Whether an object calls for an index entry, found out by reading only the pairs the entry would
-//! follow from.
+//! Finds out whether an object requires an index entry, by reading only the pairs that the entry
+//! follows from.
 
 use std::io;
 
@@ -17,8 +17,8 @@ use crate::output::{Checked, Output};
 use crate::ranges::IndexRange;
 
 impl Judge<'_> {
-    /// Whether the object that an entry names calls for it with what it stores, and with default
-    /// values that are known. Positions in a list are taken as they stand. Costs a few lookups.
+    /// Whether the object that an entry names requires it with its stored values and with known
+    /// default values. Positions in a list are taken as they are stored. Costs a few lookups.
     pub(crate) fn is_called_for(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<bool> {
         let index = match kind {
             Kind::Index(index) => index,
@@ -80,7 +80,7 @@ impl Judge<'_> {
         self.collection_calls_for(id, object_type, parent_field, place, key)
     }
 
-    /// Whether the pair at a place of a collection calls for an entry.
+    /// Whether the pair at a place of a collection requires an entry.
     fn collection_calls_for(
         &self,
         id: ObjId,
@@ -107,7 +107,7 @@ impl Judge<'_> {
         Ok(wanted.found)
     }
 
-    /// The value an object has in a simple field; none if it is a default that is not known.
+    /// The value of an object in a simple field; `None` if it is a default value that is not known.
     fn simple(
         &self,
         id: ObjId,
@@ -127,7 +127,7 @@ impl Judge<'_> {
         Ok(simple.default.as_deref().filter(|value| !value.is_empty()).map(<[u8]>::to_vec))
     }
 
-    /// Looks at content without reporting anything about it.
+    /// Checks content without reporting anything about it.
     fn aside<T>(
         &self,
         calls: &mut Wanted<'_>,
@@ -140,7 +140,7 @@ impl Judge<'_> {
     }
 }
 
-/// Waits for one entry to be called for.
+/// Notes whether one entry is required.
 struct Wanted<'w> {
     entry: &'w [u8],
     found: bool,

@@ -1,4 +1,4 @@
-//! The pair that says that an object exists, and of which schema it is.
+//! The pair that says that an object exists, and which schema it belongs to.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use permazen::encoding::{Reader, uint};
 use permazen::layout::SchemaIndex;
 use permazen::schema::{ResolvedType, SchemaBundle};
 
-/// Reads the meta-data of the objects of one type, most of which are of the same schema.
+/// Reads the meta-data of the objects of one type. Remembers the last value, because most objects
+/// of a type are of the same schema.
 pub(crate) struct MetaReader<'b> {
     bundle: &'b SchemaBundle,
     type_id: StorageId,
@@ -19,7 +20,7 @@ impl<'b> MetaReader<'b> {
         MetaReader { bundle, type_id, last: None }
     }
 
-    /// As [`Meta::read`].
+    /// Like [`Meta::read`].
     pub(crate) fn read(&mut self, value: &[u8]) -> Meta<'b> {
         if let (&[byte], Some((last, object_type, schema))) = (value, self.last)
             && byte == last
@@ -37,7 +38,7 @@ impl<'b> MetaReader<'b> {
 /// What the meta-data of an object says.
 #[derive(Debug)]
 pub(crate) enum Meta<'b> {
-    /// The object is valid, perhaps with something to tidy up.
+    /// The object is valid, perhaps with a small flaw.
     Object { object_type: &'b Arc<ResolvedType>, schema: SchemaIndex, flaw: Option<MetaFlaw> },
     /// No schema index can be read from it.
     Undecodable(String),
@@ -47,7 +48,7 @@ pub(crate) enum Meta<'b> {
     TypeNotInSchema(SchemaIndex),
 }
 
-/// What is wrong with meta-data that can be used all the same.
+/// What is wrong with meta-data that can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaFlaw {
     Flags(u8),
@@ -71,6 +72,7 @@ impl<'b> Meta<'b> {
         };
         let used = value.len() - reader.rest().len();
         let flaw = match reader.rest() {
+            // The flags byte may be absent or zero.
             [] | [0] if used != uint::len(number) => Some(MetaFlaw::NonCanonical),
             [] | [0] => None,
             [flags] => Some(MetaFlaw::Flags(*flags)),

@@ -1,4 +1,4 @@
-//! Format version, schema table and storage ID table: each entry by itself.
+//! Checks the format version, the schema table and the storage ID table, each entry on its own.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::Options;
 use crate::finding::{Class, Finding};
 use crate::output::{Checked, Output};
 
-/// What the tables hold after every entry was looked at by itself.
+/// What the tables hold, after each entry was checked on its own.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     /// The tables as they will be after repair.
@@ -158,6 +158,7 @@ fn schema_entry(
         let finding = Finding::new(class, key, detail).value(value);
         let Some(model) = instead else { return out.report(finding) };
         let stored = match decoded {
+            // The stored schema is the one asked for: keep its bytes.
             Ok(stored) if stored == model => value.to_vec(),
             _ => compressed(&model),
         };
@@ -170,7 +171,7 @@ fn schema_entry(
         Ok(model) => {
             let written = model.to_xml(XmlForm::STORED);
             let stored = inflate(value).unwrap_or_default();
-            // White space around the document is nothing to remark on.
+            // White space around the document does not matter.
             if stored.trim_ascii() != written.as_bytes().trim_ascii() {
                 let detail = format!("schema {index}: the XML is not in the form it is written in");
                 let finding = Finding::new(Class::UnusualSchemaXml, key, detail);
@@ -182,6 +183,7 @@ fn schema_entry(
         Err((class, detail)) => {
             let finding =
                 Finding::new(class, key, format!("schema {index}: {detail}")).value(value);
+            // If the schema is good without the bytes that follow it, only these are removed.
             let without = value.get(..value.len() - garbage_len(value)).unwrap_or_default();
             match (decode_schema(without), inflate(without)) {
                 (Ok(model), Ok(xml)) if class == Class::TrailingGarbageSchema => {
@@ -290,7 +292,7 @@ fn compressed(model: &SchemaModel) -> Vec<u8> {
     deflate(model.to_xml(XmlForm::STORED).as_bytes())
 }
 
-/// The number after the two-byte prefix of a table key.
+/// The number that follows the two-byte prefix of a table key.
 fn number(key: &[u8]) -> Result<u32, String> {
     let digits = key.get(2..).unwrap_or_default();
     let mut reader = Reader::new(digits);

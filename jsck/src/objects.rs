@@ -1,4 +1,4 @@
-//! The objects: what each says about itself, and what that calls for in the indexes.
+//! Checks the objects, and collects the index entries that they require.
 
 use std::collections::BTreeSet;
 
@@ -25,25 +25,26 @@ pub(crate) struct ObjectScan<'a, 'c, 'o> {
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
     pub(crate) selection: &'a Selection,
-    /// Takes the index entries the objects call for.
+    /// Takes the index entries that the objects require.
     pub(crate) calls: &'c mut dyn Calls,
     pub(crate) seen: &'c mut Seen,
-    /// Where the keys of entries are put together.
+    /// A buffer in which the keys of entries are built.
     pub(crate) entry: Vec<u8>,
     pub(crate) out: &'c mut Output<'o>,
 }
 
-/// What a scan came across.
+/// What a scan has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// How many valid objects there were.
     pub(crate) objects: u64,
-    /// The schemas they are in.
+    /// The schemas of these objects.
     pub(crate) schemas: BTreeSet<SchemaIndex>,
 }
 
 impl<'a> ObjectScan<'a, '_, '_> {
-    /// Checks the objects of a type in a span of keys, which must not begin or end inside one.
+    /// Checks the objects of a type in a span of keys. The span must not begin or end inside an
+    /// object.
     pub(crate) fn check_span(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
         let mut object = Object::new(self.bundle, type_id);
         visit(self.kv, span, |key, value| self.pair(type_id, key, value, &mut object))?;
@@ -71,6 +72,8 @@ impl<'a> ObjectScan<'a, '_, '_> {
             return Ok(());
         }
         self.out.position.pairs += 1;
+        // The first pair of an object is its meta-data. If the first pair is another one, there is
+        // no meta-data.
         if object.state.id() != Some(id) {
             self.finish(object)?;
             object.state = self.begin(type_id, *id, rest, value, object)?;
@@ -170,7 +173,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         )
     }
 
-    /// Whether some schema's part of the object schema index holds the object.
+    /// Whether the object schema index has an entry of the object, under any schema.
     fn in_schema_index(&self, bytes: [u8; 8]) -> Checked<bool> {
         let Ok(id) = ObjId::from_bytes(bytes) else { return Ok(false) };
         for schema in self.bundle.schemas() {
@@ -228,7 +231,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         }
     }
 
-    /// What the object calls for when all of it is known.
+    /// Collects the index entries that are only known when the whole object was read.
     fn finish(&mut self, object: &mut Object<'a>) -> Checked {
         let State::Valid { id, object_type, schema, .. } =
             std::mem::replace(&mut object.state, State::Nothing)
@@ -257,6 +260,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
                 known &= !value.is_empty();
                 values.extend_from_slice(value);
             }
+            // If one value is not known, the entry is not known either.
             if known {
                 self.call_for(&index.key, &values, id)?;
             }
@@ -284,7 +288,7 @@ fn type_name(bundle: &SchemaBundle, type_id: StorageId) -> String {
     bundle.type_name(type_id).map_or_else(|| format!("#{type_id}"), |name| name.to_string())
 }
 
-/// Where the scan stands.
+/// The object that the scan is at.
 enum State<'a> {
     Nothing,
     Valid { bytes: [u8; 8], id: ObjId, object_type: &'a ResolvedType, schema: SchemaIndex },
@@ -301,19 +305,19 @@ impl State<'_> {
     }
 }
 
-/// What has been seen of an object; buffers are kept from one object to the next.
+/// What has been seen of an object. Buffers are kept from one object to the next.
 struct Object<'a> {
     state: State<'a>,
     meta: MetaReader<'a>,
-    /// Encoded values, defaults included, of the simple fields that some index is about, by
-    /// position in the type's list; the others' are empty, and those where nothing is stored and
-    /// the default value is not known.
+    /// The encoded values, including defaults, of the simple fields that have an index, by position
+    /// in the type's list. Empty for fields without an index, and for fields whose default value is
+    /// not known and that store nothing.
     values: Vec<Vec<u8>>,
-    /// The field last met: its position and how its keys go on after the object ID.
+    /// The last field: its position, and the part of its keys after the object ID.
     last: Option<(usize, StorageIdKey)>,
-    /// The list last met and its elements so far.
+    /// The last list and its elements so far.
     list: Option<(usize, Elements)>,
-    /// The schema last met.
+    /// The last schema.
     last_schema: Option<SchemaIndex>,
     scratch: Vec<u8>,
 }
@@ -345,7 +349,8 @@ impl<'a> Object<'a> {
         self.list = None;
     }
 
-    /// Position of the field whose storage ID `rest` starts with, and what follows it.
+    /// The position of the field whose storage ID `rest` starts with, and what follows the storage
+    /// ID.
     fn field<'k>(
         &mut self,
         object_type: &ResolvedType,
@@ -360,7 +365,7 @@ impl<'a> Object<'a> {
         let id = StorageId::read_from(&mut reader).ok()?;
         let position = object_type.field_position(id)?;
         let field = object_type.fields.get(position)?;
-        // An over-long form of the storage ID is a different key.
+        // A longer form of the storage ID makes a different key, which belongs to no field.
         let tail = rest.strip_prefix(&field.key[..])?;
         self.last = Some((position, field.key));
         Some((position, tail))
@@ -368,6 +373,7 @@ impl<'a> Object<'a> {
 
     /// The elements of the list so far.
     fn list(&mut self, position: usize) -> &mut Elements {
+        // The pairs of a list are adjacent: another field is another list, which starts empty.
         if self.list.is_none_or(|(at, _)| at != position) {
             self.list = None;
         }
@@ -380,7 +386,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Whether some index is about the field's values.
+/// Whether some index holds the field's values.
 fn has_index(field: &ResolvedField) -> bool {
     field.is_indexed() || !field.indexes.is_empty()
 }

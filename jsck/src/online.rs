@@ -1,4 +1,4 @@
-//! Checking a large database piece by piece while it is in use.
+//! Checks a large database piece by piece while it is in use.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,52 +24,52 @@ use crate::selection::Selection;
 use crate::sort::Sorter;
 use crate::{Error, Options, Progress, Result, gaps, joint, metadata};
 
-/// A check in slices, each of which sees the database as it is at that moment.
+/// A check in slices. Each slice sees the database as it is at that moment.
 ///
-/// Objects are checked with the index entries they call for, and index entries with the object
-/// they name, by looking up one from the other. That reads several times as much as
-/// [`check`](crate::check()) does, but no reader stays open for longer than a slice, and a slice
-/// can begin where another ended, also in another process. It reports what is wrong; to repair,
-/// use [`repair`](crate::repair()).
+/// For each object, it looks up the index entries that the object requires; for each index entry,
+/// it looks up the object that the entry names. That reads several times as much as
+/// [`check`](crate::check()), but no reader stays open for longer than a slice. A slice can begin
+/// where another one ended, also in another process. This check only reports what is wrong; to
+/// repair, use [`repair`](crate::repair()).
 #[derive(Debug, Clone)]
 pub struct OnlineCheck {
     options: Options,
 }
 
-/// What one slice came to.
+/// The result of a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slice {
-    /// Where the next slice begins; none if the end was reached.
+    /// Where the next slice begins; `None` if the end was reached.
     pub next: Option<Vec<u8>>,
-    /// How many pairs were checked, each counted once; those of the meta-data in the slice at the
-    /// beginning.
+    /// How many pairs were checked, each counted once. The pairs of the meta-data are counted in
+    /// the first slice.
     pub pairs: u64,
-    /// How often a pair was read in a scan; single pairs that are looked up are not counted.
+    /// How often pairs were read in a scan. Pairs that are looked up one by one are not counted.
     pub reads: u64,
     /// How many objects were checked.
     pub objects: u64,
-    /// How many findings there were, warnings not counted.
+    /// How many findings there were, without warnings.
     pub findings: u64,
-    /// Findings that are advice only.
+    /// How many warnings there were.
     pub warnings: u64,
-    /// Findings about which repair could do nothing.
+    /// How many findings cannot be repaired automatically.
     pub unrepairable: u64,
-    /// Whether it came as far as it should: neither stopped nor at the limit, and the meta-data was
-    /// good enough to go on to the objects. If not, `next` is how far it came.
+    /// Whether the slice is complete: it was not stopped, did not reach the limit, and the
+    /// meta-data was good enough to check objects. If not, `next` is how far it came.
     pub complete: bool,
 }
 
 impl OnlineCheck {
-    /// A check with these options; those of partial checks and of repair, for obsolete schemas and
-    /// for threads have no effect.
+    /// A check with these options. The options for partial checks, repair, obsolete schemas and
+    /// threads have no effect.
     pub fn new(options: Options) -> OnlineCheck {
         OnlineCheck { options }
     }
 
-    /// Checks from the key `from` on (the empty key is the beginning), about `pairs` pairs; an
-    /// object is never cut in two. What is wrong with the meta-data is reported in the slice at
-    /// the beginning, and in every other that cannot look at objects because of it.
+    /// Checks about `pairs` pairs from the key `from` on; the empty key is the beginning. An object
+    /// is never cut in two. The first slice reports what is wrong with the meta-data. A later slice
+    /// reports it only if it prevents checking the objects.
     ///
     /// # Errors
     /// If the store fails, or an option is impossible.
@@ -111,8 +111,9 @@ impl OnlineCheck {
         joint::check(kv, &self.options, tables, out)
     }
 
-    /// The schemas as they are now: they are few, and may have changed since the last slice. What
-    /// is wrong with them is told at the beginning, and where it ends the check.
+    /// The schemas as they are now: there are few, and they may have changed since the last slice.
+    /// What is wrong with them is reported in the first slice, and in a later one if it ends the
+    /// check.
     fn usable_schemas(
         &self,
         kv: &dyn KvRead,
@@ -176,19 +177,19 @@ impl OnlineCheck {
 enum Walked {
     ToTheEnd,
     Enough,
-    /// The meta-data does not let objects be judged.
+    /// The meta-data is so damaged that objects cannot be judged.
     Unreadable,
 }
 
-/// How far a slice is.
+/// The progress of a slice.
 struct Course {
-    /// Everything before is checked.
+    /// Everything before this key is checked.
     position: Vec<u8>,
-    /// How many pairs it should pass.
+    /// How many pairs the slice should check.
     pairs: u64,
     passed: u64,
     objects: u64,
-    /// How many pairs were read only to know the schemas.
+    /// How many pairs were only read to know the schemas.
     meta_data_again: u64,
 }
 
@@ -198,7 +199,7 @@ impl Course {
         Course { position, pairs, passed: 0, objects: 0, meta_data_again: 0 }
     }
 
-    /// Moves on to `key` unless it is there already.
+    /// Moves the position to `key`, unless it is already there or after it.
     fn reach(&mut self, key: &[u8]) {
         if &self.position[..] < key {
             self.position.clear();
@@ -222,7 +223,7 @@ struct Walk<'a, 'o> {
 }
 
 impl Walk<'_, '_> {
-    /// Checks objects with the entries they call for; tells whether the slice ends there.
+    /// Checks objects and the entries that they require. Returns whether the slice ends there.
     fn objects(&mut self, type_id: StorageId, min: &[u8], max: &[u8]) -> Checked<bool> {
         self.course.reach(min);
         while &self.course.position[..] < max {
@@ -242,7 +243,7 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// Checks an object, and whether the entries it calls for are there.
+    /// Checks an object, and whether the entries that it requires exist.
     fn object(&mut self, type_id: StorageId, span: KeySpan<'_>) -> Checked {
         let Judge { kv, bundle, known } = self.judge;
         let before = self.out.position.pairs;
@@ -269,6 +270,7 @@ impl Walk<'_, '_> {
         let mut missing = calls.missing.finish()?;
         let mut last: Option<Vec<u8>> = None;
         while let Some(entry) = missing.next().map_err(Error::from)? {
+            // An object can require the same entry twice; it is missing once.
             if last.as_deref() == Some(entry) {
                 continue;
             }
@@ -285,7 +287,8 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks index entries with the objects they name; tells whether the slice ends there.
+    /// Checks index entries against the objects that they name. Returns whether the slice ends
+    /// there.
     fn entries(&mut self, kind: &Kind<'_>, min: &[u8], max: &[u8]) -> Checked<bool> {
         self.course.reach(min);
         if &self.course.position[..] >= max {
@@ -309,6 +312,8 @@ impl Walk<'_, '_> {
                 Some(kind.non_empty(&key, &value))
             };
             if let Some(finding) = finding {
+                // The finding may end the slice: the next one begins after this key, and does not
+                // report it again.
                 self.course.reach(&[&key[..], &[0]].concat());
                 self.out.report(finding)?;
             }
@@ -318,7 +323,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Keeps those entries called for that are not there.
+/// Keeps the required entries that do not exist.
 struct MissingCalls<'k> {
     kv: &'k dyn KvRead,
     missing: Sorter,

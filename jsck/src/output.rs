@@ -13,11 +13,11 @@ use crate::{Error, Progress, RepairScope};
 /// Why a check ended before its end.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// As many findings as were asked for.
+    /// The limit of findings is reached.
     Limit,
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     Interrupted,
-    /// The check cannot go on.
+    /// The check cannot continue.
     Failed(Error),
 }
 
@@ -30,7 +30,7 @@ impl<E: Into<Error>> From<E> for Halt {
 /// Result of a part of the check.
 pub(crate) type Checked<T = ()> = Result<T, Halt>;
 
-/// Hands findings on, counts them, and collects what repair has to do.
+/// Passes findings on, counts them, and collects what a repair has to do.
 pub(crate) struct Output<'a> {
     pub(crate) sink: &'a mut dyn FnMut(&Finding),
     pub(crate) progress: &'a mut dyn FnMut(&Progress),
@@ -41,19 +41,19 @@ pub(crate) struct Output<'a> {
     pub(crate) warnings: u64,
     pub(crate) unrepairable: u64,
     pub(crate) scope: RepairScope,
-    /// Explains keys, once the schemas are known.
+    /// Explains keys, when the schemas are known.
     pub(crate) describer: Option<Describer>,
     pub(crate) kv: &'a dyn KvRead,
-    /// Filled when repairing.
+    /// Filled in a repair.
     pub(crate) changes: Option<Changes>,
-    /// Keys that were given to other pairs of the object that is looked at.
+    /// Keys that other pairs of the present object have been moved to.
     pub(crate) taken: BTreeSet<Vec<u8>>,
-    /// Whether a pair was moved to where another may be stored that has yet to move.
+    /// Whether a pair was moved to a key whose own pair may still have to move.
     pub(crate) moving: bool,
 }
 
 impl<'a> Output<'a> {
-    /// An output without limit that notes no changes.
+    /// An output without a limit that collects no changes.
     pub(crate) fn quiet(
         kv: &'a dyn KvRead,
         sink: &'a mut dyn FnMut(&Finding),
@@ -83,7 +83,7 @@ impl<'a> Output<'a> {
         self.deliver(finding)
     }
 
-    /// Hands on a finding that has all its explanations, and notes its fix.
+    /// Passes on a finding that has all its explanations, and notes its fix.
     pub(crate) fn deliver(&mut self, finding: Finding) -> Checked {
         (self.sink)(&finding);
         if finding.class.is_warning() {
@@ -91,6 +91,8 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.findings += 1;
+        // A key that another pair was moved to already has its change: the fix must not overwrite
+        // it.
         let wanted = finding.is_in(self.scope) && !self.taken.contains(&finding.key);
         match finding.fix {
             Fix::None => self.unrepairable += 1,
@@ -101,8 +103,8 @@ impl<'a> Output<'a> {
         self.limit()
     }
 
-    /// Ends the check at the limit or when it is asked to stop, but not while pairs have left their
-    /// places and the pairs there have no new ones.
+    /// Ends the check at the limit or when it is asked to stop. It does not end while moves are
+    /// incomplete: then a pair would be overwritten that has not got its new key yet.
     fn limit(&self) -> Checked {
         match self.findings >= self.limit {
             _ if self.moving => Ok(()),
@@ -113,12 +115,12 @@ impl<'a> Output<'a> {
 
     /// Reports that a pair has to move to another key, and moves it.
     pub(crate) fn report_move(&mut self, finding: Finding, key: Vec<u8>, value: &[u8]) -> Checked {
-        // Noted first, since nothing is after the limit.
+        // Note the change first: at the limit, `report` ends the check.
         self.move_to(&finding.key, key, value)?;
         self.report(finding)
     }
 
-    /// Moves a pair whose old key was given to another.
+    /// Moves a pair whose old key was given to another pair.
     pub(crate) fn move_to(&mut self, old: &[u8], key: Vec<u8>, value: &[u8]) -> Checked {
         if self.changes.is_none() {
             return Ok(());
@@ -131,13 +133,13 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Says that the object is at its end, and all moves are complete.
+    /// Called at the end of an object, when all its moves are complete.
     pub(crate) fn moves_are_complete(&mut self) -> Checked {
         self.taken.clear();
         if std::mem::take(&mut self.moving) { self.limit() } else { Ok(()) }
     }
 
-    /// Looks whether to stop.
+    /// Checks whether to stop.
     fn go_on(&self) -> Checked {
         match self.stop {
             Some(stop) if stop.load(Ordering::Relaxed) => Err(Halt::Interrupted),
@@ -157,7 +159,7 @@ impl<'a> Output<'a> {
         Ok(describer.describe(&finding.key, object_type))
     }
 
-    /// Notes what has to become of a pair.
+    /// Notes the change of a pair.
     fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Checked {
         match &mut self.changes {
             Some(changes) => Ok(changes.push(key, value)?),
@@ -165,15 +167,15 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Counts a pair that is read and checked; now and then shows progress and looks whether to
-    /// stop.
+    /// Counts a pair that is read and checked. From time to time, shows progress and checks whether
+    /// to stop.
     #[inline]
     pub(crate) fn pair(&mut self) -> Checked {
         self.position.pairs += 1;
         self.read()
     }
 
-    /// As [`pair`](Self::pair), for one that is counted when it is read another time.
+    /// Like [`pair`](Self::pair), for a pair that is counted as checked at another time.
     #[inline]
     pub(crate) fn read(&mut self) -> Checked {
         self.position.reads += 1;
@@ -186,12 +188,12 @@ impl<'a> Output<'a> {
         self.pause()
     }
 
-    /// Shows how far the check is.
+    /// Shows the progress.
     pub(crate) fn show_progress(&mut self) {
         (self.progress)(&self.position);
     }
 
-    /// Shows progress and looks whether to stop.
+    /// Shows progress and checks whether to stop.
     pub(crate) fn pause(&mut self) -> Checked {
         self.show_progress();
         self.go_on()

@@ -1,11 +1,11 @@
-//! Ranges of keys in parts, so that several threads can each read some of them.
+//! Cuts ranges of keys into parts, so that several threads can read them.
 
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
 
 use crate::output::Checked;
 
-/// A range of keys that is read in one go.
+/// A range of keys that one thread reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) content: Content,
@@ -13,7 +13,7 @@ pub(crate) struct Part {
     max: Vec<u8>,
 }
 
-/// What lies in a part.
+/// What a part contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Whole objects of a type.
@@ -28,8 +28,8 @@ impl Part {
     }
 }
 
-/// Cuts `[min, max)` into up to `count` parts with about the same number of pairs in each if keys
-/// are evenly spread between the first and the last one. Costs two descents.
+/// Cuts `[min, max)` into up to `count` parts. The parts have about the same number of pairs if the
+/// keys are spread evenly between the first and the last one. Costs two descents.
 pub(crate) fn cut(
     kv: &dyn KvRead,
     content: Content,
@@ -42,7 +42,9 @@ pub(crate) fn cut(
     }
     let Some((first, _)) = kv.at_least(min, Some(max))? else { return Ok(Vec::new()) };
     let Some((last, _)) = kv.at_most(min, Some(max))? else { return Ok(Vec::new()) };
-    // Objects are never cut in two: their ids are the first eight bytes of their keys.
+    // An object is never cut in two: the bounds are taken from the first eight bytes of keys, which
+    // are the object ID. The keys of entries may have a long common beginning, so their bounds are
+    // taken after it.
     let common = match content {
         Content::Objects(_) => 0,
         Content::Entries => first.iter().zip(&*last).take_while(|(a, b)| a == b).count(),
@@ -67,7 +69,7 @@ pub(crate) fn cut(
         .collect())
 }
 
-/// Eight bytes of a key as a number, zeros after its end.
+/// Eight bytes of a key as a number, with zeros after its end.
 fn number_at(key: &[u8], at: usize) -> u64 {
     let mut bytes = [0; 8];
     for (byte, &found) in bytes.iter_mut().zip(key.get(at..).unwrap_or_default()) {

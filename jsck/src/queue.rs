@@ -1,4 +1,4 @@
-//! Findings on their way from a thread that reads to the one that hands them on.
+//! Passes findings from a thread that reads to the one that reports them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::finding::Finding;
 
-/// Findings of a part that may wait until those of the parts before have been handed on.
+/// How many findings of a part may wait until those of earlier parts have been passed on.
 const WAITING: usize = 256;
 
-/// The findings of one part. Takes no memory to speak of until there are some.
+/// The findings of one part. Uses almost no memory while it is empty.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -21,11 +21,11 @@ struct State {
     findings: VecDeque<Finding>,
     /// No more will come.
     ended: bool,
-    /// Nobody takes any more.
+    /// Nobody takes findings any more.
     abandoned: bool,
 }
 
-/// What was in a queue.
+/// What a queue returns.
 pub(crate) enum Next {
     Finding(Finding),
     /// Nothing yet.
@@ -39,7 +39,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a finding, as soon as there is room for it; tells whether anybody wants it.
+    /// Adds a finding when there is room for it. Returns whether anybody wants it.
     pub(crate) fn push(&self, finding: Finding) -> bool {
         let is_full = |state: &mut State| state.findings.len() >= WAITING && !state.abandoned;
         let state = self.changed.wait_while(self.lock(), is_full);
@@ -52,7 +52,7 @@ impl Queue {
         true
     }
 
-    /// Takes the next finding, and waits some time for it.
+    /// Takes the next finding; waits for it for at most `patience`.
     pub(crate) fn next(&self, patience: Duration) -> Next {
         let is_idle = |state: &mut State| state.findings.is_empty() && !state.ended;
         let waited = self.changed.wait_timeout_while(self.lock(), patience, is_idle);

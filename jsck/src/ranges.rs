@@ -1,4 +1,4 @@
-//! Which key ranges the recorded schemas give a meaning.
+//! The key ranges that have a meaning in the recorded schemas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use permazen::encoding::{Encoding, EncodingKind};
 use permazen::layout::StorageIdKey;
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SubFieldRole};
 
-/// What lies under a storage ID.
+/// What is stored under a storage ID.
 #[derive(Debug)]
 pub(crate) enum Range {
     /// Objects of a type.
@@ -25,15 +25,15 @@ pub(crate) struct IndexRange {
     pub(crate) key: StorageIdKey,
     pub(crate) columns: Vec<Arc<dyn Encoding>>,
     pub(crate) tail: Tail,
-    /// Storage IDs of the indexed fields whose encoding is not registered, so that nothing tells
-    /// which entry an object without a stored value calls for. Elements, keys and values of
-    /// collections are always stored.
+    /// Storage IDs of the indexed fields whose encoding is not registered. If an object stores no
+    /// value for such a field, its index entry is not known. Elements, keys and values of
+    /// collections are always stored, so they are not in this list.
     pub(crate) opaque_fields: Vec<StorageId>,
 }
 
 impl IndexRange {
-    /// Whether an indexed value is of an encoding that is not registered, so that nothing tells
-    /// where it ends.
+    /// Whether an indexed value has an encoding that is not registered, so that its end is not
+    /// known.
     pub(crate) fn is_opaque(&self) -> bool {
         self.columns.iter().any(|column| matches!(column.kind(), EncodingKind::Unknown))
     }
@@ -44,11 +44,11 @@ impl IndexRange {
 pub(crate) enum Tail {
     Nothing,
     ListPosition,
-    /// A key of a map; maps of the same name may have keys of different encodings.
+    /// The key of a map. Maps of the same name may have keys of different encodings.
     MapKey(Vec<Arc<dyn Encoding>>),
 }
 
-/// Every storage ID that has a key range, ascending.
+/// Every storage ID that has a key range, in ascending order.
 pub(crate) fn of_bundle(bundle: &SchemaBundle) -> BTreeMap<StorageId, Range> {
     let mut ranges = BTreeMap::new();
     for schema in bundle.schemas() {

@@ -1,4 +1,4 @@
-//! Mending what a check finds.
+//! Repairing what a check finds.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -10,59 +10,61 @@ use crate::finding::Finding;
 use crate::workers::Readers;
 use crate::{Error, Options, Progress, Report, Result, check};
 
-/// How often to look again before giving up.
+/// How many passes to make before giving up.
 const MAX_PASSES: u32 = 10;
 
-/// What a repair came to.
+/// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// What was found in the first pass.
+    /// The report of the first pass.
     pub found: Report,
-    /// How many pairs were put or removed; one that was in several passes is counted in each.
+    /// How many pairs were put or removed; a pair that changes in several passes is counted in
+    /// each.
     pub changes: u64,
-    /// How often a pair was read in all passes, the last one included.
+    /// How often pairs were read in all passes, including the last one.
     pub reads: u64,
     /// How many passes changed something.
     pub passes: u32,
-    /// What is left: the report of a last pass, which changed nothing.
+    /// The report of the last pass, which changed nothing: what is left.
     pub left: Report,
 }
 
 /// What repair is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent<'c> {
-    /// A pair is to come, to go or to get another value in the coming pass. A key can be told
-    /// several times: what is there before a repair is the `old` of the first time, what is there
-    /// after it the `new` of the last.
+    /// A pair will be added, removed or changed in the coming pass. The same key can occur several
+    /// times: the `old` of the first time is the value before the repair, the `new` of the last
+    /// time is the value after it.
     Change {
         /// The key.
         key: &'c [u8],
-        /// Its value before the pass; none if there is no such pair.
+        /// Its value before the pass; `None` if there is no such pair.
         old: Option<&'c [u8]>,
-        /// The value it gets; none if the pair goes.
+        /// The value it gets; `None` if the pair is removed.
         new: Option<&'c [u8]>,
     },
-    /// All changes of the pass have been told; they are made when this returns.
+    /// `before` has been called for all changes of the pass. They are made when this call returns.
     Pass,
 }
 
-/// Checks a database and mends what it finds, pass after pass until nothing more is found.
+/// Checks a database and repairs what it finds, pass after pass until it finds nothing more.
 ///
-/// Nothing is changed when the meta-data has damage that cannot be mended: then the objects
-/// cannot be judged. `before` is told of every change of a pass before any of them is made; if it
-/// fails none is. To bring back what was there, give every key told its first `old` again.
+/// If the meta-data has damage that cannot be repaired, nothing is changed, because the objects
+/// cannot be judged. `before` is called for every change of a pass before any of them is made; if
+/// it fails, none of them is made. To undo a repair, give every key the `old` value of its first
+/// call.
 ///
 /// Everything happens in the caller's transaction: commit it to keep the result. If
-/// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of what is left is
-/// not complete. With [`Options::max_findings`], so many findings are mended in one pass; what one
-/// of them moves on is mended with it, and what is left is then counted without a limit.
+/// [`Options::stop`] ends a pass early, that pass changes nothing, and the report of what is left
+/// is not complete. With [`Options::max_findings`], one pass repairs so many findings, and the
+/// moves of pairs that these cause. What is left is then counted without a limit.
 ///
-/// Memory is bounded as that of a check; beside that, the transaction may keep what it changes.
+/// Memory is bounded as for a check. In addition, the transaction may keep what it changes.
 ///
 /// # Errors
-/// If the store or `before` fails, an option is impossible, or repairing does not come to an end.
-/// Passes before the error have been made then: roll the transaction back.
+/// If the store or `before` fails, an option is impossible, or the repair does not come to an end.
+/// Then earlier passes have made their changes: roll the transaction back.
 pub fn repair(
     kv: &mut dyn KvWrite,
     options: &Options,
@@ -83,6 +85,8 @@ pub fn repair(
             result.found = report;
         }
         result.left = report;
+        // Only meta-data can be unrepairable. Without it the objects cannot be judged: change
+        // nothing.
         let refused = report.unrepairable > 0;
         if changes.is_empty() || refused {
             return Ok(result);
@@ -105,9 +109,10 @@ pub fn repair(
         })?;
         result.changes += changes.len();
         result.passes += 1;
-        // What was asked for by hand has been done, and the findings asked for were delivered.
+        // The overrides have been written by this pass; the next pass must not report them again.
         options.schemas.clear();
         options.storage_ids.clear();
+        // The pass ended at the limit. One more check, without the limit, counts what is left.
         if report.findings >= options.max_findings {
             options.max_findings = u64::MAX;
             let left = check::run(Readers::one(&*kv), &options, &mut ignore, progress, None);

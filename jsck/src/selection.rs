@@ -1,4 +1,4 @@
-//! Which objects a partial check looks at.
+//! The objects that a partial check checks.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use permazen::{ObjId, StorageId};
 
 use crate::{Error, Options, Result};
 
-/// The objects to check: all of them, or those of some types, in a range of ids, in a sample.
+/// The objects to check: all, or those of some types, in a range of object IDs, in a sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     types: BTreeSet<StorageId>,
     min: [u8; 8],
     max: Option<[u8; 8]>,
-    /// An object is in the sample if its scattered id is below this.
+    /// An object is in the sample if its scattered object ID is not above this.
     below: u64,
     partial: bool,
 }
@@ -43,12 +43,12 @@ impl Selection {
         })
     }
 
-    /// Whether some objects are passed over.
+    /// Whether some objects are skipped.
     pub(crate) fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// The part of a type's range of keys that has to be read; none if there is nothing in it.
+    /// The part of a type's key range that must be read; `None` if it is empty.
     pub(crate) fn span(&self, type_id: StorageId) -> Option<(Vec<u8>, Vec<u8>)> {
         if !self.types.contains(&type_id) {
             return None;

@@ -1,8 +1,8 @@
 //! External merge sort of byte strings.
 //!
-//! What an object calls for in the indexes comes in object order and is compared in key order, so
-//! it is collected here: in memory up to a bound, past it in sorted runs in unnamed temporary
-//! files.
+//! Objects require index entries in the order of the objects, but entries are compared in the order
+//! of their keys. So the entries are collected here: in memory up to a limit, beyond it in sorted
+//! runs in unnamed temporary files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
 
 use crate::spill::{self, Next};
 
-/// Collects byte strings in any order and gives them back sorted, duplicates included.
+/// Collects byte strings in any order and returns them sorted, duplicates included.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     bytes: Vec<u8>,
@@ -90,7 +90,8 @@ impl Sorter {
     }
 }
 
-/// Where a byte string lies, with its first bytes as a number: most comparisons end there.
+/// The place of a byte string, with its first bytes as a number: most comparisons are decided by
+/// these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     head: u128,
@@ -114,7 +115,7 @@ impl Entry {
 /// Sorted byte strings, read one after the other.
 #[derive(Debug)]
 pub(crate) enum Sorted {
-    /// All of it fitted into memory.
+    /// Everything fitted into memory.
     Memory { bytes: Vec<u8>, entries: Vec<Entry>, next: usize },
     /// Merged from sorted runs.
     Runs {
@@ -125,7 +126,7 @@ pub(crate) enum Sorted {
 }
 
 impl Sorted {
-    /// The next byte string in order, or none at the end.
+    /// The next byte string in order; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         match self {
             Sorted::Memory { bytes, entries, next } => {

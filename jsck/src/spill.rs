@@ -1,11 +1,13 @@
-//! Unnamed temporary files for what does not fit into memory, and the form of the items in them.
+//! Unnamed temporary files for data that does not fit into memory, and the form of the items in
+//! them.
 
 use std::io::{self, Read, Write};
 
-/// The length that stands for an item that is not there.
+/// The length that stands for an absent item.
 const ABSENT: u32 = u32::MAX;
 
-/// Says of an error that it is of a temporary file, where that is, and what decides it.
+/// Adds to an error that a temporary file failed, in which directory, and that `TMPDIR` decides the
+/// directory.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     let directory = tempfile::env::temp_dir();
     let text = format!("a temporary file in {} (TMPDIR says where): {error}", directory.display());

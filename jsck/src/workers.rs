@@ -1,4 +1,4 @@
-//! Reading one state of a store with several threads.
+//! Reads one state of a store with several threads.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,27 +15,28 @@ use crate::parts::Part;
 use crate::queue::{Next, Queue};
 use crate::{Progress, Result};
 
-/// Reads one state of a store: as many threads as there are views beside the first.
+/// Reads one state of a store, with one thread for each view in `others`, or in the caller's thread
+/// if there are none.
 pub(crate) struct Readers<'r> {
     pub(crate) first: &'r dyn KvRead,
     others: Vec<Box<dyn KvRead + Send + 'r>>,
 }
 
-/// What is to be done with a part; findings go to the output.
+/// The work on a part; findings go to the output.
 type Work<'w, R> = dyn Fn(&Part, &dyn KvRead, &mut Output<'_>) -> Checked<R> + Sync + 'w;
 
-/// How many parts there are for each thread, so that all end at about the same time.
+/// How many parts there are for each thread. With several, all threads end at about the same time.
 const PARTS_PER_THREAD: usize = 8;
-/// How often to show progress and look whether to stop.
+/// How often to show progress and check whether to stop.
 const BEAT: Duration = Duration::from_millis(50);
 
 impl<'r> Readers<'r> {
-    /// Everything is read in the caller's thread.
+    /// Reads everything in the caller's thread.
     pub(crate) fn one(first: &'r dyn KvRead) -> Self {
         Readers { first, others: Vec::new() }
     }
 
-    /// Reads what `first` reads with so many threads, if the store lets them.
+    /// Reads what `first` reads with so many threads, if the store supports it.
     pub(crate) fn several(
         first: &'r (dyn KvTransaction + Send),
         database: &'r dyn KvDatabase,
@@ -52,7 +53,8 @@ impl<'r> Readers<'r> {
                     let same =
                         database.begin(&options).ok().filter(|kv| kv.version() == Some(version));
                     let Some(kv) = same else {
-                        // A writer came between, or there are too many readers.
+                        // There was a commit in between, or there are too many readers: read with
+                        // one thread.
                         readers.others.clear();
                         break;
                     };
@@ -70,7 +72,7 @@ impl<'r> Readers<'r> {
         Ok(readers)
     }
 
-    /// In how many parts a range should be cut.
+    /// Into how many parts to cut a range.
     pub(crate) fn parts(&self) -> usize {
         match self.others.len() {
             0 => 1,
@@ -78,8 +80,8 @@ impl<'r> Readers<'r> {
         }
     }
 
-    /// Does some work on each part and gives the results in the order of the parts, in which
-    /// findings are handed on, too.
+    /// Does some work on each part and returns the results in the order of the parts. Findings are
+    /// passed on in that order too.
     pub(crate) fn run<R: Send>(
         &mut self,
         parts: &[Part],
@@ -109,6 +111,7 @@ impl<'r> Readers<'r> {
             let delivered = shared.deliver(out);
             if delivered.is_err() {
                 shared.stop.store(true, Ordering::Relaxed);
+                // Threads may wait for room in a queue: without this they would wait forever.
                 shared.findings.iter().for_each(Queue::abandon);
             }
             delivered
@@ -119,7 +122,7 @@ impl<'r> Readers<'r> {
         for result in shared.results {
             match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
                 Some(Ok(result)) => results.push(result),
-                // The others were stopped because of it.
+                // The other parts were stopped because of this error.
                 Some(Err(failed @ Halt::Failed(_))) => return Err(failed),
                 Some(Err(other)) => halt = Some(other),
                 None => halt = Some(Halt::Interrupted),
@@ -129,16 +132,16 @@ impl<'r> Readers<'r> {
     }
 }
 
-/// What the threads work on together.
+/// What the threads share.
 struct Shared<'s, R> {
     work: &'s Work<'s, R>,
     parts: &'s [Part],
     /// The findings of each part.
     findings: Vec<Queue>,
     results: Vec<Mutex<Option<Checked<R>>>>,
-    /// The first part nobody works on.
+    /// The next part to work on.
     next: AtomicUsize,
-    /// What the threads have counted.
+    /// The pairs that the threads have checked.
     pairs: AtomicU64,
     reads: AtomicU64,
     stop: AtomicBool,
@@ -176,7 +179,7 @@ impl<R> Shared<'_, R> {
         };
         let mut sink = |finding: &Finding| {
             if !findings.push(finding.clone()) {
-                // Nobody wants to know any more.
+                // The receiver has stopped.
                 self.stop.store(true, Ordering::Relaxed);
             }
         };
@@ -188,7 +191,7 @@ impl<R> Shared<'_, R> {
         done
     }
 
-    /// Hands findings on as they come, in the order of the parts.
+    /// Passes findings on as they come, in the order of the parts.
     fn deliver(&self, out: &mut Output<'_>) -> Checked {
         let before = out.position;
         let beat = |out: &mut Output<'_>| {
@@ -216,7 +219,7 @@ impl<R> Shared<'_, R> {
     }
 }
 
-/// Shows the pairs of a range to `look`, until that halts.
+/// Calls `look` with the pairs of a range, until it halts.
 pub(crate) fn visit(
     kv: &dyn KvRead,
     span: KeySpan<'_>,
