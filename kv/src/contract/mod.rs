@@ -16,10 +16,12 @@ mod watch;
 pub use durability::Durability;
 pub use error::{Conflict, KvError, Result};
 pub use retry::{KvDatabaseExt, Retry};
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+pub(crate) use store::DEFAULT_WAIT;
+pub(crate) use store::TURN_AFTER;
 pub use store::{
     Blob, Capabilities, Direction, KvDatabase, KvRead, KvTransaction, KvWrite, Pair, Scan,
     SharedRead, Statistics, TxOptions, Visitor,
 };
-pub(crate) use store::{DEFAULT_WAIT, TURN_AFTER};
 pub use watch::KeyWatch;
 pub(crate) use watch::WatchTracker;
