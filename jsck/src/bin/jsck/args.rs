@@ -116,7 +116,7 @@ pub(crate) enum Kind {
     Xml,
 }
 
-/// What to mend.
+/// What to repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
     All,
@@ -166,7 +166,7 @@ impl Args {
         self.database.as_deref().ok_or_else(|| "no database given".into())
     }
 
-    /// Whether to repair only if somebody says yes.
+    /// Whether to ask before a repair.
     pub(crate) fn asks(&self) -> bool {
         self.repair.is_some() && !self.yes && !self.dry_run
     }

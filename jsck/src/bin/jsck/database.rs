@@ -1,4 +1,4 @@
-//! Opening what the user names.
+//! Opens the database that the user names.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
@@ -18,11 +18,11 @@ pub(crate) struct Database {
     path: PathBuf,
     kind: Kind,
     store: Box<dyn KvDatabase>,
-    /// Of an XML dump, which is read whole: how long it was, and when it was changed last.
+    /// For an XML dump, which is read as a whole: its length, and when it was last changed.
     read: Option<(u64, SystemTime)>,
 }
 
-/// Opens a database; one that is only read is not changed in any way.
+/// Opens a database. A database that is only read is not changed in any way.
 pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Database, Failure> {
     let kind = match kind {
         Some(kind) => kind,
@@ -33,7 +33,7 @@ pub(crate) fn open(path: &Path, kind: Option<Kind>, write: bool) -> Result<Datab
     }
     let mut real = path.to_path_buf();
     let read = if kind == Kind::Xml {
-        // It is replaced by a new file: where it is, not where a link to it is.
+        // A repair replaces the dump by a new file: replace the file itself, not a link to it.
         real = path.canonicalize().map_err(|e| format!("{}: {e}", path_text(path)))?;
         if write {
             let opened = File::options().append(true).open(&real);
@@ -126,12 +126,12 @@ impl Database {
         &*self.store
     }
 
-    /// How many pairs it has, if the store knows.
+    /// How many pairs the database has, if the store knows.
     pub(crate) fn pairs(&self) -> Option<u64> {
         self.store.statistics().ok()?.entries
     }
 
-    /// What is wrong with the structure of the store; nothing where it cannot be looked at.
+    /// What is wrong with the structure of the store. Empty for stores that cannot check it.
     pub(crate) fn verify(&self) -> Result<Vec<String>, Failure> {
         match self.store.verify() {
             Err(KvError::Unsupported(_)) => Ok(Vec::new()),
@@ -139,7 +139,8 @@ impl Database {
         }
     }
 
-    /// Whether reading goes on safely although the structure is damaged. LMDB trusts its pages.
+    /// Whether the store can be read safely although its structure is damaged. LMDB cannot: it
+    /// trusts its pages.
     pub(crate) fn can_be_read_damaged(&self) -> bool {
         self.kind != Kind::Lmdb
     }
@@ -150,7 +151,7 @@ impl Database {
         Ok(self.store.begin(&options)?)
     }
 
-    /// Makes sure that a file which is about to be replaced is the one that was read.
+    /// Makes sure that the file to be replaced is still the one that was read.
     pub(crate) fn is_as_opened(&self) -> Result<(), Failure> {
         if self.read.is_some_and(|read| stamp(&self.path).ok() != Some(read)) {
             let path = path_text(&self.path);
@@ -159,7 +160,7 @@ impl Database {
         Ok(())
     }
 
-    /// Commits; an XML dump is then written anew.
+    /// Commits. An XML dump is then written again.
     pub(crate) fn commit(&self, kv: Box<dyn KvTransaction + Send + '_>) -> Result<(), Failure> {
         self.is_as_opened()?;
         kv.commit()?;

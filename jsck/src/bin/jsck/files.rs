@@ -1,5 +1,5 @@
-//! Files the program reads and writes. Those it writes appear under their names only when they are
-//! whole and on disk.
+//! The files that the program reads and writes. A file that it writes only gets its name when it is
+//! complete and on disk.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use tempfile::NamedTempFile;
 use crate::Failure;
 use crate::terminal::path_text;
 
-/// Opens a file for reading, if it is one.
+/// Opens a file for reading; refuses anything else.
 pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     must_be_file(path)?;
     Ok(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?)
 }
 
-/// Opens what is read once, from its beginning to its end: a file, a pipe (as `<(…)` of a shell is one), or
-/// for `-` standard input.
+/// Opens what is read once, from its beginning to its end: a file, a pipe (such as `<(…)` of a
+/// shell), or standard input for `-`.
 pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_standard_input(path) {
         return Ok(Box::new(io::stdin()));
@@ -28,12 +28,12 @@ pub(crate) fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
     Ok(Box::new(File::open(path).map_err(|e| format!("{}: {e}", path_text(path)))?))
 }
 
-/// What [`open_input`] opens, in words.
+/// The name of what [`open_input`] opens, for messages.
 pub(crate) fn input_text(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path_text(path) }
 }
 
-/// Whether what [`open_input`] opens is there only once, and nothing can be kept in its place.
+/// Whether what [`open_input`] opens can only be read once, and cannot be replaced by a file.
 pub(crate) fn is_stream(path: &Path) -> bool {
     is_standard_input(path) || is_pipe(path)
 }
@@ -55,8 +55,8 @@ fn is_pipe(path: &Path) -> bool {
     }
 }
 
-/// Refuses what is no file, before it is opened: opening a named pipe would wait for somebody to
-/// write to it.
+/// Refuses anything that is not a file, before it is opened: opening a named pipe would wait for
+/// somebody to write to it.
 pub(crate) fn must_be_file(path: &Path) -> Result<(), Failure> {
     let found = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path_text(path)))?;
     if found.is_file() {
@@ -66,7 +66,7 @@ pub(crate) fn must_be_file(path: &Path) -> Result<(), Failure> {
     Err(format!("{}: {found}, where a file is expected", path_text(path)).into())
 }
 
-/// What something that is no file is, in words.
+/// The kind of something that is not a file, in words.
 fn kind(found: FileType) -> &'static str {
     #[cfg(unix)]
     {
@@ -84,14 +84,14 @@ fn kind(found: FileType) -> &'static str {
     if found.is_dir() { "a directory" } else { "something else" }
 }
 
-/// A file under a name that was free. It goes by itself unless it is kept.
+/// A new file, under a name that was free. It is removed when dropped, unless `keep` is called.
 pub(crate) struct NewFile {
     path: PathBuf,
     file: NamedTempFile,
 }
 
 impl NewFile {
-    /// Begins a file; refuses a name that is taken, and a place where nothing can be written.
+    /// Begins a file. Refuses a name that is taken, and a place where nothing can be written.
     pub(crate) fn create(path: &Path) -> Result<NewFile, Failure> {
         if path.symlink_metadata().is_ok() {
             return Err(format!("{}: the file exists already", path_text(path)).into());
@@ -107,7 +107,7 @@ impl NewFile {
         self.file.as_file_mut()
     }
 
-    /// Gives the file its name; both are on disk then.
+    /// Gives the file its name. File and name are on disk then.
     pub(crate) fn keep(self) -> io::Result<()> {
         let NewFile { path, file } = self;
         file.as_file().sync_all()?;
@@ -116,8 +116,8 @@ impl NewFile {
     }
 }
 
-/// Replaces a file, if there is one, in one step by what `write` writes; its permissions stay. It
-/// is on disk as far as `write` and [`sync_directory`] see to that.
+/// Replaces a file in one step by what `write` writes, or creates it. The permissions of a replaced
+/// file stay. `write` and [`sync_directory`] bring it to disk.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), Failure>,
@@ -132,10 +132,10 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// A file in the directory of the one that it is to become.
+/// A temporary file in the directory of the file that it will become.
 fn temporary(path: &Path) -> Result<NamedTempFile, Failure> {
     let directory = directory_of(path);
-    // The error itself names the temporary file, which would tell nobody anything.
+    // The error itself names the temporary file, which does not help the user.
     let file = tempfile::Builder::new().prefix(".jsck-").tempfile_in(directory);
     file.map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => {
@@ -145,12 +145,12 @@ fn temporary(path: &Path) -> Result<NamedTempFile, Failure> {
     })
 }
 
-/// Makes sure that the name of a file is on disk too.
+/// Makes sure that the name of a file is on disk.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory_of(path))?.sync_all() } else { Ok(()) }
 }
 
-/// Where a file lies.
+/// The directory of a file.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C: ends a check with what was found so far; a second time, or while nothing that can be
-//! summed up is under way, ends the program at once.
+//! Ctrl-C: the first one ends a check with what was found so far. A second one, or one while there
+//! is nothing to sum up, ends the program at once.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Failure;
 
-/// Exit code of a program that Ctrl-C ends at once: 128 and the number of the signal.
+/// Exit code when Ctrl-C ends the program at once: 128 plus the number of the signal.
 const INTERRUPTED: i32 = 130;
 
 /// Waits for Ctrl-C.
@@ -34,13 +34,13 @@ impl Interrupt {
         Arc::clone(&self.stop)
     }
 
-    /// From here on somebody looks at the flag.
+    /// From now on, the program looks at the flag.
     pub(crate) fn is_awaited(&self) {
         self.awaited.store(true, Ordering::Relaxed);
     }
 }
 
-/// Leaves an empty line with a cursor where the progress bar was.
+/// Leaves an empty line and a visible cursor where the progress bar was.
 fn restore_terminal() {
     let mut terminal = std::io::stderr();
     if terminal.is_terminal() {

@@ -1,4 +1,4 @@
-//! Output for programs: one JSON object a line, findings first, a summary last.
+//! Output for programs: one JSON object per line, findings first, a summary last.
 
 use permazen::kv::Hex;
 use permazen_jsck::{Finding, Fix, RepairScope, Report};
@@ -38,11 +38,11 @@ enum Line<'l> {
         new_value: Option<String>,
         in_scope: bool,
     },
-    /// With `--dry-run`, after the findings: what repair would change.
+    /// With `--dry-run`, after the findings: a change that a repair would make.
     Change { key: String, old_value: Option<String>, new_value: Option<String> },
-    /// The database changed while somebody was asked: what was said before is void.
+    /// The database changed while the program asked: everything before is void.
     Again,
-    /// The store below the database is damaged.
+    /// The underlying store is damaged.
     Store { problem: &'l str },
     Summary {
         findings: u64,
@@ -50,9 +50,9 @@ enum Line<'l> {
         unrepairable: u64,
         store_problems: u64,
         complete: bool,
-        /// None of these four is known if the check failed.
+        /// This and the next three are `None` if the check failed.
         objects: Option<u64>,
-        /// How many pairs were checked, and how often one was read.
+        /// How many pairs were checked, and how often pairs were read.
         pairs: Option<u64>,
         reads: Option<u64>,
         seconds: Option<f64>,
@@ -122,7 +122,7 @@ impl Json {
         terminal::json(&Line::Again);
     }
 
-    /// What was found before the check failed.
+    /// The end, with what was found before the check failed.
     pub(crate) fn failed(&self) {
         self.end(&self.found, &End::default(), None);
     }

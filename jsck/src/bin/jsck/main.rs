@@ -1,4 +1,4 @@
-//! `jsck`: checks a Permazen database and mends it if asked to.
+//! `jsck`: checks a Permazen database and repairs it if asked to.
 
 mod args;
 mod database;
@@ -23,11 +23,11 @@ use args::{Args, Generate};
 use interrupt::Interrupt;
 use terminal::path_text;
 
-/// Exit code of a database in which nothing is wrong.
+/// Exit code if nothing is wrong with the database.
 const CLEAN: u8 = 0;
-/// Exit code of a database in which something is wrong, mended or not.
+/// Exit code if something is wrong with the database, repaired or not.
 const FINDINGS: u8 = 1;
-/// Exit code when the database could not be checked, or the report not be written.
+/// Exit code if the database could not be checked, or the report could not be written.
 const FAILED: u8 = 2;
 
 /// Why the program ends early: one line for the user.
@@ -95,7 +95,8 @@ fn run(args: &Args) -> Result<u8, Failure> {
         output.failed();
         return not_looked_at(path);
     }
-    // Before Ctrl-C is waited for: a pipe may never say anything.
+    // Read this before the program waits for Ctrl-C: a pipe may never deliver anything, and then
+    // Ctrl-C must end the program at once.
     let position = args.position.as_deref().map(online::Position::read).transpose();
     let position = position.inspect_err(|_| output.failed())?.unwrap_or_default();
     interrupt.is_awaited();
@@ -114,8 +115,8 @@ fn run(args: &Args) -> Result<u8, Failure> {
     })
 }
 
-/// Ends where there is nothing to look at: with a finding if the store is so damaged that it cannot be
-/// opened, otherwise with what is in the way.
+/// Ends the program if the database cannot be opened: with a finding if the store is too damaged to
+/// be opened, otherwise with the reason.
 fn not_opened(
     path: &std::path::Path,
     failure: Failure,
@@ -137,7 +138,7 @@ fn not_opened(
     Ok(FINDINGS)
 }
 
-/// Ends with a word on why nothing more is done with a damaged store.
+/// Ends the program with the reason why a damaged store is not checked further.
 fn not_looked_at(path: &std::path::Path) -> Result<u8, Failure> {
     terminal::complain(format_args!(
         "jsck: {}: the objects are not looked at, since reading damaged pages can end the program; \
@@ -159,7 +160,7 @@ fn generate(what: Generate) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What else there is to say at the end.
+/// What else the end of the output says.
 #[derive(Default)]
 struct End<'e> {
     seconds: f64,
@@ -168,7 +169,7 @@ struct End<'e> {
     position: Option<&'e [u8]>,
 }
 
-/// Shows findings and results in the form asked for.
+/// Shows findings and results in the form that was asked for.
 enum Presenter {
     Text(text::Text),
     Json(json::Json),
@@ -203,14 +204,14 @@ impl Presenter {
         }
     }
 
-    /// Says what is looked at from here on.
+    /// Says what is being checked from now on.
     fn phase(&mut self, phase: &str) {
         if let Presenter::Text(text) = self {
             text.phase(phase);
         }
     }
 
-    /// A change repair would make.
+    /// A change that a repair would make.
     fn change(&mut self, change: &plan::Change) {
         match self {
             Presenter::Text(text) => text.change(change),
@@ -218,7 +219,7 @@ impl Presenter {
         }
     }
 
-    /// What was said before is void: the database is looked at again.
+    /// Everything said before is void: the database is checked again.
     fn again(&mut self) {
         match self {
             Presenter::Text(text) => text.again(),
@@ -226,7 +227,7 @@ impl Presenter {
         }
     }
 
-    /// The end, if the check cannot be ended. People are told why elsewhere.
+    /// The end, if the check failed. `main` tells people why.
     fn failed(&mut self) {
         if let Presenter::Json(json) = self {
             json.failed();

@@ -1,4 +1,4 @@
-//! Checking and repairing an open database.
+//! Checks and repairs an open database.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::terminal::{self, path_text};
 use crate::undo::{UndoFile, default_path};
 use crate::{End, Failure, Presenter};
 
-/// How often to look whether an answer is still wanted.
+/// How often to check whether the question was interrupted.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// What a repair did.
@@ -30,14 +30,14 @@ pub(crate) struct Mended {
     pub(crate) passes: u32,
     /// What is still wrong.
     pub(crate) left: u64,
-    /// How many findings are not of indexes, if only those are to be mended.
+    /// How many findings are not about indexes, if only indexes are to be repaired.
     pub(crate) left_alone: u64,
     pub(crate) undo: Option<PathBuf>,
     pub(crate) dry_run: bool,
 }
 
 impl Mended {
-    /// Of a repair that was made.
+    /// The result of a repair that was made.
     fn made(repair: &RepairReport, undo: Option<PathBuf>) -> Mended {
         Mended {
             changes: repair.changes,
@@ -49,13 +49,13 @@ impl Mended {
         }
     }
 
-    /// Of one that was not.
+    /// The result of a repair that was not made.
     fn nothing(repair: &RepairReport) -> Mended {
         Mended { changes: 0, left: repair.found.findings, ..Mended::made(repair, None) }
     }
 }
 
-/// Looks at the structure of the store below, where it can be looked at; tells whether it is
+/// Checks the structure of the underlying store, if it can be checked. Returns whether it is
 /// damaged.
 pub(crate) fn check_store(database: &Database, output: &mut Presenter) -> Result<bool, Failure> {
     let problems = database.verify()?;
@@ -102,7 +102,7 @@ impl<'w> Watch<'w> {
 
     fn finding(&self, finding: &Finding) {
         self.bar.suspend(|| self.output.borrow_mut().finding(finding));
-        // Nobody sees the rest: there is no use in going on, and nothing is repaired unseen.
+        // Nobody sees the rest of the report: stop, and repair nothing unseen.
         if let Some(stop) = self.options.stop.as_ref().filter(|_| terminal::is_broken()) {
             stop.store(true, Ordering::Relaxed);
         }
@@ -116,15 +116,16 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// The files a repair writes.
+/// The files that a repair writes.
 pub(crate) struct Files {
     undo: PathBuf,
     backup: Option<PathBuf>,
 }
 
 impl Files {
-    /// Where they are to be. Makes sure that they can be written, and that somebody can be asked, if
-    /// that will be: nobody is to wait for a check in vain.
+    /// The paths of the files. Makes sure first that they can be written, and that there is a
+    /// terminal to ask at, if a question will be asked: otherwise the user would wait for a check
+    /// in vain.
     pub(crate) fn of(args: &Args) -> Result<Files, Failure> {
         if args.asks() && !std::io::stdin().is_terminal() {
             return Err(
@@ -144,7 +145,7 @@ impl Files {
     }
 }
 
-/// Checks and mends.
+/// Checks and repairs.
 pub(crate) fn run(
     args: &Args,
     options: &Options,
@@ -186,19 +187,19 @@ struct Repair<'r> {
     options: &'r Options,
     database: &'r Database,
     files: &'r Files,
-    /// How many findings are not to be mended.
+    /// How many findings are not to be repaired.
     left_alone: Cell<u64>,
-    /// How often a pair was read, in all looks.
+    /// How often pairs were read, in all passes.
     reads: Cell<u64>,
-    /// How long answers were waited for.
+    /// How long the program waited for answers.
     asked: Cell<Duration>,
 }
 
-/// What a look at a database shows.
+/// What a check shows that could repair the database.
 struct Look {
     repair: RepairReport,
     plan: Plan,
-    /// The state that was looked at, where the store can name it.
+    /// The version of the store that was checked, if the store has versions.
     version: Option<u64>,
 }
 
@@ -216,7 +217,7 @@ impl Repair<'_> {
         Ok((repair.found, Mended { left: repair.found.findings, ..mended }))
     }
 
-    /// Mends in one transaction.
+    /// Repairs in one transaction, without asking.
     fn at_once(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
         let mut kv = self.database.begin(true)?;
         let mut undo = UndoFile::create(&self.files.undo, self.database)?;
@@ -239,12 +240,13 @@ impl Repair<'_> {
         Ok((repaired.found, Mended::made(&repaired, Some(undo))))
     }
 
-    /// Looks at the database while others may write, asks, and makes just those changes that were
+    /// Checks the database while others may write, asks, and makes exactly the changes that were
     /// agreed to.
     fn after_asking(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
         loop {
             let Look { repair, plan, version } = self.look(output)?;
             let changes = plan.changes().count() as u64;
+            // Ctrl-C may come before, during or after the question.
             let agreed =
                 changes > 0 && !self.stopped() && self.confirm(changes)? && !self.stopped();
             if !agreed {
@@ -252,9 +254,9 @@ impl Repair<'_> {
             }
             let mut kv = self.database.begin(true)?;
             if version.is_none() || kv.version() != version {
-                // Nobody else writes now: what a look shows holds until the commit. Pairs that have
-                // nothing to do with the findings of before may make others necessary, so the pairs
-                // concerned are not all that counts.
+                // Nobody else can write now: what this check shows stays true until the commit. All
+                // changes are compared, not only the pairs of the changes agreed to: a change of
+                // other pairs may make other repairs necessary.
                 let (mut ignore, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
                 let again = self.look_with(&mut ignore, &mut quiet);
                 let again = again.map_err(|e| self.failure(&e))?;
@@ -286,7 +288,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Makes the changes last, when all that could be needed to take them back is on disk.
+    /// Commits the changes. Before that, everything that is needed to undo them is on disk.
     fn commit(
         &self,
         kv: Box<dyn KvTransaction + Send + '_>,
@@ -301,13 +303,13 @@ impl Repair<'_> {
         }
         let undo = undo.keep()?;
         if let Err(e) = self.database.commit(kv) {
-            // Whether it has happened is not known, so the file stays.
+            // It is not known whether the commit has taken place, so the undo file stays.
             return Err(format!("{e}; what was to be replaced is in {}", path_text(&undo)).into());
         }
         Ok(undo)
     }
 
-    /// Repairs a view of the database that is then thrown away.
+    /// Repairs a view of the database, which is then thrown away.
     fn look(&self, output: &mut Presenter) -> Result<Look, Failure> {
         self.watched(output, |finding, progress| self.look_with(finding, progress))
     }
@@ -342,7 +344,7 @@ impl Repair<'_> {
         answer
     }
 
-    /// Shows findings and progress of some work.
+    /// Shows the findings and the progress of some work.
     fn watched<R>(
         &self,
         output: &mut Presenter,
@@ -369,8 +371,8 @@ impl Repair<'_> {
         format!("{}: {error}; nothing was changed", path_text(self.database.path())).into()
     }
 
-    /// Writes all pairs to the backup, if there is to be one. Nothing is committed meanwhile: the
-    /// caller has the right to write. None if it was stopped.
+    /// Writes all pairs to the backup, if one was asked for. Nothing is committed meanwhile,
+    /// because the caller has the right to write. `None` if the program was stopped.
     fn back_up(&self) -> Result<Option<NewFile>, Failure> {
         let Some(path) = &self.files.backup else { return Ok(None) };
         let mut file = NewFile::create(path)?;
@@ -385,7 +387,7 @@ impl Repair<'_> {
     }
 }
 
-/// A file that takes nothing more when the program is to stop.
+/// A file that refuses writes when the program is to stop.
 struct Stoppable<'s> {
     out: &'s mut File,
     stopped: &'s dyn Fn() -> bool,
@@ -404,10 +406,10 @@ impl Write for Stoppable<'_> {
     }
 }
 
-/// Asks; an interrupt is a no.
+/// Asks. An interrupt means no.
 fn confirm(changes: u64, stopped: &dyn Fn() -> bool) -> Result<bool, Failure> {
     terminal::ask(format_args!("Make {changes} changes? [y/N] "))?;
-    // Reading a line goes on after a signal, so somebody else does it.
+    // A signal does not end the reading of a line, so another thread reads.
     let (sender, answers) = channel();
     std::thread::spawn(move || {
         let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! Checking piece by piece while the database is in use.
+//! Checks piece by piece while the database is in use.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,24 +14,25 @@ use crate::progress::Bar;
 use crate::terminal::{self, path_text};
 use crate::{End, Failure, Presenter, files};
 
-/// Pairs in a slice: a transaction stays open for some milliseconds.
+/// How many pairs a slice has: its transaction stays open for a few milliseconds.
 const SLICE: u64 = 5_000;
-/// How often a slow check looks whether to stop.
+/// How often a slow check checks whether to stop.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Where a check begins, and where its position is kept.
+/// The position of a check, and the file that keeps it.
 #[derive(Default)]
 pub(crate) struct Position {
-    /// The key to go on from; empty at the beginning.
+    /// The key to continue from; empty at the beginning.
     key: Vec<u8>,
-    /// Where it is kept, if that is a file.
+    /// The file that keeps it. `None` if it is only read, or if there is no such option.
     file: Option<PathBuf>,
 }
 
 impl Position {
-    /// Reads the key, in hex on one line; the beginning if there is no such file.
+    /// Reads the key, in hex on one line. Without such a file, the check starts at the beginning.
     pub(crate) fn read(path: &Path) -> Result<Position, Failure> {
-        // A link, such as that of a file descriptor, stays when the file it leads to is replaced.
+        // Replace the file that a link leads to, not the link (for example that of a file
+        // descriptor).
         let file = || path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let file = (!files::is_stream(path)).then(file);
         if file.as_ref().is_some_and(|file| !file.exists()) {
@@ -44,13 +45,14 @@ impl Position {
         Ok(Position { key, file })
     }
 
-    /// Replaces the file in one step: whenever the program ends, it has one whole position.
+    /// Replaces the file in one step: whenever the program ends, the file has one complete
+    /// position.
     fn write(&self) -> Result<(), Failure> {
         let Some(file) = &self.file else { return Ok(()) };
         files::replace(file, |new| Ok(writeln!(new, "{}", permazen::kv::Hex(&self.key))?))
     }
 
-    /// Removes the file, since the end is reached.
+    /// Removes the file, because the check has reached the end.
     fn remove(&self) -> Result<(), Failure> {
         match self.file.as_ref().filter(|file| file.exists()) {
             Some(file) => {
@@ -71,10 +73,12 @@ pub(crate) fn run(
     let start = Instant::now();
     let bar = Bar::of_pairs(database.pairs());
     let mut report = Report::default();
-    // A slow check takes small slices, so that it can be stopped and goes on where it was.
+    // A slow check uses small slices, so that it can be stopped soon and continues at its exact
+    // position.
     let pairs = args.rate.map_or(SLICE, |rate| (rate / 10).clamp(1, SLICE));
     loop {
         let mut rest = options.clone();
+        // The limit counts over all slices.
         rest.max_findings = options.max_findings.saturating_sub(report.findings);
         let kv = database.begin(false)?;
         let slice = OnlineCheck::new(rest).slice(&*kv, &position.key, pairs, &mut |finding| {

@@ -1,10 +1,10 @@
-//! What a repair comes to for each pair.
+//! The changes of a repair, one for each pair.
 
 use std::collections::BTreeMap;
 
 use permazen_jsck::Intent;
 
-/// What becomes of a pair.
+/// The change of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) key: Vec<u8>,
@@ -18,11 +18,11 @@ pub(crate) struct Plan {
     pairs: BTreeMap<Vec<u8>, (Value, Value)>,
 }
 
-/// A value, or none if there is no pair.
+/// A value; `None` if there is no pair.
 type Value = Option<Vec<u8>>;
 
 impl Plan {
-    /// Adds what repair is about to do.
+    /// Adds what a repair is about to do.
     pub(crate) fn note(&mut self, intent: &Intent<'_>) {
         if let Intent::Change { key, old, new } = *intent {
             let [old, new] = [old, new].map(|value| value.map(<[u8]>::to_vec));
@@ -36,7 +36,7 @@ impl Plan {
         self.pairs.entry(key).or_insert_with(|| (old, None)).1 = new;
     }
 
-    /// The changes in the order of their keys; pairs that end as they were are left out.
+    /// The changes in the order of their keys. Pairs that end as they were are left out.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Change> {
         let changed = self.pairs.iter().filter(|(_, (old, new))| old != new);
         changed.map(|(key, (old, new))| Change {

@@ -1,4 +1,4 @@
-//! A progress bar on a terminal, nothing elsewhere.
+//! A progress bar on a terminal; nothing if the output is not a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use permazen_jsck::Progress;
 
-/// Shows how far a check is.
+/// Shows the progress of a check.
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Shows how often a pair was read. `pairs` is how many the database has, if known; those of
-    /// objects are read twice, so the end is only estimated.
+    /// Shows how often pairs were read. `pairs` is the number of pairs of the database, if known.
+    /// The pairs of objects are read twice, so the end is only estimated.
     pub(crate) fn of_reads(pairs: Option<u64>) -> Bar {
         Bar::new("reads", pairs.map(|pairs| pairs.saturating_add(pairs / 2)))
     }
 
-    /// Shows how many pairs were checked, of so many if that is known.
+    /// Shows how many pairs were checked; `pairs` is the number of all pairs, if known.
     pub(crate) fn of_pairs(pairs: Option<u64>) -> Bar {
         Bar::new("pairs", pairs)
     }
@@ -48,7 +48,7 @@ impl Bar {
 
     pub(crate) fn position(&self, phase: &'static str, done: u64) {
         if !self.0.is_hidden() {
-            // Where something is wrong, pairs are read again.
+            // Where something is wrong, pairs are read again, and the estimate is too low.
             if let Some(length) = self.0.length().filter(|&length| done > length) {
                 self.0.set_length(length.saturating_mul(2).max(done));
             }

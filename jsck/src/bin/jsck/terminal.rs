@@ -1,5 +1,6 @@
-//! Where the program speaks: all it prints passes here. What comes from a database, a path or an
-//! argument is escaped, so that it cannot steer the terminal; what cannot be written is remembered.
+//! All output of the program goes through this module. It escapes what comes from a database, a
+//! path or an argument, so that this cannot control the terminal. It also remembers what could not
+//! be written.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -12,10 +13,10 @@ use serde_json::ser::{Formatter, Serializer};
 
 use crate::Failure;
 
-/// Why the report is not whole.
+/// Why the report is not complete.
 static NOT_WRITTEN: OnceLock<String> = OnceLock::new();
 
-/// A line in the making.
+/// A line that is being built.
 #[derive(Default)]
 pub(crate) struct Line(String);
 
@@ -47,7 +48,7 @@ pub(crate) fn say(text: impl Display) {
     Line::default().text(text).say();
 }
 
-/// Prints a line on standard error. If that is not possible, only the exit code is left to tell.
+/// Prints a line on standard error. If that fails, only the exit code is left to tell.
 pub(crate) fn complain(text: impl Display) {
     let Line(mut line) = Line::default().text(text);
     line.push('\n');
@@ -70,7 +71,7 @@ pub(crate) fn json(line: &impl Serialize) {
     }
 }
 
-/// A line of JSON in which control and format characters are escaped.
+/// A line of JSON with control and format characters escaped.
 pub(crate) fn json_line(line: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     line.serialize(&mut Serializer::with_formatter(&mut text, EscapingJson))?;
@@ -99,7 +100,7 @@ impl Formatter for EscapingJson {
     }
 }
 
-/// Prints what the program generates, as it is.
+/// Prints what the program generates, without escaping.
 pub(crate) fn generated(text: &[u8]) {
     out(text);
 }
@@ -110,7 +111,7 @@ fn out(bytes: &[u8]) {
     }
 }
 
-/// A reader that went away is no reason to fail: it has seen what it wanted.
+/// If the reader has gone away, that is not an error: it has seen what it wanted.
 fn not_written(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
         // The first error counts.
@@ -123,7 +124,7 @@ pub(crate) fn is_broken() -> bool {
     NOT_WRITTEN.get().is_some()
 }
 
-/// Makes sure that all of the report is written up to here.
+/// Makes sure that the report so far has been written.
 pub(crate) fn written() -> Result<(), Failure> {
     let _ = io::stdout().flush().map_err(|error| not_written(&error));
     match NOT_WRITTEN.get() {
@@ -132,7 +133,7 @@ pub(crate) fn written() -> Result<(), Failure> {
     }
 }
 
-/// Prints what is to be said about the command line; gives the exit code.
+/// Prints an error of the command line, or its help. Returns the exit code.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() && text.chars().any(|c| c != '\n' && needs_escape(c)) {
@@ -149,12 +150,12 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     }
 }
 
-/// A path in words: `\xff` for each byte that is not text, `\\` for a backslash, so that two paths
-/// never look the same.
+/// A path as text: `\xff` for each byte that is not UTF-8, and `\\` for a backslash. So two
+/// different paths never look the same.
 pub(crate) fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        // Where a backslash stands between directories it stays.
+        // On Windows, backslashes separate directories and stay as they are.
         if cfg!(windows) {
             text.push_str(chunk.valid());
         } else {

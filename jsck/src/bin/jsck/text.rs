@@ -14,10 +14,10 @@ use crate::mend::Mended;
 use crate::plan::Change;
 use crate::terminal::{Line, path_text, say};
 
-/// Bytes of a key or value that are shown unless everything is asked for.
+/// How many bytes of a key or value are shown without `--verbose`.
 const SHOWN: usize = 48;
 
-/// Why a finding is not mended with `--repair=derived`.
+/// Why a finding is not repaired with `--repair=derived`.
 const NOT_DERIVED: &str =
     "left alone: it is not of an index, and --repair=derived touches nothing else";
 
@@ -27,7 +27,7 @@ pub(crate) struct Text {
     verbose: bool,
     scope: RepairScope,
     counts: BTreeMap<Class, u64>,
-    /// The heading that the finding printed last is under.
+    /// The heading above the last finding.
     heading: String,
 }
 
@@ -105,14 +105,14 @@ impl Text {
         }
     }
 
-    /// What was said before is void.
+    /// Everything said before is void.
     pub(crate) fn again(&mut self) {
         say("The database has changed while this was asked: looking again");
         self.counts.clear();
         self.heading.clear();
     }
 
-    /// `-` and `+` before a key: the pair goes, comes, or gets another value.
+    /// Prints a change with `-` for the old pair and `+` for the new pair.
     pub(crate) fn change(&self, change: &Change) {
         let key = self.hex(&change.key);
         for (sign, value) in [("-", &change.old), ("+", &change.new)] {
@@ -198,7 +198,7 @@ impl Text {
     }
 }
 
-/// What findings are grouped by: the object, the index, or where the key lies.
+/// The heading of a finding: the object, the index, or the range of the key.
 fn heading(finding: &Finding) -> String {
     let item = finding.item.as_deref();
     let type_name = item.and_then(|item| item.split(['.', '#']).next());
@@ -216,7 +216,7 @@ fn heading(finding: &Finding) -> String {
     }
 }
 
-/// Says that a pair is not as a repair left it.
+/// Reports that a pair is not as a repair left it.
 pub(crate) fn differing(change: &Change) {
     let value = |value: &Option<Vec<u8>>| match value.as_deref() {
         None => "absent".to_owned(),
@@ -231,7 +231,7 @@ pub(crate) fn differing(change: &Change) {
     ));
 }
 
-/// What begins and ends each way of showing text.
+/// The sequences that begin and end each style of text.
 struct Style {
     red: [&'static str; 2],
     green: [&'static str; 2],

@@ -1,9 +1,9 @@
-//! The undo file: what a repair replaced, and by what.
+//! The undo file: the old and the new values of a repair.
 //!
-//! It is text, one JSON object a line: first one that says which database it is of, then one for
-//! each change, with the values before and after, last one with the number of changes and a
-//! checksum of all lines before it. A file without the last line is not whole: a repair changes
-//! nothing before the file is whole and on disk.
+//! It is text, one JSON object per line. The first line names the database. Then there is one line
+//! for each change, with the values before and after. The last line has the number of changes and a
+//! checksum of all lines before it. A file without the last line is incomplete: a repair changes
+//! nothing before the file is complete and on disk.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ use crate::{files, text};
 
 /// The form of undo files that this program writes.
 const FORM: u32 = 2;
-/// One that it reads, too: its path has U+FFFD for what is no text, and nothing is escaped in it.
+/// An older form that it can read: the path has U+FFFD for bytes that are not UTF-8, and nothing in
+/// it is escaped.
 const OLD_FORM: u32 = 1;
 
 /// A line.
@@ -37,7 +38,7 @@ enum Line {
     End { changes: u64, crc32: u32 },
 }
 
-/// What an undo file was written for, when and by which version of the program.
+/// The database of an undo file, when it was written and by which version of the program.
 #[derive(Serialize, Deserialize)]
 struct Origin {
     form: u32,
@@ -50,7 +51,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// A database as it is named in undo files of today.
+    /// The database, as new undo files name it.
     fn of(database: &Database) -> Origin {
         let path = database.path().canonicalize();
         let path = path.unwrap_or_else(|_| database.path().to_path_buf());
@@ -68,7 +69,7 @@ impl Origin {
 fn names(origin: &Origin, path: &Path) -> bool {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     match origin.form {
-        // One with U+FFFD could stand for many.
+        // A path with U+FFFD could be any of several paths.
         OLD_FORM => {
             !origin.database.contains(char::REPLACEMENT_CHARACTER)
                 && path.to_str() == Some(&origin.database)
@@ -81,10 +82,10 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-/// Where the undo file of a database is written unless something else is asked for.
+/// The default path of the undo file of a database.
 pub(crate) fn default_path(database: &Path) -> PathBuf {
     let seconds = now();
-    // Beside the database, also if the path of a directory was given with a slash at its end.
+    // Beside the database, even if the path of a directory ends with a slash.
     let path: PathBuf = database.components().collect();
     let named = |number: u32| {
         let mut name = path.as_os_str().to_os_string();
@@ -97,7 +98,7 @@ pub(crate) fn default_path(database: &Path) -> PathBuf {
     (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
-/// An undo file being written. It goes by itself unless it is kept.
+/// An undo file that is being written. It is removed when dropped, unless `keep` is called.
 pub(crate) struct UndoFile {
     out: BufWriter<NewFile>,
     crc: Crc,
@@ -122,7 +123,7 @@ impl UndoFile {
         Ok(undo)
     }
 
-    /// Adds what repair is about to do; after a pass it is on disk.
+    /// Adds what a repair is about to do. After `Intent::Pass`, everything is on disk.
     pub(crate) fn add(&mut self, intent: &Intent<'_>) -> io::Result<()> {
         let added = match *intent {
             Intent::Change { key, old, new } => {
@@ -144,7 +145,7 @@ impl UndoFile {
         self.out.write_all(&text)
     }
 
-    /// Ends the file, which is on disk under its name then; gives the name.
+    /// Ends the file and brings it to disk under its name. Returns the name.
     pub(crate) fn keep(mut self) -> Result<PathBuf, Failure> {
         let path = self.out.get_ref().path().to_path_buf();
         let wrap = |e: io::Error| format!("{}: {e}", path_text(&path));
@@ -156,12 +157,12 @@ impl UndoFile {
     }
 }
 
-/// What an undo file holds.
+/// The content of an undo file.
 struct Content {
     origin: Origin,
     plan: Plan,
     changes: u64,
-    /// Whether it goes up to its end.
+    /// Whether the file is complete.
     whole: bool,
 }
 
@@ -186,7 +187,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
         let line = match serde_json::from_slice(&text) {
             Ok(line) if text.ends_with(b"\n") => line,
             _ if number == 1 => break,
-            // Cut off.
+            // The file is cut off here.
             _ if !text.ends_with(b"\n") => break,
             Ok(_) | Err(_) => return Err(damaged("it is not what jsck writes").into()),
         };
@@ -220,7 +221,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
 }
 
 /// Gives the pairs that a repair changed their old values back, if they are as the repair left
-/// them; what is different is done all the same only with force.
+/// them. What does not fit is only undone with `force`.
 pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result<(), Failure> {
     let Content { origin, plan, changes, whole } = read(path)?;
     let file = files::input_text(path);
