@@ -143,6 +143,7 @@ impl Content<'_, '_> {
             Judged::Bad(class, detail) => self.out.report(place.finding_in(element, class, detail)),
             Judged::Rewrite(canonical) => {
                 let key = place.with_tail(&canonical);
+                // If the pair does not move, it is removed, and requires no entry.
                 if !self.rewrite_key(place, element, key, &[])? {
                     return Ok(());
                 }

@@ -28,6 +28,7 @@ pub(crate) fn fingerprint(
         out.pair()?;
         into.add(key);
         if !value.is_empty() {
+            // The sums only cover keys: an entry with a value must be compared one by one.
             into.suspect(key);
         }
         Ok(())
@@ -88,6 +89,7 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
             // The pair was counted when the fingerprints were made.
             Some(only) if !only.includes(key) => return Ok(()),
             Some(_) => {}
+            // A partial check does not count entries about other objects.
             None if self.passes_over(kind, key) => {}
             None => self.out.position.pairs += 1,
         }

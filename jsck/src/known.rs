@@ -39,7 +39,9 @@ impl Known {
             let mut ids: Vec<u64> = Vec::new();
             visit(kv, part.span(), |key, value| {
                 out.read()?;
+                // Only the meta-data of an object has a key as long as an object ID.
                 let Ok(id) = <[u8; 8]>::try_from(key) else { return Ok(()) };
+                // Beyond the limit, object IDs are only counted: the list is not used then.
                 if reader.read(value).object_type().is_some()
                     && count.fetch_add(1, Ordering::Relaxed) < KEPT
                 {

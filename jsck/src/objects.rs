@@ -102,6 +102,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         object: &mut Object<'a>,
     ) -> Checked<State<'a>> {
         if !rest.is_empty() {
+            // If the object schema index has the object, it existed, and its meta-data is lost.
             let class = if self.in_schema_index(bytes)? {
                 Class::MissingObjectMeta
             } else {
@@ -240,6 +241,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         };
         self.out.moves_are_complete()?;
         self.seen.objects += 1;
+        // Most objects have the schema of the one before: this saves looking it up for each.
         if object.last_schema.replace(schema) != Some(schema) {
             self.seen.schemas.insert(schema);
         }
@@ -247,6 +249,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         write_object_schema_key(schema, id, &mut self.entry);
         self.calls.add(&self.entry)?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
+            // Empty means that the value is not known, and so the entry is not known.
             if field.is_indexed() && !value.is_empty() {
                 self.call_for(&field.key, value, id)?;
             }

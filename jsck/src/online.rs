@@ -130,6 +130,7 @@ impl OnlineCheck {
         course.meta_data_again = aside.position.reads;
         match schemas {
             Some(bundle) => Ok(Some(bundle)),
+            // Read the meta-data again, this time to report what is wrong.
             None => self.schemas(kv, out),
         }
     }

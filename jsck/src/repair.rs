@@ -99,6 +99,7 @@ pub fn repair(
             Ok(before(&Intent::Change { key, old: old.as_deref(), new })?)
         })?;
         before(&Intent::Pass)?;
+        // The caller may have asked to stop while `before` ran: nothing is changed yet.
         if options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             result.left.complete = false;
             return Ok(result);

@@ -67,6 +67,7 @@ impl Selection {
         if !self.partial {
             return true;
         }
+        // Not a valid object ID: this is damage, which every partial check reports.
         let Ok(object) = ObjId::from_bytes(*id) else { return true };
         self.types.contains(&object.storage_id())
             && *id >= self.min

@@ -206,6 +206,8 @@ impl<R> Shared<'_, R> {
                     Next::Finding(finding) => {
                         out.deliver(finding)?;
                         delivered += 1;
+                        // While findings come without a pause, show the progress and check whether
+                        // to stop.
                         if delivered.is_multiple_of(1024) {
                             beat(out)?;
                         }

@@ -225,6 +225,8 @@ impl Repair<'_> {
         let repaired = self.watched(output, |finding, progress| {
             permazen_jsck::repair(&mut *kv, self.options, finding, progress, &mut |intent| {
                 undo.add(intent)?;
+                // Once is enough: in every pass, a reading transaction sees the state before the
+                // repair.
                 if matches!(intent, Intent::Pass) && backup.is_none() {
                     backup = Some(self.back_up().map_err(io::Error::other)?);
                 }

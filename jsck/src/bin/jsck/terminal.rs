@@ -136,6 +136,7 @@ pub(crate) fn written() -> Result<(), Failure> {
 /// Prints an error of the command line, or its help. Returns the exit code.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
+    // The error repeats arguments, which may contain control characters: print it escaped.
     if error.use_stderr() && text.chars().any(|c| c != '\n' && needs_escape(c)) {
         text.lines().for_each(complain);
     } else if let Err(error) = error.print().and_then(|()| io::stdout().flush()) {

@@ -186,6 +186,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
         }
         let line = match serde_json::from_slice(&text) {
             Ok(line) if text.ends_with(b"\n") => line,
+            // Without a first line it is not an undo file, which the caller is told below.
             _ if number == 1 => break,
             // The file is cut off here.
             _ if !text.ends_with(b"\n") => break,
@@ -248,6 +249,8 @@ pub(crate) fn apply(database: &Database, path: &Path, force: &[Force]) -> Result
     let (mut undone, mut as_before, mut differing) = (0_u64, 0_u64, 0_u64);
     for Change { key, old, new } in plan.changes() {
         let now = kv.get(&key)?.map(|value| value.into_owned());
+        // The pair already has its old value: the file was applied before, or the repair was
+        // undone.
         if now == old {
             as_before += 1;
             continue;
