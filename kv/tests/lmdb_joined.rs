@@ -9,10 +9,12 @@ use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::thread;
+use std::time::Duration;
 
 use common::{dump, message, put, reading, role, spawn, wait_for, writing};
 use permazen_kv::lmdb::LmdbStore;
-use permazen_kv::{KvDatabase, Result, TxOptions};
+use permazen_kv::{KvDatabase, KvError, Result, TxOptions};
 use tempfile::TempDir;
 
 /// Where in `lock.mdb` the number of the last commit is.
@@ -22,34 +24,64 @@ const LAST_COMMIT: u64 = 8;
 #[test]
 fn child() {
     let Some((role, path)) = role() else { return };
+    match role.as_str() {
+        "hold a foreign env" => return hold_foreign_env(&path, false),
+        "write in a foreign env" => return hold_foreign_env(&path, true),
+        "open" => println!("opens"),
+        _ => {}
+    }
     let store = LmdbStore::open(&path).unwrap();
     match role.as_str() {
-        "hold" => println!("ready"),
+        "hold" | "open" => println!("ready"),
         "write" => {
             put(&store, b"written", b"");
             println!("ready");
         }
         "die committing" => {
             let _tx = writing(&store);
-            // The commit is in data.mdb, and its number is about to be written here.
-            let lock = fs::OpenOptions::new().read(true).write(true).open(path.join("lock.mdb"));
-            let (lock, mut number) = (lock.unwrap(), [0; 8]);
-            lock.read_exact_at(&mut number, LAST_COMMIT).unwrap();
-            let before = u64::from_ne_bytes(number) - 1;
-            lock.write_all_at(&before.to_ne_bytes(), LAST_COMMIT).unwrap();
-            println!("ready");
-            let _ = std::io::stdin().read(&mut [0]);
+            stop_committing(&path);
         }
         other => panic!("role {other}"),
     }
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// Another process that has the environment at `path` open.
-fn held(path: &Path) -> Child {
-    let (child, mut out) = spawn("hold", path);
+/// Stops in the middle of a commit: it is in data.mdb, and its number is about to be written to lock.mdb.
+/// Whoever calls this has the right to write.
+fn stop_committing(path: &Path) {
+    let lock = fs::OpenOptions::new().read(true).write(true).open(path.join("lock.mdb"));
+    let (lock, mut number) = (lock.unwrap(), [0; 8]);
+    lock.read_exact_at(&mut number, LAST_COMMIT).unwrap();
+    let before = u64::from_ne_bytes(number) - 1;
+    lock.write_all_at(&before.to_ne_bytes(), LAST_COMMIT).unwrap();
+    println!("ready");
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// What a program without this crate does, which shows nobody that it has the environment open.
+fn hold_foreign_env(path: &Path, writes: bool) {
+    // SAFETY: Its files are changed by LMDB only, but for a number that is set back as a commit would.
+    #[allow(unsafe_code)]
+    let env = unsafe { heed::EnvOpenOptions::new().open(path) }.unwrap();
+    if writes {
+        let _tx = env.write_txn().unwrap();
+        stop_committing(path);
+    } else {
+        println!("ready");
+        let _ = std::io::stdin().read(&mut [0]);
+    }
+}
+
+/// Another process that is ready with what it does in this `role`.
+fn playing(role: &str, path: &Path) -> Child {
+    let (child, mut out) = spawn(role, path);
     wait_for(&mut out, "ready");
     child
+}
+
+/// Another process that has the environment at `path` open.
+fn held(path: &Path) -> Child {
+    playing("hold", path)
 }
 
 fn end(mut child: Child) {
@@ -164,9 +196,7 @@ fn a_file_that_was_replaced_is_not_read_by_the_numbers_of_another() {
     let begun = reading(&store);
     fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
     // What another process does that commits to the new file.
-    let (child, mut out) = spawn("write", &path);
-    wait_for(&mut out, "ready");
-    end(child);
+    end(playing("write", &path));
     refused(store.begin(&TxOptions::reading()), &path);
     assert_eq!(dump(&*begun).len(), usize::from(PAIRS));
 }
@@ -178,9 +208,7 @@ fn a_commit_that_was_cut_short_by_the_end_of_its_process_keeps_nobody_out() {
         let path = parent.path().join("store");
         fill(&path, PAIRS);
         let other = held(&path);
-        let (child, mut out) = spawn("die committing", &path);
-        wait_for(&mut out, "ready");
-        end(child);
+        end(playing("die committing", &path));
         let store = LmdbStore::builder().read_only(read_only).open(&path).unwrap();
         assert_eq!(count(&store), usize::from(PAIRS) - 1);
         if !read_only {
@@ -188,5 +216,77 @@ fn a_commit_that_was_cut_short_by_the_end_of_its_process_keeps_nobody_out() {
             assert_eq!(count(&store), usize::from(PAIRS) + 1);
         }
         end(other);
+    }
+}
+
+/// Who still has the environment open has not shown that, as one that is just opening it.
+#[test]
+fn a_commit_that_was_cut_short_keeps_nobody_out_where_nobody_shows_itself() {
+    for read_only in [false, true] {
+        for dying in ["die committing", "write in a foreign env"] {
+            let parent = tempfile::tempdir().unwrap();
+            let path = parent.path().join("store");
+            fill(&path, PAIRS);
+            let other = playing("hold a foreign env", &path);
+            end(playing(dying, &path));
+            let store = LmdbStore::builder().read_only(read_only).open(&path).unwrap();
+            assert_eq!(count(&store), usize::from(PAIRS));
+            if !read_only {
+                put(&store, b"another", b"");
+                assert_eq!(count(&store), usize::from(PAIRS) + 1);
+            }
+            end(other);
+        }
+    }
+}
+
+#[test]
+fn processes_that_open_while_a_commit_is_cut_short_keep_nobody_out() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("store");
+    fill(&path, PAIRS);
+    let dying = playing("write in a foreign env", &path);
+    let opening = [(); 2].map(|()| spawn("open", &path)).map(|(child, mut out)| {
+        wait_for(&mut out, "opens");
+        (child, out)
+    });
+    // Long enough for the two to open it; if it is not, this shows nothing.
+    thread::sleep(Duration::from_millis(200));
+    end(dying);
+    for (child, mut out) in opening {
+        wait_for(&mut out, "ready");
+        end(child);
+    }
+    assert_eq!(count(&LmdbStore::open(&path).unwrap()), usize::from(PAIRS));
+}
+
+/// A program without this crate that takes long for a commit is waited for with a limit.
+#[test]
+fn a_commit_that_takes_long_is_waited_for() {
+    for read_only in [false, true] {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("store");
+        fill(&path, PAIRS);
+        let committing = playing("write in a foreign env", &path);
+        let builder = LmdbStore::builder().read_only(read_only);
+        for _ in 0..3 {
+            let error = builder.clone().wait(Duration::ZERO).open(&path).unwrap_err();
+            assert!(matches!(error, KvError::Retry(_)), "{error:?}");
+            let text = message::<()>(Err(error), &path);
+            assert!(text.contains("in the middle of a commit"), "{text}");
+            assert!(text.contains("data.mdb was replaced"), "{text}");
+        }
+        if read_only {
+            // What gave up waiting keeps it open.
+            let text = message(LmdbStore::open(&path), &path);
+            assert!(text.contains("an opening that gave up waiting"), "{text}");
+        }
+        thread::scope(|scope| {
+            let opened = scope.spawn(|| builder.open(&path).map(|store| count(&store)));
+            // Long enough for it to wait; if it is not, this shows nothing.
+            thread::sleep(Duration::from_millis(700));
+            end(committing);
+            assert_eq!(opened.join().unwrap().unwrap(), usize::from(PAIRS));
+        });
     }
 }

@@ -247,6 +247,8 @@ fn a_turn_goes_with_its_transaction_from_thread_to_thread() {
             let mut tx = db.begin(&TxOptions::writing().with_failed(failed)).unwrap();
             tx.get(KEY).unwrap();
             elsewhere(|| {
+                // This thread has it, but has not used it yet, so it is not here.
+                assert!(!try_change(db));
                 tx.put(KEY, b"outer").unwrap();
                 // The turn is that of this thread now, which waits for nobody, and of no other one.
                 if failed == 5 {

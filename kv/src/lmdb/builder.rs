@@ -97,8 +97,9 @@ impl LmdbBuilder {
         self
     }
 
-    /// How long [`open`](Self::open) waits for the right to write, where it has to create the database
-    /// and another process writes just then; 30 seconds unless set.
+    /// How long [`open`](Self::open) waits for the right to write; 30 seconds unless set. It waits where
+    /// it has to create the database and another process writes just then, and where a program without
+    /// this crate takes more than half a second to end a commit.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = wait;
@@ -122,7 +123,7 @@ impl LmdbBuilder {
     ///
     /// # Errors
     /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if
-    /// another process has kept this one from creating the database for as long as it was to wait.
+    /// another process has kept the right to write, which this one needed, for as long as it was to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
         if self.options.name.is_empty() || self.options.name.contains('\0') {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use heed::types::Bytes;
@@ -11,7 +12,7 @@ use super::error::{cannot_open, failed, io_failed};
 use super::files::Files;
 use super::map::{Map, MapUse};
 use super::options::Options;
-use super::presence::Presence;
+use super::presence::{PAUSE, Presence};
 use super::writer::Writer;
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::lock::lock;
@@ -231,10 +232,11 @@ impl Shared {
     fn still_open(&self, error: KvError) -> KvError {
         match error {
             KvError::Open { path, reason }
-                if self.writer.as_ref().is_some_and(Writer::is_blocked) =>
+                if self.writer.as_ref().is_some_and(Writer::is_blocked)
+                    || self.env.presence.is_settling() =>
             {
-                let still = "; it stays open as long as a transaction that gave up waiting is in line \
-                             for the right to write, which another process has";
+                let still = "; it stays open as long as a transaction or an opening that gave up waiting \
+                             is in line for the right to write, which another process has";
                 KvError::Open { path, reason: format!("{reason}{still}").into() }
             }
             error => error,
@@ -249,7 +251,7 @@ impl Shared {
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
-        self.check_joined()?;
+        self.check_joined(options.wait)?;
         if options.read_only {
             // An environment without any database was never written, or its database is just being created.
             let using = env.using_map()?;
@@ -352,6 +354,24 @@ impl Shared {
 
     /// Begins to read the current version.
     pub(super) fn begin_read(&self) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
+        let mut is_again = false;
+        loop {
+            let (txn, counted) = self.begin_read_once()?;
+            let Err(error) = self.env.check_reading(counted.version) else {
+                return Ok((txn, counted));
+            };
+            drop(txn);
+            if is_again {
+                return Err(error);
+            }
+            // A processor may see the number of a commit in `lock.mdb` a moment before what was written
+            // to `data.mdb`: what has begun then may read an older version.
+            is_again = true;
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn begin_read_once(&self) -> Result<(RoTxn<'static, WithoutTls>, CountedReader)> {
         let txn = self.env.map.begin_read(self.path(), || {
             let txn = self.with_reader(|| self.env.env.clone().static_read_txn())?;
             let version = txn.id();
@@ -359,14 +379,7 @@ impl Shared {
         })?;
         let txn = txn.map_err(|error| self.read_failed(error))?;
         let version = txn.id();
-        let counted = CountedReader { env: Arc::clone(&self.env), version };
-        match self.env.check_reading(version) {
-            Ok(()) => Ok((txn, counted)),
-            Err(error) => {
-                drop(txn);
-                Err(error)
-            }
-        }
+        Ok((txn, CountedReader { env: Arc::clone(&self.env), version }))
     }
 
     /// The error of a read transaction that could not begin.

@@ -5,23 +5,33 @@
 //! meanwhile, that page can be the one before its last commit, and who goes on writing from there
 //! loses the last commit.
 //!
-//! A commit writes its number to `data.mdb` and then to `lock.mdb`, where it stays behind by one
-//! if the process is killed in between, until the next transaction that writes begins.
+//! A commit writes its number to `data.mdb` and then to `lock.mdb`, where it stays lower by one
+//! if the process is killed in between, until somebody takes the right to write.
 
+use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::sync::mpsc::sync_channel;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use heed::RwTxn;
+use heed::{CompactionOption, RwTxn};
 
 use super::env::{OpenEnv, Shared};
-use super::error::{cannot_open, failed};
+use super::error::{cannot_open, failed, io_failed};
 use super::presence::{LOOKS, PAUSE};
 use crate::store_parts::file_id::FileId;
 use crate::{KvError, Result};
 
+/// How long to wait at least for the right to write: it takes a moment even if nobody has it.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+/// Takes whatever is written to it.
+const NOWHERE: &str = "/dev/null";
+
 impl Shared {
-    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open.
-    pub(super) fn check_joined(&self) -> Result<()> {
+    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. Waits for at most
+    /// `wait` for a program without this crate that has the right to write.
+    pub(super) fn check_joined(self: &Arc<Self>, wait: Duration) -> Result<()> {
         let path = self.path();
         let file = self.env.heed().try_clone_inner_file();
         let file = file.map_err(|error| failed(path, "cannot look at data.mdb", error))?;
@@ -32,21 +42,78 @@ impl Shared {
                 break;
             }
             looks += 1;
+            if looks < LOOKS {
+                thread::sleep(PAUSE);
+                continue;
+            }
             // It may be a commit that is being made or was cut short; somebody else has the file open
-            // then.
+            // then, or had it when this process opened it.
             let committing = before == lock + 1 && lock <= after;
-            if looks >= LOOKS {
-                if committing && !(FileId::TELLS && self.env.presence().nobody(&file)) {
-                    break;
-                }
+            if !committing {
                 return Err(self.env.apart(after, lock));
             }
-            thread::sleep(PAUSE);
+            if !FileId::TELLS || !self.env.presence().nobody(&file) {
+                break;
+            }
+            if !self.settle(wait)? {
+                return Err(self.env.perhaps_apart(after, lock));
+            }
+            // A commit that was being made would have brought its number there by now.
+            if self.numbers()?.lock == lock {
+                return Err(self.env.apart(after, lock));
+            }
+            looks = 0;
         }
         if FileId::TELLS {
             self.env.presence().show(&file);
         }
         Ok(())
+    }
+
+    /// Takes the right to write for a moment. So the commit that is being made has ended, and LMDB has
+    /// set right the number of one that was cut short. False if others keep it for as long as `wait`.
+    fn settle(self: &Arc<Self>, wait: Duration) -> Result<bool> {
+        let (start, wait) = (Instant::now(), wait.max(LEAST_WAIT));
+        // One thread at a time: it cannot be called off, and takes the slot of a reader.
+        while !self.env.presence().begin_settling() {
+            if start.elapsed() >= wait {
+                return Ok(false);
+            }
+            thread::sleep(PAUSE);
+        }
+        let (done, ended) = sync_channel(1);
+        let thread = thread::Builder::new().name("permazen-lmdb".to_owned()).spawn({
+            // Whoever opens the environment while this waits is to join it.
+            let shared = Arc::clone(self);
+            move || {
+                let settled = shared.pass_right_to_write();
+                shared.env.presence().end_settling();
+                // Whoever waits for this has the environment open, and is to be the one who closes it.
+                drop(shared);
+                let _ = done.send(settled);
+            }
+        });
+        if let Err(error) = thread {
+            self.env.presence().end_settling();
+            return Err(io_failed(self.path(), "cannot start a thread", error));
+        }
+        match ended.recv_timeout(wait.saturating_sub(start.elapsed())) {
+            Ok(settled) => settled.map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Takes the right to write and gives it back, also where the environment is open for reading only.
+    fn pass_right_to_write(&self) -> Result<()> {
+        let nowhere = File::options().write(true).open(NOWHERE);
+        let mut nowhere =
+            nowhere.map_err(|error| io_failed(self.path(), "cannot open /dev/null", error))?;
+        let _using = self.env.using_map()?;
+        let env = self.env.heed();
+        // LMDB has no call for just that. A copy of all pages takes the right while it copies the first two.
+        let copied =
+            self.with_reader(|| env.copy_to_file(&mut nowhere, CompactionOption::Disabled));
+        copied.map_err(|error| self.read_failed(error))
     }
 
     fn numbers(&self) -> Result<Numbers> {
@@ -92,10 +159,26 @@ impl OpenEnv {
         cannot_open(
             self.path(),
             format!(
-                "data.mdb and lock.mdb do not belong together: the last commit in data.mdb has the \
-                 number {data}, that in lock.mdb {lock}, so data.mdb was replaced or overwritten, perhaps by \
-                 a backup, while it was open; close it in every process, then open it again"
+                "data.mdb and lock.mdb do not belong together: {}, so data.mdb was replaced or \
+                 overwritten, perhaps by a backup, while it was open; close it in every process, then \
+                 open it again",
+                in_words(data, lock)
             ),
         )
     }
+
+    /// The error where it cannot be told whether the two belong together.
+    fn perhaps_apart(&self, data: usize, lock: usize) -> KvError {
+        KvError::Retry(format!(
+            "{}: {}, and another process has kept the right to write: either that is a program without \
+             this crate in the middle of a commit, or data.mdb was replaced or overwritten while it was \
+             open; open it again later, and if that does not help close it in every process first",
+            self.path().display(),
+            in_words(data, lock)
+        ))
+    }
+}
+
+fn in_words(data: usize, lock: usize) -> String {
+    format!("the last commit in data.mdb has the number {data}, that in lock.mdb {lock}")
 }

@@ -52,6 +52,7 @@ use self::error::{failed, io_failed};
 use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
+use crate::contract::DEFAULT_WAIT;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
@@ -123,13 +124,14 @@ impl LmdbStore {
     ///
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already, or gets one
-    /// while the copy is made; it stays as it is.
+    /// while the copy is made; it stays as it is. [`KvError::Retry`](crate::KvError::Retry) if a program
+    /// without this crate takes more than 30 seconds to end a commit.
     /// [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are too many readers. A copy
     /// that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
         self.shared.check_files()?;
-        self.shared.check_joined()?;
+        self.shared.check_joined(DEFAULT_WAIT)?;
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
         let mut part = Part::create(target)?;

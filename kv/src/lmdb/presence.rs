@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -16,10 +17,13 @@ pub(super) const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Default)]
 pub(super) struct Presence {
     shown: Mutex<bool>,
+    /// Whether a thread of this process waits for those who have not shown themselves.
+    settling: AtomicBool,
 }
 
 impl Presence {
-    /// Shows it as long as the file is open. Does without where files cannot be locked.
+    /// Shows it as long as the file is open. Does without where files cannot be locked, and where another
+    /// program keeps the file locked; others then wait for the right to write where they need not.
     pub(super) fn show(&self, file: &File) {
         let mut shown = lock(&self.shown);
         for _ in 0..LOOKS {
@@ -34,6 +38,20 @@ impl Presence {
             }
             break;
         }
+    }
+
+    /// Notes that a thread waits for those who have not shown themselves; false if one does already.
+    pub(super) fn begin_settling(&self) -> bool {
+        !self.settling.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn end_settling(&self) {
+        self.settling.store(false, Ordering::Release);
+    }
+
+    /// Whether such a thread waits, be it that nobody waits for the thread any more.
+    pub(super) fn is_settling(&self) -> bool {
+        self.settling.load(Ordering::Acquire)
     }
 
     /// Whether nobody has shown itself, be it this process.

@@ -5,10 +5,14 @@
 //! right to write as well. Whether it succeeds is checked at its commit like that of any other
 //! transaction, so nothing depends on the turn but who has to wait.
 //!
-//! The turn goes with its transaction: it is that of the thread which used the transaction last. That
-//! thread can run other transactions meanwhile, whose commits wait for nobody. Only the store's right to
-//! write is not to be had twice: where that is held, those fail at once, and so do those on the store
-//! below; the transaction, run again, has its turns without that.
+//! The turn goes with its transaction: it is that of the thread which used the transaction last. To send
+//! the transaction to another thread is not to use it: that thread has the turn once it has read or
+//! written something in it. If it commits another transaction before, that one waits like those of all
+//! others, and fails with a retryable error when its wait is over.
+//!
+//! The thread that has the turn can run other transactions meanwhile, whose commits wait for nobody. Only
+//! the store's right to write is not to be had twice: where that is held, those fail at once, and so do
+//! those on the store below; the transaction, run again, has its turns without that.
 
 use std::cell::Cell;
 use std::fmt;
