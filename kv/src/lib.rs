@@ -27,7 +27,7 @@ pub use contract::{
     TxOptions, Visitor,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
-pub use optimistic::AtomicKvStore;
-pub use overlay::{Branch, MergeError};
+pub use optimistic::atomic::AtomicKvStore;
+pub use overlay::branch::{Branch, MergeError};
 pub use wrappers::{counting, fault, prefix, read_only};
 pub use writes::Writes;

@@ -41,7 +41,7 @@
 //! # Ok::<(), KvError>(())
 //! ```
 
-mod atomic;
+pub(crate) mod atomic;
 mod engine;
 mod log;
 mod transaction;
@@ -50,7 +50,7 @@ mod turn;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-pub use self::atomic::AtomicKvStore;
+use self::atomic::AtomicKvStore;
 use self::engine::Engine;
 use self::transaction::OptimisticTransaction;
 use crate::{Capabilities, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions};

@@ -1,6 +1,6 @@
 //! Changes over a store that stays as it is, with a record of what was read (kv §8.1).
 
-mod branch;
+pub(crate) mod branch;
 pub(crate) mod conflict;
 mod layers;
 mod reading;
@@ -12,7 +12,6 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use self::branch::{Branch, MergeError};
 use self::conflict::conflicts;
 use self::layers::Layers;
 use self::reading::Reading;
