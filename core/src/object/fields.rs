@@ -40,6 +40,13 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
+/// Where the entry of a composite index with the old value of a field ends in a buffer, and the one with its new value,
+/// which follows it.
+struct Exchanged {
+    old_end: usize,
+    new_end: usize,
+}
+
 /// Simple fields and references. Costs are for an object known in this transaction; otherwise one get
 /// more.
 impl Transaction<'_> {
@@ -201,14 +208,10 @@ impl Transaction<'_> {
             self.store.put_entry(&new_entry)?;
         }
         let mut start = 0;
-        for (number, &end) in ends.iter().enumerate() {
-            let entry = entries.get(start..end).unwrap_or_default();
-            if number % 2 == 0 {
-                self.store.remove_entry(entry)?;
-            } else {
-                self.store.put_entry(entry)?;
-            }
-            start = end;
+        for Exchanged { old_end, new_end } in ends {
+            self.store.remove_entry(entries.get(start..old_end).unwrap_or_default())?;
+            self.store.put_entry(entries.get(old_end..new_end).unwrap_or_default())?;
+            start = new_end;
         }
         if monitored {
             let kind = ChangeKind::Simple { old: old[..].into(), new: new.into() };
@@ -242,7 +245,7 @@ impl Transaction<'_> {
         old: &[u8],
         new: &[u8],
         entries: &mut Vec<u8>,
-        ends: &mut Vec<usize>,
+        ends: &mut Vec<Exchanged>,
     ) -> Result<()> {
         for index in object_type.indexes_of(field) {
             let mut values = self.buffer();
@@ -256,14 +259,13 @@ impl Transaction<'_> {
                 }
             }
             layout::write_index_entry(&index.key, &values, id, &[], entries);
-            let end = entries.len();
-            ends.push(end);
+            let old_end = entries.len();
             values.splice(own..own + old.len(), new.iter().copied());
             layout::write_index_entry(&index.key, &values, id, &[], entries);
-            self.store.check_key(entries.get(end..).unwrap_or_default()).map_err(|error| {
+            self.store.check_key(entries.get(old_end..).unwrap_or_default()).map_err(|error| {
                 error.about(|| format!("{} in index {:?}", describe(id, field), &*index.name))
             })?;
-            ends.push(entries.len());
+            ends.push(Exchanged { old_end, new_end: entries.len() });
         }
         Ok(())
     }

@@ -268,15 +268,10 @@ impl<'db> Transaction<'db> {
             }
             None => self.commit_store(),
         };
-        let result = match committed {
-            Ok(()) => callbacks::after_commit(&callbacks).map(|()| true),
-            Err(error) => {
-                callbacks::after_completion(&callbacks, false);
-                return Err(error);
-            }
-        };
-        callbacks::after_completion(&callbacks, true);
-        result.map(|_| ())
+        let is_committed = committed.is_ok();
+        let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
+        callbacks::after_completion(&callbacks, is_committed);
+        result
     }
 
     /// Discards the changes.

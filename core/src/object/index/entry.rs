@@ -87,6 +87,7 @@ impl<'t> IndexScan<'t> {
         })
     }
 
+    /// Moves to the next entry that is wanted; false at the end.
     fn advance(&mut self) -> Result<bool> {
         self.on_entry = false;
         let IndexScan {
@@ -102,12 +103,13 @@ impl<'t> IndexScan<'t> {
             ..
         } = self;
         let direction = scan.direction();
-        let start = selection.shape.prefix().len();
         let mut passed = 0;
-        'keys: loop {
+        loop {
             let Some((key, _)) = scan.next()? else { return Ok(false) };
+            // Entries that differ only in columns that are not returned are one to the caller.
             if *distinct && !last.is_empty() && key.starts_with(last) {
                 passed += 1;
+                // A seek costs as much as many steps, and most often there are few such entries.
                 if passed >= PASSED_BEFORE_SEEK {
                     passed = 0;
                     target.clone_from(last);
@@ -118,58 +120,90 @@ impl<'t> IndexScan<'t> {
                 continue;
             }
             selection.shape.cut(key, ends)?;
-            for &column in &*checked {
-                let from =
-                    column.checked_sub(1).and_then(|c| ends.get(c)).map_or(start, |end| *end);
-                let bytes = ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default();
-                let Some(Some(filter)) = selection.filters.get(column) else { continue };
-                let place = filter.locate(bytes, direction);
-                if place == Place::Inside {
-                    continue;
-                }
-                target.clear();
-                target.extend_from_slice(key.get(..from).unwrap_or_default());
-                let reachable = match place {
-                    Place::Ahead(bound) => push_jump(target, bound, direction),
-                    _ => direction == Direction::Reverse || extend_to_after_prefix(target),
-                };
-                if reachable {
+            match check_columns(selection, checked, key, ends, direction, target) {
+                Verdict::Wanted => {}
+                Verdict::Unwanted => continue,
+                Verdict::SeekTarget => {
                     scan.skip_to(target);
-                }
-                continue 'keys;
-            }
-            if let Some(schemas) = &*schemas {
-                let id_column = selection.shape.id_column();
-                let id = id_column
-                    .checked_sub(1)
-                    .and_then(|c| Some(key.get(*ends.get(c)?..*ends.get(id_column)?)))
-                    .flatten();
-                let mut found = false;
-                source.with_read(&mut |kv| {
-                    for schema in schemas {
-                        target.clone_from(schema);
-                        target.extend_from_slice(id.unwrap_or_default());
-                        found = kv.get(target)?.is_some();
-                        if found {
-                            break;
-                        }
-                    }
-                    Ok(())
-                })?;
-                if !found {
                     continue;
                 }
+            }
+            // The schema of an object is not in the key, so it costs a get, and is asked for last.
+            if let Some(schemas) = schemas
+                && !is_in_schemas(*source, schemas, selection.id_in(key, ends), target)?
+            {
+                continue;
             }
             if *distinct {
-                let end = selection.columns.checked_sub(1).and_then(|c| ends.get(c));
+                let end = selection.columns.checked_sub(1).and_then(|column| ends.get(column));
                 last.clear();
                 last.extend_from_slice(end.and_then(|end| key.get(..*end)).unwrap_or(key));
             }
-            break;
+            self.on_entry = true;
+            return Ok(true);
         }
-        self.on_entry = true;
-        Ok(true)
     }
+}
+
+/// What the restrictions of columns say about an entry.
+enum Verdict {
+    Wanted,
+    Unwanted,
+    /// The next entry that can be wanted is at the target or after it, in the direction of the walk.
+    SeekTarget,
+}
+
+/// Compares the columns that the bounds of the scan do not account for with what is wanted of them.
+fn check_columns(
+    selection: &Selection,
+    checked: &[usize],
+    key: &[u8],
+    ends: &[usize],
+    direction: Direction,
+    target: &mut Vec<u8>,
+) -> Verdict {
+    let start = selection.shape.prefix().len();
+    for &column in checked {
+        let Some(Some(filter)) = selection.filters.get(column) else { continue };
+        let before = column.checked_sub(1).and_then(|column| ends.get(column));
+        let from = before.map_or(start, |end| *end);
+        let value = ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default();
+        let place = filter.locate(value, direction);
+        if place == Place::Inside {
+            continue;
+        }
+        target.clear();
+        target.extend_from_slice(key.get(..from).unwrap_or_default());
+        let reachable = match place {
+            Place::Ahead(bound) => push_jump(target, bound, direction),
+            // Nothing more of these values of the columns before: the next ones.
+            _ => direction == Direction::Reverse || extend_to_after_prefix(target),
+        };
+        return if reachable { Verdict::SeekTarget } else { Verdict::Unwanted };
+    }
+    Verdict::Wanted
+}
+
+/// Whether an object is of one of the schemas, given by the prefixes of their keys. One get for each until it is found.
+fn is_in_schemas(
+    source: &dyn IndexSource,
+    schemas: &[Vec<u8>],
+    id: &[u8],
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    let mut found = false;
+    source.with_read(&mut |kv| {
+        for schema in schemas {
+            key.clone_from(schema);
+            key.extend_from_slice(id);
+            found = kv.get(key)?.is_some();
+            if found {
+                break;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// An entry of an index, borrowed from the walk over it.

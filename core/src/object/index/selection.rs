@@ -62,6 +62,14 @@ impl Selection {
         (min, max, checked)
     }
 
+    /// The object ID in a key whose columns end at `ends`.
+    pub(super) fn id_in<'k>(&self, key: &'k [u8], ends: &[usize]) -> &'k [u8] {
+        let column = self.shape.id_column();
+        let from = column.checked_sub(1).and_then(|column| ends.get(column));
+        let to = ends.get(column);
+        from.zip(to).and_then(|(from, to)| key.get(*from..*to)).unwrap_or_default()
+    }
+
     /// The key span the column filters allow, and the columns it does not account for.
     fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let mut prefix = self.shape.prefix().to_vec();
