@@ -53,6 +53,13 @@ fn refused<T: FieldType + Encodable, O: FieldType + Encodable>(text: &str) {
     assert!(T::from_value(&own.to_value()).is_err(), "{text}");
 }
 
+/// A value that Java's type does not hold is refused, not changed.
+fn not_storable<T: FieldType + Encodable>(value: &T) {
+    let mut bytes = Vec::new();
+    assert!(value.encode_to(&mut bytes).is_err() && bytes.is_empty());
+    assert!(T::encoding().encode_all(&value.to_value()).is_err());
+}
+
 #[test]
 fn jiff_types() {
     for text in ["1970-01-01", "-0044-03-15", "9999-12-31", "2024-02-29"] {
@@ -68,6 +75,7 @@ fn jiff_types() {
     for text in ["PT-0.5S", "PT2562047788015215H30M7.999999999S", "PT-2562047788015215H-30M-8S"] {
         same::<jiff::SignedDuration, Duration>(text);
     }
+    not_storable(&jiff::SignedDuration::MIN);
     same::<jiff::tz::Offset, ZoneOffset>("+05:30");
     same::<jiff::Zoned, ZonedDateTime>("2024-02-29T12:34:56+05:30");
 }
@@ -106,6 +114,7 @@ fn time_types() {
     for text in ["PT-0.5S", "PT2562047788015215H30M7.999999999S", "PT-2562047788015215H-30M-8S"] {
         same::<time::Duration, Duration>(text);
     }
+    not_storable(&time::Duration::MIN);
 }
 
 #[test]

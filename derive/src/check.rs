@@ -40,6 +40,19 @@ pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
             errors.at(&field.ident, message);
         }
     }
+    for field in fields {
+        // A handle has methods of these names, which would be called in place of the accessor of
+        // the field, and change the object.
+        let name = field.ident.unraw().to_string();
+        if ["delete", "migrate", "recreate"].contains(&&*name) {
+            let message = format!(
+                "`{name}()` of a handle changes the object: rename the field, and keep its name in the \
+                 database with `#[permazen(rename = \"{}\")]`",
+                field.name
+            );
+            errors.at(&field.ident, message);
+        }
+    }
     for field in fields.iter().filter(|field| matches!(field.shape, Shape::Simple(_))) {
         let setter = format!("set_{}", field.ident.unraw());
         if let Some(other) = fields.iter().find(|other| other.ident.unraw() == setter) {

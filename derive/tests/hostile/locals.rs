@@ -51,7 +51,8 @@ pub(crate) struct Object {
     pub(crate) write: i32,
     pub(crate) load: i32,
     pub(crate) store: i32,
-    pub(crate) delete: i32,
+    #[permazen(rename = "delete")]
+    pub(crate) deleted: i32,
     pub(crate) exists: i32,
     pub(crate) get: i32,
     pub(crate) set: i32,

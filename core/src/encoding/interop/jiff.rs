@@ -83,10 +83,12 @@ impl TryFrom<Instant> for jiff::Timestamp {
     }
 }
 
-impl From<jiff::SignedDuration> for Duration {
-    fn from(duration: jiff::SignedDuration) -> Self {
-        // Negative nanoseconds come with seconds that are not the smallest, or are none.
-        Self::new(duration.as_secs(), duration.subsec_nanos().into()).unwrap_or_default()
+/// Fails below −2⁶³ seconds, which the fractions of the crate's smallest second reach.
+impl TryFrom<jiff::SignedDuration> for Duration {
+    type Error = EncodingError;
+
+    fn try_from(duration: jiff::SignedDuration) -> Result<Self, EncodingError> {
+        Self::new(duration.as_secs(), duration.subsec_nanos().into())
     }
 }
 

@@ -112,11 +112,12 @@ impl TryFrom<OffsetDateTime> for time::OffsetDateTime {
     }
 }
 
-impl From<time::Duration> for Duration {
-    fn from(duration: time::Duration) -> Self {
-        // Negative nanoseconds come with seconds that are not the smallest, or are none.
+/// Fails below −2⁶³ seconds, which the fractions of the crate's smallest second reach.
+impl TryFrom<time::Duration> for Duration {
+    type Error = EncodingError;
+
+    fn try_from(duration: time::Duration) -> Result<Self, EncodingError> {
         Self::new(duration.whole_seconds(), duration.subsec_nanoseconds().into())
-            .unwrap_or_default()
     }
 }
 

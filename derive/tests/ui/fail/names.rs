@@ -9,6 +9,7 @@ struct Person {
     birth_date: String,
     age: i32,
     set_age: i32,
+    delete: bool,
 }
 
 fn main() {}
