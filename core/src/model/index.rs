@@ -276,7 +276,13 @@ pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
 }
 
 fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
-    let what = format!("an entry of index {}: {source}", view.shape().name());
+    let index = view.shape().name();
+    // Objects that were there before a field was added have null in it, and so has the index.
+    if let EncodingError::NullValue(_) = source {
+        let field = format!("an entry of index {index}");
+        return Error::Object(object::Error::InvalidValue { field, source });
+    }
+    let what = format!("an entry of index {index}: {source}");
     Error::Object(object::Error::Inconsistent { what })
 }
 
