@@ -21,6 +21,7 @@ use super::env::{OpenEnv, Shared};
 use super::error::{cannot_open, failed, io_failed};
 use super::presence::{LOOKS, PAUSE};
 use crate::store_parts::file_id::FileId;
+use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
 /// How long to wait at least for the right to write: it takes a moment even if nobody has it.
@@ -56,6 +57,7 @@ impl Shared {
                 break;
             }
             if !self.settle(wait)? {
+                note_wait_in_vain();
                 return Err(self.env.perhaps_apart(after, lock));
             }
             // A commit that was being made would have brought its number there by now.

@@ -15,9 +15,10 @@
 //! times ([`TxOptions::failed`], which [`Retry`](crate::Retry) counts) gets its turn: from its beginning
 //! to its end commits of other threads wait, at most for their [`TxOptions::wait`]. Every second time it
 //! also takes the right to write to the store below, so that other processes wait too. The turn is that of
-//! the thread which used the transaction last; what that thread writes meanwhile waits for nobody, and fails
-//! at once, retryably, where it would wait for the transaction. A transaction that is overtaken by one that
-//! ran within it fails with [`Conflict::Within`](crate::Conflict::Within).
+//! the thread which used the transaction last; what that thread writes meanwhile waits for nobody. Where the
+//! transaction has the right to write to the store as well, that fails at once with a retryable error. A
+//! thread that was sent the transaction and has not yet used it waits like all others. A transaction that
+//! is overtaken by one that ran within it fails with [`Conflict::Within`](crate::Conflict::Within).
 //!
 //! Others may write to the store meanwhile, directly or from another process, if the store numbers
 //! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
