@@ -129,7 +129,8 @@ impl Database {
         connection
             .pragma_update(None, "synchronous", synchronous)
             .and_then(|()| connection.busy_timeout(BUSY))
-            .map_err(|error| failed(&self.path, "cannot open it", error))
+            .map_err(|error| failed(&self.path, "cannot open it", error))?;
+        self.file.look_beside(connection)
     }
 
     /// Sees to it that the table is there.

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use rusqlite::Connection;
 
 use super::error::cannot_open;
-use super::open_files::{OpenFile, objection, place_of};
-use crate::store_parts::file_id::{FileId, perhaps_unseen};
+use super::open_files::{Identity, OpenFile, objection, place_of};
+use crate::store_parts::file_id::perhaps_unseen;
 use crate::{KvError, Result};
 
 /// The file to which all connections of a store lead.
@@ -24,10 +24,15 @@ pub(super) struct DatabaseFile {
 }
 
 struct Opened {
-    id: FileId,
+    file: OpenFile,
     /// Whether the path has links in it, so that SQLite has the file under another one.
     by_link: bool,
-    _open: OpenFile,
+}
+
+impl Opened {
+    fn is(&self, found: Option<Identity>) -> bool {
+        found.is_some_and(|found| found.is_while_open(self.file.id()))
+    }
 }
 
 impl DatabaseFile {
@@ -44,7 +49,7 @@ impl DatabaseFile {
     ) -> Result<Connection> {
         let before = self.found()?;
         if let Some(opened) = self.opened.get() {
-            if before != Some(opened.id) {
+            if !opened.is(before) {
                 return Err(self.replaced());
             }
         } else if let Some(objection) = objection(&place_of(&self.path), before) {
@@ -52,32 +57,40 @@ impl DatabaseFile {
         }
         let connection = open(&self.path)?;
         let Some(found) = self.found()? else { return Err(self.replaced()) };
+        if before.is_some_and(|before| !before.is(found)) {
+            return Err(self.replaced());
+        }
         let opened = self.opened.get_or_init(|| {
             let place = place_of(&self.path);
             let by_link = place != self.path;
-            Opened { id: found, by_link, _open: OpenFile::new(place, found) }
+            Opened { file: OpenFile::new(place, found), by_link }
         });
         // Only SQLite knows whether what it has opened is what was found.
-        if has_moved(&connection) || opened.id != found {
+        if has_moved(&connection) || !opened.is(Some(found)) {
             return Err(self.replaced());
         }
         Ok(connection)
     }
 
-    fn found(&self) -> Result<Option<FileId>> {
-        FileId::at(&self.path)
+    /// Looks at what SQLite has put beside the file for `connection`, so that it is known again when another
+    /// file has taken the place of this one.
+    pub(super) fn look_beside(&self, connection: &Connection) -> Result<()> {
+        let Some(opened) = self.opened.get() else { return Ok(()) };
+        opened.file.look_beside(|| self.check(connection))
+    }
+
+    fn found(&self) -> Result<Option<Identity>> {
+        Identity::at(&self.path)
             .map_err(|error| cannot_open(&self.given, format!("cannot look at it: {error}")))
     }
 
     /// Fails if the path leads to another file than `connection` by now, or to none. Costs a `stat`, two if
     /// there are links in the path.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
-        let opened = self.opened.get();
+        let Some(opened) = self.opened.get() else { return Ok(()) };
         // Where a link led SQLite to the file, that can have been moved, and the link after it: it is the
         // same file then, but others look for its log elsewhere.
-        if self.found()? != opened.map(|opened| opened.id)
-            || opened.is_some_and(|opened| opened.by_link) && has_moved(connection)
-        {
+        if !opened.is(self.found()?) || opened.by_link && has_moved(connection) {
             return Err(self.replaced());
         }
         Ok(())

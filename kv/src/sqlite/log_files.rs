@@ -8,7 +8,8 @@ use rusqlite::{Connection, OpenFlags, Result};
 
 /// What the name of the log has after that of the database.
 pub(super) const LOG: &str = "-wal";
-const INDEX: &str = "-shm";
+/// The same for the index of the log.
+pub(super) const INDEX: &str = "-shm";
 
 /// The file beside a database whose name has `suffix` at its end.
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {

@@ -110,7 +110,9 @@ impl SqliteBuilder {
     /// # Errors
     /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if others
     /// were in the way for as long as it was to wait. Names that SQLite does not take for that of a file
-    /// (`:memory:`, URIs, none) are refused: each connection would have a database of its own.
+    /// (`:memory:`, URIs, none) are refused: each connection would have a database of its own. So is a file
+    /// that this process has open by another name, and one beside the log of a file that was replaced or
+    /// removed while this process had it open.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();
         check_name(path)?;

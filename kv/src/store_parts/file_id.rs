@@ -1,10 +1,12 @@
 //! Which file a name stands for.
 
+use std::fs::Metadata;
 #[cfg(feature = "lmdb")]
-use std::fs::File;
-use std::fs::{self, Metadata};
-use std::io;
-use std::path::Path;
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use crate::KvError;
 
@@ -19,17 +21,17 @@ pub(crate) struct FileId {
 
 impl FileId {
     /// Whether files can be told apart. Where they cannot, a file that is open cannot be replaced.
-    #[cfg(feature = "lmdb")]
     pub(crate) const TELLS: bool = cfg!(unix);
 
+    /// That of the file the metadata is about.
     #[cfg(unix)]
-    fn new(metadata: &Metadata) -> Self {
+    pub(crate) fn new(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         FileId { device: metadata.dev(), inode: metadata.ino() }
     }
 
     #[cfg(not(unix))]
-    fn new(_: &Metadata) -> Self {
+    pub(crate) fn new(_: &Metadata) -> Self {
         FileId {}
     }
 
@@ -40,6 +42,7 @@ impl FileId {
     }
 
     /// That of the file `path` leads to, if there is one.
+    #[cfg(feature = "lmdb")]
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(FileId::new(&metadata))),
