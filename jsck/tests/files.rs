@@ -160,6 +160,77 @@ fn a_position_is_kept_where_its_link_leads() {
     assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
 }
 
+/// Also where it leads to nothing yet, or nothing any more.
+#[test]
+fn a_position_is_kept_where_its_link_leads_although_nothing_is_there() {
+    let (dir, db) = damaged(&[STALE_ENTRY]);
+    let (file, link) = (dir.path().join("position"), dir.path().join("link"));
+    let first = dir.path().join("first");
+    std::os::unix::fs::symlink("position", &link).expect("a link");
+    std::os::unix::fs::symlink(&link, &first).expect("a link");
+    let position = first.to_str().expect("UTF-8");
+    for _ in 0..2 {
+        jsck(&["--online", "--limit", "1", "--position", position, &db]).assert().code(1);
+        assert!(fs::symlink_metadata(&file).expect("it is there").is_file());
+        jsck(&["--online", "--position", position, &db]).assert().code(0);
+        assert!(!file.exists());
+        for link in [&first, &link] {
+            assert!(fs::symlink_metadata(link).expect("it is there").is_symlink());
+        }
+    }
+    let round = dir.path().join("round");
+    std::os::unix::fs::symlink("round", &round).expect("a link");
+    let round = round.to_str().expect("UTF-8");
+    refused(&["--online", "--position", round, &db], round);
+    assert!(fs::symlink_metadata(round).expect("it is there").is_symlink());
+}
+
+/// An open file that has no name any more is only read; the link to it stays.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_position_can_come_from_a_file_that_was_removed() {
+    let (dir, db) = damaged(&[STALE_ENTRY]);
+    let (file, link) = (dir.path().join("position"), dir.path().join("link"));
+    std::os::unix::fs::symlink("/proc/self/fd/0", &link).expect("a link");
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let variables = [("DB", &*db), ("FILE", &text(&file)), ("LINK", &text(&link))];
+    for (position, expected) in [("2000000000000002", 0), ("10", 1)] {
+        let run = r#""$JSCK" --online --limit 1 --position "$LINK" "$DB""#;
+        let source = format!(r#"echo {position} >"$FILE"; exec <"$FILE"; rm "$FILE"; {run}"#);
+        let (code, text) = script(&source, &variables);
+        assert_eq!(code, Some(expected), "{text}");
+        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+    }
+}
+
+#[test]
+fn what_can_be_read_once_is_not_read_twice() {
+    let (dir, db) = damaged(&[STALE_ENTRY]);
+    let schema = r#"<Schema><ObjectType name="Note"/></Schema>"#;
+    let variables = [("DB", &*db), ("DIR", dir.path().to_str().expect("UTF-8")), ("XML", schema)];
+    for (arguments, name) in [
+        ("--schema 8=- --schema 9=-", "standard input"),
+        ("--online --schema 9=- --position -", "standard input"),
+        ("--online --schema 9=- --position /dev/stdin", "/dev/stdin"),
+        ("--online --schema 9=/dev/stdin --position -", "standard input"),
+        ("--apply-undo - --schema 9=-", "standard input"),
+        (r#"--online --schema 9="$DIR/pipe" --position "$DIR/pipe""#, "/pipe"),
+    ] {
+        let source = format!(
+            r#"rm -f "$DIR/pipe"; mkfifo "$DIR/pipe"; echo "$XML" | "$JSCK" {arguments} "$DB""#
+        );
+        let (code, text) = script(&source, &variables);
+        assert_eq!(code, Some(2), "{arguments}: {text}");
+        assert!(text.contains(name) && text.contains("read only once"), "{arguments}: {text}");
+    }
+    // Two pipes are read one after the other.
+    let source = r#""$JSCK" --online --schema 9=<(echo "$XML") --position <(echo 10) "$DB""#;
+    let (code, text) = script(source, &variables);
+    assert_eq!(code, Some(1), "{text}");
+    let source = r#"echo 10 | "$JSCK" --online --schema 9=<(echo "$XML") --position - "$DB""#;
+    assert_eq!(script(source, &variables).0, Some(1));
+}
+
 #[test]
 fn an_environment_whose_files_are_none_is_refused() {
     let (_dir, kinds, _listener) = no_files();

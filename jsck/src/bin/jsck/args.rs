@@ -179,6 +179,15 @@ impl Args {
         }
     }
 
+    /// What is read as text, with the option that names it.
+    fn inputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files = self.schemas.iter().filter_map(|text| text.split_once('='));
+        let schemas = files.map(|(_, file)| ("--schema", Path::new(file)));
+        let position = self.position.as_deref().map(|file| ("--position", file));
+        let undo = self.apply_undo.as_deref().map(|file| ("--apply-undo", file));
+        schemas.chain(position).chain(undo)
+    }
+
     /// The checker's options.
     pub(crate) fn options(&self, stop: Arc<AtomicBool>) -> Result<Options, Failure> {
         let mut options = Options::default();
@@ -209,6 +218,7 @@ impl Args {
             options.ids = (id(from)?, id(to)?);
         }
         options.repair = self.scope();
+        files::must_be_read_once(self.inputs())?;
         for text in &self.schemas {
             let (index, file) = split(text, "--schema")?;
             let index: u32 = index.parse().map_err(|e| format!("--schema {text}: {e}"))?;

@@ -33,9 +33,47 @@ pub(crate) fn input_text(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path_text(path) }
 }
 
-/// Whether what [`open_input`] opens can only be read once, and cannot be replaced by a file.
+/// Whether no file can be kept in the place of what [`open_input`] opens.
 pub(crate) fn is_stream(path: &Path) -> bool {
-    is_standard_input(path) || is_pipe(path)
+    // The link of a file descriptor leads to an open file even after the name of that was removed.
+    let has_no_name = || path.exists() && path.canonicalize().is_err();
+    is_standard_input(path) || is_pipe(path) || has_no_name()
+}
+
+/// Refuses two `inputs`, each with its option, that are the same stream: the first reads everything,
+/// and the second would find nothing.
+pub(crate) fn must_be_read_once<'a>(
+    inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
+) -> Result<(), Failure> {
+    let mut streams: Vec<(&str, &Path)> = Vec::new();
+    for (option, path) in inputs.into_iter().filter(|(_, path)| is_stream(path)) {
+        if let Some((first, _)) = streams.iter().find(|(_, first)| are_same_stream(first, path)) {
+            let name = input_text(path);
+            return Err(format!(
+                "{option} {}: {first} reads {name} already, which can be read only once",
+                path_text(path)
+            )
+            .into());
+        }
+        streams.push((option, path));
+    }
+    Ok(())
+}
+
+fn are_same_stream(one: &Path, two: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let pipe = |path: &Path| {
+            let path = if is_standard_input(path) { Path::new("/dev/stdin") } else { path };
+            let found = is_pipe(path).then(|| std::fs::metadata(path).ok()).flatten()?;
+            Some((found.dev(), found.ino()))
+        };
+        if pipe(one).is_some_and(|one| Some(one) == pipe(two)) {
+            return true;
+        }
+    }
+    is_standard_input(one) && is_standard_input(two)
 }
 
 fn is_standard_input(path: &Path) -> bool {
@@ -82,6 +120,26 @@ fn kind(found: FileType) -> &'static str {
         }
     }
     if found.is_dir() { "a directory" } else { "something else" }
+}
+
+/// More links than any system follows.
+const MOST_LINKS: usize = 256;
+
+/// The file that `path` leads to after all links, even if there is none yet.
+pub(crate) fn after_links(path: &Path) -> Result<PathBuf, Failure> {
+    let wrap = |e: io::Error| format!("{}: {e}", path_text(path));
+    let mut file = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match file.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return Ok(found.map_err(wrap)?),
+        }
+        // A link can lead to a place where there is no file yet.
+        let Ok(target) = file.read_link() else { break };
+        file.pop();
+        file.push(target);
+    }
+    Ok(file)
 }
 
 /// A new file, under a name that was free. It is removed when dropped, unless `keep` is called.

@@ -31,10 +31,9 @@ pub(crate) struct Position {
 impl Position {
     /// Reads the key, in hex on one line. Without such a file, the check starts at the beginning.
     pub(crate) fn read(path: &Path) -> Result<Position, Failure> {
-        // Replace the file that a link leads to, not the link (for example that of a file
-        // descriptor).
-        let file = || path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let file = (!files::is_stream(path)).then(file);
+        // Replace the file that a link leads to, not the link. The end of an earlier check may have
+        // removed that file.
+        let file = (!files::is_stream(path)).then(|| files::after_links(path)).transpose()?;
         if file.as_ref().is_some_and(|file| !file.exists()) {
             return Ok(Position { key: Vec::new(), file });
         }
