@@ -1,4 +1,5 @@
 //! The sources of a crate: which files it has, and what they import and declare.
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "only tests use it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! The public items of the library crates are those listed in `tests/tests/api/`, so that they change on purpose only.
 //!
 //! `PERMAZEN_API=write cargo test -p permazen-tests --test api` writes the lists anew.
+#![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

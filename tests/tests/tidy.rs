@@ -1,4 +1,5 @@
 //! The imports of the crates are as `ARCHITECTURE.md` says.
+#![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
