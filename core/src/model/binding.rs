@@ -1,4 +1,5 @@
-//! Models bound to the schema recorded in a database: what accessors look up once instead of at each call.
+//! Models bound to the schema recorded in a database. Accessors find here what they would otherwise
+//! look up at each call.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -15,18 +16,18 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBun
 #[derive(Debug)]
 pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
-    /// What carries values over from other schemas.
+    /// Carries values over from other schemas.
     upgrades: Arc<ListenerSet>,
-    /// In the order of the models' type ids.
+    /// In the order of the models' type IDs.
     models: Vec<Binding>,
 }
 
-/// Which index of a field is meant.
+/// Which index of a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
-    /// That of the field itself, of the elements, or of the keys.
+    /// The index of the field itself, of the elements, or of the keys.
     Main,
-    /// That of the values of a map.
+    /// The index of the values of a map.
     MapValue,
 }
 
@@ -37,7 +38,8 @@ pub(crate) struct Binding {
     pub(crate) object_type: Arc<ResolvedType>,
     /// In the order of the struct's fields.
     fields: Vec<Arc<ResolvedField>>,
-    /// The indexes of each field: its own or that of its elements or keys, and that of its values.
+    /// For each field, the index of the field, its elements or its keys, then the index of the
+    /// values of a map.
     shapes: Vec<[Option<Arc<IndexShape>>; 2]>,
     /// The shapes of the composite indexes, in the order of the struct's list.
     composites: Vec<Arc<IndexShape>>,
@@ -58,7 +60,7 @@ impl Bindings {
         Ok(Bindings { schema, upgrades, models: bound })
     }
 
-    /// Whether these are the bindings for a transaction.
+    /// Whether these bindings fit a transaction.
     pub(crate) fn fit(&self, tx: &object::Transaction<'_>) -> bool {
         Arc::ptr_eq(&self.schema, &tx.schema()) && self.upgrades.is_for(&tx.bundle())
     }
@@ -67,7 +69,7 @@ impl Bindings {
         &self.upgrades
     }
 
-    /// The binding of a model. A binary search, no hashing.
+    /// The binding of a model. Cost: a binary search without hashing.
     pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
         self.find(TypeId::of::<M>()).ok_or(Error::NotRegistered { type_name: M::TYPE_NAME })
     }
@@ -77,7 +79,7 @@ impl Bindings {
         self.models.get(at)
     }
 
-    /// Storage ids of all registered object types.
+    /// The storage IDs of all registered object types.
     pub(crate) fn storage_ids(&self) -> impl Iterator<Item = StorageId> {
         self.models.iter().map(Binding::storage_id)
     }

@@ -30,8 +30,8 @@ impl<'t> At<'t> {
         V::decode_all(bytes).map_err(|source| self.undecodable(source))
     }
 
-    /// Runs a change that gives what it is lent, decoded, before anything is written. If that is damaged
-    /// nothing is changed.
+    /// Runs a change that decodes the old value with the closure it gets, before it writes
+    /// anything. If the old value is damaged, nothing changes.
     fn decoding<V: FieldType, R>(
         &self,
         change: impl FnOnce(&mut dyn FnMut(&[u8]) -> object::Result<V>) -> Result<R>,
@@ -65,8 +65,8 @@ impl<'t> At<'t> {
         })
     }
 
-    /// The encoded forms of all values that an iterator gives. It may read and change what it likes: nothing is written
-    /// before it has ended.
+    /// The encoded forms of all values that an iterator gives. Nothing is written before the
+    /// iterator has ended, so it may read and change what it likes.
     fn encoded_all<V>(&self, values: impl IntoIterator<Item: EncodeAs<V>>) -> Result<Vec<Vec<u8>>> {
         values.into_iter().map(|value| self.encoded(&value, |bytes| Ok(bytes.to_vec()))).collect()
     }
@@ -93,10 +93,11 @@ macro_rules! view_basics {
     };
 }
 
-/// A set of an object: a live view in the order of the encoded elements, null last.
+/// A set of an object: a live view in the order of the encoded elements, with null last.
 ///
-/// The set may be changed while it is iterated: what is removed ahead is not returned, what is added ahead is. Of a
-/// deleted object it is empty, and refuses changes. Costs are for an object known in the transaction.
+/// The set may be changed during an iteration. Elements removed ahead of it are not returned,
+/// elements added ahead of it are. The set of a deleted object is empty and refuses changes. The
+/// costs are for an object that is known in the transaction.
 pub struct SetOf<'t, E> {
     at: At<'t>,
     view: SetView<'t, 'static>,
@@ -113,29 +114,28 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         Ok(SetOf { at: At { handle, position }, view, types: PhantomData })
     }
 
-    /// Whether an element is in the set. One get.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Whether an element is in the set. Cost: one get.
     pub fn contains(&self, element: impl EncodeAs<E>) -> Result<bool> {
         self.at.encoded(&element, |bytes| self.view.encoded().contains(bytes))
     }
 
-    /// Adds an element; false if it was there. One get; one put, and one for the index if there is one.
+    /// Adds an element. Returns false if it was already there. Cost: one get; one put, and one more
+    /// for an index.
     ///
     /// # Errors
-    /// If the object does not exist, or the element is outside of what the field holds.
+    /// If the object does not exist, or the field cannot hold the element.
     pub fn add(&self, element: impl EncodeAs<E>) -> Result<bool> {
         self.at.encoded(&element, |bytes| self.view.encoded().add(bytes))
     }
 
-    /// Adds elements, all or none of them; those that are there already stay. For each what [`add`](SetOf::add) costs.
+    /// Adds all elements or none. Elements that are already there stay. Each element costs the same
+    /// as with [`add`](SetOf::add).
     ///
-    /// The iterator is read to its end before the first element is added, so it may read this set. Listeners are told
-    /// when all of them have been added.
+    /// The iterator is read to its end before the first element is added, so it may read this set.
+    /// Listeners run when all elements have been added.
     ///
     /// # Errors
-    /// As [`SetOf::add`].
+    /// If the object does not exist, or the field cannot hold an element.
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
         Ok(self.at.handle.tx.core.mutate(|| {
@@ -143,7 +143,8 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         })?)
     }
 
-    /// Removes an element; false if it was not there. One get; one delete, and one for the index if there is one.
+    /// Removes an element. Returns false if it was not there. Cost: one get; one delete, and one
+    /// more for an index.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -151,7 +152,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.at.encoded(&element, |bytes| self.view.encoded().remove(bytes))
     }
 
-    /// Removes all elements (of this range).
+    /// Removes all elements of this set, or of this range.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -159,7 +160,8 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         Ok(self.view.clear()?)
     }
 
-    /// The elements in order; also readable from the back. One seek, then a step per element.
+    /// The elements in order; can also be read from the back. Cost: one seek, then one step per
+    /// element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
         let at = self.at;
         self.view.encoded().iter(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
@@ -168,7 +170,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// The part of the set in a range. Reads nothing.
     ///
     /// # Errors
-    /// If a bound is no element, or the range ends before it begins.
+    /// If a bound cannot be an element, or the range ends before it begins.
     pub fn range<Q: EncodeAs<E>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
         let (lower, upper) = self.at.bounds(&range)?;
         Ok(SetOf {
@@ -177,42 +179,27 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         })
     }
 
-    /// The smallest element. One seek.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The smallest element. Cost: one seek.
     pub fn first(&self) -> Result<Option<E>> {
         self.view.encoded().first(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
-    /// The largest element. One seek.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The largest element. Cost: one seek.
     pub fn last(&self) -> Result<Option<E>> {
         self.view.encoded().last(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
-    /// How many elements there are. Reads all of them.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The number of elements. Reads all of them.
     pub fn len(&self) -> Result<usize> {
         Ok(self.view.len()?)
     }
 
     /// Whether there are no elements.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.view.is_empty()?)
     }
 
-    /// All elements in order, collected.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Collects all elements in order.
     pub fn load<C: FromIterator<E>>(&self) -> Result<C> {
         self.iter().collect()
     }
@@ -227,7 +214,7 @@ impl<'t, T: Target> SetOf<'t, Ref<T>> {
 }
 
 impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
-    /// The objects the set refers to, null left out.
+    /// The objects the set refers to. Null is left out.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
         let tx = self.at.handle.tx;
         self.iter().filter_map(move |reference| match reference {
@@ -237,12 +224,15 @@ impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
     }
 }
 
-/// A list of an object: a live view. Of a deleted object it is empty, and refuses changes.
+/// A list of an object: a live view. The list of a deleted object is empty and refuses changes.
 ///
-/// The list may be changed while it is iterated; iterators go by position, so elements that a change moves behind them
-/// are not returned. Inserting and removing moves all elements behind: one put each, and one delete and one put if the
-/// elements are indexed. Parts, cursors and `retain` are offered by the view of the object layer,
-/// [`list_view`](crate::object::Transaction::list_view). Costs are for an object known in the transaction.
+/// The list may be changed during an iteration. Iterators count positions, so they do not return
+/// elements that a change moves to a position they have passed. Inserting and removing moves all
+/// elements after the position. Each moved element costs one put, and one more delete and put if
+/// the elements are indexed. The costs are for an object that is known in the transaction.
+///
+/// Parts of a list, cursors and `retain` are methods of the view of the object layer,
+/// [`list_view`](crate::object::Transaction::list_view).
 pub struct ListOf<'t, E> {
     at: At<'t>,
     view: ListView<'t, 'static>,
@@ -259,21 +249,18 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         Ok(ListOf { at: At { handle, position }, view, types: PhantomData })
     }
 
-    /// The element at a position; none behind the end. One get.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The element at a position; `None` after the end. Cost: one get.
     pub fn get(&self, position: u32) -> Result<Option<E>> {
         self.view
             .encoded()
             .get(position, |bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
     }
 
-    /// Replaces the element at a position and returns the old one. One get; if the element differs one put, and one
-    /// delete and one put for the index if there is one.
+    /// Replaces the element at a position and returns the old one. Cost: one get; if the element
+    /// differs, one put, and one delete and one put for an index.
     ///
     /// # Errors
-    /// If the object or the position does not exist, or the element is outside of what the field holds.
+    /// If the object or the position does not exist, or the field cannot hold the element.
     /// [`Error::Decode`] if the old element is damaged.
     pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
         self.at.decoding(|old| {
@@ -281,20 +268,22 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         })
     }
 
-    /// Appends an element. One seek and one put, and one put for the index if there is one.
+    /// Appends an element. Cost: one seek and one put, and one put for an index.
     ///
     /// # Errors
-    /// If the object does not exist, or the element is outside of what the field holds.
+    /// If the object does not exist, or the field cannot hold the element.
     pub fn push(&self, element: impl EncodeAs<E>) -> Result<()> {
         self.at.encoded(&element, |bytes| self.view.encoded().push(bytes))
     }
 
-    /// Appends elements, all or none of them. One seek, and puts as [`push`](ListOf::push) for each.
+    /// Appends all elements or none. Cost: one seek, and the puts of [`push`](ListOf::push) for
+    /// each element.
     ///
-    /// The iterator is read to its end before the first element is appended, so it may read this list.
+    /// The iterator is read to its end before the first element is appended, so it may read this
+    /// list.
     ///
     /// # Errors
-    /// As [`ListOf::push`].
+    /// If the object does not exist, or the field cannot hold an element.
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
         let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
@@ -302,15 +291,17 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         Ok(())
     }
 
-    /// Inserts an element before the one at a position, or at the end. All elements behind it move.
+    /// Inserts an element before the element at a position, or at the end. All elements after it
+    /// move.
     ///
     /// # Errors
-    /// As [`ListOf::push`], and if the position is behind the end.
+    /// If the object does not exist, the position is after the end, or the field cannot hold the
+    /// element.
     pub fn insert(&self, position: u32, element: impl EncodeAs<E>) -> Result<()> {
         self.at.encoded(&element, |bytes| self.view.encoded().insert(position, bytes))
     }
 
-    /// Removes the element at a position and returns it. All elements behind it move.
+    /// Removes the element at a position and returns it. All elements after it move.
     ///
     /// # Errors
     /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged.
@@ -318,7 +309,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         self.at.decoding(|old| Ok(self.view.encoded().remove_with(position, old)?))
     }
 
-    /// Removes the last element and returns it. One seek and one delete, and one delete for the index if there is one.
+    /// Removes the last element and returns it. Cost: one seek and one delete, and one delete for
+    /// an index.
     ///
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the element is damaged.
@@ -326,7 +318,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         self.at.decoding(|old| Ok(self.view.encoded().pop_with(|_, bytes| old(bytes))?))
     }
 
-    /// Removes the elements at positions from `from` up to, but without, `to`. What is behind moves once.
+    /// Removes the elements from position `from` up to, but not including, position `to`. The
+    /// elements after them move once.
     ///
     /// # Errors
     /// If the object or a position does not exist.
@@ -342,14 +335,15 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         Ok(self.view.clear()?)
     }
 
-    /// The elements in order; also readable from the back. One seek, then a step per element.
+    /// The elements in order; can also be read from the back. Cost: one seek, then one step per
+    /// element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
         let at = self.at;
         self.view.encoded().iter(move |_, bytes| Ok(at.decode(bytes))).map(|element| element?)
     }
 
-    /// The elements at these positions in order; also readable from the back. One seek, then a step per element, wherever
-    /// in the list they are.
+    /// The elements at these positions in order; can also be read from the back. Cost: one seek,
+    /// then one step per element, wherever in the list they are.
     pub fn iter_range<R: RangeBounds<u32>>(
         &self,
         positions: R,
@@ -359,34 +353,23 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         self.view.encoded().iter_range(positions, read).map(|element| element?)
     }
 
-    /// The first position of an element. One seek, then a step per element up to there.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The first position of an element. Cost: one seek, then one step per element up to that
+    /// position.
     pub fn position(&self, element: impl EncodeAs<E>) -> Result<Option<u32>> {
         self.at.encoded(&element, |bytes| self.view.encoded().position(bytes))
     }
 
-    /// How many elements there are. One seek.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The number of elements. Cost: one seek.
     pub fn len(&self) -> Result<u32> {
         Ok(self.view.len()?)
     }
 
     /// Whether there are no elements.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.view.is_empty()?)
     }
 
-    /// All elements in order, collected.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Collects all elements in order.
     pub fn load<C: FromIterator<E>>(&self) -> Result<C> {
         self.iter().collect()
     }
@@ -401,7 +384,7 @@ impl<'t, T: Target> ListOf<'t, Ref<T>> {
 }
 
 impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
-    /// The objects the list refers to, nulls left out.
+    /// The objects the list refers to. Nulls are left out.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
         let tx = self.at.handle.tx;
         self.iter().filter_map(move |reference| match reference {
@@ -411,10 +394,11 @@ impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
     }
 }
 
-/// A map of an object: a live view in the order of the encoded keys, null last.
+/// A map of an object: a live view in the order of the encoded keys, with null last.
 ///
-/// The map may be changed while it is iterated: what is removed ahead is not returned, what is added ahead is. Of a
-/// deleted object it is empty, and refuses changes. Costs are for an object known in the transaction.
+/// The map may be changed during an iteration. Entries removed ahead of it are not returned,
+/// entries added ahead of it are. The map of a deleted object is empty and refuses changes. The
+/// costs are for an object that is known in the transaction.
 pub struct MapOf<'t, K, V> {
     at: At<'t>,
     view: MapView<'t, 'static>,
@@ -431,30 +415,25 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         Ok(MapOf { at: At { handle, position }, view, types: PhantomData })
     }
 
-    /// The value of a key. One get.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The value of a key. Cost: one get.
     pub fn get(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         let at = self.at;
         let value = |bytes: Option<&[u8]>| bytes.map(|bytes| at.decode(bytes)).transpose();
         at.encoded(&key, |key| self.view.encoded().get(key, value))?
     }
 
-    /// Whether there is an entry with this key. One get.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Whether there is an entry with this key. Cost: one get.
     pub fn contains_key(&self, key: impl EncodeAs<K>) -> Result<bool> {
         self.at.encoded(&key, |key| self.view.encoded().contains_key(key))
     }
 
-    /// Sets the value of a key and returns the old one. One get; if the value differs one put, and one put for an indexed
-    /// key that is new, one delete and one put for an indexed value.
+    /// Sets the value of a key and returns the old one. Cost: one get; if the value differs, one
+    /// put; one put if the keys are indexed and the key is new; one delete and one put if the
+    /// values are indexed.
     ///
     /// # Errors
-    /// If the object does not exist, or key or value are outside of what the field holds. [`Error::Decode`] if the old
-    /// value is damaged.
+    /// If the object does not exist, or the field cannot hold the key or the value.
+    /// [`Error::Decode`] if the old value is damaged.
     pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
         let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
         self.at.decoding(|old| {
@@ -462,14 +441,15 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
-    /// Sets the values of several keys, all or none of them; of those given for one key the last one counts. For each
-    /// what [`insert`](MapOf::insert) costs.
+    /// Sets the values of all these keys or of none. If a key is given more than once, the last
+    /// value counts. Each entry costs the same as with [`insert`](MapOf::insert).
     ///
-    /// The iterator is read to its end before the first value is set, so it may read this map. Listeners are told when
-    /// all of them have been set.
+    /// The iterator is read to its end before the first value is set, so it may read this map.
+    /// Listeners run when all values have been set.
     ///
     /// # Errors
-    /// As [`MapOf::insert`]; damaged values are replaced.
+    /// If the object does not exist, or the field cannot hold a key or a value. Damaged old values
+    /// are replaced.
     pub fn extend<A: EncodeAs<K>, B: EncodeAs<V>>(
         &self,
         entries: impl IntoIterator<Item = (A, B)>,
@@ -487,7 +467,8 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })?)
     }
 
-    /// Removes the entry of a key and returns its value. One get; one delete, and one for each index.
+    /// Removes the entry of a key and returns its value. Cost: one get; one delete, and one for
+    /// each index.
     ///
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the value is damaged.
@@ -496,7 +477,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
             .decoding(|old| self.at.encoded(&key, |key| self.view.encoded().remove_with(key, old)))
     }
 
-    /// Removes all entries (of this range).
+    /// Removes all entries of this map, or of this range.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -504,20 +485,21 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         Ok(self.view.clear()?)
     }
 
-    /// The entries in the order of their keys; also readable from the back. One seek, then a step per entry.
+    /// The entries in the order of their keys; can also be read from the back. Cost: one seek, then
+    /// one step per entry.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(K, V)>> + use<'t, K, V> {
         let at = self.at;
         let entry = move |key: &[u8], value: &[u8]| Ok((at.decode(key)?, at.decode(value)?));
         self.view.encoded().iter(move |key, value| Ok(entry(key, value))).map(|entry| entry?)
     }
 
-    /// The keys in order; also readable from the back.
+    /// The keys in order; can also be read from the back.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<K>> + use<'t, K, V> {
         let at = self.at;
         self.view.encoded().iter(move |key, _| Ok(at.decode(key))).map(|key| key?)
     }
 
-    /// The values in the order of their keys; also readable from the back.
+    /// The values in the order of their keys; can also be read from the back.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<V>> + use<'t, K, V> {
         let at = self.at;
         self.view.encoded().iter(move |_, value| Ok(at.decode(value))).map(|value| value?)
@@ -526,7 +508,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// The part of the map with keys in a range. Reads nothing.
     ///
     /// # Errors
-    /// If a bound is no key, or the range ends before it begins.
+    /// If a bound cannot be a key, or the range ends before it begins.
     pub fn range<Q: EncodeAs<K>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
         let (lower, upper) = self.at.bounds(&range)?;
         Ok(MapOf {
@@ -535,42 +517,27 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
-    /// The entry with the smallest key. One seek; the first few entries are read.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The entry with the smallest key. Cost: one seek; the first few entries are read.
     pub fn first(&self) -> Result<Option<(K, V)>> {
         self.iter().next().transpose()
     }
 
-    /// The entry with the largest key. One seek; the last few entries are read.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The entry with the largest key. Cost: one seek; the last few entries are read.
     pub fn last(&self) -> Result<Option<(K, V)>> {
         self.iter().next_back().transpose()
     }
 
-    /// How many entries there are. Reads all of them.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The number of entries. Reads all of them.
     pub fn len(&self) -> Result<usize> {
         Ok(self.view.len()?)
     }
 
     /// Whether there are no entries.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.view.is_empty()?)
     }
 
-    /// All entries in order, collected.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Collects all entries in order.
     pub fn load<C: FromIterator<(K, V)>>(&self) -> Result<C> {
         self.iter().collect()
     }

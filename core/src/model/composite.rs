@@ -16,9 +16,9 @@ use crate::object::{IndexEntryRef, IndexView};
 
 /// A column of a composite index, at compile time.
 pub trait Column {
-    /// Which column.
+    /// The number of the column, counted from 0.
     const POSITION: usize;
-    /// The one behind it.
+    /// The next column.
     type Next;
 }
 
@@ -39,20 +39,20 @@ macro_rules! columns {
 
 columns! { Column0 0 Column1; Column1 1 Column2; Column2 2 Column3; Column3 3 Column4; }
 
-/// Behind the last column.
+/// The place after the last column.
 #[derive(Debug)]
 pub enum Column4 {}
 
 /// A tuple of indexed values that has a column `P`.
 #[diagnostic::on_unimplemented(message = "all columns of this index are fixed already")]
 pub trait HasColumn<P: Column> {
-    /// The type of the values in it.
+    /// The type of the values in the column.
     type Value: FieldType;
 }
 
 /// The values of a composite index, as a tuple.
 pub trait Tuple: Sized + 'static {
-    /// How many values.
+    /// The number of values.
     const LEN: usize;
 
     /// Decodes the first columns of an entry.
@@ -61,10 +61,11 @@ pub trait Tuple: Sized + 'static {
     /// If a value cannot be decoded.
     fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError>;
 
-    /// Encodes the values one by one and hands each to `each` with its column; a value that cannot be encoded as why.
+    /// Encodes the values one by one, and calls `each` with the column and the encoded value. If a
+    /// value cannot be encoded, `each` gets the reason instead.
     ///
     /// # Errors
-    /// Those of `each`.
+    /// The errors of `each`.
     fn each_encoded<E>(
         &self,
         each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), E>,
@@ -110,14 +111,14 @@ tuple!(2: A Column0 0, B Column1 1);
 tuple!(3: A Column0 0, B Column1 1, C Column2 2);
 tuple!(4: A Column0 0, B Column1 1, C Column2 2, D Column3 3);
 
-/// `((value, value, …), object)`
+/// Entries of the form `((value, value, …), object)`.
 #[derive(Debug)]
 pub struct ByTuple<V>(PhantomData<fn() -> V>);
 
 /// A composite index, restricted to objects of model `M`: a live view in the order of the columns.
 ///
-/// `P` is the first column that is not fixed to one value: [`prefix`](CompositeIndex::prefix) fixes it and goes on to the
-/// next, [`range`](CompositeIndex::range) restricts it.
+/// `P` is the first column that is not fixed to one value. [`prefix`](CompositeIndex::prefix) fixes
+/// it and continues with the next column. [`range`](CompositeIndex::range) restricts it.
 pub struct CompositeIndex<'t, M, V, P = Column0> {
     tx: &'t Tx,
     view: IndexView<'t>,
@@ -153,10 +154,10 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         CompositeIndex { tx: self.tx, view, types: PhantomData }
     }
 
-    /// The part of the index with one value in the first column not fixed yet.
+    /// The part of the index with one value in the first column that is not fixed yet.
     ///
     /// # Errors
-    /// If the value is outside of what the field holds.
+    /// If the field cannot hold the value.
     pub fn prefix(
         &self,
         value: impl EncodeAs<<V as HasColumn<P>>::Value>,
@@ -168,10 +169,10 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         Ok(self.with(fix(self.tx, &self.view, P::POSITION, &value)?))
     }
 
-    /// The part of the index with values in a range in the first column not fixed yet.
+    /// The part of the index with a range of values in the first column that is not fixed yet.
     ///
     /// # Errors
-    /// If a bound is outside of what the field holds, or the range ends before it begins.
+    /// If the field cannot hold a bound, or the range ends before it begins.
     pub fn range<Q: EncodeAs<<V as HasColumn<P>>::Value>>(
         &self,
         range: impl RangeBounds<Q>,
@@ -183,10 +184,10 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         Ok(self.with(restrict(self.tx, &self.view, P::POSITION, &range)?))
     }
 
-    /// The objects having exactly these values.
+    /// The objects that have exactly these values.
     ///
     /// # Errors
-    /// If a value is outside of what its field holds.
+    /// If a field cannot hold its value.
     pub fn get(&self, values: V) -> Result<Objs<'t, M>> {
         let mut view = self.view.clone();
         values.each_encoded(|column, bytes| {
@@ -197,14 +198,14 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         Ok(Objs::new(self.tx, view.id_set()?))
     }
 
-    /// The entries: the indexed values and the object; also readable from the back.
+    /// The entries: the indexed values and the object; can also be read from the back.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = Result<(V, M::Live<'t>)>> + use<'t, M, V, P> {
         entries::<M, ByTuple<V>>(self.tx, &self.view)
     }
 
-    /// The objects in index order; also readable from the back.
+    /// The objects in index order; can also be read from the back.
     pub fn objects(
         &self,
     ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P> {
@@ -213,33 +214,21 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
     }
 
     /// The first entry.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn first(&self) -> Result<Option<(V, M::Live<'t>)>> {
         self.iter().next().transpose()
     }
 
     /// The last entry.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn last(&self) -> Result<Option<(V, M::Live<'t>)>> {
         self.iter().next_back().transpose()
     }
 
     /// Whether there are no entries.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.view.is_empty()?)
     }
 
-    /// How many entries there are. Reads all of them.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The number of entries. Reads all of them.
     pub fn count(&self) -> Result<usize> {
         Ok(self.view.count()?)
     }

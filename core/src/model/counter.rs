@@ -16,7 +16,7 @@ impl<'t> CounterOf<'t> {
         CounterOf { handle, position }
     }
 
-    /// The number. One get.
+    /// The number. Cost: one get.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -26,7 +26,7 @@ impl<'t> CounterOf<'t> {
         self.handle.or_unmovable(read, |data| Ok(data.counter(field)?))
     }
 
-    /// Sets the number. One put.
+    /// Sets the number. Cost: one put.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -40,9 +40,11 @@ impl<'t> CounterOf<'t> {
         )?)
     }
 
-    /// Adds to the number, wrapping in 64 bits: transactions that add do not conflict, where the store supports that.
-    /// One get, which looks for damage and does not count in the detection of conflicts, and one adjustment of the
-    /// store. Adding 0 does nothing.
+    /// Adds to the number, which wraps at 64 bits. Transactions that only add do not conflict,
+    /// where the store supports that. Adding 0 does nothing.
+    ///
+    /// Cost: one get and one adjustment of the store. The get looks for damage and is ignored when
+    /// conflicts are detected.
     ///
     /// # Errors
     /// If the object does not exist.

@@ -1,4 +1,5 @@
-//! What a model struct says about its object type: constant data written by `#[derive(PermazenObject)]`.
+//! What a model struct says about its object type. `#[derive(PermazenObject)]` writes this constant
+//! data.
 
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
 use crate::schema::DeleteAction;
@@ -57,7 +58,7 @@ impl FieldDecl {
         Self::new(name, Shape::Map(key, value))
     }
 
-    /// Asks for a storage id.
+    /// Requests a storage ID.
     #[must_use]
     pub const fn storage_id(mut self, id: u32) -> Self {
         self.storage_id = id;
@@ -78,7 +79,7 @@ impl FieldDecl {
         self
     }
 
-    /// What becomes of a value when the type of the field changes.
+    /// Sets what happens to a value when the type of the field changes.
     #[must_use]
     pub const fn upgrade(mut self, upgrade: Upgrade) -> Self {
         self.upgrade = upgrade;
@@ -126,7 +127,7 @@ impl ValueDecl {
         Self::of::<Ref<T>>()
     }
 
-    /// Asks for a storage id; for sub-fields.
+    /// Requests a storage ID, for a sub-field.
     #[must_use]
     pub const fn storage_id(mut self, id: u32) -> Self {
         self.storage_id = id;
@@ -140,14 +141,14 @@ impl ValueDecl {
         self
     }
 
-    /// Records another encoding id than that of the type.
+    /// Records another encoding ID than that of the Rust type.
     #[must_use]
     pub const fn encoding(mut self, id: &'static str) -> Self {
         self.encoding = Some(id);
         self
     }
 
-    /// What happens to the reference when its target is deleted.
+    /// Sets what happens to the reference when its target is deleted.
     #[must_use]
     pub const fn inverse_delete(mut self, action: DeleteAction) -> Self {
         self.inverse_delete = Some(action);
@@ -168,7 +169,7 @@ impl ValueDecl {
         self
     }
 
-    /// Names the cascades the reference takes part in, forwards and backwards.
+    /// Names the cascades that follow the reference, forwards and backwards.
     #[must_use]
     pub const fn cascades(
         mut self,
@@ -219,7 +220,7 @@ impl CompositeDecl {
         CompositeDecl { name, fields, storage_id: 0, unique: false, excludes: &[] }
     }
 
-    /// Asks for a storage id.
+    /// Requests a storage ID.
     #[must_use]
     pub const fn storage_id(mut self, id: u32) -> Self {
         self.storage_id = id;
@@ -233,8 +234,8 @@ impl CompositeDecl {
         self
     }
 
-    /// Exempts combinations from [`unique`](CompositeDecl::unique): those all of whose values match one of the
-    /// lists, column by column.
+    /// Exempts combinations from [`unique`](CompositeDecl::unique). A combination is exempt if one
+    /// of the lists matches it in every column.
     #[must_use]
     pub const fn exclude(mut self, excludes: &'static [&'static [&'static [Exclude]]]) -> Self {
         self.excludes = excludes;
@@ -242,7 +243,7 @@ impl CompositeDecl {
     }
 }
 
-/// Values exempt from uniqueness, as text that the field's encoding parses.
+/// Values exempt from uniqueness. A value is given as text that the field's encoding parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclude {
     /// Null.
@@ -269,16 +270,18 @@ pub struct ExcludeBound {
     pub inclusive: bool,
 }
 
-/// What becomes of a value when the type of its field changes (model §13.3): as an object moves to the schema of the
-/// models, where both schemas have a simple field or a counter of that name. Collections start empty.
+/// What happens to the value of a field whose type has changed, when its object moves to the schema
+/// of the models. This applies if both schemas have a simple field or a counter of that name.
+/// Collections whose type has changed start empty. See `docs/src/schemas.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Upgrade {
     /// The field starts at the default of its new type.
     Reset,
-    /// The value is converted if it can be; otherwise as [`Upgrade::Reset`].
+    /// The value is converted if possible. Otherwise the field starts at the default, as with
+    /// [`Upgrade::Reset`].
     #[default]
     Attempt,
-    /// The value is converted; if it cannot be, the operation that moves the object fails with
-    /// [`Error::Upgrade`](super::Error::Upgrade), and the object stays as it is.
+    /// The value is converted. If that is impossible, the operation that moves the object fails
+    /// with [`Error::Upgrade`](super::Error::Upgrade), and the object stays as it is.
     Require,
 }

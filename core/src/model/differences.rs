@@ -1,11 +1,11 @@
-//! What differs between models and database, for a one-line message.
+//! What differs between the models and the database, for a one-line message.
 
 use crate::schema::{Difference, SchemaModel};
 
 /// How many differences a message names.
 const NAMED: usize = 4;
 
-/// The differences of `new` from `old`, each with the place it is at.
+/// How `new` differs from `old`, with the place of each difference.
 pub(crate) fn one_line(old: &SchemaModel, new: &SchemaModel) -> String {
     let mut found = Vec::new();
     for difference in new.differences_from(old).list() {

@@ -1,4 +1,4 @@
-//! Why something asked of the typed layer was refused.
+//! Why the typed layer refused something.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use crate::schema::SchemaError;
 /// Result of an operation of the typed layer.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something was refused. Unless stated otherwise, a refused operation has changed nothing.
+/// Why something was refused. Unless the documentation of an operation says otherwise, a refused
+/// operation has changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +23,7 @@ pub enum Error {
     /// The models contradict themselves or each other.
     #[error("invalid model: {0}")]
     Models(#[from] ModelErrors),
-    /// The database has other schemas than the models describe, and recording a new one is not allowed.
+    /// The database has other schemas than the models describe, and a new one may not be recorded.
     #[error(
         "the models differ from the schema recorded in the database: {differences}; change the models, or allow new \
          schemas (if their schema was recorded before, no object used it and a program with other models removed it, \
@@ -40,7 +41,7 @@ pub enum Error {
         /// The name of the object type.
         type_name: &'static str,
     },
-    /// An object is of another type than asked for.
+    /// An object has another type than the one asked for.
     #[error("object {id} is not of type {expected}; use the type it has, or the untyped access")]
     WrongType {
         /// The object.
@@ -58,7 +59,7 @@ pub enum Error {
         /// What is wrong with the value.
         source: EncodingError,
     },
-    /// A value given does not fit the field.
+    /// A given value does not fit the field.
     #[error("{field}: {source}")]
     Encode {
         /// Type and field.
@@ -66,7 +67,8 @@ pub enum Error {
         /// What is wrong with the value.
         source: EncodingError,
     },
-    /// A value could not be converted between the type in the struct and the one stored (`with = …`).
+    /// A value could not be converted between the type in the struct and the stored type
+    /// (`with = …`).
     #[error("{field}: the value cannot be converted: {source}")]
     Convert {
         /// Type and field.
@@ -74,8 +76,8 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object was stored with another type of a field that has to be converted (`upgrade = "require"`),
-    /// and cannot be. The object stays as it is.
+    /// An object was stored when a field had another type. The value must be converted
+    /// (`upgrade = "require"`) but cannot be. The object stays as it is.
     #[error(
         "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \
          give the field a type that can hold it, or another rule for upgrades"
@@ -88,13 +90,13 @@ pub enum Error {
         /// Why not.
         source: EncodingError,
     },
-    /// An error of the application, given by [`Error::other`].
+    /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// An error of the application, to end a transaction with.
+    /// Makes an error of the application, which ends a transaction.
     pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Error::Other(error.into())
     }
@@ -122,7 +124,8 @@ impl From<SchemaError> for Error {
 }
 
 impl From<object::Error> for Error {
-    /// What the typed layer's own listeners fail with comes out as it is.
+    /// An [`Error::Upgrade`] of the typed layer's own listeners is returned as it is, not as the
+    /// error of a listener.
     fn from(error: object::Error) -> Self {
         let object::Error::Listener(cause) = error else { return Error::Object(error) };
         match cause.downcast() {
@@ -138,7 +141,7 @@ impl From<object::Error> for Error {
 pub struct ModelErrors(pub(crate) Vec<ModelError>);
 
 impl ModelErrors {
-    /// The single problems.
+    /// The problems, one by one.
     pub fn iter(&self) -> impl Iterator<Item = &ModelError> {
         self.0.iter()
     }
@@ -173,14 +176,15 @@ impl fmt::Display for ModelError {
     }
 }
 
-/// Whether the cause of an error is one that running the transaction again may remove: looks through its sources for
-/// an error of this crate that says so.
+/// Whether running the transaction again may remove the cause of an error. This looks through the
+/// error and its sources for an error of this crate that says so.
 pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
     let sources = std::iter::successors(Some(error), |error| error.source());
     sources.filter_map(says_retryable).next().unwrap_or(false)
 }
 
-/// What an error says about running the transaction again, if it is one of this crate or of the store.
+/// What an error says about running the transaction again, if it is an error of this crate or of
+/// the store.
 fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
     if let Some(error) = error.downcast_ref::<Error>() {
         Some(error.is_retryable())
@@ -193,16 +197,17 @@ fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
 
 fn is_object_error_retryable(error: &object::Error) -> bool {
     match error {
-        // The object layer does not know the errors of this one, which a listener may fail with.
+        // A listener can fail with an error of the typed layer, which the object layer does not
+        // know.
         object::Error::Listener(cause) => is_retryable(&**cause),
         _ => error.is_retryable(),
     }
 }
 
-/// An error a transaction closure may end with; see [`Permazen::write`](super::Permazen::write).
+/// An error that a transaction closure may return; see [`Permazen::write`](super::Permazen::write).
 ///
-/// Implemented for [`Error`] and boxed errors. For an error type of your own, which needs a `From<permazen::Error>`
-/// anyway, it is one line:
+/// It is implemented for [`Error`] and boxed errors. An error type of your own needs a
+/// `From<permazen::Error>`, and one line:
 ///
 /// ```
 /// # #[derive(Debug)] struct MyError(permazen::Error);

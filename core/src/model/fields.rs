@@ -1,7 +1,7 @@
 //! Typed field constants: `Person::NAME` and the like.
 //!
-//! A constant names a field of a model at compile time, with the type of its values and whether it is indexed, so
-//! that a query on a field without index does not compile.
+//! A constant names a field of a model at compile time, with the type of its values and whether it
+//! is indexed. So a query on a field without index does not compile.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,7 +63,8 @@ field_constant! {
     ListField<M, E, I>
 }
 field_constant! {
-    /// A map field of model `M` from `K` to `V`; `KI` and `VI` tell whether keys and values are indexed.
+    /// A map field of model `M` from `K` to `V`; `KI` and `VI` say whether keys and values are
+    /// indexed.
     MapField<M, K, V, KI, VI>
 }
 field_constant! {
@@ -95,19 +96,19 @@ impl<M, E> ListField<M, E, Indexed> {
 }
 
 impl<M, K, V, KI, VI> MapField<M, K, V, KI, VI> {
-    /// The keys as something to query.
+    /// The keys, for a query.
     pub const fn key(self) -> MapKey<M, K, KI> {
         MapKey::new(self.position)
     }
 
-    /// The values as something to query.
+    /// The values, for a query.
     pub const fn value(self) -> MapValue<M, K, V, VI> {
         MapValue::new(self.position)
     }
 }
 
 impl<M, K, V> MapValue<M, K, V, Indexed> {
-    /// The index of the values with the keys they belong to.
+    /// The index of the values, with the keys they belong to.
     pub const fn with_keys(self) -> MapValueKeys<M, K, V> {
         MapValueKeys::new(self.position)
     }

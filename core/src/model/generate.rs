@@ -1,4 +1,4 @@
-//! From the declarations of model structs to a schema model.
+//! Makes a schema model from the declarations of model structs.
 
 use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
 use std::fmt;

@@ -1,6 +1,8 @@
-//! Types of fields as generated code names them: by way of a trait that says what the type is needed for.
+//! Names the types of fields for generated code. The code reaches each type through a trait that
+//! says what the type is needed for.
 //!
-//! A type that cannot be what it is used for is then one error, the same at each use, and the compiler reports it once.
+//! If a type cannot be used that way, each use gives the same error, and the compiler reports it
+//! only once.
 
 use super::target::Target;
 use super::values::Counter;
@@ -18,12 +20,12 @@ impl<T: FieldType> Stored for T {
     type Itself = T;
 }
 
-/// What a reference refers to.
+/// The type that a reference refers to.
 pub trait Referred {
     /// The type itself.
     type Itself: Target;
 
-    /// What a reference gives when it is followed.
+    /// What following a reference returns.
     type Live<'t>: Copy;
 }
 
@@ -32,7 +34,7 @@ impl<T: Target> Referred for T {
     type Live<'t> = T::Live<'t>;
 }
 
-/// The type of a field with `#[permazen(with = D)]`: stored as a `D`, converted both ways.
+/// The type of a field with `#[permazen(with = D)]`. It is stored as a `D` and converted both ways.
 pub trait Converted<D> {
     /// The type itself.
     type Itself: Clone + TryFrom<D, Error: Into<BoxedError>>;
@@ -46,17 +48,17 @@ where
     type Itself = V;
 }
 
-/// The type of a field that is taken for a counter by its name.
+/// The type of a field that is a counter because its type is called `Counter`.
 #[diagnostic::on_unimplemented(
     message = "a field of a type called `Counter` is a counter, and `{Self}` is not `permazen::Counter`",
     label = "another `Counter`",
     note = "add `#[permazen(simple)]` to the field: it then has one value of this type"
 )]
 pub trait IsCounter {
-    /// The field of this counter.
+    /// The value of the field for this counter.
     fn of(counter: Counter) -> Self;
 
-    /// The counter of this field.
+    /// The counter for the value of this field.
     fn counter(&self) -> Counter;
 }
 

@@ -1,4 +1,4 @@
-//! Handles on objects: a transaction and an id, copied freely.
+//! Handles on objects. A handle is a transaction and an ID, and can be copied freely.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -34,10 +34,14 @@ impl fmt::Debug for Handle<'_> {
     }
 }
 
-/// What generated accessors call; the number is the position of the field in the struct.
+/// The methods that generated accessors call. `position` is the position of the field in the
+/// struct.
 impl<'t> Handle<'t> {
-    /// Reads a simple field. One get. If a value of an object of another schema is too long for an index of this one, the
-    /// object cannot be moved; each read then takes two seeks, each with a scan of the object's pairs.
+    /// Reads a simple field. Cost: one get.
+    ///
+    /// An object of another schema cannot be moved if one of its values is too long for an index of
+    /// this schema. Each read of such an object costs two seeks, each with a scan of the object's
+    /// pairs.
     ///
     /// # Errors
     /// If the object does not exist, or the stored value does not fit `V`.
@@ -51,7 +55,7 @@ impl<'t> Handle<'t> {
     /// Sets a simple field.
     ///
     /// # Errors
-    /// If the object does not exist, or the value is outside of what the field holds.
+    /// If the object does not exist, or the field cannot hold the value.
     pub fn set<V>(&self, position: usize, value: impl EncodeAs<V>) -> Result<()> {
         let field = self.binding.field(position)?;
         self.tx.with_encoded(&value, |result, bytes| {
@@ -60,10 +64,10 @@ impl<'t> Handle<'t> {
         })
     }
 
-    /// Reads a simple field whose struct type is converted from `D`.
+    /// Reads a simple field whose type in the struct is converted from `D`.
     ///
     /// # Errors
-    /// As [`Handle::get`], and those of the conversion.
+    /// If the object does not exist, the stored value does not fit `D`, or the conversion fails.
     pub fn get_converted<D, V>(&self, position: usize) -> Result<V>
     where
         D: FieldType,
@@ -73,10 +77,10 @@ impl<'t> Handle<'t> {
         V::try_from(value).map_err(|source| self.unconvertible(position, source))
     }
 
-    /// Sets a simple field whose struct type is converted to `D`.
+    /// Sets a simple field whose type in the struct is converted to `D`.
     ///
     /// # Errors
-    /// As [`Handle::set`], and those of the conversion.
+    /// If the object does not exist, the conversion fails, or the field cannot hold the value.
     pub fn set_converted<D, V>(&self, position: usize, value: V) -> Result<()>
     where
         D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
@@ -88,7 +92,8 @@ impl<'t> Handle<'t> {
     /// Reads a reference.
     ///
     /// # Errors
-    /// As [`Handle::get`].
+    /// If the object does not exist, the stored value is no reference, or it refers to another type
+    /// than `T`.
     pub fn reference<T: Target>(&self, position: usize) -> Result<Option<T::Live<'t>>> {
         let reference: Option<Ref<T>> = self.get(position)?;
         reference.map(|reference| T::live(self.tx, reference.id())).transpose()
@@ -97,7 +102,8 @@ impl<'t> Handle<'t> {
     /// Reads a reference that is never null.
     ///
     /// # Errors
-    /// As [`Handle::get`].
+    /// If the object does not exist, the stored value is null or no reference, or it refers to
+    /// another type than `T`.
     pub fn required_reference<T: Target>(&self, position: usize) -> Result<T::Live<'t>> {
         let reference: Ref<T> = self.get(position)?;
         T::live(self.tx, reference.id())
@@ -132,8 +138,9 @@ impl<'t> Handle<'t> {
         MapOf::new(*self, position)
     }
 
-    /// What was read after the object was moved to the transaction's schema. If it cannot be moved, because a value has
-    /// too long an index entry there, what `read` finds in what it would hold.
+    /// Returns what was read from an object that was to be moved to the transaction's schema first.
+    /// If the move failed because an index entry would be too long, `read` reads what the object
+    /// would hold there.
     pub(crate) fn or_unmovable<R>(
         &self,
         moved: object::Result<R>,
@@ -147,8 +154,9 @@ impl<'t> Handle<'t> {
         }
     }
 
-    /// Moves the object to the transaction's schema, if it can be moved. If a value has too long an index entry there,
-    /// collections are read and changed where they are.
+    /// Moves the object to the transaction's schema, if it can be moved. If an index entry would be
+    /// too long there, the object stays. Its collections are then read and changed in its present
+    /// schema.
     pub(crate) fn move_if_possible(&self) -> Result<()> {
         match self.tx.core.require_current(self.id) {
             Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => Ok(()),
@@ -178,10 +186,12 @@ impl<'t> Handle<'t> {
 
 /// An object of model `M` in a transaction.
 ///
-/// A handle holds no data: it is a transaction and an id, and each access reads or writes the store. It may be copied,
-/// compared and kept for as long as the transaction is borrowed. Whether the object exists shows when it is
-/// accessed. The accessors of the model's fields are reached through it: `person.name()?`,
-/// `person.set_name("Ann")?`. A field named like one of the methods below is reached by
+/// A handle holds no data. It is a transaction and an ID, and each access reads or writes the
+/// store. It can be copied, compared and kept while the transaction is borrowed. The object need
+/// not exist; access to its fields then fails.
+///
+/// The accessors of the model's fields are methods of the handle: `person.name()?`,
+/// `person.set_name("Ann")?`. If a field has the name of one of the methods below, use
 /// [`fields`](Obj::fields): `person.fields().id()`.
 pub struct Obj<'t, M: Model> {
     fields: M::Fields<'t>,
@@ -196,7 +206,7 @@ impl<'t, M: Model> Obj<'t, M> {
         self.fields.handle()
     }
 
-    /// The object id.
+    /// The object ID.
     pub fn id(&self) -> ObjId {
         self.handle().id
     }
@@ -211,44 +221,44 @@ impl<'t, M: Model> Obj<'t, M> {
         self.handle().tx
     }
 
-    /// The generated accessors, for fields whose names are those of methods of `Obj`.
+    /// The generated accessors, for fields that have the name of a method of `Obj`.
     pub fn fields(&self) -> M::Fields<'t> {
         self.fields
     }
 
-    /// The object for access by name.
+    /// The same object, for access by name.
     pub fn any(&self) -> AnyObj<'t> {
         AnyObj { tx: self.tx(), id: self.id() }
     }
 
-    /// Whether the object exists. One get, none if it is known in this transaction.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Whether the object exists. Cost: one get, or none if the object is known in this
+    /// transaction.
     pub fn exists(&self) -> Result<bool> {
         Ok(self.tx().core.exists(self.id())?)
     }
 
-    /// Deletes the object, with all that this entails for what refers to it; false if it does not exist. For what it
-    /// costs see [`delete`](crate::object::Transaction::delete) of the object layer.
+    /// Deletes the object. The fields that refer to it say what happens to these references.
+    /// Returns false if the object does not exist. For the cost see
+    /// [`delete`](crate::object::Transaction::delete) of the object layer.
     ///
     /// # Errors
-    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids that; nothing has changed then.
+    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids
+    /// the deletion. Nothing has then changed.
     pub fn delete(&self) -> Result<bool> {
         Ok(self.tx().core.delete(self.id())?)
     }
 
-    /// Creates the object anew with default values; false if it exists. Costs as [`Tx::create_default`].
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Creates the object anew with default values. Returns false if it exists. Costs the same as
+    /// [`Tx::create_default`].
     pub fn recreate(&self) -> Result<bool> {
         Ok(self.tx().core.create_with_id(self.id())?)
     }
 
-    /// Moves the object to the schema of the transaction, as every access to a field does; true if it was of
-    /// another one. Nothing if it is of this one and known in the transaction; otherwise one seek, a scan of its pairs,
-    /// and puts and deletes for what differs.
+    /// Moves the object to the schema of the transaction, as every access to a field does. Returns
+    /// true if it was in another schema.
+    ///
+    /// Cost: nothing if the object is in this schema and known in the transaction; otherwise one
+    /// seek, a scan of the object's pairs, and one put or delete for each pair that differs.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -256,7 +266,7 @@ impl<'t, M: Model> Obj<'t, M> {
         Ok(self.tx().core.migrate(self.id())?)
     }
 
-    /// The id of the schema the object is of.
+    /// The ID of the object's schema.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -264,7 +274,7 @@ impl<'t, M: Model> Obj<'t, M> {
         self.any().schema_id()
     }
 
-    /// Reads all fields. One seek and a scan of the object's pairs.
+    /// Reads all fields. Cost: one seek and a scan of the object's pairs.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
@@ -288,37 +298,39 @@ impl<'t, M: Model> Obj<'t, M> {
         M::read(&mut ObjectReader::new(handle, &data))
     }
 
-    /// Writes all fields, as one operation. What does not change is not written.
+    /// Writes all fields as one operation. Pairs that do not change are not written.
     ///
-    /// Listeners are told of each change when all is written, and see all of the new content. What a listener changes
-    /// stands; what is still to be told then says, as its old and new values, what the store did.
+    /// Listeners run when everything is written, so they see all of the new content. A listener may
+    /// change the object; its changes stay. The old and new values that later listeners receive are
+    /// still those of this operation.
     ///
-    /// Cost: one seek and a scan of the object's pairs; one put or delete for each pair that differs, index entries
-    /// included; one get for each new reference to an object that is not known in the transaction.
+    /// Cost: one seek and a scan of the object's pairs; one put or delete for each pair that
+    /// differs, index entries included; one get for each new reference to an object that is not
+    /// known in the transaction.
     ///
     /// # Errors
-    /// If the object does not exist, a value is outside of what its field holds, or a new reference is to an object that
-    /// does not exist, or if a listener to schema changes fails; nothing has changed then. Errors of other listeners,
-    /// after which all is stored.
+    /// If the object does not exist, a field cannot hold its value, a new reference is to an object
+    /// that does not exist, or a listener to schema changes fails. Nothing has then changed. If
+    /// another listener fails, its error is returned, but everything is stored.
     pub fn store(&self, value: &M) -> Result<()> {
         let handle = self.handle();
         let data = ObjectWriter::content(handle.binding, value)?;
         Ok(handle.tx.core.store_object(handle.id, &data, Migrate::Yes)?)
     }
 
-    /// Reads a simple field. One get.
+    /// Reads a simple field. Cost: one get.
     ///
     /// # Errors
-    /// As the generated accessors.
+    /// If the object does not exist, or the stored value does not fit `V`.
     pub fn get<V: FieldType, I>(&self, field: Field<M, V, I>) -> Result<V> {
         self.handle().get(field.position)
     }
 
-    /// Sets a simple field: one put without an index, otherwise as [`set`](crate::object::Transaction::set) of the
-    /// object layer.
+    /// Sets a simple field. Cost: one put without an index; otherwise see
+    /// [`set`](crate::object::Transaction::set) of the object layer.
     ///
     /// # Errors
-    /// As the generated accessors.
+    /// If the object does not exist, or the field cannot hold the value.
     pub fn set<V: FieldType, I>(
         &self,
         field: Field<M, V, I>,
@@ -409,10 +421,11 @@ impl<M: Model> fmt::Debug for Obj<'_, M> {
     }
 }
 
-/// Any object in a transaction, of a registered model or not, accessed by field name and [`Value`].
+/// Any object in a transaction, whether its model is registered or not. Fields are accessed by
+/// name, with [`Value`]s.
 ///
-/// Unlike [`Obj`] it does not move objects to the transaction's schema: fields are those of the schema the object is
-/// of.
+/// Unlike [`Obj`], it does not move the object to the transaction's schema. Its fields are those of
+/// the schema the object is in.
 #[derive(Clone, Copy)]
 pub struct AnyObj<'t> {
     tx: &'t Tx,
@@ -424,7 +437,7 @@ impl<'t> AnyObj<'t> {
         AnyObj { tx, id }
     }
 
-    /// The object id.
+    /// The object ID.
     pub fn id(&self) -> ObjId {
         self.id
     }
@@ -439,16 +452,14 @@ impl<'t> AnyObj<'t> {
         Ref::new(self.id)
     }
 
-    /// Whether the object exists. One get, none if it is known in this transaction.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Whether the object exists. Cost: one get, or none if the object is known in this
+    /// transaction.
     pub fn exists(&self) -> Result<bool> {
         Ok(self.tx.core.exists(self.id)?)
     }
 
-    /// The object's type, as the object's own schema defines it. Costs as [`exists`](AnyObj::exists), as do the other
-    /// questions about type and schema.
+    /// The object's type, as the object's own schema defines it. This and the other questions about
+    /// type and schema cost the same as [`exists`](AnyObj::exists).
     ///
     /// # Errors
     /// If the object does not exist.
@@ -456,7 +467,7 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.object_type(self.id)?)
     }
 
-    /// Name of the object's type.
+    /// The name of the object's type.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -464,7 +475,7 @@ impl<'t> AnyObj<'t> {
         Ok(self.object_type()?.name.to_string())
     }
 
-    /// The id of the schema the object is of.
+    /// The ID of the object's schema.
     ///
     /// # Errors
     /// If the object does not exist.
@@ -472,12 +483,12 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.object_schema(self.id)?.id)
     }
 
-    /// The object as one of model `M`, if it is of that type.
+    /// The object as an object of model `M`, if it has that type.
     pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
         self.tx.get(Ref::<M>::new(self.id)).ok()
     }
 
-    /// Reads a simple field by name. One get.
+    /// Reads a simple field by name. Cost: one get.
     ///
     /// # Errors
     /// If the object or the field does not exist.
@@ -485,15 +496,17 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.get(self.id, field, Migrate::No)?)
     }
 
-    /// Sets a simple field by name. Costs as [`set`](crate::object::Transaction::set) of the object layer.
+    /// Sets a simple field by name. For the cost see [`set`](crate::object::Transaction::set) of
+    /// the object layer.
     ///
     /// # Errors
-    /// If the object or the field does not exist, or the value is none of the field.
+    /// If the object or the field does not exist, or the field cannot hold the value.
     pub fn set(&self, field: &str, value: &Value) -> Result<()> {
         Ok(self.tx.core.set(self.id, field, value, Migrate::No)?)
     }
 
-    /// Reads all fields, in name order. One seek and a scan of the object's pairs.
+    /// Reads all fields, in the order of their names. Cost: one seek and a scan of the object's
+    /// pairs.
     ///
     /// # Errors
     /// If the object does not exist or is damaged.
@@ -505,10 +518,11 @@ impl<'t> AnyObj<'t> {
         object_type.fields.iter().map(decode).collect()
     }
 
-    /// Deletes the object; false if it does not exist.
+    /// Deletes the object. Returns false if it does not exist.
     ///
     /// # Errors
-    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids that.
+    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids
+    /// the deletion.
     pub fn delete(&self) -> Result<bool> {
         Ok(self.tx.core.delete(self.id)?)
     }

@@ -16,7 +16,8 @@ use super::values::EncodeAs;
 use crate::encoding::{EncodingError, FieldType};
 use crate::object::{self, IndexEntryRef, IndexView, borrowed, encode_bound};
 
-/// Something with an index: an indexed field, the elements, keys or values of a collection, a composite index.
+/// Something with an index: an indexed field; the elements, keys or values of a collection; or a
+/// composite index.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no index",
     label = "not indexed",
@@ -33,18 +34,18 @@ pub trait IndexOn {
     fn open(self, tx: &Tx) -> Result<Self::View<'_>>;
 }
 
-/// How the columns of an index are given out.
+/// The form of the entries of an index.
 pub trait Columns {
-    /// Values of the first column.
+    /// The type of the values of the first column.
     type First: FieldType;
 
-    /// What an entry with object `L` is.
+    /// The type of an entry with an object of type `L`.
     type Entry<L>;
 
-    /// How many columns there are, with that of the object.
+    /// The number of columns, with the column of the object.
     const COUNT: usize;
 
-    /// An entry.
+    /// Makes an entry.
     ///
     /// # Errors
     /// If a value cannot be decoded.
@@ -54,15 +55,15 @@ pub trait Columns {
     ) -> Result<Self::Entry<L>, EncodingError>;
 }
 
-/// `(value, object)`
+/// Entries of the form `(value, object)`.
 #[derive(Debug)]
 pub struct ByValue<V>(PhantomData<fn() -> V>);
 
-/// `(element, object, position)`
+/// Entries of the form `(element, object, position)`.
 #[derive(Debug)]
 pub struct ByPosition<E>(PhantomData<fn() -> E>);
 
-/// `(value, object, key)`
+/// Entries of the form `(value, object, key)`.
 #[derive(Debug)]
 pub struct ByKey<V, K>(PhantomData<fn() -> (V, K)>);
 
@@ -99,10 +100,12 @@ impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
 
 /// An index on one value, restricted to objects of `T`: a live, ordered view.
 ///
-/// Entries come in the order of the encoded values, those of one value by object id; null is last, and a range
-/// without upper end includes it. Nothing is read before something is asked for; then it is one seek and a step per
-/// entry. What is changed while iterating shows: entries removed ahead are not returned, entries inserted ahead
-/// are.
+/// Entries come in the order of the encoded values, and those with the same value by object ID.
+/// Null is last, and a range without upper end includes it. Making a view reads nothing. Reading it
+/// costs one seek, then one step per entry.
+///
+/// The index may change during an iteration. Entries removed ahead of it are not returned, entries
+/// inserted ahead of it are.
 pub struct Index<'t, T, C> {
     tx: &'t Tx,
     view: IndexView<'t>,
@@ -130,17 +133,17 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
         Index { tx: self.tx, view, types: PhantomData }
     }
 
-    /// The entries; also readable from the back.
+    /// The entries; can also be read from the back.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
         entries::<T, C>(self.tx, &self.view)
     }
 
-    /// The objects having a value.
+    /// The objects that have a value.
     ///
     /// # Errors
-    /// If the value is outside of what the field holds.
+    /// If the field cannot hold the value.
     pub fn get(&self, value: impl EncodeAs<C::First>) -> Result<Objs<'t, T>> {
         let view = fix(self.tx, &self.view, 0, &value)?;
         Ok(Objs::new(self.tx, view.id_set()?))
@@ -149,62 +152,47 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// The part of the index with values in a range: `range("A".."B")`, `range(1..=5)`.
     ///
     /// # Errors
-    /// If a bound is outside of what the field holds, or the range ends before it begins.
+    /// If the field cannot hold a bound, or the range ends before it begins.
     pub fn range<Q: EncodeAs<C::First>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
         Ok(self.with(restrict(self.tx, &self.view, 0, &range)?))
     }
 
-    /// The distinct values that any object has; also readable from the back.
+    /// The values that at least one object has, each once; can also be read from the back.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<C::First>> + use<'t, T, C> {
         let view = self.view.distinct(1);
         let inner = view.iter_with(|entry| Ok(C::First::decode_all(entry.encoded(0))));
         inner.map(move |value| value?.map_err(|source| bad_entry(&view, source)))
     }
 
-    /// The objects in the order of their values; also readable from the back. An object that has several values is
-    /// returned several times.
+    /// The objects in the order of their values; can also be read from the back. An object that has
+    /// several values is returned several times.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C> {
         let tx = self.tx;
         self.view.ids().map(move |id| T::live(tx, id?))
     }
 
     /// The entry with the smallest value.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn first(&self) -> Result<Option<C::Entry<T::Live<'t>>>> {
         self.iter().next().transpose()
     }
 
     /// The entry with the largest value.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn last(&self) -> Result<Option<C::Entry<T::Live<'t>>>> {
         self.iter().next_back().transpose()
     }
 
     /// Whether there are no entries.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.view.is_empty()?)
     }
 
-    /// How many entries there are. Reads all of them.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The number of entries. Reads all of them.
     pub fn count(&self) -> Result<usize> {
         Ok(self.view.count()?)
     }
 
-    /// The same index without the restriction to one type: types with an equally named field of equal type share one
-    /// index, which is what queries over several types read. Ranges of values remain.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The same index without the restriction to one type. Ranges of values remain. Types that have
+    /// a field of the same name and type share one index, so this finds objects of all these types.
     pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
         let view = self.view.of_any_object();
         Ok(Index { tx: self.tx, view, types: PhantomData })
@@ -225,7 +213,7 @@ impl<'t, T: Target, C: Columns + 't> IntoIterator for &Index<'t, T, C> {
     }
 }
 
-/// The entries of a view with the columns `C`, whose objects are of `T`.
+/// The entries of a view with the columns `C`, for objects of `T`.
 pub(super) fn entries<'t, T: Target, C: Columns>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -277,7 +265,8 @@ pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
 
 fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
     let index = view.shape().name();
-    // Objects that were there before a field was added have null in it, and so has the index.
+    // An object that is older than its field has null in the field, and therefore in the index.
+    // This is no damage.
     if let EncodingError::NullValue(_) = source {
         let field = format!("an entry of index {index}");
         return Error::Object(object::Error::InvalidValue { field, source });

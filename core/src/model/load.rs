@@ -1,4 +1,4 @@
-//! Whole objects: from the stored pairs to a struct and back.
+//! Whole objects, from the stored pairs to a struct and back.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::encoding::{EncodingError, FieldType};
 use crate::object::{ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// The stored values of an object, from which a model struct is read. The numbers are positions of fields in the
-/// struct.
+/// The stored values of an object. A model struct is read from it. `position` is the position of a
+/// field in the struct.
 #[derive(Debug)]
 pub struct ObjectReader<'a> {
     handle: Handle<'a>,
@@ -31,7 +31,7 @@ impl<'a> ObjectReader<'a> {
     /// The value of a simple field.
     ///
     /// # Errors
-    /// If it does not fit `V`.
+    /// If the value does not fit `V`.
     pub fn simple<V: FieldType>(&mut self, position: usize) -> Result<V> {
         let field = self.handle.binding.field(position)?;
         self.decode(field, self.data.simple(field)?)
@@ -40,7 +40,7 @@ impl<'a> ObjectReader<'a> {
     /// The value of a simple field, converted from `D`.
     ///
     /// # Errors
-    /// If it does not fit `D`, and those of the conversion.
+    /// If the value does not fit `D`, or the conversion fails.
     pub fn converted<D, V>(&mut self, position: usize) -> Result<V>
     where
         D: FieldType,
@@ -54,7 +54,7 @@ impl<'a> ObjectReader<'a> {
     /// The value of a reference.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the value is damaged.
     pub fn reference<T: Target>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
         self.simple(position)
     }
@@ -62,7 +62,7 @@ impl<'a> ObjectReader<'a> {
     /// The value of a reference that is never null.
     ///
     /// # Errors
-    /// If it is damaged, or null.
+    /// If the value is damaged or null.
     pub fn required_reference<T: Target>(&mut self, position: usize) -> Result<Ref<T>> {
         self.simple(position)
     }
@@ -70,7 +70,7 @@ impl<'a> ObjectReader<'a> {
     /// The value of a counter.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the value is damaged.
     pub fn counter(&mut self, position: usize) -> Result<Counter> {
         let field = self.handle.binding.field(position)?;
         Ok(Counter(self.data.counter(field)?))
@@ -79,7 +79,7 @@ impl<'a> ObjectReader<'a> {
     /// The elements of a set or list.
     ///
     /// # Errors
-    /// If one does not fit `E`.
+    /// If an element does not fit `E`.
     pub fn elements<E: FieldType, C: FromIterator<E>>(&mut self, position: usize) -> Result<C> {
         let field = self.handle.binding.field(position)?;
         match field.kind {
@@ -96,7 +96,7 @@ impl<'a> ObjectReader<'a> {
     /// The entries of a map.
     ///
     /// # Errors
-    /// If a key or value does not fit its type.
+    /// If a key or a value does not fit its type.
     pub fn entries<K: FieldType, V: FieldType, C: FromIterator<(K, V)>>(
         &mut self,
         position: usize,
@@ -109,8 +109,8 @@ impl<'a> ObjectReader<'a> {
     }
 }
 
-/// The values of an object to be stored, taken from a model struct. The numbers are positions of fields in the
-/// struct.
+/// The values of an object that will be stored. A model struct writes them. `position` is the
+/// position of a field in the struct.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
     binding: &'a Binding,
@@ -129,7 +129,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a simple field.
     ///
     /// # Errors
-    /// If the value is outside of what the field holds.
+    /// If the field cannot hold the value.
     pub fn simple<V: FieldType>(&mut self, position: usize, value: &V) -> Result<()> {
         let field = self.binding.field(position)?;
         self.data
@@ -140,7 +140,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a simple field whose value is converted to `D`.
     ///
     /// # Errors
-    /// As [`ObjectWriter::simple`], and those of the conversion.
+    /// If the conversion fails, or the field cannot hold the value.
     pub fn converted<D, V>(&mut self, position: usize, value: &V) -> Result<()>
     where
         V: Clone,
@@ -155,7 +155,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a reference.
     ///
     /// # Errors
-    /// None but misuse.
+    /// If the struct has no such field.
     pub fn reference<T: Target>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
         self.simple(position, &value)
     }
@@ -163,7 +163,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a reference that is never null.
     ///
     /// # Errors
-    /// None but misuse.
+    /// If the struct has no such field.
     pub fn required_reference<T: Target>(&mut self, position: usize, value: Ref<T>) -> Result<()> {
         self.simple(position, &value)
     }
@@ -171,7 +171,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a counter.
     ///
     /// # Errors
-    /// None but misuse.
+    /// If the struct has no such field.
     pub fn counter(&mut self, position: usize, value: Counter) -> Result<()> {
         let field = self.binding.field(position)?;
         self.data.write_counter(field, value.0);
@@ -181,7 +181,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes the elements of a set or list.
     ///
     /// # Errors
-    /// If one is outside of what the field holds.
+    /// If the field cannot hold an element.
     pub fn elements<'e, E: FieldType>(
         &mut self,
         position: usize,
@@ -203,7 +203,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes the entries of a map.
     ///
     /// # Errors
-    /// If a key or value is outside of what the field holds.
+    /// If the field cannot hold a key or a value.
     pub fn entries<'e, K: FieldType, V: FieldType>(
         &mut self,
         position: usize,

@@ -1,9 +1,11 @@
 //! The typed layer: structs as object types, handles on objects, typed queries.
 //!
-//! A struct with `#[derive(PermazenObject)]` is an object type, and the plain data of one object at the same time. A
-//! [`Permazen`] is a database with a set of models; [`Permazen::write`] and [`Permazen::read`] run transactions. In
-//! a transaction, objects are reached through copyable handles, [`Obj`]; references that outlive it are [`Ref`]s.
-//! [`Tx::index`] queries an index by a field constant such as `Person::NAME`.
+//! A struct with `#[derive(PermazenObject)]` describes an object type. A value of the struct holds
+//! the plain data of one object. A [`Permazen`] is a database with a set of models;
+//! [`Permazen::write`] and [`Permazen::read`] run transactions. Inside a transaction, copyable
+//! handles ([`Obj`]) give access to objects. A [`Ref`] is a reference that outlives the
+//! transaction. [`Tx::index`] queries an index, which a field constant such as `Person::NAME`
+//! names.
 
 mod binding;
 mod collections;

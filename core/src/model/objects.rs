@@ -10,11 +10,12 @@ use super::tx::Tx;
 use crate::id::ObjId;
 use crate::object::{IdSet, Ids};
 
-/// A live, ordered set of objects: all of a type, those with a value in an index, or a combination of such sets.
+/// A live, ordered set of objects: all objects of a type, the objects with a value in an index, or
+/// a combination of such sets.
 ///
-/// A set is a description; nothing is read before it is asked for. Combining sets merges sorted streams. While
-/// iterating, objects may be changed, created and deleted: what was deleted ahead is not returned, what was
-/// created ahead is.
+/// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams.
+/// Objects may be changed, created and deleted during an iteration. Objects deleted ahead of it are
+/// not returned, objects created ahead of it are.
 pub struct Objs<'t, T> {
     tx: &'t Tx,
     ids: IdSet<'t>,
@@ -38,20 +39,17 @@ impl<'t, T: Target> Objs<'t, T> {
         Objs { tx, ids, target: PhantomData }
     }
 
-    /// The objects by ascending id; also readable from the back.
+    /// The objects by ascending ID; can also be read from the back.
     pub fn iter(&self) -> ObjsIter<'t, T> {
         ObjsIter { tx: self.tx, ids: self.ids.iter(), target: PhantomData }
     }
 
-    /// The set of their ids.
+    /// The set of the object IDs.
     pub fn ids(&self) -> &IdSet<'t> {
         &self.ids
     }
 
     /// Whether an object is in the set.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn contains(&self, object: impl Into<Ref<T>>) -> Result<bool> {
         Ok(self.ids.contains(object.into().id())?)
     }
@@ -88,42 +86,27 @@ impl<'t, T: Target> Objs<'t, T> {
         Objs::new(self.tx, self.ids.intersection_all(others))
     }
 
-    /// The object with the smallest id.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The object with the smallest ID.
     pub fn first(&self) -> Result<Option<T::Live<'t>>> {
         self.iter().next().transpose()
     }
 
-    /// The object with the largest id.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The object with the largest ID.
     pub fn last(&self) -> Result<Option<T::Live<'t>>> {
         self.iter().next_back().transpose()
     }
 
     /// Whether there are no objects.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.ids.is_empty()?)
     }
 
-    /// How many objects there are. Reads all ids.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// How many objects there are. Reads all IDs.
     pub fn count(&self) -> Result<usize> {
         Ok(self.ids.count()?)
     }
 
     /// All objects.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn to_vec(&self) -> Result<Vec<T::Live<'t>>> {
         self.iter().collect()
     }
@@ -147,7 +130,7 @@ impl<'t, T: Target> IntoIterator for Objs<'t, T> {
     }
 }
 
-/// The objects of a set by ascending id.
+/// The objects of a set by ascending ID.
 pub struct ObjsIter<'t, T> {
     tx: &'t Tx,
     ids: Ids<'t>,

@@ -1,8 +1,9 @@
 //! Key/value transactions that keep their database alive.
 //!
-//! A transaction of the key/value layer borrows its database. Handles on objects would have to carry that lifetime
-//! beside their own, and it could not be shortened, as a transaction can be written to. So the typed layer joins
-//! the two into one value, which borrows nothing.
+//! A transaction of the key/value layer borrows its database. Handles on objects would have to
+//! carry that lifetime beside their own. It could not be shortened, because a transaction can be
+//! written to. So the typed layer joins database and transaction in one value, which borrows
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use permazen_kv::{
 };
 use self_cell::self_cell;
 
-/// A transaction that borrows its database; none once it has ended.
+/// A transaction that borrows its database; `None` once it has ended.
 type Borrowed<'db> = Option<Box<dyn KvTransaction + Send + 'db>>;
 
 self_cell!(

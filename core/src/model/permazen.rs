@@ -16,7 +16,8 @@ use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
 use crate::schema::{Running, SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
 
-/// A database with typed models: where transactions begin. Cheap to clone; to be kept for the life of the program.
+/// A database with typed models. Transactions begin here. Clones are cheap and share the database.
+/// Keep one for the life of the program.
 ///
 /// ```
 /// use permazen::kv::memory::MemoryStore;
@@ -80,7 +81,7 @@ impl fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// Registers a model. Every model that a reference can refer to is needed.
+    /// Registers a model. Register every model that a reference can refer to.
     pub fn model<M: Model>(mut self) -> Self {
         let model = ModelInfo::of::<M>();
         if !self.models.iter().any(|other| other.type_id == model.type_id) {
@@ -89,52 +90,57 @@ impl Builder {
         self
     }
 
-    /// The encodings known, beside the built-in ones.
+    /// Sets the registry with the known encodings. By default only the built-in ones are known.
     pub fn encodings(mut self, encodings: Arc<EncodingRegistry>) -> Self {
         self.encodings = Some(encodings);
         self
     }
 
-    /// What to do about other recorded schemas with encodings that are not known: unless said otherwise the database is
-    /// refused. See [`Database::unknown_encodings`].
+    /// Sets what happens if another recorded schema has an unknown encoding. By default the
+    /// database is refused. See [`Database::unknown_encodings`].
     pub fn unknown_encodings(mut self, unknown: UnknownEncodings) -> Self {
         self.unknown_encodings = unknown;
         self
     }
 
-    /// Whether the schema of the models may be recorded if it is not yet. If not (it may, unless said otherwise), a
-    /// database recorded with other models is refused with what differs.
+    /// Sets whether the schema of the models may be recorded if it is not recorded yet. By default
+    /// it may. If not, a database that was recorded with other models is refused, and the error
+    /// says what differs.
     pub fn allow_new_schema(mut self, allow: bool) -> Self {
         self.allow_new_schema = allow;
         self
     }
 
-    /// When recorded schemas without objects are dropped. Unless said otherwise that is when the configuration changes,
-    /// and never if new schemas are not allowed. A schema with which a database of this process is open stays.
+    /// Sets when recorded schemas without objects are removed. By default this is when the
+    /// configuration changes, or never if new schemas are not allowed. A schema stays while a
+    /// database of this process is open with it.
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema_removal = Some(removal);
         self
     }
 
-    /// Options of the key/value store's transactions, such as how long to wait for the right to write.
+    /// Sets the options of the key/value store's transactions, such as how long to wait for the
+    /// right to write.
     pub fn kv_options(mut self, options: TxOptions) -> Self {
         self.kv_options = options;
         self
     }
 
-    /// How [`build`](Builder::build) and [`Permazen::write`] run a transaction again.
+    /// Sets how [`build`](Builder::build), [`Permazen::write`] and [`Permazen::read`] run a
+    /// transaction again after a failure that may pass.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Checks the models and opens the database. The schema of the models is recorded in it if it is not yet; otherwise
-    /// nothing is written. If others open it at the same time and that makes this one fail, it is run again, as
-    /// [`Builder::retry`] says.
+    /// Checks the models and opens the database. If the schema of the models is not recorded yet,
+    /// it is recorded; otherwise nothing is written. If this fails because others open the database
+    /// at the same time, it runs again, as [`Builder::retry`] says.
     ///
     /// # Errors
-    /// [`Error::Models`] with everything that is wrong with the models, before the database is touched;
-    /// [`Error::SchemaDiffers`]; those of the store and of damaged databases.
+    /// [`Error::Models`] with everything that is wrong with the models; the database is then
+    /// untouched. [`Error::SchemaDiffers`] if the schema is not recorded and new schemas are not
+    /// allowed. [`Error::Object`] if the store fails or the database is damaged.
     pub fn build(self) -> Result<Permazen> {
         let schema = Arc::new(schema_model(&self.models)?);
         let database = match self.encodings {
@@ -148,14 +154,15 @@ impl Builder {
         let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
         let config = config.kv_options(self.kv_options);
         let running = Running::new(schema.schema_id());
-        // Looking whether the schema is recorded drops none.
+        // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let config = config.allow_new_schema(self.allow_new_schema);
         let known = known.read_only();
-        // Others may open the same database at this moment, and record their schemas in it.
+        // Others may open the same database at this moment and record their schemas in it.
         let opened = self.retry.run(
             Ok,
             |failed| match begin(&database, &known, failed) {
+                // The schema is new, so a transaction that can write records it.
                 Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
                     let tx = begin(&database, &config, failed)?;
                     let recorded = (tx.schema(), tx.bundle());
@@ -184,7 +191,7 @@ impl Builder {
     }
 }
 
-/// Begins a transaction that keeps the database open, after so many failures.
+/// Begins a transaction that keeps the database open, after `failed` attempts have failed.
 fn begin(
     database: &Database,
     config: &TransactionConfig,
@@ -194,7 +201,8 @@ fn begin(
     database.begin_on_new(Box::new(kv), config)
 }
 
-/// Begins a transaction of the store that keeps the database open, after so many failures.
+/// Begins a transaction of the store that keeps the database open, after `failed` attempts have
+/// failed.
 fn begin_below(
     database: &Database,
     config: &TransactionConfig,
@@ -210,7 +218,7 @@ fn is_not_recorded(error: &object::Error) -> bool {
     matches!(error, object::Error::Schema(NotAllowed { .. } | Removed { .. }))
 }
 
-/// The error of models that are not what the database records.
+/// The error for models that differ from what the database records.
 fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
     let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
     let tx = begin(database, &config.read_only(), 0)?;
@@ -223,12 +231,12 @@ fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
 }
 
 impl Permazen {
-    /// Begins to build a database over a key/value store.
+    /// Starts to build a database on a key/value store.
     pub fn builder(kv: impl KvDatabase + 'static) -> Builder {
         Permazen::builder_shared(Arc::new(kv))
     }
 
-    /// As [`builder`](Permazen::builder), over a store that others use too.
+    /// Like [`builder`](Permazen::builder), on a store that others use too.
     pub fn builder_shared(kv: Arc<dyn KvDatabase>) -> Builder {
         Builder {
             kv,
@@ -252,19 +260,21 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// Begins a transaction. What it reads of the recorded schemas is said at
-    /// [`Database::begin`]; waits for its turn in stores where writers take turns.
+    /// Begins a transaction. In stores where writers take turns, it waits for its turn.
+    /// [`Database::begin`] says what it reads of the recorded schemas.
     ///
     /// # Errors
-    /// Those of the store; the schema may have been removed or contradicted by another program.
+    /// If the store fails, or if another program has removed the schema or recorded one that
+    /// contradicts it.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&self.shared.config)
     }
 
-    /// Begins a transaction that sees a snapshot and keeps no writer waiting. What is written in it is lost.
+    /// Begins a transaction that sees a snapshot and keeps no writer waiting. What is written in it
+    /// is lost.
     ///
     /// # Errors
-    /// As [`Permazen::begin`].
+    /// The same as for [`Permazen::begin`].
     pub fn begin_read(&self) -> Result<Transaction> {
         self.begin_with(&self.shared.config.clone().read_only())
     }
@@ -273,11 +283,12 @@ impl Permazen {
         self.retrying(config, Ok)
     }
 
-    /// Opens the database in a transaction of its store.
+    /// Opens the database in a transaction of the store.
     fn open(&self, kv: OwnedTransaction, config: &TransactionConfig) -> Result<Transaction> {
         let shared = &*self.shared;
         let core = shared.database.begin_on_new(Box::new(kv), config)?;
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        // The recorded schemas have changed since the models were bound.
         if !bindings.fit(&core) {
             let encodings = shared.database.encodings();
             let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), encodings)?;
@@ -288,22 +299,23 @@ impl Permazen {
         Ok(Transaction::new(Tx::new(core, bindings)))
     }
 
-    /// Runs a transaction: commits if `body` succeeds, rolls back if it fails.
+    /// Runs a transaction. It commits if `body` succeeds, and rolls back if `body` fails.
     ///
-    /// If it fails for a reason that may pass, such as a conflict with another transaction, everything is rolled back and
-    /// `body` is run again, as [`Builder::retry`] says; so it should have no effects outside of the transaction. Errors of
-    /// the application are given by [`Error::other`], or by [`try_write`](Permazen::try_write).
+    /// After a failure that may pass, such as a conflict with another transaction, everything is
+    /// rolled back and `body` runs again, as [`Builder::retry`] says. So `body` should have no
+    /// effects outside of the transaction. To return an error of the application, use
+    /// [`Error::other`] or [`try_write`](Permazen::try_write).
     ///
     /// # Errors
-    /// Those of `body` and of the commit.
+    /// The errors of [`Permazen::begin`], of `body` and of the commit.
     pub fn write<T>(&self, body: impl FnMut(&Tx) -> Result<T>) -> Result<T> {
         self.try_write(body)
     }
 
-    /// As [`write`](Permazen::write), for a `body` with an error type of its own.
+    /// Like [`write`](Permazen::write), for a `body` with an error type of its own.
     ///
     /// # Errors
-    /// Those of `body` and of the commit.
+    /// The errors of [`Permazen::begin`], of `body` and of the commit.
     pub fn try_write<T, E: Failure>(
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
@@ -315,19 +327,19 @@ impl Permazen {
         })
     }
 
-    /// Runs `body` on a snapshot that keeps no writer waiting. What is written in it is lost. As with
-    /// [`write`](Permazen::write), `body` is run again after a failure that may pass.
+    /// Runs `body` on a snapshot, which keeps no writer waiting. What is written in it is lost.
+    /// After a failure that may pass, `body` runs again, as in [`write`](Permazen::write).
     ///
     /// # Errors
-    /// Those of `body`.
+    /// The errors of [`Permazen::begin`] and of `body`.
     pub fn read<T>(&self, body: impl FnMut(&Tx) -> Result<T>) -> Result<T> {
         self.try_read(body)
     }
 
-    /// As [`read`](Permazen::read), for a `body` with an error type of its own.
+    /// Like [`read`](Permazen::read), for a `body` with an error type of its own.
     ///
     /// # Errors
-    /// Those of `body`.
+    /// The errors of [`Permazen::begin`] and of `body`.
     pub fn try_read<T, E: Failure>(
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
@@ -335,8 +347,9 @@ impl Permazen {
         self.retrying(&self.shared.config.clone().read_only(), |tx| body(&tx))
     }
 
-    /// Runs `attempt` on a transaction, with others again while that fails for a reason that may pass. So does
-    /// opening the database, which can record the schema anew.
+    /// Begins a transaction and runs `attempt` in it. After a failure that may pass, this happens
+    /// again with another transaction. Opening the database can fail that way too, as it can record
+    /// the schema anew.
     fn retrying<T, E: Failure>(
         &self,
         config: &TransactionConfig,

@@ -13,7 +13,7 @@ use super::load::{ObjectReader, ObjectWriter};
 use super::tx::Tx;
 use crate::id::ObjId;
 
-/// A struct that is an object type; implemented by `#[derive(PermazenObject)]`.
+/// A struct that describes an object type. `#[derive(PermazenObject)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no object type",
     label = "not a model",
@@ -26,7 +26,7 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// Name of the object type on disk.
     const TYPE_NAME: &'static str;
 
-    /// The storage id asked for; 0 to have one assigned.
+    /// The requested storage ID; 0 to have one assigned.
     const STORAGE_ID: u32 = 0;
 
     /// Whether there is at most one object of this type.
@@ -38,16 +38,16 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// The composite indexes.
     const COMPOSITES: &'static [CompositeDecl];
 
-    /// The struct of a stored object.
+    /// Reads the struct of a stored object.
     ///
     /// # Errors
-    /// If a value cannot be decoded, or is null where the struct's type cannot be.
+    /// If a value cannot be decoded, or is null where the type in the struct cannot be null.
     fn read(from: &mut ObjectReader<'_>) -> Result<Self>;
 
     /// Writes all fields.
     ///
     /// # Errors
-    /// If a value is outside of what its encoding holds.
+    /// If a field cannot hold its value.
     fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
 }
 
@@ -67,16 +67,16 @@ pub trait Accessors<'t>: Copy + fmt::Debug {
     note = "add `#[derive(PermazenObject)]` to the struct, or use `Ref<Any>`"
 )]
 pub trait Target: Sized + 'static {
-    /// What a reference gives when it is followed.
+    /// What following a reference returns.
     type Live<'t>: Copy;
 
-    /// Names of the object types allowed; `None` is every type.
+    /// Names of the allowed object types; `None` allows every type.
     const TYPES: Option<&'static [&'static str]>;
 
-    /// The object with this id.
+    /// The object with this ID.
     ///
     /// # Errors
-    /// If the id is of another type.
+    /// If the ID is of another type.
     fn live<'t>(tx: &'t Tx, id: ObjId) -> Result<Self::Live<'t>>;
 }
 
@@ -93,7 +93,7 @@ impl Target for Any {
     }
 }
 
-/// A reference as it is stored: the id of an object of type `M`. It outlives transactions;
+/// A reference as it is stored: the ID of an object of type `M`. It outlives transactions.
 /// [`Tx::get`] turns it into a handle again.
 pub struct Ref<M> {
     id: ObjId,
@@ -101,12 +101,13 @@ pub struct Ref<M> {
 }
 
 impl<M> Ref<M> {
-    /// A reference to the object with this id. Whether that is one of type `M` shows when it is used.
+    /// A reference to the object with this ID. The type of the object is checked when the reference
+    /// is used.
     pub const fn new(id: ObjId) -> Self {
         Ref { id, target: PhantomData }
     }
 
-    /// The object id.
+    /// The object ID.
     pub const fn id(self) -> ObjId {
         self.id
     }
@@ -187,7 +188,7 @@ impl<'t, M: Model> From<Obj<'t, M>> for Ref<Any> {
     }
 }
 
-/// What is known of a registered model at run time.
+/// What is known about a registered model at run time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelInfo {
     pub(crate) type_id: TypeId,

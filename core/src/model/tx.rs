@@ -18,9 +18,10 @@ use crate::id::ObjId;
 use crate::object::{self, IndexView};
 use crate::schema::Schema;
 
-/// What objects are reached through: an open transaction, as handles, queries and hooks see it.
+/// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
 ///
-/// Every operation takes `&self`. A transaction can be sent to another thread, but not be shared between threads.
+/// Every operation takes `&self`. A transaction can be sent to another thread, but not shared
+/// between threads.
 pub struct Tx {
     pub(crate) core: object::Transaction<'static>,
     bindings: Arc<Bindings>,
@@ -38,7 +39,7 @@ impl Tx {
         Tx { core, bindings, buffers: RefCell::default() }
     }
 
-    /// The transaction of the object layer, for access by name, storage id and encoded value.
+    /// The transaction of the object layer, for access by name, storage ID and encoded value.
     pub fn core(&self) -> &object::Transaction<'static> {
         &self.core
     }
@@ -54,13 +55,15 @@ impl Tx {
 
     // ------------------------------------------------------------------ objects
 
-    /// Creates an object with these values and a new id. One get to see that the id is free, one for each reference
-    /// that may not dangle, and one put for each pair that is stored, index entries included.
+    /// Creates an object with these values and a new ID.
+    ///
+    /// Cost: one get to see that the ID is free, one get for each reference that may not dangle,
+    /// one put for each stored pair, index entries included.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`]; [`Error::Encode`] if a value is outside of what its field holds; an object error if it
-    /// refers to an object that does not exist. Nothing was created then. Errors of listeners, after which the object
-    /// is there.
+    /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
+    /// [`Error::Object`] if a reference is to an object that does not exist. Nothing is created in
+    /// these cases. If a listener fails, its error is returned, but the object exists.
     pub fn create<M: Model>(&self, value: M) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let data = ObjectWriter::content(binding, &value)?;
@@ -69,23 +72,26 @@ impl Tx {
         Ok(Obj::new(self, binding, id))
     }
 
-    /// Creates an object with default values and a new id. One get; two puts, and one for each counter, each indexed
-    /// simple field and each composite index. A `String` without `Option` is null then, and reading it fails until it is
-    /// set; [`create`](Tx::create) with all values is the cheaper way besides.
+    /// Creates an object with default values and a new ID. A `String` without `Option` is then
+    /// null, and reading it fails until it is set. If all values are known, [`create`](Tx::create)
+    /// is cheaper.
+    ///
+    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
+    /// composite index.
     ///
     /// # Errors
-    /// Those of the store.
+    /// [`Error::NotRegistered`].
     pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
         let id = self.core.create(&binding.object_type.name)?;
         Ok(Obj::new(self, binding, id))
     }
 
-    /// A handle on the object that a reference, an id or a handle of another transaction means, whether or not it exists.
-    /// Reads nothing.
+    /// A handle on the object that a reference, an ID or a handle of another transaction names. The
+    /// object need not exist. Reads nothing.
     ///
     /// # Errors
-    /// [`Error::WrongType`] if the id is one of another type.
+    /// [`Error::NotRegistered`]; [`Error::WrongType`] if the ID belongs to another type.
     pub fn get<M: Model>(&self, object: impl Into<Ref<M>>) -> Result<Obj<'_, M>> {
         let id = object.into().id();
         let binding = self.binding::<M>()?;
@@ -100,8 +106,10 @@ impl Tx {
         AnyObj::new(self, id.into())
     }
 
-    /// All objects of a model, in whichever schema they were stored, by ascending id. Reads nothing; reading the set is
-    /// one seek and a step per pair of the objects, or a seek per object for objects of many pairs.
+    /// All objects of a model by ascending ID, in whichever schema they are stored. Reads nothing.
+    ///
+    /// Cost of reading the set: one seek, then one step per pair of the objects. Objects with many
+    /// pairs cost a seek each instead.
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
@@ -110,18 +118,14 @@ impl Tx {
         Ok(Objs::new(self, self.core.objects_of([storage_id])?))
     }
 
-    /// All objects in the database, also those of types that are not registered. Costs as [`all`](Tx::all).
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// All objects in the database, also those of types that are not registered. Costs the same as
+    /// [`all`](Tx::all).
     pub fn everything(&self) -> Result<Objs<'_, Any>> {
         Ok(Objs::new(self, self.core.all_objects()?))
     }
 
-    /// All objects of types that are not registered. Costs as [`all`](Tx::all), of all objects.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// All objects of types that are not registered. Costs the same as
+    /// [`everything`](Tx::everything).
     pub fn untyped(&self) -> Result<Objs<'_, Any>> {
         let known = self.core.objects_of(self.bindings.storage_ids())?;
         Ok(Objs::new(self, self.core.all_objects()?.difference(&known)))
@@ -129,9 +133,10 @@ impl Tx {
 
     // ------------------------------------------------------------------ queries
 
-    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`. Reads nothing.
+    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`. Reads
+    /// nothing.
     ///
-    /// What has no index does not compile.
+    /// Asking for an index that does not exist does not compile.
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
@@ -139,18 +144,18 @@ impl Tx {
         on.open(self)
     }
 
-    /// The index of a field or composite index by name, with dynamic values: see
-    /// [`index_by_name`](object::Transaction::index_by_name) of the object layer. Reads nothing.
+    /// The index of a field or composite index by name, with dynamic values. Reads nothing. See
+    /// [`index_by_name`](object::Transaction::index_by_name) of the object layer.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such index.
     pub fn index_by_name(&self, type_name: &str, name: &str) -> Result<IndexView<'_>> {
         Ok(self.core.index_by_name(type_name, name)?)
     }
 
     // ------------------------------------------------------------------ buffers
 
-    /// Lends the encoded form of a value, or why there is none.
+    /// Lends `body` the encoded form of a value, or the reason why it cannot be encoded.
     pub(crate) fn with_encoded<V, R>(
         &self,
         value: &impl EncodeAs<V>,
@@ -167,7 +172,7 @@ impl Tx {
 
 /// A transaction that can be committed. Dropping it rolls it back.
 ///
-/// It keeps the database open and borrows nothing; handles borrow it, so none of them outlives it.
+/// It keeps the database open and borrows nothing. Handles borrow it, so no handle outlives it.
 #[derive(Debug)]
 #[must_use = "dropping a transaction rolls it back"]
 pub struct Transaction {
@@ -182,16 +187,13 @@ impl Transaction {
     /// Makes the changes durable and visible to others.
     ///
     /// # Errors
-    /// Those of the store, some of them [retryable](Error::is_retryable), and of callbacks. Everything was rolled back
-    /// then.
+    /// If the store or a callback fails; some failures of the store are
+    /// [retryable](Error::is_retryable). Everything is then rolled back.
     pub fn commit(self) -> Result<()> {
         Ok(self.tx.core.commit()?)
     }
 
     /// Discards the changes.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn rollback(self) -> Result<()> {
         Ok(self.tx.core.rollback()?)
     }

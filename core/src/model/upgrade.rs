@@ -1,4 +1,4 @@
-//! What becomes of values when the types of their fields change (model §13.3).
+//! What happens to values when the types of their fields change. See `docs/src/schemas.md`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::id::ObjId;
 use crate::object::{self, ListenerSet, Narrowing, ObjectBuilder, ObjectData, Transaction};
 use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
-/// What carries the values of objects over when these move to the schema of the models.
+/// Listeners that carry values over when objects move to the schema of the models.
 pub(super) fn listeners(
     models: &[ModelInfo],
     schema: &Schema,
@@ -33,7 +33,7 @@ pub(super) fn listeners(
     Arc::new(listeners)
 }
 
-/// What an object gets as it moves; `None` if no value is converted.
+/// The content of an object that moves, with converted values; `None` if no value is converted.
 fn upgrade(
     tx: &Transaction<'_>,
     moving: &object::Carried<'_>,
@@ -44,6 +44,7 @@ fn upgrade(
     let mut builder: Option<ObjectBuilder> = None;
     for field in fields {
         let Some(to) = new_type.field(field.name) else { continue };
+        // The caller gives this field another value, so the old one need not be converted.
         if moving.given == Some(to.storage_id) {
             continue;
         }
@@ -76,7 +77,7 @@ fn upgrade(
     Ok(builder.map(ObjectBuilder::finish))
 }
 
-/// What is written to a field so that its value is carried over.
+/// What is written to a field to carry its value over.
 enum Carried {
     Value(Value),
     Count(i64),
@@ -84,7 +85,7 @@ enum Carried {
 
 /// Why a value was not carried over.
 enum Refused {
-    /// No value of the new type corresponds to it.
+    /// The new type has no such value.
     Value(EncodingError),
     /// The store or the object refused.
     Object(object::Error),
@@ -102,8 +103,7 @@ impl From<object::Error> for Refused {
     }
 }
 
-/// The value of a field of an older schema as the field's new type has it; none if it needs no conversion, or is not
-/// to have one.
+/// The value of an old field in the field's new type. `None` if nothing is converted.
 fn carried(
     bundle: &SchemaBundle,
     old_data: &ObjectData,
@@ -121,6 +121,8 @@ fn carried(
     match (&old.kind, &new.kind) {
         (ResolvedKind::Simple(from), ResolvedKind::Simple(to)) => {
             if from.encoding.is_same(&*to.encoding) {
+                // The object keeps the bytes as it moves. Only a reference can be lost, if the
+                // field no longer allows its target's type.
                 if to.reference.is_none() {
                     return Ok(None);
                 }
@@ -143,7 +145,7 @@ fn carried(
         }
         (ResolvedKind::Counter, ResolvedKind::Counter) => Ok(None),
         (_, ResolvedKind::Counter) => Err(no_count("a collection")),
-        // Fields with one schema id keep their content when an object moves.
+        // Fields with one schema ID keep their content when an object moves.
         _ if old.schema_id == new.schema_id || old_data.pairs(old).len() == 0 => Ok(None),
         _ => Err(Refused::Value(EncodingError::Invalid(
             "the elements of collections are not converted".to_owned(),

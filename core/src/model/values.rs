@@ -1,4 +1,5 @@
-//! What setters and queries take for a value, and the values that only models have: enums, references, counters.
+//! What setters and queries accept as a value, and the values that only models have: enums,
+//! references and counters.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -10,9 +11,9 @@ use crate::encoding::{
 };
 use crate::id::ObjId;
 
-/// Something that can be written to, or looked up in, a field with values of type `V`: the value itself, a reference
-/// to it, or what is plainly meant by it (`"Ann"` for an `Option<String>`, `3` for an `Option<i32>`, a handle for a
-/// reference).
+/// Something that can be written to a field with values of type `V`, or looked up in it: the value
+/// itself, a reference to it, or something that clearly means it (`"Ann"` for an `Option<String>`,
+/// `3` for an `Option<i32>`, a handle for a reference).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value for a field of type `{V}`",
     label = "expected `{V}`"
@@ -21,7 +22,7 @@ pub trait EncodeAs<V> {
     /// Appends the encoded form.
     ///
     /// # Errors
-    /// If the value is outside of what the encoding holds; `out` is then as it was before.
+    /// If the encoding has no form for the value. `out` is then unchanged.
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()>;
 }
 
@@ -53,7 +54,7 @@ impl<T: Encodable> EncodeAs<Option<T>> for &T {
     }
 }
 
-/// Appends `value` as its encoding with null has it.
+/// Appends `value` in the encoding that allows null.
 fn encode_some<T: Encodable>(value: &T, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     if T::PREFIX_FF {
@@ -150,7 +151,7 @@ impl<M: Target> Encodable for Ref<M> {
     }
 }
 
-/// A field-less enum that is a field type; implemented by `#[derive(PermazenEnum)]`.
+/// An enum without fields that can be the type of a field. `#[derive(PermazenEnum)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no enum that can be stored",
     note = "add `#[derive(PermazenEnum)]`"
@@ -159,10 +160,10 @@ pub trait EnumType: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// The identifiers in the order of the variants.
     const IDENTIFIERS: &'static [&'static str];
 
-    /// Position among the variants.
+    /// The position among the variants.
     fn ordinal(&self) -> u32;
 
-    /// The variant of a position.
+    /// The variant at a position.
     fn from_ordinal(ordinal: u32) -> Option<Self>;
 
     /// The identifier on disk.
@@ -222,8 +223,8 @@ impl<E: EnumType> Encodable for E {
     }
 }
 
-/// A counter field in a model struct: a 64-bit number that transactions can add to without conflicting with each
-/// other, where the store supports it.
+/// A counter field in a model struct: a 64-bit number. Where the store supports it, transactions
+/// can add to it without conflict.
 ///
 /// In the struct it is the number the counter had when the object was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
