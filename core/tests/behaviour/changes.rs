@@ -1,6 +1,6 @@
-//! Every public operation that changes a database, over objects that have something of everything.
+//! Every public operation that changes a database, on objects with content in every kind of field.
 //!
-//! The name of each begins with the method it tries: `ListView::insert at the front`.
+//! The name of each begins with the method it tests: `ListView::insert at the front`.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use permazen::schema::{ResolvedField, SchemaModel};
 
 use crate::support::*;
 
-/// The example schema with references of all kinds, and a second type that they may refer to.
+/// The example schema with references of all kinds, and a second type that they can refer to.
 pub(crate) fn schema() -> String {
     FOO.replace(
         r#"<CompositeIndex name="is""#,
@@ -33,8 +33,8 @@ pub(crate) fn schema() -> String {
     .replace("</Schema>", r#"<ObjectType name="Bar" storageId="60"/></Schema>"#)
 }
 
-/// Another version of it: some indexes are gone, others new, a field has another encoding, and the lists
-/// of references take no more objects of the type `Foo`.
+/// Another version of [`schema`]: some indexes are removed, others added, a field has another
+/// encoding, and the lists of references no longer allow objects of the type `Foo`.
 pub(crate) fn newer_schema() -> String {
     schema()
         .replace(
@@ -284,7 +284,7 @@ pub(crate) const MIGRATING: &[(&str, Operation)] = &[
     }),
 ];
 
-/// For a transaction with the newer schema: what moves an object there before it reads.
+/// For a transaction with the newer schema: operations that move an object there before they read.
 pub(crate) const READING_MOVED: &[(&str, Operation)] = &[
     ("Transaction::get", |tx| tx.get(foo_id(1), "i", Migrate::Yes).map(drop)),
     ("Transaction::counter", |tx| tx.counter(foo_id(1), "c", Migrate::Yes).map(drop)),
@@ -294,7 +294,7 @@ pub(crate) const READING_MOVED: &[(&str, Operation)] = &[
 /// For a detached transaction.
 pub(crate) const DETACHED: &[(&str, Operation)] = &[("Transaction::reset", |tx| tx.reset())];
 
-/// What changes nothing in a database.
+/// Operations that change nothing in a database.
 const HARMLESS: [(&str, &str); 5] = [
     (
         "Transaction",
@@ -328,8 +328,8 @@ const HARMLESS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The public methods of these types, as `Type::method`, those of their [`Encoded`](permazen::object::Encoded) as
-/// `Type::encoded().method`.
+/// The public methods of these types, as `Type::method`. The methods of their
+/// [`Encoded`](permazen::object::Encoded) are named `Type::encoded().method`.
 pub(crate) fn public_methods(types: &[&'static str]) -> BTreeSet<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/object")];
     let mut files = Vec::new();

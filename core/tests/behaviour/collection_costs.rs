@@ -1,4 +1,4 @@
-//! What reading and changing collections costs in operations of the store.
+//! What it costs in operations of the store to read and change collections.
 
 use std::ops::Bound;
 
@@ -432,7 +432,7 @@ fn of_maps() {
     check(OF_MAPS);
 }
 
-/// A list is read as far as its elements move, whatever stands before.
+/// A list is only read as far as its elements move. What is before them does not matter.
 #[test]
 fn long_lists_are_read_from_where_they_change() {
     let world = World::new();

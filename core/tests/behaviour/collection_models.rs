@@ -1,5 +1,5 @@
-//! Random operations on collections against sets, vectors and maps in memory, and the indexes against
-//! what the collections hold.
+//! Random operations on collections, compared with sets, vectors and maps in memory. The indexes
+//! are compared with the content of the collections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -220,7 +220,7 @@ proptest! {
         }
         drop(events);
         tx.commit().unwrap();
-        // emptied collections leave nothing behind
+        // Emptied collections leave no pairs.
         let tx = world.foo();
         for n in 1..=2 {
             tx.set_view(foo_id(n), "set", Migrate::No).unwrap().clear().unwrap();
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// Lists longer than what is moved at a time.
+/// Lists that are longer than the part moved at a time.
 #[test]
 fn long_lists_agree_with_the_model() {
     let world = World::new();
@@ -269,7 +269,7 @@ fn long_lists_agree_with_the_model() {
     assert!(found == expected);
 }
 
-/// A failed operation takes back all it did, however far it got.
+/// A failed operation takes back all changes it has made, however many.
 #[test]
 fn a_failed_move_is_undone() {
     let world = World::new();
@@ -277,7 +277,7 @@ fn a_failed_move_is_undone() {
     create(&tx, foo_id(1));
     tx.list_view(foo_id(1), "list", Migrate::No).unwrap().extend(&texts(&["x"; 2000])).unwrap();
     tx.commit().unwrap();
-    // a hole in the chunk that an insertion at the front comes to last
+    // A hole in the chunk that an insertion at the front moves last.
     world.raw("0a111111111111111605", None);
     let before = world.pairs();
     let tx = world.foo();

@@ -317,8 +317,8 @@ fn source(tx: &Transaction<'_>) -> ObjId {
     id
 }
 
-/// Creation, then the content (transactions §13.3): what listeners to creation write is replaced, and
-/// everything is told in the order in which it happened.
+/// The object is created before it gets its content. What creation listeners write is replaced, and
+/// listeners receive all events in the order in which they happened.
 #[test]
 fn listeners_to_creation_see_defaults_and_do_not_change_what_a_copy_becomes() {
     let world = World::new();

@@ -35,7 +35,7 @@ pub(crate) fn told(cost: Operations) -> String {
 
 pub(crate) type Costs = &'static [(&'static str, fn(&Transaction<'_>), &'static str)];
 
-/// Costs where the objects are known in the transaction.
+/// Costs where the transaction already knows the objects.
 pub(crate) fn check(costs: Costs) {
     let world = World::new();
     let tx = world.begin(&schema());
@@ -80,8 +80,8 @@ const OF_OBJECTS: Costs = &[
         |tx| assert!(tx.create_with_id_in(foo_id(9), tx.schema().id).unwrap()),
         "1 get, 10 puts",
     ),
-    // Those of `create`, and: a field, an element of list and of set with an index entry each, an entry
-    // of the map with two.
+    // The puts of `create`; a field; an element of list and of set, each with an index entry; an
+    // entry of the map with two.
     (
         "Transaction::create_with",
         |tx| assert!(tx.create_with(Some(foo_id(9)), &data(tx)).unwrap().is_some()),
@@ -97,7 +97,7 @@ const OF_OBJECTS: Costs = &[
         |tx| tx.visit(foo_id(2), NO, |_, _| Ok(())).unwrap(),
         "1 seek, 15 steps",
     ),
-    // Five pairs are put and ten deleted; of the index entries seven and twelve.
+    // Five pairs are put and ten deleted. Seven index entries are put and twelve deleted.
     (
         "Transaction::store_object",
         |tx| tx.store_object(foo_id(6), &data(tx), NO).unwrap(),
@@ -115,17 +115,17 @@ const OF_OBJECTS: Costs = &[
         },
         "1 seek, 14 steps, 12 puts, 22 deletes",
     ),
-    // 14 pairs and an index entry for each of five fields, seven elements and entries, two of these also
-    // by their values, two composite indexes and the schema.
+    // 14 pairs; an index entry for each of five fields; seven elements and entries, two of them
+    // also by their values; two composite indexes; and the schema.
     ("Transaction::copy_to", |tx| copy(tx, 6, 9).unwrap(), "1 get, 1 seek, 14 steps, 31 puts"),
     (
         "Transaction::copy_to another one",
         |tx| copy(tx, 6, 3).unwrap(),
         "2 seeks, 29 steps, 5 puts, 5 deletes",
     ),
-    // 23 pairs; an index entry for each of five fields, seven elements and entries, two of these also by
-    // their values, twelve references in collections, two composite indexes and the schema; a seek for
-    // each of seven reference fields.
+    // 23 pairs; an index entry for each of five fields; seven elements and entries, two of them
+    // also by their values; twelve references in collections; two composite indexes; and the
+    // schema. A seek for each of seven reference fields.
     (
         "Transaction::delete",
         |tx| assert!(tx.delete(foo_id(5)).unwrap()),
@@ -212,7 +212,7 @@ const OF_FIELDS: Costs = &[
         |tx| tx.set(foo_id(2), "owner", &to(1), NO).unwrap(),
         "1 get",
     ),
-    // the other fields of the composite indexes are s, r and e
+    // The other fields of the composite indexes are s, r and e.
     (
         "Transaction::set with composite indexes",
         |tx| tx.set(foo_id(1), "i", &int(5), NO).unwrap(),
@@ -364,8 +364,8 @@ fn of_queries() {
     check(OF_QUERIES);
 }
 
-/// What needs nothing of the store, needs it at the beginning or end of the transaction only, or costs
-/// what another method does, as its documentation says.
+/// Methods that need no operation of the store, need some only at the beginning or end of the
+/// transaction, or cost the same as another method, as their documentation says.
 const NOT_HERE: &str = "\
     Transaction::schema Transaction::bundle Transaction::is_open Transaction::is_detached \
     Transaction::is_read_only Transaction::set_read_only Transaction::set_timeout \
@@ -439,8 +439,9 @@ fn getting_to_know_an_object_costs_one_get_and_loading_it_none() {
     }
 }
 
-/// Migrating costs the differences: the field `s` gets an index entry, that of `i` goes, two elements of
-/// the set go with theirs; then the object's own pair and its place in the index of schemas.
+/// Migrating costs the differences: the index entry of `s` is added, the one of `i` removed, two
+/// elements of the set are removed with their entries. Then the object's own pair changes, and its
+/// place in the index of schemas.
 #[test]
 fn migrating_costs_what_differs() {
     let world = World::new();
@@ -455,7 +456,8 @@ fn migrating_costs_what_differs() {
     assert_eq!(told(cost), "1 seek, 14 steps, 3 puts, 6 deletes");
 }
 
-/// Deleting an object costs what goes and what changes with it, however many others there are.
+/// Deleting an object costs what is removed and what changes because of it, however many other
+/// objects there are.
 #[test]
 fn deleting_costs_what_goes() {
     let world = World::new();
@@ -470,8 +472,8 @@ fn deleting_costs_what_goes() {
     for n in 10..20 {
         set(&tx, object(n), "r", Value::Ref(object(2)));
     }
-    // for each holder: the old value and the two other members of the composite index; the pair goes,
-    // two index entries are replaced
+    // For each holder: the old value and the two other members of the composite index are read; the
+    // pair is removed, two index entries are replaced.
     let (_, cost) = world.cost(|| assert!(tx.delete(object(2)).unwrap()));
     assert_eq!(told(cost), "30 gets, 2 seeks, 12 steps, 20 puts, 36 deletes, 1 range removal");
 }

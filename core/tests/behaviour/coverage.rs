@@ -1,11 +1,11 @@
-//! Every behaviour of the table (transactions §17) has a test, or says why not.
+//! Every behaviour of the table has a test, or the test says why not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How many behaviours the table has.
 const BEHAVIOURS: u32 = 138;
-/// Those that cannot be written down, as a row of `docs/deviations.md` says in these words.
+/// Behaviours that no test can show. A row of `docs/deviations.md` explains each, in these words.
 const EXPLAINED: [u32; 2] = [22, 83];
 const EXPLANATION: &str = "(behaviours 22 and 83)";
 

@@ -299,8 +299,8 @@ fn creating_with_values_checks_references_and_tells_of_them() {
     assert_invalid_argument(tx.create_with(Some(id("2a00000000000001")), &data));
 }
 
-/// Ids whose storage id takes more bytes than it needs (transactions §4.1): no object is created with one,
-/// what another program has stored with one is read, and the checker removes it.
+/// Object IDs whose storage ID takes more bytes than necessary. No object is created with such an
+/// ID. An object that another program stored with one is read, and the checker removes it.
 #[test]
 fn ids_of_new_objects_are_in_their_shortest_form() {
     let world = World::new();
@@ -347,7 +347,7 @@ fn ids_of_new_objects_are_in_their_shortest_form() {
     assert!(index_is_clean(&tx));
 }
 
-/// Whether the index of `i` has entries of listed objects only.
+/// Whether all entries in the index of `i` belong to listed objects.
 fn index_is_clean(tx: &permazen::object::Transaction<'_>) -> bool {
     let all = tx.objects("Foo").unwrap().to_vec().unwrap();
     tx.simple_index(sid(11)).unwrap().ids().all(|id| all.contains(&id.unwrap()))

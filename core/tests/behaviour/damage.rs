@@ -1,4 +1,4 @@
-//! Damaged pairs: errors that name them, and the rest stays usable.
+//! Damaged pairs: errors name them, and everything else stays usable.
 
 use permazen::encoding::Value;
 use permazen::object::{Error, Migrate};
@@ -44,7 +44,7 @@ fn a_list_with_a_hole_loses_what_is_meant_to_go() {
     assert_eq!(list.retain(|value| *value != text("e")).unwrap(), 1);
     assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
     assert_eq!((list.get(3).unwrap(), list.get(4).unwrap()), (Some(text("d")), None));
-    // What would have to move over the hole is refused.
+    // A change that would move elements over the hole is refused.
     assert_damaged(list.retain(|value| *value != text("a")), &["list of object 0a11111111111111"]);
     assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
 }
@@ -75,7 +75,7 @@ fn behind_a_damaged_element_iterators_go_on() {
     let elements: Vec<String> = set.iter().map(shown).collect();
     assert_eq!(elements, ["1", "2", "3", "4", "damaged"]);
 
-    // What changes values by what they are stops, and has changed nothing.
+    // Changes that depend on the values stop at the damaged one, and have changed nothing.
     let before = tx.load(foo_id(1), Migrate::No).unwrap();
     assert_damaged(list.set(2, &text("z")), &["list of object 0a11111111111111", "1602"]);
     assert_damaged(list.remove(2), &["1602"]);
@@ -87,7 +87,7 @@ fn behind_a_damaged_element_iterators_go_on() {
     for field in before.object_type().fields.clone() {
         assert!(before.pairs(&field).eq(after.pairs(&field)), "{}", field.name);
     }
-    // By its bytes damage can be removed.
+    // Damage can be removed by its bytes.
     assert_eq!(list.encoded().remove(2).unwrap(), unhex("6361"));
     assert_eq!(map.encoded().put(&unhex("81"), &unhex("7a00")).unwrap(), Some(unhex("6361")));
     assert!(set.encoded().remove(&unhex("ff")).unwrap());
@@ -140,7 +140,7 @@ fn adjusting_a_damaged_counter_says_so() {
     adjust(5).unwrap();
     assert_eq!(tx.counter(foo_id(1), "c", Migrate::No).unwrap(), 12);
     tx.commit().unwrap();
-    // A missing one reads as 0, and counts from there.
+    // A missing counter reads as 0, and counts from there.
     world.raw("0a111111111111110e", None);
     let tx = world.foo();
     tx.adjust_counter(foo_id(1), "c", 5, Migrate::No).unwrap();
@@ -188,7 +188,7 @@ fn foreign_keys_of_a_deleted_object_hide_none_of_its_fields() {
     let tx = world.foo();
     set(&tx, foo_id(1), "i", int(5));
     tx.commit().unwrap();
-    // Storage ids in longer forms than need be, some of them of fields there are.
+    // Storage IDs in longer forms than necessary. Some of them belong to existing fields.
     for foreign in ["feffffff06", "feffffff0a", "fc0000", "0b"] {
         world.raw(&format!("0a11111111111111{foreign}ff"), Some("84"));
     }

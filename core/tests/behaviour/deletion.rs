@@ -178,7 +178,7 @@ const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
 <SetField name="all" storageId="14"><ReferenceField storageId="15" inverseDelete="NULLIFY" forwardDelete="true"/></SetField>
 </ObjectType></Schema>"#;
 
-/// Tells of deletions.
+/// Records the deletions that listeners are told of.
 fn deletions(tx: &Transaction<'_>) -> Arc<Mutex<Vec<ObjId>>> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&told);
@@ -323,7 +323,7 @@ fn t096_t097_deletions_within_a_delete_listener() {
     assert_eq!([1, 2, 3].map(|n| tx.exists(a(n)).unwrap()), [false, false, true]);
 }
 
-/// A1 refers to A2 and goes with it, and a listener to the deletion of A1 deletes A2.
+/// A1 refers to A2 and is deleted with it. A listener to the deletion of A1 deletes A2.
 fn deleting_back(tx: &Transaction<'_>) {
     for n in 1..=2 {
         create(tx, a(n));
@@ -440,7 +440,8 @@ fn a_long_chain_needs_no_stack_and_no_square_time() {
     assert!(each <= 30, "{each} operations per object: {cost:?}");
 }
 
-/// A million objects, each referring to the one before, on a stack that holds a few calls only.
+/// A million objects, each with a reference to the one before. The stack has room for a few calls
+/// only.
 #[test]
 fn a_chain_of_a_million_objects_is_deleted_without_recursion() {
     const OBJECTS: u64 = 1_000_000;
@@ -578,7 +579,7 @@ fn a_failing_field_listener_leaves_the_deletion() {
     assert_eq!(tx.get(of_x, "n", Migrate::No).unwrap(), Value::Null);
 }
 
-/// Spec §10.5: the object is there whenever a listener is told.
+/// The object exists whenever a listener is told.
 #[test]
 fn listeners_are_not_told_of_an_object_that_another_one_has_deleted() {
     let world = World::new();

@@ -1,4 +1,5 @@
-//! The level of resolved fields and encoded bytes, `encoded()`: the same as that of names and values.
+//! `encoded()`, the access by resolved field and encoded bytes, does the same as access by names
+//! and values.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ fn filled(world: &World) -> Transaction<'_> {
     tx
 }
 
-/// Views and an iterator that are made by `Encoded`s and views that are gone when this returns.
+/// Views and an iterator. The `Encoded`s and views they were made from no longer exist when this
+/// returns.
 fn made<'t, 'db>(
     tx: &'t Transaction<'db>,
 ) -> (

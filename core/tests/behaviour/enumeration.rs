@@ -1,4 +1,4 @@
-//! Which objects there are (transactions §5).
+//! Which objects exist.
 
 use permazen::ObjId;
 use permazen::object::{Error, Migrate, Transaction};
@@ -35,7 +35,7 @@ fn t020_the_last_object_deleted() {
     assert!(tx.objects("Foo").unwrap().is_empty().unwrap());
 }
 
-/// Taking an object of the set is deleting it, with all its keys (D5).
+/// Taking an object out of the set deletes the object with all its keys (D5).
 #[test]
 fn t021_removing_an_object_deletes_it_entirely() {
     let world = World::new();
@@ -131,7 +131,7 @@ fn creating_and_deleting_while_walking() {
     assert_eq!(walked, [foo_id(1), foo_id(2), foo_id(5), foo_id(6)]);
 }
 
-/// Objects with many keys are passed with a seek, those with few by stepping.
+/// Objects with many keys are passed with a seek, objects with few keys by stepping.
 #[test]
 fn large_objects_are_jumped_over() {
     let world = World::new();

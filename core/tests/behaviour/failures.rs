@@ -1,4 +1,4 @@
-//! Whatever operation of the store fails: the operation on objects leaves everything as it was.
+//! Whatever operation of the store fails, the operation on objects leaves everything as it was.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn all_pairs(tx: &Transaction<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     .unwrap()
 }
 
-/// A database with objects and an unused schema, and what makes its store fail.
+/// A database with objects and an unused schema, and the faults that make its store fail.
 fn world() -> (Database, Faults) {
     let store = FaultStore::new(MemoryStore::new());
     let faults = store.faults();
@@ -63,9 +63,9 @@ fn planned() -> KvError {
     KvError::InvalidArgument("planned failure".to_owned())
 }
 
-/// Makes each operation of the store that `operation` makes fail, in a new transaction each time. Nothing
-/// has changed then (or, if `may_succeed`, everything has), and when tried again in the same transaction the
-/// operation does what it should.
+/// Makes the operations of the store that `operation` makes fail one after another, each in a new
+/// transaction. After each failure nothing has changed, or, if `may_succeed`, everything has. If
+/// `operation` is then tried again in the same transaction, it does what it should.
 fn check<'db>(
     name: &str,
     (db, faults): &(Database, Faults),
@@ -115,7 +115,7 @@ fn check<'db>(
 fn check_all(operations: &[(&str, Operation)], xml: &str, may_succeed: bool) {
     let world = world();
     let config = config(xml);
-    // The schema is recorded by the first one.
+    // The first transaction records the schema.
     world.0.begin(&config).unwrap().commit().unwrap();
     for watched in [false, true] {
         let begin = || {
@@ -156,7 +156,7 @@ fn a_failed_migration_changes_nothing_whatever_failed() {
     check_all(MIGRATING, &newer_schema(), false);
 }
 
-/// To move an object is an operation of its own if it is only read afterwards.
+/// If an object is moved and then only read, the move is an operation of its own.
 #[test]
 fn an_object_that_cannot_be_read_may_have_moved() {
     check_all(READING_MOVED, &newer_schema(), true);
@@ -196,8 +196,8 @@ fn after_a_failure_that_kills_the_store_nothing_is_committed() {
     }
 }
 
-/// Who is to be told is looked up after the change, which stays if that fails, as it does if a listener
-/// fails.
+/// The objects whose listeners are told are looked up after the change. If that fails, or if a
+/// listener fails, the change stays.
 #[test]
 fn a_change_stays_if_those_to_be_told_cannot_be_found() {
     let (db, faults) = world();
@@ -224,7 +224,7 @@ fn a_change_stays_if_those_to_be_told_cannot_be_found() {
         assert!(tx.set(foo_id(1), "i", &int(value), Migrate::No).is_err());
         faults.stop();
         let now = tx.get(foo_id(1), "i", Migrate::No).unwrap();
-        // Either all of the change is there or nothing.
+        // All of the change exists, or nothing of it.
         let index = tx.simple_index(sid(11)).unwrap().get(std::slice::from_ref(&now)).unwrap();
         assert_eq!(index.to_vec().unwrap(), [foo_id(1)]);
         if now == int(value) {
@@ -320,9 +320,10 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
     tx.commit().unwrap();
 }
 
-/// Nobody looks whether an index entry is there before it is written or removed. So undoing gives the
-/// entries that an operation has written or removed what the objects call for: entries that were missing
-/// are there afterwards, and entries that stood for other values are not. Everything else is as before.
+/// Index entries are written and removed without a check whether they exist. So taking a failed
+/// operation back gives the entries it has written or removed the state that the objects call for.
+/// Entries that were missing exist afterwards, and wrong entries do not. Everything else is as
+/// before.
 #[test]
 fn undoing_leaves_index_entries_that_agree_with_the_objects() {
     let world = World::new();

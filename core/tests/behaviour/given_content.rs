@@ -1,4 +1,4 @@
-//! Content that is given encoded: from a builder, from another database, from another schema.
+//! Content given in encoded form: from a builder, from another database, from another schema.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn plain() -> String {
     format!("{before}{after}").replace(r#" indexed="true""#, "")
 }
 
-/// [`plain`], with other storage ids.
+/// [`plain`], with other storage IDs.
 fn elsewhere() -> String {
     plain()
         .replace(r#"storageId="1"#, r#"storageId="7"#)
@@ -56,7 +56,7 @@ fn content_of_another_database_needs_its_schema() {
 
 #[test]
 fn content_of_another_database_is_indexed_where_it_comes_to() {
-    // The same schema, numbered and laid out otherwise.
+    // The same schema with other numbers and another layout.
     let data = loaded(&elsewhere());
     let world = World::new();
     let tx = world.foo();
@@ -148,7 +148,7 @@ fn encoded_writes_are_checked_like_builders() {
     assert_eq!(tx.simple_index(sid(15)).unwrap().ids().count(), 1);
 }
 
-/// One type that refers to anything, and the same that refers to one type only.
+/// One type with references to anything, and the same type with references to one type only.
 const ANY: &str = r#"<Schema>
 <ObjectType name="A" storageId="10">
   <SetField name="set" storageId="11"><ReferenceField storageId="12" inverseDelete="NULLIFY"/></SetField>
@@ -206,7 +206,7 @@ fn whole_objects_are_made_by_name_and_value() {
         ("list", FieldValue::List(texts(&["b", "a", "b"]))),
         ("map", FieldValue::Map(vec![(int(1), text("one")), (int(2), text("two"))])),
     ];
-    // What was given before does not count.
+    // Content that was given before does not matter.
     object.set("list", &FieldValue::List(texts(&["q"; 5]))).unwrap();
     object.set("set", &FieldValue::Set(ints(&[2]))).unwrap();
     for (name, value) in &given {
@@ -215,8 +215,8 @@ fn whole_objects_are_made_by_name_and_value() {
     let data = object.finish();
     let (made, cost) = world.cost(|| tx.create_with(Some(foo_id(1)), &data).unwrap());
     assert_eq!(made, Some(foo_id(1)));
-    // Object, schema index, 3 simple fields, counter, 2 elements, 3 elements, 2 entries, and the index
-    // entries of i, e, r, the elements, keys and values, and two composite ones.
+    // Object, schema index, 3 simple fields, counter, 2 elements, 3 elements, 2 entries; and the
+    // index entries of i, e, r, the elements, keys and values, and two composite ones.
     assert_eq!((cost.gets, cost.puts), (1, 2 + 3 + 1 + 2 + 3 + 2 + (3 + 2 + 3 + 2 + 2) + 2));
     let loaded = tx.load(foo_id(1), Migrate::No).unwrap();
     for (name, value) in &given {
@@ -252,7 +252,7 @@ fn fields_are_found_by_name() {
         assert_eq!(tx.field_storage_id("Foo", name).unwrap(), sid(number));
     }
     assert_unknown_field(tx.field_storage_id("Foo", "nothing"));
-    // What may have been meant is said.
+    // The error says what may have been meant.
     let object = create(&tx, foo_id(1));
     for (name, told) in [("set", "\"set\" (a set)"), ("c", "(a counter)"), ("S_", "there is \"s\"")]
     {

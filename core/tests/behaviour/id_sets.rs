@@ -1,4 +1,4 @@
-//! Combining sets of object ids.
+//! Combining sets of object IDs.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn number(n: u16) -> ObjId {
     ObjId::from_bytes(bytes).unwrap()
 }
 
-/// How a set is made: by value of an index, of given ids, or of other sets.
+/// How a set is made: by value of an index, from given IDs, or from other sets.
 #[derive(Debug, Clone)]
 enum Plan {
     WithValue(i32),
@@ -124,7 +124,7 @@ impl Dice {
     }
 }
 
-/// A set and what it must hold.
+/// A set and what it must contain.
 type Modelled<'t> = (IdSet<'t>, BTreeSet<ObjId>);
 
 fn combine<'t>(
@@ -137,7 +137,7 @@ fn combine<'t>(
         4 => (a.intersection(b), in_a & in_b),
         5 => (a.difference(b), in_a - in_b),
         6 => {
-            // what is not in b, but for a range
+            // All of b, and the part of a in a range.
             let (from, to) = (dice.below(300) as u16, dice.below(300) as u16);
             let range = number(from.min(to))..=number(from.max(to));
             let kept = in_a.range(range.clone()).copied().collect::<BTreeSet<_>>();
@@ -172,7 +172,7 @@ fn some_sets<'t>(tx: &'t Transaction<'_>, dice: &mut Dice) -> Vec<Modelled<'t>> 
     sets.collect()
 }
 
-/// Sets of ten thousand others, combined at random: evenly, and each with the next one only.
+/// Sets of ten thousand others, combined at random: in a tree of random shape, and in a chain.
 #[test]
 fn trees_of_any_shape() {
     let world = World::new();
@@ -199,7 +199,7 @@ fn trees_of_any_shape() {
     }
 }
 
-/// Chains of one kind, and the same given at once; sets of keys as well as of ids.
+/// Chains of one kind, and the same sets given all at once. Sets of keys as well as of IDs.
 #[test]
 fn many_operands_of_one_kind() {
     let world = World::new();
@@ -245,7 +245,7 @@ fn many_operands_of_one_kind() {
     assert_same(&(toggled, expected), "toggled");
 }
 
-/// Each operand of a union is read once: a seek for each, and a step for each of its ids.
+/// Each operand of a union is read once: a seek for each operand, and a step for each of its IDs.
 #[test]
 fn a_union_reads_each_operand_once() {
     let world = World::new();
@@ -261,7 +261,7 @@ fn a_union_reads_each_operand_once() {
     assert_eq!((cost.gets, cost.seeks, cost.steps), (0, 100, 200));
 }
 
-/// An intersection seeks over what only one operand has.
+/// An intersection seeks past IDs that only one operand has.
 #[test]
 fn intersections_jump() {
     let world = World::new();

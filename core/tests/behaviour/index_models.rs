@@ -1,4 +1,4 @@
-//! Index views with random restrictions, both ways, against filtering all rows.
+//! Index views with random restrictions, in both directions, compared with a filter over all rows.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ impl Object {
     }
 }
 
-/// Strings that are prefixes of each other, end in characters whose code is extreme, or are null.
+/// Strings that are prefixes of each other, that end in characters with extreme codes, or are null.
 fn words() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         Value::Null,
@@ -77,7 +77,7 @@ fn objects() -> impl Strategy<Value = Vec<Object>> {
     )
 }
 
-/// Bounds for one column; numbers pick from the values there are.
+/// Bounds for one column. The numbers pick from the existing values.
 type PlannedBounds = (u8, u8, u8, u8);
 
 #[derive(Debug, Clone)]
@@ -85,7 +85,8 @@ struct Plan {
     index: usize,
     bounds: Vec<Option<PlannedBounds>>,
     types: Option<(bool, bool)>,
-    /// Whether objects of the first schema, of the second and of one without objects are wanted.
+    /// Whether objects of the first schema, of the second, and of a schema without objects are
+    /// wanted.
     schemas: Option<(bool, bool, bool)>,
     columns: Option<usize>,
     /// Bounds of tuples and how many columns they have.
@@ -114,7 +115,8 @@ fn plans() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Columns compare as encoded: null, false < true, ids, numbers; `Value` orders like that.
+/// Columns compare in the order of their encoding: null, false < true, IDs, numbers. `Value` has
+/// the same order.
 fn inside(value: &Value, lower: &Bound<Value>, upper: &Bound<Value>) -> bool {
     let above = match lower {
         Bound::Unbounded => true,
@@ -240,7 +242,7 @@ proptest! {
         let tx = world.begin(&schema());
         assert_eq!(Some(tx.schema().id), old);
         prop_assert!(SchemaModel::from_xml(schema().as_bytes()).unwrap().validate().is_ok());
-        // without objects of the second schema there may be no such schema
+        // Without objects of the second schema, that schema may not exist.
         let first_index = Some(tx.schema().index);
         let second_index = tx.bundle().schemas().iter().map(|schema| schema.index)
             .find(|index| Some(*index) != first_index && !index.is_empty_schema());

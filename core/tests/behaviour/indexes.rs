@@ -1,4 +1,4 @@
-//! Index views (transactions §8).
+//! Index views.
 
 use std::ops::Bound;
 
@@ -20,7 +20,7 @@ fn rows(view: &IndexView<'_>) -> Vec<String> {
     forward
 }
 
-/// As `show`, with ids of the form `0a11…` as `id1`.
+/// Like `show`, with `id1` for the ID `0a11…`.
 fn short(value: &Value) -> String {
     match value {
         Value::Ref(id) if id.as_bytes()[0] == 0x0a => format!("id{}", id.as_bytes()[1] / 0x11),
@@ -235,7 +235,7 @@ fn t082_types_sharing_a_reference_field() {
     assert_eq!(to_a_or_null.ids().rev().map(Result::unwrap).collect::<Vec<_>>(), [b, a]);
 }
 
-/// Whether an index is found does not depend on which schema or type was recorded last (D16).
+/// The schema or type that was recorded last does not decide whether an index is found (D16).
 #[test]
 fn an_index_is_found_wherever_it_is() {
     let two = |a: &str, b: &str| {
@@ -252,14 +252,14 @@ fn an_index_is_found_wherever_it_is() {
         let index = tx.simple_index(sid(5)).unwrap();
         assert_eq!(index.ids().map(Result::unwrap).collect::<Vec<_>>(), [expected]);
         tx.commit().unwrap();
-        // a newer schema without the index does not hide what older objects have
+        // A newer schema without the index does not hide the entries of older objects.
         let tx = world.begin(&two("false", "false"));
         let index = tx.simple_index(sid(5)).unwrap();
         assert_eq!(index.ids().map(Result::unwrap).collect::<Vec<_>>(), [expected]);
     }
 }
 
-/// One query takes indexes of every kind (D17).
+/// One query method takes indexes of every kind (D17).
 #[test]
 fn one_query_for_every_kind_of_index() {
     let world = World::new();
@@ -339,7 +339,7 @@ fn only_objects_of_a_schema() {
     assert!(index.in_schema(new).get(&[int(1)]).unwrap().is_empty().unwrap());
 }
 
-/// Views limited to schemas, of every kind of index: both ways, alone and together.
+/// Views limited to schemas, for every kind of index, in both directions, alone and together.
 #[test]
 fn objects_of_several_schemas_in_every_kind_of_index() {
     let world = World::new();
@@ -383,14 +383,15 @@ fn objects_of_several_schemas_in_every_kind_of_index() {
             let of_value = view.get(&entry.to_values().unwrap()).unwrap();
             assert_eq!(of_value.to_vec().unwrap(), expected);
             assert_eq!(of_value.iter().rev().count(), expected.len());
-            // Restrictions add up.
+            // Several restrictions all apply.
             let narrowed = view.in_schemas([schemas[0], schemas[1]]).in_schema(schemas[1]);
             let left: Vec<_> = narrowed.ids().map(Result::unwrap).collect();
             assert_eq!(left, Vec::from_iter(chosen(&1).then_some(all[1])));
         }
         assert!(view.in_schema(schemas[0]).in_schema(schemas[1]).is_empty().unwrap());
     }
-    // A migrated object is one of its new schema. Nothing is read for no schema; a get for each of several.
+    // A migrated object belongs to its new schema. A view of no schema reads nothing. A view of
+    // several schemas looks for each object in one after another, with a get each.
     let index = tx.simple_index(sid(11)).unwrap();
     assert!(tx.migrate(foo_id(3)).unwrap());
     assert_eq!(rows(&index.in_schema(schemas[0])), ["7,id1", "7,id3"]);
@@ -400,8 +401,8 @@ fn objects_of_several_schemas_in_every_kind_of_index() {
     assert_eq!((cost.gets, cost.steps), (1 + 2 + 1, 3));
 }
 
-/// Objects are changed in the loop that an index query drives: those moved ahead come up again, those
-/// moved behind do not.
+/// Objects change in the loop that an index query drives. Objects moved ahead of it are returned
+/// again, objects moved back are not.
 #[test]
 fn changing_the_index_while_walking_it() {
     let world = World::new();
@@ -442,7 +443,7 @@ fn damaged_entries_are_named() {
     let tx = world.foo();
     example(&tx);
     tx.commit().unwrap();
-    // the id is cut short
+    // the ID is cut short
     world.raw("0b810a1111", Some(""));
     let tx = world.foo();
     let index = tx.simple_index(sid(11)).unwrap();

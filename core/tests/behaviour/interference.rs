@@ -1,5 +1,6 @@
-//! Listeners that read, change, delete and move the very objects of the operation they are told in the middle of: the
-//! operation does not rely on what it has read before them, and what is committed passes the checker.
+//! Listeners that read, change, delete and move the objects of the operation that called them. The
+//! operation does not rely on what it read before the listeners ran, and what is committed passes
+//! the checker.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use permazen::schema::SchemaModel;
 
 use crate::support::*;
 
-/// A type with fields that `more` adds to, and one it refers to.
+/// A type with the fields in `more` besides its own, and a type it refers to.
 fn schema(more: &str) -> String {
     format!(
         r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType name="A" storageId="10">
@@ -30,7 +31,7 @@ fn schema(more: &str) -> String {
     )
 }
 
-/// The schema of A1, and with [`new`] of A2 and A3.
+/// The schema of A1 and A4. A2 and A3 have the schema [`new`].
 fn old() -> String {
     schema(
         r#"<SimpleField name="was" encoding="urn:fdc:permazen.io:2020:String" storageId="40" indexed="true"/>
@@ -54,7 +55,7 @@ fn b(n: u8) -> ObjId {
     ObjId::from_bytes([0x0b, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-/// Something in every field of an object that both schemas have: it refers to B1 to B4.
+/// Content in every field of an object that both schemas have. It refers to B1 to B4.
 fn fill(tx: &Transaction<'_>, id: ObjId, n: i32) {
     set(tx, id, "n", int(n));
     set(tx, id, "ref", Value::Ref(b(1)));
@@ -68,7 +69,8 @@ fn fill(tx: &Transaction<'_>, id: ObjId, n: i32) {
     }
 }
 
-/// A1 and A4 of the old schema, A2 and A3 of the new one, and the B they refer to. A4 belongs to A1 and A3.
+/// A1 and A4 in the old schema, A2 and A3 in the new one, and the B objects they refer to. A4
+/// belongs to A1 and A3.
 fn world() -> World {
     let world = World::new();
     let tx = world.begin(&old());
@@ -96,7 +98,7 @@ fn world() -> World {
     world
 }
 
-/// What the checker finds, references to nothing included.
+/// What the checker finds, including references to missing objects.
 fn findings(tx: &Transaction<'_>) -> Vec<String> {
     tx.read_pairs(|kv| {
         let mut findings = Vec::new();
@@ -115,7 +117,8 @@ fn content(tx: &Transaction<'_>, n: u8) -> ObjectData {
 
 type Operation = (&'static str, fn(&Transaction<'_>) -> Result<()>);
 
-/// Over an object of another schema, of a new object, and everything else that calls listeners and goes on.
+/// Operations that call listeners and then continue, on an object of another schema, a new object
+/// and others.
 const OPERATIONS: &[Operation] = &[
     ("copy_to over another schema", |tx| {
         let mut ids = IdMap::from([(a(1), Some(a(2)))]);
@@ -169,7 +172,8 @@ const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// What moves an object to the schema of the transaction before it begins. That is not taken back with it.
+/// Operations that move an object to the schema of the transaction before they begin. A failure
+/// does not take that move back.
 const AFTER_A_MOVE: &[Operation] = &[
     ("copy_to that migrates the source", |tx| {
         let mut ids = IdMap::from([(a(1), Some(a(2)))]);
@@ -248,12 +252,12 @@ const DEEDS: &[Deed] = &[
     ("fails", |_, _| Err(Error::listener("no"))),
 ];
 
-/// Makes all listeners there are do something: at most `times`, as they may call each other.
+/// Makes all possible listeners do something, at most `times` times, as they may call each other.
 fn listen(tx: &Transaction<'_>, deed: fn(&Transaction<'_>, ObjId) -> Result<()>, times: u32) {
     let left = Arc::new(AtomicU32::new(times));
     let act = move |tx: &Transaction<'_>, id: ObjId| {
         let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        // An object that does not let itself be changed is left alone.
+        // An object that refuses the change is left alone.
         match more.map(|_| tx.atomic(|tx| deed(tx, id))) {
             Ok(Err(error @ Error::Listener(_))) => Err(error),
             _ => Ok(()),
@@ -302,7 +306,8 @@ fn wrong_after(
         Err(error) => wrong.push(format!("something has changed: {error}")),
     }
     if tx.is_detached() {
-        // References to nothing are allowed there, but not to the checker: now they are to something.
+        // These references may dangle, but the checker would report them. So the objects they refer
+        // to are created.
         tx.set_listeners(Arc::new(ListenerSet::new(tx.bundle()))).unwrap();
         for id in (1..=5).flat_map(|n| [a(n), b(n)]) {
             tx.create_with_id(id).unwrap();
@@ -312,7 +317,7 @@ fn wrong_after(
     wrong
 }
 
-/// What is wrong after any of all operations and deeds.
+/// What is wrong after any combination of operation and deed.
 fn wrong_after_any<'t>(begin: impl Fn() -> Transaction<'t>, times: &[u32]) -> Vec<String> {
     let mut failures = Vec::new();
     let operations = OPERATIONS.iter().map(|operation| (operation, false));
@@ -355,7 +360,8 @@ fn whatever_listeners_do_in_the_middle_a_snapshot_is_consistent() {
     assert!(failures.is_empty(), "{} failures: {}", failures.len(), failures.join("\n"));
 }
 
-/// Whom a move to another schema is told of: the schemas by whether they are the transaction's.
+/// What listeners are told about moves to another schema: for each schema, whether it is the
+/// transaction's.
 fn on_move(
     tx: &Transaction<'_>,
     deed: impl Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync + 'static,
@@ -391,7 +397,7 @@ fn an_object_that_is_moved_on_while_it_is_replaced_is_moved_back_with_its_conten
     for field in &copied.object_type().fields {
         assert!(copied.pairs(field).eq(copy.pairs(field)), "{}", field.name);
     }
-    // There for the copy, on by the listener; not once more.
+    // The copy moves it back, the listener moves it on. There is no third move.
     assert_eq!(*told.lock().unwrap(), [(true, false), (false, true)]);
     assert_eq!(n.take(), ["2 -> 50", "50 -> 1"]);
     tx.commit().unwrap();
@@ -428,7 +434,8 @@ fn a_copy_in_which_a_listener_to_moves_fails_is_refused() {
     assert_eq!(all_pairs(&tx), before);
 }
 
-/// References to what listeners create are not to missing objects, and those to what they delete are.
+/// References to objects that a listener creates do not count as dangling; references to objects
+/// that it deletes do.
 #[test]
 fn what_a_copy_notes_as_missing_is_so_after_listeners_were_told() {
     for deletes in [false, true] {
@@ -451,7 +458,8 @@ fn what_a_copy_notes_as_missing_is_so_after_listeners_were_told() {
     }
 }
 
-/// Whatever asks for an object in the schema of the transaction does not take another one for it.
+/// An operation that asks for an object in the schema of the transaction does not accept an object
+/// of another schema.
 #[test]
 fn an_object_that_a_listener_moves_back_is_not_taken_for_one_of_the_transactions_schema() {
     type Use = fn(&Transaction<'_>) -> Result<()>;
@@ -478,7 +486,7 @@ fn an_object_that_a_listener_moves_back_is_not_taken_for_one_of_the_transactions
     }
 }
 
-/// A schema that a listener to deletions records has a further reference to what is deleted.
+/// A listener to a deletion records a schema with one more reference to the deleted object.
 #[test]
 fn a_deletion_heeds_references_of_schemas_recorded_meanwhile() {
     let more = r#"<Schema><ObjectType name="C" storageId="12"><ReferenceField name="to" storageId="70" inverseDelete="NULLIFY"/></ObjectType></Schema>"#;

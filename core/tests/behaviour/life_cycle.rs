@@ -1,4 +1,4 @@
-//! Life-cycle and schemas: behaviours 133 to 138.
+//! Life cycle and schemas: behaviours 133 to 138.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ impl Log {
     }
 }
 
-/// Notes its calls, and fails at one of them.
+/// Records its calls, and fails at one of them.
 struct Noting {
     name: &'static str,
     fails_at: &'static str,
@@ -170,7 +170,7 @@ fn t135_read_only_transactions_show_and_forget_what_is_written() {
     assert!(world.pairs().is_empty());
 }
 
-/// Behaviour 136 is a matter of types here: `commit` and `rollback` take the transaction.
+/// Types enforce behaviour 136 here: `commit` and `rollback` take the transaction.
 #[test]
 fn t136_nothing_is_possible_after_the_end() {
     struct After;

@@ -1,4 +1,4 @@
-//! Lists (transactions §6.7).
+//! Lists.
 
 use permazen::encoding::Value;
 use permazen::object::{Error, ListView, Migrate, Transaction};
@@ -112,7 +112,7 @@ fn t059_inserting_several_is_told_afterwards() {
     assert_eq!(content(&list), "a,b,c,z");
 }
 
-/// Unlike in Java each event comes when all elements are there.
+/// Unlike in Java, the events come when all elements are there.
 #[test]
 fn t060_appending_without_index_tells_of_each_element() {
     use std::sync::{Arc, Mutex};
@@ -293,7 +293,8 @@ fn elements_that_are_arrays_are_found_by_their_content() {
     assert_eq!(list.len().unwrap(), 1);
 }
 
-/// What replaces or removes an element also returns it, so a damaged one stays until it is not asked for.
+/// An operation that replaces or removes an element also returns it. So a damaged element stays
+/// until it is removed without being returned.
 #[test]
 fn a_damaged_element_is_named_and_can_be_replaced_by_bytes() {
     let world = World::new();
@@ -331,7 +332,8 @@ fn retaining_in_a_watched_list_tells_positions_as_if_one_by_one() {
     assert_eq!(events.take(), ["clear"]);
 }
 
-/// Elements are moved in pieces; what each of them overwrites is known and put back.
+/// Elements are moved in pieces. The list knows what each piece overwrites, and puts it back after
+/// a failure.
 #[test]
 fn moves_of_many_elements_are_undone() {
     let world = World::new();

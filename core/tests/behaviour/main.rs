@@ -1,5 +1,5 @@
-//! The behaviour of object transactions, by the numbers of the behaviour table (transactions §17), and
-//! beyond it: random operations against naive models, and what operations cost.
+//! The behaviour of object transactions, by the numbers of the behaviour table. Besides, random
+//! operations are compared with simple models, and costs are counted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod changes;

@@ -1,4 +1,4 @@
-//! Maps (transactions §6.8).
+//! Maps.
 
 use std::ops::Bound;
 
@@ -128,7 +128,7 @@ fn t070_outside_of_a_range() {
     assert_eq!(content(&map), "16=p");
 }
 
-/// Taking the first or last entry maintains the indexes and is told (D5).
+/// Taking the first or last entry maintains the indexes and calls listeners (D5).
 #[test]
 fn taking_an_end_is_a_proper_removal() {
     let world = World::new();
@@ -167,7 +167,8 @@ fn retain_and_reverse() {
     assert_eq!(map.len().unwrap(), 2);
 }
 
-/// What replaces or removes a value also returns it, so a damaged one stays until it is not asked for.
+/// An operation that replaces or removes a value also returns it. So a damaged value stays until it
+/// is removed without being returned.
 #[test]
 fn a_damaged_value_is_named_and_can_be_replaced_by_bytes() {
     let world = World::new();

@@ -312,7 +312,8 @@ fn listeners_are_told_both_schemas() {
     assert_eq!(*told.lock().unwrap(), [(old, tx.schema().id)]);
 }
 
-/// Only what was allowed and is no longer goes; what never was allowed is damage, which stays to be found.
+/// Only references that were allowed and no longer are get removed. References that never were
+/// allowed are damage; they stay, so that the checker can find them.
 #[test]
 fn references_that_were_not_allowed_before_stay_as_they_are() {
     let of = |types: &str| {

@@ -21,7 +21,7 @@ const TWO: &str = r#"<Schema>
 <ObjectType name="Bar" storageId="200"><SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int" storageId="102"/></ObjectType>
 </Schema>"#;
 
-/// Three plain fields, in the order of their storage ids, and a list of references.
+/// Three plain fields, in the order of their storage IDs, and a list of references.
 const XYZ: &str = r#"<Schema><ObjectType name="A" storageId="10">
   <SimpleField name="x" encoding="urn:fdc:permazen.io:2020:int" storageId="11"/>
   <SimpleField name="y" encoding="urn:fdc:permazen.io:2020:int" storageId="12"/>
@@ -40,7 +40,7 @@ fn bar(n: u8) -> ObjId {
 
 type Told = Arc<Mutex<Vec<(ObjId, Vec<ObjId>)>>>;
 
-/// Notes who is told about which object.
+/// Records who is told about which object.
 fn watch(tx: &Transaction<'_>, field: u32, watch: Watch) -> Told {
     let told = Told::default();
     let listener = Arc::clone(&told);

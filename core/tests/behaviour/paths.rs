@@ -1,4 +1,4 @@
-//! Reference paths (transactions §10.2, §11).
+//! Reference paths.
 
 use permazen::ObjId;
 use permazen::encoding::Value;
@@ -58,7 +58,7 @@ fn forward_and_inverse_steps() {
     assert_eq!(invert(&[inverse(23)], &[a(2)]), [a(3)]);
     assert_eq!(invert(&[forward(23), inverse(23)], &[a(2)]), [a(1), a(2)]);
     assert_eq!(follow(&[a(3)], &[inverse(23)]), [a(1), a(2)]);
-    // without steps: the starts, sorted, existing or not
+    // Without steps, the result is the sorted starts, whether they exist or not.
     assert_eq!(follow(&[a(9), a(1), a(9)], &[]), [a(1), a(9)]);
 }
 
@@ -87,7 +87,7 @@ fn missing_objects_and_fields() {
     create(&tx, b(1));
     set(&tx, a(1), "r", Value::Ref(a(9)));
     assert_eq!(tx.follow_path([a(1), a(2)], &[forward(13)], &[]).unwrap(), [a(9)]);
-    // a simple reference must be there, collections may be missing
+    // The object of a simple reference must exist, objects with collections may be missing.
     assert_deleted(tx.follow_path([a(1)], &[forward(13), forward(13)], &[]), a(9));
     assert_unknown_field(tx.follow_path([b(1)], &[forward(13)], &[]));
     assert!(tx.follow_path([a(9), b(1)], &[forward(23)], &[]).unwrap().is_empty());
@@ -115,7 +115,7 @@ const TWO_MAPS: &str = r#"<Schema>
   <ReferenceField storageId="22"/></MapField></ObjectType>
 </Schema>"#;
 
-/// A forward step takes the map of the object at hand (D30).
+/// A forward step uses the map of the present object (D30).
 #[test]
 fn maps_sharing_a_sub_field() {
     let world = World::new();

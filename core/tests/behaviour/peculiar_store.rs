@@ -1,4 +1,4 @@
-//! A store in memory with the peculiarities other stores have.
+//! A store in memory that is peculiar in ways that other stores are.
 
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{
@@ -6,8 +6,8 @@ use permazen::kv::{
     Scan, SharedRead, TxOptions,
 };
 
-/// A store that takes keys up to some length, and may keep counters with the least significant byte
-/// first.
+/// A store that accepts keys up to some length, and may keep counters with the least significant
+/// byte first.
 pub(crate) struct PeculiarStore {
     inner: MemoryStore,
     key_limit: usize,
@@ -15,12 +15,12 @@ pub(crate) struct PeculiarStore {
 }
 
 impl PeculiarStore {
-    /// Takes keys of at most this length.
+    /// Accepts keys of at most this length.
     pub(crate) fn with_short_keys(key_limit: usize) -> Self {
         PeculiarStore { inner: MemoryStore::new(), key_limit, reversed_counters: false }
     }
 
-    /// Keeps counters the other way round.
+    /// Keeps counters with the least significant byte first.
     pub(crate) fn with_reversed_counters() -> Self {
         PeculiarStore { inner: MemoryStore::new(), key_limit: usize::MAX, reversed_counters: true }
     }

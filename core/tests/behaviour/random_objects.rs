@@ -1,6 +1,6 @@
-//! Random operations on objects that refer to each other, of two schemas, against a naive model; the
-//! checker finds nothing after every commit. `PERMAZEN_OPERATIONS` sets how many operations are made, about
-//! (100000), and `PERMAZEN_SEED` which ones.
+//! Random operations on objects of two schemas that refer to each other, compared with a simple
+//! model. The checker finds nothing after any commit. `PERMAZEN_OPERATIONS` sets about how many
+//! operations are made (100000), and `PERMAZEN_SEED` which ones.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -97,7 +97,7 @@ impl Object {
 struct Model(BTreeMap<u8, Object>);
 
 impl Model {
-    /// None if it is refused.
+    /// `None` if the deletion is refused.
     fn delete(&self, first: u8) -> Option<Model> {
         let mut model = self.clone();
         let mut todo = VecDeque::from([first]);
@@ -205,7 +205,7 @@ fn read(tx: &Transaction<'_>, n: u8) -> Object {
     }
 }
 
-/// Does a step on both sides; they must agree on whether it is possible.
+/// Does a step on both sides. Both must agree on whether it is possible.
 fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
     let before = model.clone();
     let there = |n: u8| before.0.contains_key(&n);
@@ -397,7 +397,7 @@ fn number_from(variable: &str) -> Option<u64> {
 
 #[test]
 fn objects_agree_with_a_naive_model() {
-    // A case has 125 steps on the average.
+    // A case has 125 steps on average.
     let operations = number_from("PERMAZEN_OPERATIONS").unwrap_or(100_000);
     let mut config = Config { max_shrink_iters: 4000, ..Config::default() };
     config.cases = u32::try_from(operations.div_ceil(125)).unwrap();

@@ -1,5 +1,5 @@
-//! Closures and iterators of the caller that change what the operation they are given to works on: each
-//! operation works on what was there when it began, or refuses before it has removed anything.
+//! Closures and iterators of the caller that change what the operation works on. Each operation
+//! works on what existed when it began, or refuses before it has removed anything.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,13 @@ use permazen::{Obj, ObjId, Permazen, PermazenObject, Ref, Tx};
 
 use crate::support::*;
 
-/// What a closure does to the transaction in passing.
+/// What a closure does to the transaction besides its task.
 type Meddle = fn(&Transaction<'_>);
 
 /// An operation that may be refused.
 type Change = fn(&Transaction<'_>) -> Result<(), Error>;
 
-/// Calls what it is given.
+/// Calls the closure it gets.
 type Lend = fn(&Transaction<'_>, &dyn Fn());
 
 fn list<'t, 'db>(tx: &'t Transaction<'db>) -> ListView<'t, 'db> {
@@ -35,7 +35,7 @@ fn map<'t, 'db>(tx: &'t Transaction<'db>, name: &str) -> MapView<'t, 'db> {
     tx.map_view(a(1), name, Migrate::No).unwrap()
 }
 
-/// `1,2` for what refers to [`a`] 1 and 2.
+/// `1,2` for references to [`a`] 1 and 2.
 fn numbers(values: impl IntoIterator<Item = permazen::encoding::Value>) -> String {
     let last = |value| show(&value).chars().last().unwrap().to_string();
     values.into_iter().map(last).collect::<Vec<_>>().join("")
@@ -54,8 +54,8 @@ fn in_map(tx: &Transaction<'_>, name: &str) -> String {
     entries.into_iter().map(|(key, value)| numbers([key, value])).collect::<Vec<_>>().join(",")
 }
 
-/// Object 1, whose collections hold the objects 2 to 5, and object 8, whose list and `ref` refer to object 1.
-/// References go from collections with what they refer to.
+/// Object 1, whose collections hold the objects 2 to 5, and object 8, whose list and `ref` refer to
+/// object 1. References in collections are removed when their target is deleted.
 fn holder(world: &World) -> Transaction<'_> {
     let tx = world.begin(&containers("NULLIFY", "REMOVE"));
     (1..=9).for_each(|n| {
@@ -83,7 +83,7 @@ fn once<'m>(tx: &'m Transaction<'_>, meddle: Meddle) -> impl Fn() + 'm {
     }
 }
 
-/// What leaves the collections of object 1 as they are.
+/// Changes that leave the collections of object 1 as they are.
 const HARMLESS: &[(&str, Meddle)] = &[
     ("nothing", |_| {}),
     ("another field of the object", |tx| set(tx, a(1), "n", int(7))),
@@ -113,7 +113,7 @@ const HARMLESS: &[(&str, Meddle)] = &[
 fn retain_of_a_list_does_not_remove_another_element_than_was_judged() {
     let world = World::new();
     let tx = holder(&world);
-    // A finished job is deleted, and taken from the list by that.
+    // A finished job is deleted, which removes it from the list.
     let finished = list(&tx).retain(|job| {
         let done = *job == to_a(2);
         if done {
@@ -168,7 +168,7 @@ fn retain_of_a_list_refuses_whatever_changed_the_list() {
         });
         assert!(matches!(retained, Err(Error::ChangedMeanwhile { .. })), "{name}: {retained:?}");
         assert_eq!(in_list(&tx), *left, "{name}");
-        // Again, with nothing in between.
+        // Again, without a change in between.
         list(&tx).retain(|value| *value == to_a(5)).unwrap();
         assert_eq!(in_list(&tx), left.matches('5').collect::<String>(), "{name}");
     }
@@ -313,7 +313,7 @@ fn retain_of_a_map_removes_entries_as_they_were_shown() {
             assert_eq!((retained.unwrap(), &*in_map(&tx, by)), (*removed, *left), "{name}");
         }
     }
-    // A value that nobody has judged does not go.
+    // A value that the closure has not judged is not removed.
     let world = World::new();
     let tx = holder(&world);
     let retained = map(&tx, "byValue").retain(|key, _| {
@@ -364,7 +364,7 @@ fn a_cursor_changes_nothing_but_what_it_stepped_over() {
             assert!(matches!(refused, Err(Error::ChangedMeanwhile { .. })), "{name}: {refused:?}");
         }
         assert_eq!(in_list(&tx), before, "{name}");
-        // It stands where it stood.
+        // The cursor did not move.
         assert_eq!(cursor.position(), 2);
         assert_eq!(cursor.step().unwrap(), list.get(2).unwrap());
         cursor.set(&to_a(7)).unwrap();
@@ -380,9 +380,9 @@ fn a_cursor_changes_nothing_but_what_it_stepped_over() {
     assert_deleted(cursor.set(&to_a(7)), a(1));
 }
 
-// ---------------------------------------------------------------------- bytes that are lent
+// ---------------------------------------------------------------------- lent bytes
 
-/// Each calls what it is given while bytes of the transaction are lent.
+/// Each operation calls the closure it gets while it lends bytes of the transaction.
 const LENDING: &[(&str, Lend)] = &[
     ("ListView::encoded().get", |tx, call| list(tx).encoded().get(0, |_| call()).unwrap()),
     ("MapView::encoded().get", |tx, call| {
@@ -416,7 +416,7 @@ const LENDING: &[(&str, Lend)] = &[
     }),
 ];
 
-/// Changes of all kinds of what the lending operations read.
+/// Changes of all kinds, on what the lending operations read.
 const REFUSED: &[(&str, Change)] = &[
     ("push", |tx| list(tx).push(&to_a(6))),
     ("insert", |tx| list(tx).insert(0, &to_a(6))),
@@ -463,7 +463,7 @@ fn iterators_may_be_changed_under_their_closures() {
     let world = World::new();
     let tx = holder(&world);
     let removed = |n: u8| set_of(&tx).remove(&to_a(n)).unwrap();
-    // What is removed ahead is not returned.
+    // Elements removed ahead are not returned.
     let seen: Vec<u8> = set_of(&tx)
         .encoded()
         .iter(|element| {
@@ -485,7 +485,7 @@ fn iterators_may_be_changed_under_their_closures() {
         .collect::<Result<_, _>>()
         .unwrap();
     assert_eq!((seen, &*in_map(&tx, "byKey")), (vec![2, 4], "22,44"));
-    // Lists go by position.
+    // Iterators of lists count positions.
     let seen: Vec<u8> = list(&tx)
         .encoded()
         .iter(|_, element| {
@@ -513,7 +513,7 @@ fn iterators_may_be_changed_under_their_closures() {
 fn iterators_of_ids_are_read_before_anything_else() {
     let world = World::new();
     let tx = holder(&world);
-    // Each deletes what it gives, and is read to its end first.
+    // Each iterator deletes what it gives. It is read to its end first.
     let deleting = |ids: &[u8]| {
         let ids: Vec<ObjId> = ids.iter().map(|n| a(*n)).collect();
         let tx = &tx;
@@ -525,7 +525,8 @@ fn iterators_of_ids_are_read_before_anything_else() {
     assert_eq!(tx.invert_path(&path, &[], deleting(&[2])).unwrap(), []);
     assert_eq!(tx.id_set(deleting(&[3])).unwrap().to_vec().unwrap(), [a(3)]);
     assert_eq!(in_list(&tx), "45");
-    // Those that describe a set or filter read nothing, so what is there when it is read counts.
+    // Operations that only describe a set or filter read nothing. What exists when the set is read
+    // counts.
     let types = || {
         std::iter::once(sid(10)).inspect(|_| {
             tx.delete(a(9)).unwrap();
@@ -559,7 +560,7 @@ fn objects_are_written_as_they_are_when_their_turn_comes() {
     let tx = holder(&world);
     let mut out = Vec::new();
     let objects = tx.objects("A").unwrap();
-    // Each one deletes its successor.
+    // Each step deletes the next object.
     let ids = objects.iter().inspect(|id| {
         let n = id.as_ref().unwrap().as_bytes()[7];
         tx.delete(a(n + 1)).unwrap();
@@ -687,7 +688,7 @@ fn collections_are_extended_by_all_or_nothing() {
         let (queue, open, hours) = (worker.queue()?, worker.open()?, worker.hours()?);
         let more = [(); 3].map(|()| tx.create(Job::default()).unwrap().to_ref());
         let last = more[2];
-        // The iterator deletes what it has given before.
+        // The iterator deletes what it gave before.
         let given = |of: &[Ref<Job>]| {
             let of = of.to_vec();
             of.into_iter().inspect(move |job| {
@@ -702,7 +703,7 @@ fn collections_are_extended_by_all_or_nothing() {
         assert_eq!(queue.load::<Vec<_>>()?, jobs);
         assert_eq!(open.load::<BTreeSet<_>>()?, jobs.iter().copied().collect());
         assert_eq!(hours.len()?, 3);
-        // Or what is in the collection already, which goes from it.
+        // Or it deletes an object that is already in the collection, and so removes it from there.
         let finish =
             |of: Ref<Job>| move |_: &Ref<Job>| assert!(tx.get(of).unwrap().delete().unwrap());
         open.extend([more[0]].iter().copied().inspect(finish(jobs[0])))?;
@@ -711,7 +712,7 @@ fn collections_are_extended_by_all_or_nothing() {
         assert_eq!(queue.load::<Vec<_>>()?, [more[0]]);
         assert_eq!(open.load::<Vec<_>>()?, [more[0]]);
         assert_eq!(hours.load::<Vec<_>>()?, [(more[0], 9)]);
-        // Or the object itself.
+        // Or it deletes the object that has the collection.
         let gone = |_: &Ref<Job>| assert!(worker.delete().unwrap());
         assert!(open.extend([more[0]].iter().copied().inspect(gone)).is_err());
         assert!(queue.extend([more[0]]).is_err() && hours.extend([(more[0], 1)]).is_err());

@@ -1,4 +1,4 @@
-//! Registering listeners, taking them back, and sets of them (transactions §10.1, §10.7).
+//! Registering listeners, removing them, and sets of listeners.
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +28,7 @@ fn only(object_type: u32) -> Watch {
     Watch::filtered(vec![], vec![Some(filter)]).unwrap()
 }
 
-/// Who was told, in this order.
+/// Which listeners were told, in this order.
 #[derive(Clone, Default)]
 struct Names(Arc<Mutex<Vec<&'static str>>>);
 
@@ -132,7 +132,7 @@ fn a_set_with_one_listener_of_any_kind_is_not_empty() {
         with(&|set| assert!(set.on_change(sid(20), Watch::itself(), names.field("f")).is_ok())),
     ];
     assert!(sets.iter().all(|set| !set.is_empty()));
-    // Those to fields and deletions know the recorded schemas.
+    // Listeners to fields and deletions depend on the recorded schemas.
     tx.add_schema(&SchemaModel::from_xml(NEWER.as_bytes()).unwrap()).unwrap();
     let fits = sets.map(|set| tx.set_listeners(Arc::new(set)).is_ok());
     assert_eq!(fits, [true, true, false, false]);
@@ -177,7 +177,7 @@ fn paths_to_deleted_objects_are_checked_when_registering() {
     }
 }
 
-/// An error of a listener that another listener's change called is passed on as it is.
+/// A listener's change calls another listener, which fails. Its error is passed on unchanged.
 #[test]
 fn an_error_is_wrapped_once() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Sets (transactions §6.6).
+//! Sets.
 
 use std::ops::Bound;
 
@@ -104,7 +104,7 @@ fn t051_of_a_deleted_owner() {
     assert_deleted(set.add(&int(1)), foo_id(1));
     assert_deleted(set.remove(&int(1)), foo_id(1));
     assert_deleted(set.clear(), foo_id(1));
-    // created again, the view is live again
+    // Created again, the object has its set again.
     create(&tx, foo_id(1));
     assert!(set.add(&int(3)).unwrap());
     assert_eq!(show_all(&set.to_vec().unwrap()), "3");
@@ -141,7 +141,7 @@ fn t053_removing_while_iterating_visits_all_once() {
     assert!(tx.simple_index(sid(21)).unwrap().is_empty().unwrap());
 }
 
-/// Removing the first or last element maintains the index and is told (D5).
+/// Removing the first or last element maintains the index and calls listeners (D5).
 #[test]
 fn taking_an_end_is_a_proper_removal() {
     let world = World::new();
@@ -168,7 +168,7 @@ fn retain_removes_from_index_too() {
     assert_eq!(tx.simple_index(sid(21)).unwrap().count().unwrap(), 34);
 }
 
-/// A view from before its object was moved to a schema without the field refuses changes (D21).
+/// A view refuses changes if its object was since moved to a schema without the field (D21).
 #[test]
 fn a_view_of_a_field_the_object_no_longer_has_refuses_changes() {
     let world = World::new();

@@ -1,6 +1,6 @@
-//! Damage that deletion and whole-object operations meet: index entries that no content stands behind,
-//! and keys behind that of a simple field. The right thing happens to what is stored; nobody else's
-//! content changes, and no object becomes impossible to delete.
+//! Deletions and whole-object operations that meet damage: index entries without matching content,
+//! and keys that continue the key of a simple field. The stored content is treated correctly, no
+//! other object changes, and every object can be deleted.
 
 use permazen::ObjId;
 use permazen::object::{CopyOptions, Error, FieldValue, Migrate, Transaction};
@@ -23,13 +23,13 @@ fn fill(tx: &Transaction<'_>) {
     tx.map_view(a(1), "byValue", Migrate::No).unwrap().put(&int(1), &to_a(3)).unwrap();
 }
 
-/// Everything stored for an object but its own pair.
+/// Everything stored for an object except its own pair.
 fn content(world: &World, id: ObjId) -> Vec<String> {
     let prefix = format!("{id}");
     world.pairs().into_iter().filter(|pair| pair.starts_with(&prefix)).collect()
 }
 
-/// Index entries that say A1 refers to A2, in places where it refers to A3 or that do not exist.
+/// Index entries that say A1 refers to A2, at places where it refers to A3 or that do not exist.
 fn stale() -> Vec<String> {
     let (one, two) = (a(1), a(2));
     ["14{2}{1}", "16{2}{1}00", "16{2}{1}09", "18{2}{1}", "1a{2}{1}", "1e{2}{1}81", "1e{2}{1}85"]
@@ -88,7 +88,7 @@ fn what_does_refer_is_found_among_stale_entries() {
     assert!(matches!(result, Err(Error::ReferencedObject { .. })), "{result:?}");
 }
 
-/// The example object with default values and these keys with values beside them.
+/// The example object with default values, and these further keys with values.
 fn with_stray_keys(keys: &[(&str, &str)]) -> World {
     let world = World::new();
     let tx = world.foo();

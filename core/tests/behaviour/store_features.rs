@@ -1,5 +1,5 @@
-//! What the store below offers and transactions pass on: reads without conflicts, watched keys, its way of
-//! keeping counters.
+//! Features of the store that transactions pass on: reads that do not count in conflicts, watched
+//! keys, the form of counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,8 @@ fn optimistic() -> Database {
     db
 }
 
-/// What becomes of a transaction that reads an object, which another one changes, and then writes.
+/// What happens to a transaction that reads an object and then writes, after another transaction
+/// changed the object.
 fn read_and_lose(db: &Database, read: fn(&Transaction<'_>) -> Result<()>) -> Result<()> {
     let tx = db.begin(&foo_config()).unwrap();
     read(&tx).unwrap();
@@ -53,13 +54,13 @@ fn untracked_reads_do_not_conflict() {
     assert!(lost.is_err_and(|error| error.is_retryable()));
     read_and_lose(&db, |tx| tx.untracked(|tx| tx.get(foo_id(1), "i", Migrate::No).map(drop)))
         .unwrap();
-    // What an operation reads counts in any case.
+    // What an operation reads always counts.
     let lost =
         read_and_lose(&db, |tx| tx.untracked(|tx| tx.set(foo_id(1), "i", &int(77), Migrate::No)));
     assert!(lost.is_err_and(|error| error.is_retryable()));
 }
 
-/// Whether there is an object already is what creating depends on, so it counts as read.
+/// Creation depends on whether the object exists, so that counts as read.
 #[test]
 fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
     type Create = fn(&Transaction<'_>, ObjId) -> Result<bool>;
@@ -72,7 +73,7 @@ fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
         }),
     ];
     for (name, create) in ways {
-        // There already, and another transaction deletes it.
+        // It exists, and another transaction deletes it.
         let db = optimistic();
         let tx = db.begin(&foo_config()).unwrap();
         assert!(!tx.untracked(|tx| create(tx, foo_id(1))).unwrap(), "{name}");
@@ -81,7 +82,7 @@ fn creating_within_untracked_reads_notices_what_others_do_with_the_object() {
         other.commit().unwrap();
         set(&tx, foo_id(2), "s", text("changed"));
         assert!(tx.commit().is_err_and(|error| error.is_retryable()), "{name}");
-        // Not there yet, and another one creates it.
+        // It does not exist, and another transaction creates it.
         let tx = db.begin(&foo_config()).unwrap();
         assert!(tx.untracked(|tx| create(tx, foo_id(3))).unwrap(), "{name}");
         let other = db.begin(&foo_config()).unwrap();
@@ -194,7 +195,7 @@ fn counters_are_kept_as_the_store_keeps_them() {
     });
     assert!(undone.is_err());
     assert_eq!(raw(&tx, 3), "0501000000000000");
-    // a store that keeps them the other way round gets them its way
+    // A store that keeps counters with the least significant byte first gets them in that form.
     let world = World::new();
     let other = world.foo();
     assert!(tx.copy_to(foo_id(1), &other, &mut CopyOptions::new()).unwrap());
@@ -228,8 +229,8 @@ fn stores_with_time_outs(scratch: &tempfile::TempDir) -> Vec<(&'static str, Data
     filled.collect()
 }
 
-/// Limits count from the beginning of a transaction, so a nanosecond has passed; none and zero are no
-/// limit (kv §5).
+/// Limits count from the beginning of a transaction, so a limit of a nanosecond has passed. `None`
+/// and zero mean no limit.
 #[test]
 fn transactions_can_be_limited_in_time() {
     let passed = Some(Duration::from_nanos(1));

@@ -1,5 +1,5 @@
-//! List elements under keys that stand for a position in another form than the one positions are written in:
-//! such an element counts, but is not found at its position.
+//! List elements whose keys encode the position in another form than the usual one. Such an element
+//! counts, but is not found at its position.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use permazen::{Permazen, PermazenObject};
 
 use crate::support::*;
 
-/// Position 1 in five bytes, which stands behind all positions of short lists.
+/// Position 1 in five bytes. It sorts after all positions of short lists.
 const LONG: &str = "feffffff06";
 
-/// Object 1 with the list `a, b, c` and, behind it, `x` under a key that is no position; all of them indexed.
+/// Object 1 with the list `a, b, c` and, after it, `x` under a key that is no position. All of them
+/// are indexed.
 fn damaged() -> World {
     let world = World::new();
     let tx = world.foo();
@@ -104,7 +105,7 @@ fn what_stands_at_a_position_can_be_read_and_replaced() {
 fn positions_beyond_the_last_a_list_can_have_are_damage() {
     let world = damaged();
     world.raw(&format!("0a1111111111111116{LONG}"), None);
-    // 2147483647, of which the list would have one element too many.
+    // Position 2147483647. With it, the list would have one element too many.
     world.raw("0a1111111111111116fe7fffff04", Some("7800"));
     let tx = world.foo();
     assert!(matches!(list(&tx).len(), Err(Error::Inconsistent { .. })));
@@ -232,7 +233,8 @@ fn elements_behind_a_hole_do_not_move_onto_others_with_their_object() {
     let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
     list.extend(&[b.into(), b.into(), to_a(2), b.into()]).unwrap();
     tx.commit().unwrap();
-    // What was at 1 is then the first element; if the one behind it went, the last would move to 1.
+    // The element that was at 1 is then the first. If the element after it is removed, the last
+    // would move to 1.
     world.raw(&format!("{}1500", a(1)), None);
     let before = world.pairs();
     let tx = world.begin(&narrowing(r#"<ObjectTypes><ObjectType name="B"/></ObjectTypes>"#));

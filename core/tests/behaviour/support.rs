@@ -1,4 +1,4 @@
-//! A database in memory that counts its operations, with the example schema (transactions §1.2).
+//! A database in memory that counts its operations, with the example schema.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,13 +30,13 @@ pub(crate) const FOO: &str = r#"<Schema>
 </ObjectType>
 </Schema>"#;
 
-/// The example schema with one field more.
+/// The example schema with one more field.
 pub(crate) fn foo_with_more() -> String {
     let more = r#"<SimpleField name="more" encoding="urn:fdc:permazen.io:2020:int"/>"#;
     FOO.replace("<CounterField", &format!("{more}<CounterField"))
 }
 
-/// All kinds of references, with the delete action given.
+/// All kinds of references, with these delete actions.
 pub(crate) fn containers(action: &str, element_action: &str) -> String {
     format!(
         r#"<Schema><ObjectType name="A" storageId="10">
@@ -50,7 +50,7 @@ pub(crate) fn containers(action: &str, element_action: &str) -> String {
     )
 }
 
-/// A database and what is counted of it.
+/// A database and the counts of its operations.
 pub(crate) struct World {
     pub(crate) db: Database,
     pub(crate) counter: Counter,
@@ -82,7 +82,7 @@ impl World {
         (result, self.counter.take())
     }
 
-    /// All pairs that are committed and are no tables, as `key=value` in hex.
+    /// All committed pairs except the schema tables, as `key=value` in hex.
     pub(crate) fn pairs(&self) -> Vec<String> {
         let kv = self.db.kv().begin(&TxOptions::default()).unwrap();
         let pairs = kv.scan(KeySpan::FULL, Direction::Forward).unwrap();
@@ -93,7 +93,7 @@ impl World {
             .collect()
     }
 
-    /// Puts or, without a value, removes a raw pair.
+    /// Puts a raw pair, or removes it if there is no value.
     pub(crate) fn raw(&self, key: &str, value: Option<&str>) {
         let mut kv = self.db.kv().begin(&TxOptions::default()).unwrap();
         match value {
@@ -153,7 +153,7 @@ pub(crate) fn texts(values: &[&str]) -> Vec<Value> {
     values.iter().map(|value| text(value)).collect()
 }
 
-/// Creates an object with this id.
+/// Creates an object with this ID.
 pub(crate) fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
     assert!(tx.create_with_id(id).unwrap());
     id

@@ -1,5 +1,5 @@
-//! What listeners are told, and what not, when an operation is one of several, fails, is silent or is
-//! part of a copy or a migration (transactions §10 to §13).
+//! What listeners are told, and what not, when an operation is one of several, fails, is silent, or
+//! is part of a copy or a migration.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use permazen::schema::SchemaModel;
 use crate::peculiar_store::PeculiarStore;
 use crate::support::*;
 
-/// A type with something of every kind, and one that its references may refer to.
+/// A type with a field of every kind, and a type that its references can refer to.
 const ALL: &str = r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType name="A" storageId="10">
 <SimpleField name="x" encoding="urn:fdc:permazen.io:2020:int" storageId="20"/>
 <SimpleField name="y" encoding="urn:fdc:permazen.io:2020:int" storageId="21"/>
@@ -28,7 +28,7 @@ const ALL: &str = r#"<Schema><ObjectType name="B" storageId="11"/><ObjectType na
 <MapField name="names" storageId="39"><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="40"/><SimpleField encoding="urn:fdc:permazen.io:2020:int" storageId="41"/></MapField>
 </ObjectType></Schema>"#;
 
-/// [`ALL`] with a list that takes no objects of the type B.
+/// [`ALL`] with a list that does not allow objects of the type B.
 fn narrow() -> String {
     ALL.replace(
         r#"<ReferenceField storageId="35" inverseDelete="NULLIFY"/>"#,
@@ -52,7 +52,7 @@ fn create_all(tx: &Transaction<'_>, numbers: impl IntoIterator<Item = u8>) {
     }
 }
 
-/// Sets `y` twice, the second time in an operation that fails.
+/// Sets `y` twice. The second time is in an operation that fails.
 fn half_in_vain(tx: &Transaction<'_>) {
     put(tx, 1, "y", 5).unwrap();
     let failed = tx.atomic(|tx| {
@@ -80,7 +80,7 @@ fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
     let (y, z) = (Events::on(&tx, 21), Events::on(&tx, 22));
     set(&tx, a(1), "x", int(1));
     assert_eq!((y.take(), z.take()), (vec!["0 -> 5".to_owned()], vec![]));
-    // and so within a deletion, whose changes are told when it stands
+    // The same within a deletion, which tells its changes when they are complete.
     tx.on_delete(
         Watch::itself(),
         Arc::new(|tx, _, _| {
@@ -180,8 +180,8 @@ fn silence_ends_with_the_copy() {
     assert_eq!(*created.lock().unwrap(), [a(2)]);
 }
 
-/// An object that a silent copy moves to another schema: listeners to that are told, and so is what they
-/// change.
+/// A silent copy moves an object to another schema. Listeners to schema changes run, and what they
+/// change is told too.
 #[test]
 fn what_listeners_change_during_a_silent_copy_is_told() {
     let world = World::new();
@@ -266,7 +266,7 @@ fn inverse_steps_go_through_one_half_of_a_map() {
     }
 }
 
-/// Something in all fields of A1, which refers to A2 and A3.
+/// Content in all fields of A1, which refers to A2 and A3.
 fn fill(tx: &Transaction<'_>) {
     create_all(tx, 1..=3);
     set(tx, a(1), "x", int(1));
@@ -318,8 +318,8 @@ fn all_content_of_a_new_object_is_told() {
     }
 }
 
-/// Collections of references that were exchanged are emptied and filled again; all else is told by its
-/// differences.
+/// Collections whose references were exchanged are told as cleared and filled again. All other
+/// fields are told by their differences.
 #[test]
 fn a_copy_that_exchanges_ids_empties_and_fills_collections_of_references() {
     let world = World::new();
@@ -387,7 +387,7 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     assert!(missing.keys().eq([&a(2), &a(9)]), "{missing:?}");
 }
 
-/// A list that loses its last element that way was cleared (D14).
+/// A list that loses its last element this way is told as cleared (D14).
 #[test]
 fn a_list_that_a_migration_empties_is_cleared() {
     let world = World::new();
@@ -419,8 +419,8 @@ fn a_list_that_a_migration_empties_is_cleared() {
     }
 }
 
-/// What refers to nothing when listeners to creation have been told is refused, and all they did is taken
-/// back; within a listener too.
+/// If a reference dangles after the creation listeners have run, the creation is refused and
+/// everything they did is taken back. The same holds within a listener.
 #[test]
 fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     let world = World::new();
@@ -484,7 +484,8 @@ fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_told() 
     assert_eq!(*told.lock().unwrap(), 0);
 }
 
-/// An object that is gone counts as being deleted no more, though the deletion it was part of goes on.
+/// An object that is gone no longer counts as being deleted, though the deletion it was part of
+/// continues.
 #[test]
 fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! An operation that changes several things is told when all of them stand: listeners see none of it half done, and what
-//! they change is not mixed with it.
+//! An operation that changes several things tells listeners when all changes are made. Listeners
+//! never see it half done, and their changes do not mix with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -118,7 +118,7 @@ fn whoever_is_told_of_a_store_sees_all_of_the_new_content() {
         .unwrap();
 }
 
-/// What a listener changes comes after what the store still has to tell, which says what the store did.
+/// A listener's change comes after `store`. What `store` still has to tell says what `store` did.
 #[test]
 fn what_a_store_has_to_tell_is_told_though_a_listener_has_changed_it() {
     notes()
@@ -206,11 +206,12 @@ fn storing_costs_a_scan_and_what_differs() {
         .unwrap()
     };
     assert_eq!(cost(&value), (0, 1, 0), "references that stay are not looked at");
-    // The value, and the old and the new entry of its index.
+    // The value; the old and the new index entry.
     assert_eq!(cost(&Note { rank: 2, ..value.clone() }), (0, 1, 3));
     let [one, two, three] = others;
     let turned = Note { links: vec![one, three, two], rank: 2, hits: Counter(2), ..value };
-    // A look for each object that a place refers to anew. Each has an element and two index entries, besides the counter.
+    // A get for each object that a place newly refers to. Each place has an element and two index
+    // entries; then there is the counter.
     assert_eq!(cost(&turned), (2, 1, 3 + 3 + 1));
 }
 
@@ -238,7 +239,7 @@ fn to_b(numbers: &[u8]) -> Vec<Value> {
     numbers.iter().map(|n| Value::Ref(b(*n))).collect()
 }
 
-/// A1 to A3 with something in every field; A3 belongs to A2, A1 refers to it.
+/// A1 to A3 with content in every field. A3 belongs to A2, and A1 refers to it.
 fn filled(world: &World) -> Transaction<'_> {
     let tx = world.begin(ALL);
     (1..=4).for_each(|n| {
@@ -325,7 +326,7 @@ fn findings(kv: &dyn permazen::kv::KvRead) -> Vec<String> {
     findings
 }
 
-/// Calls this on every change of every field.
+/// Calls this function on every change of every field.
 fn on_all(
     tx: &Transaction<'_>,
     fields: impl IntoIterator<Item = StorageId>,
@@ -357,7 +358,8 @@ fn operations_of_several_changes_are_told_when_all_of_them_stand() {
     }
 }
 
-/// The first listener that is told gives the object other content. That stands, whatever the operation has still to tell.
+/// The first listener that runs gives the object other content. That stays, whatever the operation
+/// still has to tell.
 #[test]
 fn what_the_first_listener_makes_of_an_object_stands() {
     for (name, run) in OPERATIONS {

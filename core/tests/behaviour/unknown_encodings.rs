@@ -1,4 +1,4 @@
-//! Fields of encodings that are not registered: what can be done with them and what is refused.
+//! Fields whose encoding is not registered: what can be done with them, and what is refused.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ const ITEM: &str = r#"<Schema>
 </ObjectType>
 </Schema>"#;
 
-/// What the unknown encoding is where it is known: not null, and its default is not null either.
+/// The unknown encoding, for a program that knows it. It has no null, and its default value is not
+/// null either.
 #[derive(Debug, Clone, PartialEq)]
 struct Money(u32);
 
@@ -83,7 +84,7 @@ fn amount(number: u32) -> Value {
     Value::Custom(CustomValue::new(money(), bytes))
 }
 
-/// One store, seen by a program that knows the encoding and by one that does not.
+/// One store, used by a program that knows the encoding and by one that does not.
 struct Both {
     knowing: Database,
     carrying: Database,
@@ -120,7 +121,7 @@ impl Both {
         id
     }
 
-    /// An object nothing was set of.
+    /// An object of which nothing was set.
     fn fresh(&self) -> ObjId {
         let tx = self.knowing.begin(&self.config).unwrap();
         let id = tx.create("Item").unwrap();
@@ -132,7 +133,7 @@ impl Both {
         self.carrying.begin(&self.config).unwrap()
     }
 
-    /// What the checker finds, knowing the encoding or not: the classes.
+    /// The classes of what the checker finds, with or without knowledge of the encoding.
     fn check(&self, known: bool) -> Vec<Class> {
         let mut options = Options::default();
         if known {
@@ -143,7 +144,7 @@ impl Both {
         let report =
             permazen_jsck::check(&*kv, &options, &mut |finding| found.push(finding.class)).unwrap();
         assert!(report.complete);
-        // Checking piece by piece, and only some objects, comes to the same.
+        // A check in pieces, and a check of some objects only, find the same.
         let mut online = Vec::new();
         let slices = OnlineCheck::new(options.clone());
         let mut from = Some(Vec::new());
@@ -177,7 +178,7 @@ fn refused<T: std::fmt::Debug>(result: std::result::Result<T, Error>, of: &str) 
     }
 }
 
-/// Every place is named; `core/tests/schemas.rs` lists them.
+/// The error names every place. `core/tests/schemas.rs` lists them.
 #[test]
 fn unless_asked_for_unknown_encodings_are_refused() {
     let both = Both::new();
@@ -230,14 +231,14 @@ fn a_default_value_is_not_known() {
     let data = tx.load(id, Migrate::No).unwrap();
     refused(data.decode("price"), "price");
     assert_eq!(data.decode("n").unwrap(), FieldValue::Simple(int(0)));
-    // It stands in index entries, which therefore cannot be found or made.
+    // The value is part of index entries, which therefore cannot be found or made.
     refused(tx.set(id, "price", &amount(2), Migrate::No), "price");
     refused(tx.set(id, "n", &int(2), Migrate::No), "plain");
     refused(tx.delete(id), "price");
     refused(tx.create("Item"), "price");
     let object_type = Arc::clone(data.object_type());
     refused(tx.create_with(None, &ObjectBuilder::new(object_type).finish()), "price");
-    // Without an index there is nothing in the way.
+    // Without an index, nothing prevents this.
     let plain = tx.create("Plain").unwrap();
     tx.set(plain, "plain", &amount(4), Migrate::No).unwrap();
     assert!(!tx.is_default(plain, "plain").unwrap());
@@ -359,15 +360,16 @@ fn the_checker_finds_what_is_wrong_beside_them() {
     let mut gone = id.to_bytes();
     gone[7] ^= 1;
     let gone = ObjId::from_bytes(gone).unwrap();
-    // index of price, of an object with a stored value: lacking, left over, of no object
+    // The index of price, for an object with a stored value: a missing entry, a wrong one, and one
+    // of no object.
     change(entry(12, &[20], id, &[]), None);
     change(entry(12, &[22], id, &[]), Some(&[]));
     change(entry(12, &[22], gone, &[]), Some(&[]));
-    // elements of sets and lists are always stored, so their entries are fully judged
+    // Elements of sets and lists are always stored, so their entries can be judged fully.
     change(entry(21, &[4], id, &[]), Some(&[]));
     change(entry(23, &[1], id, &[0]), None);
     change(entry(26, &[77], id, &[1]), Some(&[]));
-    // a value of no bytes
+    // A value without bytes.
     change([gone_field(fresh)].concat(), Some(&[]));
     let found = both.check(false);
     let count = |class| found.iter().filter(|found| **found == class).count();

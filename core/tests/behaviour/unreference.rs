@@ -1,4 +1,4 @@
-//! What the deletion of an object does to the collections that refer to it (transactions §9.3).
+//! What the deletion of an object does to the collections that refer to it.
 
 use permazen::ObjId;
 use permazen::encoding::Value;
@@ -6,7 +6,7 @@ use permazen::object::{Migrate, Transaction};
 
 use crate::support::*;
 
-/// The storage ids are those of the example of transactions §9.3.
+/// A type with references in every kind of collection.
 fn schema(action: &str) -> String {
     let reference =
         |id: u32| format!(r#"<ReferenceField storageId="{id}" inverseDelete="{action}"/>"#);
@@ -36,7 +36,7 @@ fn refer(n: u8) -> Value {
     Value::Ref(a(n))
 }
 
-/// Objects 1 to 4; holder 1 (and 4, all but the map with keys) as in the example, holding 2.
+/// Objects 1 to 4. Each holder refers to object 2 in every collection except `both`.
 fn example(tx: &Transaction<'_>, holders: &[u8]) {
     for n in 1..=4 {
         create(tx, a(n));
@@ -84,7 +84,7 @@ fn entries_of(world: &World, target: ObjId) -> Vec<String> {
 
 #[test]
 fn nullify_in_every_kind_of_collection() {
-    // two holders: the reference implementation fails with more than one (D25)
+    // Two holders: the Java implementation fails with more than one (D25).
     for holders in [&[1][..], &[1, 4]] {
         let world = World::new();
         let tx = world.begin(&schema("NULLIFY"));
@@ -137,7 +137,7 @@ fn remove_in_every_kind_of_collection() {
     }
 }
 
-/// Equal references next to each other all go (D3).
+/// All equal references next to each other are removed (D3).
 #[test]
 fn remove_takes_adjacent_references() {
     for watched in [false, true] {
@@ -158,7 +158,7 @@ fn remove_takes_adjacent_references() {
     }
 }
 
-/// An object that is key and value of one entry; both halves are nullified (D29).
+/// An object is both key and value of one entry. Both become null (D29).
 #[test]
 fn an_entry_that_refers_twice() {
     for (action, expected) in [("NULLIFY", 2), ("REMOVE", 1)] {
@@ -205,7 +205,7 @@ fn a_listener_changes_the_list_meanwhile() {
     assert_eq!(list.to_vec().unwrap(), [refer(1), refer(3)]);
 }
 
-/// Many references in one long list go in one pass.
+/// Many references in one long list are removed in one pass.
 #[test]
 fn a_long_list_is_cleaned_in_one_pass() {
     let world = World::new();

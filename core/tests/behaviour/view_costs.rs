@@ -1,4 +1,4 @@
-//! What views of many entries cost in operations of the store.
+//! What it costs in operations of the store to use views of many entries.
 
 use std::ops::Bound;
 
