@@ -1,7 +1,8 @@
-//! How long values take to be written and read, in nanoseconds: `cargo bench -p permazen --bench encodings [-- NAME…]`.
+//! How many nanoseconds it takes to write and read values:
+//! `cargo bench -p permazen --bench encodings [-- NAME…]`.
 //!
-//! The first table is by way of [`Value`] and a virtual call, as tools do it; the second what derived code does. Each
-//! number is the median of 41 rounds, with the buffer written to already there.
+//! The first table uses [`Value`] and a virtual call, as tools do; the second does what derived
+//! code does. Each number is the median of 41 rounds. The output buffer already exists.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -98,7 +99,7 @@ fn nanoseconds(mut call: impl FnMut()) -> f64 {
     rounds[ROUNDS / 2].as_nanos() as f64 / f64::from(count)
 }
 
-/// A table of what was measured.
+/// A table of measurements.
 struct Times {
     table: Table,
     wanted: Vec<String>,
@@ -163,7 +164,7 @@ impl Times {
         self.row(name, bytes.len(), &times);
     }
 
-    /// A code that encodings are made of.
+    /// A code that encodings consist of.
     fn code<R>(
         &mut self,
         name: &str,

@@ -1,7 +1,7 @@
-//! Objects on LMDB beside the same work done by hand with heed, in one run, on equal environments.
+//! Objects on LMDB, and the same work done by hand with heed, in one run, on equal environments.
 //!
-//! `cargo bench --bench objects` prints the usual report and then a table of ratios from interleaved
-//! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! `cargo bench --bench objects` prints the usual report, and then a table of ratios from
+//! interleaved rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_hand;
@@ -63,7 +63,7 @@ impl World {
             ids.push(create(&tx, None, &object_type, &Person::random(&mut random)));
         }
         tx.commit().unwrap();
-        // Both sides work on copies, whose pages lie in the same order.
+        // Both sides work on copies, so that their pages have the same order.
         store.copy_to(&ours).unwrap();
         store.copy_to(&by_hand).unwrap();
         drop(db);
@@ -133,7 +133,7 @@ fn load(tx: &Transaction<'_>, id: ObjId) -> Person {
 
 // ---------------------------------------------------------------------- measuring
 
-/// What is written is rolled back, so every round starts from the same state.
+/// Changes are rolled back, so every round starts from the same state.
 fn writing_case<'w>(
     world: &'w World,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Schemas: ids, documents, and what opening a transaction costs.
+//! Schemas: IDs, documents, and the cost of opening a transaction.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use permazen::schema::{
     Simple, UnknownEncodings, XmlForm, deflate, inflate, open_schema,
 };
 
-/// Types with ten fields and an index each.
+/// Object types with ten fields and one index each.
 fn schema(types: usize) -> SchemaModel {
     let int = || Simple::of(EncodingId::builtin("int").unwrap());
     let string = || Simple::of(EncodingId::builtin("String").unwrap());

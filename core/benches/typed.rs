@@ -1,7 +1,8 @@
-//! Typed objects on LMDB beside the same work done by hand with heed, in one run, on equal environments.
+//! Typed objects on LMDB, and the same work done by hand with heed, in one run, on equal
+//! environments.
 //!
-//! `cargo bench --bench typed` prints the usual report and then a table of ratios from interleaved rounds.
-//! `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! `cargo bench --bench typed` prints the usual report, and then a table of ratios from interleaved
+//! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_hand;
@@ -76,7 +77,7 @@ impl World {
 
 // ---------------------------------------------------------------------- measuring
 
-/// What is written is rolled back, so every round starts from the same state.
+/// Changes are rolled back, so every round starts from the same state.
 fn writing<'w>(
     world: &'w World,
     name: &'static str,

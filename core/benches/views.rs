@@ -1,4 +1,4 @@
-//! Index views, enumeration and collections, each beside the same work done by hand on the store.
+//! Index views, enumeration and collections, and the same work done by hand on the store.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;

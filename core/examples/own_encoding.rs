@@ -9,26 +9,26 @@ use permazen::encoding::{
 use permazen::kv::memory::MemoryStore;
 use permazen::{Permazen, PermazenObject};
 
-/// The name by which schemas know the encoding. It is never given to another one.
+/// The name under which schemas know the encoding. No other encoding may ever have it.
 const VERSION: EncodingId = EncodingId::literal("urn:fdc:example.com:2026:version");
 
-/// A version such as 1.22.3, which sorts by its numbers: 1.9 comes before 1.22.
+/// A version such as 1.22.3. It sorts by its numbers: 1.9 comes before 1.22.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Version(u32, u32, u32);
 
 impl Encodable for Version {
-    // The first byte is that of an unsigned number: 00 to fe. These answers decide how null and arrays are
-    // written, so they are part of the format for ever.
+    // The first byte is the first byte of an unsigned number: 00 to fe. These answers decide how
+    // null and arrays are written, so they are part of the format for ever.
     const PREFIX_00: bool = true;
     const PREFIX_FF: bool = false;
-    // What sorts by its bytes is what people expect.
+    // The order of the bytes is the order that people expect.
     const SORTS_NATURALLY: bool = true;
 
     fn encoding_id() -> EncodingId {
         VERSION
     }
 
-    /// Three numbers that each delimit themselves and sort as numbers do.
+    /// Three numbers. Each ends by itself, and they sort as numbers do.
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         for part in [self.0, self.1, self.2] {
             uint::write(uint::check(part.into())?, out);
@@ -40,7 +40,7 @@ impl Encodable for Version {
         Ok(Version(uint::read(reader)?, uint::read(reader)?, uint::read(reader)?))
     }
 
-    /// To pass over a value without building it; without this, it is read and dropped.
+    /// Skips a value without building it. Without this method, the value is read and dropped.
     fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
         (0..3).try_for_each(|_| uint::skip(reader))
     }
@@ -63,13 +63,13 @@ impl Encodable for Version {
 struct Release {
     #[permazen(indexed)]
     version: Version,
-    // Null is added by the library, as are arrays.
+    // The library adds null and arrays.
     replaces: Option<Version>,
     compatible_with: Option<Box<[Option<Version>]>>,
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    // A database with such fields is opened with a registry that has the encoding.
+    // A database with such fields needs a registry that has the encoding.
     let encodings = EncodingRegistry::new();
     encodings.add::<Version>()?;
     let db = Permazen::builder(MemoryStore::new())

@@ -1,6 +1,6 @@
-//! Scalars are written, read and skipped without allocation, strings are borrowed where their bytes allow it, and
-//! whatever is read takes no more memory than its bytes justify. Counted by an allocator of this program's own, for the
-//! thread that asks.
+//! Scalars are written, read and skipped without allocation. Strings are borrowed where their bytes
+//! allow it. Reading takes no more memory than the bytes justify. This program's own allocator
+//! counts, for the thread that asks.
 #![allow(missing_docs, clippy::expect_used, unsafe_code)]
 
 #[path = "encodings/catalogue.rs"]
@@ -32,7 +32,7 @@ struct Counting;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
-    /// Bytes held now, and the most there were since this was last set.
+    /// Bytes held now, and the maximum since this was last set.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
@@ -44,8 +44,8 @@ fn held(change: isize) {
     });
 }
 
-// SAFETY: everything is left to the system's allocator; counting allocates nothing itself, since the counter is a
-// thread-local constant without destructor.
+// SAFETY: everything is left to the system's allocator. Counting allocates nothing itself, since
+// the counter is a thread-local constant without destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
@@ -207,7 +207,7 @@ fn what_schemas_and_layers_build() {
     check_dynamic(&nullable, &Value::Ref(id));
 }
 
-/// Values of every encoding, of whatever length, are passed over without being built.
+/// Values of every encoding and of any length are skipped without being built.
 #[test]
 fn everything_is_skipped() {
     let registry = EncodingRegistry::new();
@@ -234,7 +234,7 @@ fn everything_is_skipped() {
     check_bytes(&UnknownEncoding::new("urn:example:unknown".parse().expect("a URN")), b"opaque");
 }
 
-/// The most memory held at a time while `body` runs, beyond what was held before.
+/// The maximum of the memory that `body` holds, beyond what was held before.
 fn most_held(body: impl FnOnce()) -> isize {
     let before = HELD.get();
     MOST.set(before);
@@ -254,7 +254,7 @@ fn encodings() -> Vec<Arc<dyn Encoding>> {
     all
 }
 
-/// Lengths that promise more than follows, the most values a byte can stand for, and noise.
+/// Lengths that promise more than follows, as many values as a byte can stand for, and noise.
 fn hostile_bytes() -> Vec<Vec<u8>> {
     let mut inputs = vec![
         b"\xfa\x0f\xff\xff\xff\x7f".to_vec(),
@@ -283,7 +283,8 @@ fn hostile_bytes() -> Vec<Vec<u8>> {
 
 #[test]
 fn what_is_read_takes_no_more_than_its_bytes_justify() {
-    // A value of an array takes this much, twice while the array grows, and again when it is done.
+    // A value of an array takes this much memory: twice while the array grows, and once more when
+    // it is complete.
     let per_byte = 4 * size_of::<Value>() as isize;
     for encoding in encodings() {
         for bytes in hostile_bytes() {

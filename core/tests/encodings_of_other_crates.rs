@@ -21,7 +21,8 @@ use permazen::encoding::time::{
 };
 use permazen::encoding::{Encodable, FieldType, Uuid, Value};
 
-/// A value of the other crate's type has the bytes, the text and the dynamic value of ours, both ways.
+/// A value of the other crate's type has the same bytes, text and dynamic value as ours, in both
+/// directions.
 fn same<T, O>(text: &str)
 where
     T: FieldType + Encodable,
@@ -53,7 +54,7 @@ fn refused<T: FieldType + Encodable, O: FieldType + Encodable>(text: &str) {
     assert!(T::from_value(&own.to_value()).is_err(), "{text}");
 }
 
-/// A value that Java's type does not hold is refused, not changed.
+/// A value that Java's type cannot hold is refused, not changed.
 fn not_storable<T: FieldType + Encodable>(value: &T) {
     let mut bytes = Vec::new();
     assert!(value.encode_to(&mut bytes).is_err() && bytes.is_empty());

@@ -1,4 +1,4 @@
-//! Values too long to be indexed, in objects stored before there was an index on them.
+//! Values that are too long for an index, in objects that were stored before the index existed.
 #![allow(missing_docs, clippy::unwrap_used)]
 #![cfg(feature = "lmdb")]
 
@@ -40,7 +40,7 @@ mod after {
     }
 }
 
-/// A value of so many bytes; LMDB takes keys of 510.
+/// A value that is too long: LMDB takes keys of 510 bytes.
 fn long() -> String {
     "long ".repeat(120)
 }
@@ -228,7 +228,7 @@ fn what_needs_the_object_moved_says_which_value_is_in_the_way() {
     check(&store);
     let same = db.read(|tx| tx.get(Ref::<after::Job>::new(id))?.load()).unwrap();
     assert_eq!(same, expected(), "nothing has changed");
-    // What would be too long there as well is refused all the same.
+    // A new value that is also too long is refused.
     let refused = db.write(|tx| {
         tx.get(Ref::<after::Job>::new(id))?.store(&after::Job { title: long(), ..expected() })
     });
@@ -298,7 +298,7 @@ fn a_value_too_long_once_it_is_converted_is_not_lost() {
     let id = db.write(|tx| Ok(tx.create(job.clone())?.id())).unwrap();
     let new = Permazen::builder(store.clone()).model::<texts::Job>().build().unwrap();
     let reference = Ref::<texts::Job>::new(id);
-    // It can be read, as it would be.
+    // It can be read as it would be after the move.
     new.write(|tx| {
         let job = tx.get(reference)?;
         let text = job.title()?.unwrap();
@@ -316,7 +316,7 @@ fn a_value_too_long_once_it_is_converted_is_not_lost() {
     .unwrap();
     assert_eq!(db.read(|tx| tx.get(Ref::<numbers::Job>::new(id))?.load()).unwrap(), job);
     check(&store);
-    // Each of these replaces it, and moves the object.
+    // Each of these replaces the value and moves the object.
     let ways: [Way<'_>; 4] = [
         &|job| job.set_title("short"),
         &|job| job.set_title(None),

@@ -1,4 +1,4 @@
-//! What a thousand recorded schemas cost those who open a transaction.
+//! What a thousand recorded schemas cost a program that opens a transaction.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use permazen::schema::{
 
 const SCHEMAS: usize = 1000;
 
-/// The recorded tables: a schema each, and storage ids for their fields and the type they have in common.
+/// The entries of the recorded tables: one for each schema, and storage IDs for the fields and the
+/// type they share.
 const ENTRIES: u64 = 2 * SCHEMAS as u64 + 1;
 
 fn model(n: usize) -> SchemaModel {
@@ -66,7 +67,7 @@ fn beginning_reads_nothing_of_them_while_the_store_is_as_it_was() {
     tx.set(item, "field0", &Value::Int(5), Migrate::No).unwrap();
     tx.commit().unwrap();
     assert_eq!(cost(&config), (0, 0));
-    // Others have written: one scan, and the format version before the tables.
+    // Others have written: this costs one scan, and a look at the format version before the tables.
     let mut kv = db.kv().begin(&TxOptions::writing()).unwrap();
     kv.put(&[0, 0xff, 1], b"").unwrap();
     kv.commit().unwrap();
@@ -74,7 +75,7 @@ fn beginning_reads_nothing_of_them_while_the_store_is_as_it_was() {
     assert_eq!(cost(&config), (0, 0));
 }
 
-/// A schema with everything there is to change.
+/// A schema with all kinds of items that can change.
 fn rich() -> TransactionConfig {
     let int = Simple::of(EncodingId::builtin("int").unwrap());
     let item = ObjectType::new("Item")
@@ -86,7 +87,8 @@ fn rich() -> TransactionConfig {
     TransactionConfig::new(model).unwrap().schema_removal(SchemaRemoval::Never)
 }
 
-/// The reads of beginning a transaction, which the schemas recorded in the store are compared with.
+/// The number of reads of beginning a transaction. The schemas it has are compared with those
+/// recorded in the store.
 fn reads_of_beginning(db: &Database, counter: &Counter) -> u64 {
     counter.take();
     let tx = db.begin(&rich()).unwrap();
@@ -121,7 +123,8 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         let tags = tx.set_view(item, "tags", Migrate::No).unwrap();
         if add { tags.add(&Value::Int(3)).unwrap() } else { tags.remove(&Value::Int(3)).unwrap() }
     };
-    // What certainly changes something, but no schemas, leads to the next version, whose schemas are known.
+    // These change something, but no schemas. So they lead to the next version, whose schemas are
+    // known.
     let changes: [&dyn Fn(&Transaction<'_>); 9] = [
         &|_| {},
         &|tx| set(tx, 5),
@@ -154,7 +157,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         assert!((1..scan + 10).contains(&reads), "{reads} after change {n} of schemas");
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n} of schemas");
     }
-    // What changes nothing leads to none: the next one may be that of somebody else.
+    // These change nothing, and lead to no version: the next one may belong to somebody else.
     let nothing: [&dyn Fn(&Transaction<'_>); 4] = [
         &|_| {},
         &|tx| assert!(!tx.delete(item).unwrap()),
@@ -175,7 +178,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         write(change);
         assert_eq!(reads_of_beginning(&db, &counter), 0, "after change {n}, again");
     }
-    // What is rolled back, or refused, leads to none as well.
+    // What is rolled back or refused leads to no version either.
     for n in 20..23 {
         let tx = db.begin(&rich()).unwrap();
         tx.add_schema(&model(n)).unwrap();
@@ -191,7 +194,7 @@ fn commits_of_ones_own(store: impl KvDatabase + 'static) {
         others.begin(&config(n + 10)).unwrap().commit().unwrap();
         assert!(reads_of_beginning(&db, &counter) > 0, "after rollback {n}");
     }
-    // Between two of its commits others have made one.
+    // Others have committed between two of its commits.
     write(&|tx| assert!(tx.create("Item").is_ok()));
     others.begin(&config(50)).unwrap().commit().unwrap();
     write(&|tx| assert!(tx.create("Item").is_ok()));
@@ -238,7 +241,7 @@ fn recording_one_more_decodes_and_writes_that_one() {
     assert_eq!((cost.reads(), cost.puts, cost.removes, cost.span_removes), (0, 2, 0, 0));
     let seen = tx.bundle();
     tx.commit().unwrap();
-    // What this program has seen it takes over, also where another one has recorded something.
+    // This program keeps what it has seen, also where another one has recorded something.
     let others = Database::new(Arc::clone(db.kv()));
     others.begin(&config(SCHEMAS + 1)).unwrap().commit().unwrap();
     let (tx, cost) = begin(&db, &counter, SCHEMAS);
@@ -308,14 +311,14 @@ fn a_removed_schema_is_a_conflict_for_who_creates_an_object_of_it() {
     let refused = tx.commit().unwrap_err();
     let conflict = |error: &KvError| matches!(error, KvError::Conflict(_));
     assert!(matches!(&refused, Error::Kv { source, .. } if conflict(source)), "{refused}");
-    // A reader conflicts with nobody and needs to read nothing.
+    // A reader conflicts with nobody, so it has to read nothing.
     db.begin(&config(1)).unwrap();
     counter.take();
     db.begin(&config(1).read_only()).unwrap();
     assert_eq!(counter.take().reads(), 0);
 }
 
-/// Java writes numbers in keys as short as they can be whenever it writes the tables.
+/// Java writes numbers in keys in their shortest form whenever it writes the tables.
 #[test]
 fn over_long_keys_of_the_tables_are_shortened_when_a_schema_is_recorded() {
     let store = Arc::new(MemoryStore::new());
@@ -329,7 +332,7 @@ fn over_long_keys_of_the_tables_are_shortened_when_a_schema_is_recorded() {
     let short = keys();
     let mut kv = store.begin(&TxOptions::writing()).unwrap();
     for key in &short {
-        // A number below 251 in five bytes, from which Java reads it too.
+        // A number below 251 in five bytes. Java reads this form too.
         let [table, number] = [key[1], key[2]];
         let [a, b, c, d] = u32::from(number).wrapping_sub(251).to_be_bytes();
         let value = kv.get(key).unwrap().unwrap().to_vec();

@@ -301,7 +301,7 @@ fn indexes_are_queried_by_value_range_and_prefix() -> Result<()> {
         assert_eq!(backwards.first().zip(backwards.get(1)), Some((&5, &20)));
         let both = names.of_all_types()?.get("Ann")?;
         assert_eq!(both.count()?, 3);
-        // Whatever comes first, the range holds.
+        // The range stays when objects of all types are asked for.
         assert_eq!(names.range("B"..)?.of_all_types()?.count()?, 2);
         assert_eq!(names.of_all_types()?.range(.."B")?.count()?, 3);
         assert_eq!(names.range(.."B")?.of_all_types()?.count()?, 3);
@@ -518,7 +518,8 @@ fn every_access_costs_what_is_documented() -> Result<()> {
         counter.take();
         let dog = tx.create(Dog { name: Some("Rex".into()), owner: None })?;
         let created = counter.take();
-        // The object, its schema, the name, and two index entries; before that a look whether the id is free.
+        // The object, its schema, the name, and two index entries; before that a get to see that
+        // the ID is free.
         assert_eq!((created.reads(), created.writes()), (1, 5));
         dog.set_name("Max")?;
         let changed = counter.take();
@@ -550,7 +551,7 @@ fn every_access_costs_what_is_documented() -> Result<()> {
     })
 }
 
-/// Big collections, of which little changes, take no more operations than the changes and one scan.
+/// Large collections with few changes take no more operations than the changes and one scan.
 #[test]
 fn storing_big_collections_writes_what_differs() -> Result<()> {
     use permazen::kv::counting::CountingStore;

@@ -1,4 +1,5 @@
-//! The typed layer on a database that Permazen for Java has written, and the example program that works on it.
+//! The typed layer on a database that Permazen for Java wrote, and the example program that works
+//! on it.
 #![cfg(all(feature = "derive", feature = "lmdb"))]
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests, with the models of the example")]
 
@@ -109,7 +110,7 @@ fn flate2_reader(bytes: Vec<u8>) -> impl std::io::Read {
     flate2::read::GzDecoder::new(std::io::Cursor::new(bytes))
 }
 
-/// Loads every object of a model, checks that storing it again writes nothing, and hands it on.
+/// Loads every object of a model, checks that storing it again writes nothing, and passes it on.
 fn all_loaded<M: Model + Clone>(
     tx: &Tx,
     mut each: impl FnMut(Obj<'_, M>, &M) -> Result<()>,
@@ -173,7 +174,8 @@ fn opening_and_reading_leaves_the_file_as_it_is() -> Result<()> {
     Ok(())
 }
 
-/// Creates every object of `from` in `to` with default values, then gives them the values of `from`.
+/// Creates every object of `from` in `to` with default values, then gives the objects the values of
+/// `from`.
 fn copied<M: Model + Clone>(from: &Tx, to: &Tx, step: u32) -> Result<()> {
     all_loaded::<M>(from, |object, value| {
         let copy = to.get::<M>(object.id())?;
@@ -189,7 +191,7 @@ fn copied<M: Model + Clone>(from: &Tx, to: &Tx, step: u32) -> Result<()> {
 #[test]
 fn a_database_written_anew_has_the_pairs_java_wrote() -> Result<()> {
     let (source, target) = (sample(), Arc::new(MemoryStore::new()));
-    // The recorded schema with its storage ids, as the first Java program left it.
+    // The recorded schema with its storage IDs, as the first Java program left it.
     let bundle =
         Database::new(source.clone()).begin(&TransactionConfig::without_schema())?.bundle();
     let schema = bundle.schemas().last().unwrap().model.clone();
@@ -244,7 +246,7 @@ fn changes_are_the_ones_made_by_hand() -> Result<()> {
         playlist.tracks()?.push(track)?;
         Ok(known)
     })?;
-    // Storage ids of the sample: Album.rating 4, Artist.country 10, genres 11, their elements 12.
+    // Storage IDs of the sample: Album.rating 4, Artist.country 10, genres 11, their elements 12.
     let tx = db.begin_read()?;
     let id_of = |type_name: &str, field: &str| -> Vec<u8> {
         let schema = tx.schema();
@@ -293,7 +295,7 @@ fn queries_over_several_types_share_an_index() -> Result<()> {
 
 // ---------------------------------------------------------------------- the example program
 
-/// The example, which is built with the tests unless they are picked one by one.
+/// The example program. Cargo builds it with the tests, unless a single test is selected.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -317,8 +319,8 @@ fn run(path: &Path) -> Output {
     Command::new(program()).arg(path).output().unwrap()
 }
 
-/// Runs the example on a database it must refuse; gives its message, after checking that it is one line which names the
-/// path, and that the files are untouched.
+/// Runs the example on a database that it must refuse. Checks that its message is one line with the
+/// path, and that the files are unchanged. Returns the message.
 fn refused(path: &Path) -> String {
     let before = (path.exists(), files(path));
     let output = run(path);
@@ -334,7 +336,7 @@ fn message(path: &Path, output: &Output) -> String {
     message
 }
 
-/// The files of a directory, but for the lock file, with their content; of a file, that one.
+/// The files of a directory with their content, except the lock file. For a file, that file.
 fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     if path.is_file() {
         return BTreeMap::from([(path.to_owned(), fs::read(path).unwrap())]);
@@ -461,7 +463,7 @@ fn the_example_refuses_a_read_only_directory() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Makes the directory writable again, without which it cannot be removed.
+    /// Makes the directory writable again. Otherwise it could not be removed.
     struct Restored<'p>(&'p Path);
 
     impl Drop for Restored<'_> {
@@ -470,7 +472,7 @@ fn the_example_refuses_a_read_only_directory() {
         }
     }
 
-    // Another user may not reach the directory that things are built in.
+    // Another user may not have access to the directory of the build.
     let public = tempfile::tempdir().unwrap();
     mode(public.path(), 0o755);
     let program = {
@@ -493,7 +495,7 @@ fn the_example_refuses_a_read_only_directory() {
     }
     let output = loop {
         match command.output() {
-            // A process that another test is just starting still holds the copy open for writing.
+            // Another test is just starting a process, which still holds the copy open for writing.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => thread::yield_now(),
             output => break output.unwrap(),
         }

@@ -1,4 +1,4 @@
-//! Objects as XML, written and read (tools §4).
+//! Objects as XML, written and read.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn pairs(database: &Database) -> Vec<(Vec<u8>, Vec<u8>)> {
     scan.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
 }
 
-// ---- errors (tools §4.7)
+// ---- errors
 
 #[test]
 fn errors_say_what_and_where() {
@@ -158,7 +158,7 @@ fn many_schemas_take_no_more_than_their_number() {
     assert_eq!(tx.bundle().schemas().len(), 2_000);
 }
 
-// ---- options (tools §4.2)
+// ---- options
 
 #[test]
 fn long_values_are_cut() {
@@ -228,7 +228,7 @@ fn dangling_references_stay_raw() {
 
 // ---- round trips
 
-/// Any text the database can hold.
+/// Any text that the database can hold.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c<>&\"'\\]\r\n\t ]{0,8}",

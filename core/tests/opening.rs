@@ -1,4 +1,4 @@
-//! Opening a database: several at once, with models of several versions.
+//! Opening a database: several times at once, and with models of several versions.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::{Arc, Barrier};
@@ -90,8 +90,8 @@ fn several_open_a_database_in_sqlite_with_late_locks_at_once() {
     });
 }
 
-/// Calls `open` as often as it has operations, each time with another one that fails for a reason that
-/// may pass; `open` tells how many have failed.
+/// Calls `open` again and again. Each time the next operation of the store fails, for a reason that
+/// may pass. `open` returns how many operations have failed.
 fn with_every_failure(open: impl Fn(&FaultStore<MemoryStore>) -> u64) {
     for n in 1.. {
         let store = FaultStore::new(MemoryStore::new());
@@ -133,7 +133,7 @@ fn a_transaction_that_records_its_schema_is_begun_again_wherever_that_failed() {
     loop {
         let store = FaultStore::new(MemoryStore::new());
         let db = Database::new(Arc::new(store.clone()));
-        // The first operation is the store's own begin, which has waited for its turn.
+        // The first operation is the store's own begin, which has already waited for its turn.
         n += 1;
         store.faults().fail_nth(n, || KvError::Retry("others were faster".to_owned()));
         let tx = db.begin(&config).unwrap();
@@ -168,8 +168,8 @@ fn recorded(store: &MemoryStore) -> usize {
     read_schemas(&*tx).unwrap().schemas().len()
 }
 
-/// The program with models of another version, as another process would run it: that one knows of no schema this
-/// process works with, so those without objects go.
+/// The program with models of another version, as if another process ran it. That process knows no
+/// schema that this one works with, so schemas without objects are removed.
 fn start_elsewhere<M: Model>(store: &MemoryStore) {
     let other = Permazen::builder(MemoryStore::new()).model::<M>().build().unwrap();
     let config = TransactionConfig::new(other.schema().clone()).unwrap();
@@ -203,7 +203,7 @@ fn a_program_whose_schema_another_one_has_removed_is_told_so() {
     for part in ["field \"done\"", "no object used it", "SchemaRemoval::Never"] {
         assert!(refused.contains(part), "{part} in: {refused}");
     }
-    // With objects it would have stayed.
+    // With objects the schema would have stayed.
     let db = Permazen::builder(store.clone()).model::<one::Job>().build().unwrap();
     db.write(|tx| tx.create(one::Job { title: "a".into() }).map(drop)).unwrap();
     start_elsewhere::<two::Job>(&store);
@@ -265,13 +265,13 @@ fn the_object_layer_keeps_the_schemas_this_process_works_with() {
         assert_eq!(recorded(&store), 1, "{removal:?}");
         db.write(|tx| tx.all::<kept::Parcel>()?.count()).unwrap();
     }
-    // Who asks for it removes it all the same.
+    // A program that asks for the removal still gets it.
     let config = TransactionConfig::without_schema();
     let tx = elsewhere.begin(&config).unwrap();
     let own = tx.bundle().schemas().last().unwrap().id;
     assert!(tx.remove_schema(own).unwrap());
     drop(tx);
-    // Nobody works with it any more.
+    // No database is open with it any more.
     drop(db);
     elsewhere.begin(&config.schema_removal(SchemaRemoval::Always)).unwrap().commit().unwrap();
     assert_eq!(recorded(&store), 0);

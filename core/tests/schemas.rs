@@ -1,4 +1,4 @@
-//! Schemas through the public interface: ids, documents, validation, recording, comparison.
+//! Schemas through the public interface: IDs, documents, validation, recording, comparison.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
     store.begin(&TxOptions::default()).unwrap()
 }
 
-// ---- ids (schema §5, §10)
+// ---- IDs
 
 #[test]
 fn t002_type_without_fields() {
@@ -115,7 +115,7 @@ fn t022_types_are_in_utf16_order() {
     assert_eq!(model.schema_id().to_string(), "Schema_5055d52a78139dbd058c26b167600143");
 }
 
-// ---- validation (schema §2.5)
+// ---- validation
 
 #[test]
 fn all_problems_are_reported_with_their_places() {
@@ -176,7 +176,7 @@ fn indexes_may_share_fields_in_another_order() {
     assert!(!with(["i", "j"]));
 }
 
-// ---- documents (schema §3)
+// ---- documents
 
 #[test]
 fn document_errors_have_line_and_column() {
@@ -260,7 +260,7 @@ fn documents_must_be_well_formed() {
 
 #[test]
 fn a_large_document_costs_no_more_than_its_size() {
-    // In an order in which sorting each into those before would take long.
+    // In this order it would take long to sort each item into those before it.
     let mut document = String::from("<Schema>");
     for number in (0..40_000).rev() {
         document += &format!(r#"<ObjectType name="T{number:06}"/>"#);
@@ -323,11 +323,11 @@ fn encodings_of_documents() {
     assert!(SchemaModel::from_xml(unknown).is_err());
 }
 
-// ---- compression (schema §4)
+// ---- compression
 
 #[test]
 fn lengths_java_cannot_read_are_avoided() {
-    // Content that does not compress, so that every length occurs.
+    // Content that does not compress, so that all lengths occur.
     let mut seed = 1u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -359,7 +359,7 @@ fn damaged_streams_are_refused() {
     assert_eq!(inflate(&bomb), Err(InflateError::TooLong));
 }
 
-// ---- recording (schema §6, §7)
+// ---- recording
 
 #[test]
 fn t6_3_explicit_ids_first_then_holes() {
@@ -439,7 +439,8 @@ fn the_largest_storage_id_is_one_of_fields_and_indexes_and_not_of_types() {
         let config = SchemaConfig::new(model).unwrap();
         open_schema(&mut *begin(&MemoryStore::new()), &new_state(), &config).unwrap();
     }
-    // A type that Java recorded with it is read, and opened with.
+    // If Java recorded a type with the largest storage ID, it is read, and the database can be
+    // opened with it.
     let store = MemoryStore::new();
     let mut tx = begin(&store);
     let model = one_type(ObjectType::new("T"));
@@ -542,7 +543,7 @@ fn the_same_schema_is_opened_from_memory() {
     let first = open_schema(&mut *tx, &state, &config).unwrap();
     let second = open_schema(&mut *tx, &state, &config).unwrap();
     assert!(Arc::ptr_eq(&first.bundle, &second.bundle));
-    // Another schema is asked for, but nothing else is recorded: the bundle is still good.
+    // Another schema is asked for, but the recorded schemas are the same: the bundle is still good.
     let never = SchemaConfig::empty().schema_removal(SchemaRemoval::Never);
     let third = open_schema(&mut *tx, &state, &never).unwrap();
     assert!(Arc::ptr_eq(&first.bundle, &third.bundle));
@@ -673,7 +674,7 @@ fn tools_can_carry_unknown_encodings() {
     assert!(opened.schema.object_type("C").unwrap().field("m").is_some());
 }
 
-// ---- comparison (schema §8.3)
+// ---- comparison
 
 #[test]
 fn comparison_says_what_happens_to_objects() {
@@ -809,7 +810,7 @@ fn differences_are_told_in_the_words_and_the_order_of_java() {
         told(array("A", 3).indexed(), array("B", 2)),
         expected("removed", "changed number of dimensions from 3 to 2")
     );
-    // Of other fields the index comes last.
+    // For other fields the index comes last.
     assert_eq!(
         told(int(), long().indexed()),
         "-> changed object type \"T\"\n  -> changed field \"e\" type int\n    \

@@ -1,4 +1,4 @@
-//! Lists and maps of typed objects: reading a part, and what a damaged element does.
+//! Lists and maps of typed objects: reading a part, and the effect of a damaged element.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ struct Shelf {
     places: BTreeMap<i32, String>,
 }
 
-/// A database with a shelf, the element at position 1 and the value of key 1 cut short.
+/// A database with a shelf. The element at position 1 and the value of key 1 are cut short.
 fn damaged() -> (Permazen, Ref<Shelf>) {
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
     let db = Permazen::builder_shared(store.clone()).model::<Shelf>().build().unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of values when the type of a field changes (model §13.3).
+//! What happens to values when the type of a field changes.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -124,7 +124,7 @@ fn values_are_converted_where_they_can_be() {
     assert_eq!(db.write(seen).unwrap(), expected);
     let found = db.read(|tx| tx.index(new::Item::NUMBER)?.get(42)?.count()).unwrap();
     assert_eq!(found, 1);
-    // converted once: what is set afterwards stays
+    // Converted once: a value set afterwards stays.
     db.write(|tx| {
         for item in tx.all::<new::Item>()? {
             item?.set_number(43)?;
@@ -143,7 +143,7 @@ fn elements_that_must_be_converted_are_an_error() {
         Err(Error::Upgrade { field, .. }) => assert_eq!(field, "Item.tags"),
         other => panic!("{other:?}"),
     }
-    // Empty ones have nothing to lose.
+    // Empty collections have nothing to lose.
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
     let db = Permazen::builder_shared(store.clone()).model::<old::Item>().build().unwrap();
     db.write(|tx| tx.create(old::Item { tags: vec![], ..item() }).map(drop)).unwrap();
@@ -173,7 +173,7 @@ fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
     assert_eq!(kept.unwrap(), item());
 }
 
-/// What cannot be converted is not in the way of what takes its place.
+/// A value that cannot be converted does not prevent its replacement.
 #[test]
 fn a_value_that_cannot_be_converted_can_be_replaced() {
     for way in ["set", "store", "object layer"] {
@@ -261,7 +261,8 @@ mod links {
     }
 }
 
-/// References need no conversion; those to objects of a type that is not allowed any more are lost.
+/// References need no conversion. References to objects of a type that is no longer allowed are
+/// lost.
 #[test]
 fn references_are_kept_where_their_type_is_allowed() {
     use links::{Place, new, old, strict};

@@ -1,5 +1,5 @@
-//! What a program would do by hand with heed to keep the objects of the benchmarks: the pairs that Permazen writes,
-//! made by code that knows the one object type there is.
+//! What a program would do by hand with heed to keep the objects of the benchmarks. It writes the
+//! same pairs as Permazen, with code that knows the only object type.
 #![allow(dead_code, reason = "not every benchmark needs all of it")]
 
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use permazen::encoding::{Reader, long, string};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// Objects one measurement works on.
+/// The number of objects in one measurement.
 pub(crate) const SAMPLE: usize = 1000;
 /// Keys in the file begin with a zero byte.
 const ZERO: u8 = 0;
@@ -41,14 +41,14 @@ impl Person {
     }
 }
 
-/// An id of a person that does not exist yet.
+/// An ID of a person that does not exist yet.
 pub(crate) fn new_id(random: &mut StdRng) -> ObjId {
     let mut bytes: [u8; 8] = random.random();
     bytes[0] = 10;
     ObjId::from_bytes(bytes).unwrap()
 }
 
-/// The ages from `low` to below `high` that hold about [`SAMPLE`] of so many people.
+/// The ages from `low` to below `high` that about [`SAMPLE`] of these people have.
 pub(crate) fn ages(people: usize) -> (i32, i32) {
     (20_000, 20_000 + 100_000 * SAMPLE as i32 / people as i32)
 }
@@ -120,7 +120,7 @@ impl ByHand {
         }
     }
 
-    /// Looks at the id of everybody with an age from `low` to below `high`; returns how many there are.
+    /// Looks at the ID of everybody with an age from `low` to below `high`. Returns their number.
     pub(crate) fn visit_by_age(&self, txn: &RoTxn<'_>, (low, high): (i32, i32)) -> usize {
         let bound = |age: i32| [&[ZERO, 11], &long_bytes(i64::from(age))[..]].concat();
         let (min, max) = (bound(low), bound(high));

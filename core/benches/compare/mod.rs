@@ -1,16 +1,16 @@
-//! Work done twice, by this crate and by hand, and how the two compare.
+//! Work done twice, by this crate and by hand, and a comparison of the two.
 
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
 
-/// How many rounds the table of ratios is made of.
+/// The number of rounds that make the table of ratios.
 const ROUNDS: usize = 41;
 
-/// The same work twice; each side times what matters of it.
+/// The same work twice. Each side times the part that matters.
 pub(crate) struct Case<'w> {
     pub(crate) name: &'static str,
-    /// Items one call works on.
+    /// How many items one call works on.
     pub(crate) items: usize,
     pub(crate) ours: Box<dyn Fn() -> Duration + 'w>,
     pub(crate) by_hand: Box<dyn Fn() -> Duration + 'w>,
@@ -34,14 +34,14 @@ pub(crate) fn timed(body: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// How many objects a benchmark works on: `PERMAZEN_BENCH_OBJECTS`, or 100000.
+/// The number of objects of a benchmark: `PERMAZEN_BENCH_OBJECTS`, or 100000.
 pub(crate) fn objects() -> usize {
     let objects = std::env::var("PERMAZEN_BENCH_OBJECTS").ok();
     objects.and_then(|number| number.parse().ok()).unwrap_or(100_000)
 }
 
-/// Runs every case as Criterion does, and then all of them in interleaved rounds, from which it prints a
-/// table of ratios. `ours` is what the first side is called.
+/// Runs every case as Criterion does. Then runs all of them in interleaved rounds and prints a
+/// table of ratios. `ours` is the name of the first side.
 pub(crate) fn run(ours: &str, cases: &[Case<'_>]) {
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();
     for case in cases {

@@ -1,8 +1,8 @@
-//! Works on a music database that Permazen for Java has written: looks around, changes things, commits, and has the
-//! result checked.
+//! Works on a music database that Permazen for Java wrote. It looks around, changes things,
+//! commits, and has the result checked.
 //!
-//! Run without arguments it works on a scratch copy of the sample database; given the directory of an LMDB
-//! environment, on that one. See it with `cargo run --example music`.
+//! Without arguments it works on a scratch copy of the sample database. With the directory of an
+//! LMDB environment as argument, it works on that. Try it with `cargo run --example music`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 #![allow(unreachable_pub, reason = "the models are shared with tests")]
 
@@ -40,7 +40,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     work(&path).map_err(|error| named(&path, error))
 }
 
-/// The error with the database's path before it, unless it has that already.
+/// The error with the database's path before it, unless the path is already there.
 fn named(path: &Path, error: Box<dyn std::error::Error>) -> Box<dyn std::error::Error> {
     let (path, text) = (path.display().to_string(), error.to_string());
     if text.starts_with(&path) { error } else { format!("{path}: {text}").into() }
@@ -139,7 +139,8 @@ fn most_albums<'t>(tx: &'t Tx) -> Result<Option<Obj<'t, Artist>>> {
     Ok(best.map(|(_, artist)| artist))
 }
 
-/// From listeners to their favourite album, on to its artist, and back to the tracks that refer to it.
+/// From listeners to their favourite album, to its artist, and back to the tracks that refer to the
+/// album.
 fn references_both_ways(tx: &Tx) -> Result<()> {
     let favourites = tx.index(Listener::FAVOURITES)?;
     let mut best = None;
@@ -177,7 +178,7 @@ fn track_list(tx: &Tx, album: Obj<'_, Album>) -> Result<Table> {
     Ok(table)
 }
 
-/// Changes things and says what.
+/// Changes things, and returns what it changed.
 fn change_things(tx: &Tx) -> Result<Vec<String>> {
     let mut done = Vec::new();
     let artist = tx.create(Artist {
@@ -242,7 +243,7 @@ fn change_things(tx: &Tx) -> Result<Vec<String>> {
     Ok(done)
 }
 
-/// Reads every pair of the database and says what is wrong with it.
+/// Reads every pair of the database and reports what is wrong with it.
 fn check(store: &LmdbStore) -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let tx = store.begin(&TxOptions::reading())?;
@@ -275,7 +276,7 @@ fn table(header: &[&str], right: &[usize]) -> Table {
     table
 }
 
-/// The text of a value, with control characters written out so that tables stay straight.
+/// The text of a value. Control characters are written out, so that tables stay straight.
 fn or_dash(value: Option<impl Display>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let text = value.to_string();

@@ -1,4 +1,4 @@
-//! The object types of the sample database `music`, field by field as its Java classes declare them.
+//! The object types of the sample database `music`, with the fields that its Java classes declare.
 
 use std::collections::{BTreeMap, BTreeSet};
 

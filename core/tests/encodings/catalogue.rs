@@ -6,7 +6,7 @@ use permazen::encoding::{
     Encoding, EncodingRegistry, EnumArrayEncoding, EnumEncoding, ReferenceEncoding,
 };
 
-/// Every built-in encoding, arrays of one and two dimensions, and what schemas build.
+/// Every built-in encoding, arrays of one and two dimensions, and encodings that schemas build.
 pub(crate) fn all_encodings() -> Vec<Arc<dyn Encoding>> {
     let registry = EncodingRegistry::new();
     let mut all: Vec<Arc<dyn Encoding>> = Vec::new();

@@ -1,5 +1,5 @@
-//! Encodings made of others, by properties: tuples, null added, enums and their arrays, references, arrays of floating
-//! point numbers, arrays of arrays.
+//! Properties of encodings made of others: tuples, encodings with null added, enums and their
+//! arrays, references, arrays of floating point numbers, arrays of arrays.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use super::{any_decimal, any_instant, any_long, any_string, any_uuid, any_zoned}
 /// An encoding and two of its values.
 type Sample = (Arc<dyn Encoding>, Value, Value);
 
-/// What holds for every value of every encoding: bytes and texts are read back, the value is passed over without
-/// touching what follows, a cut value is refused, and bytes sort as values do.
+/// What holds for every value of every encoding. Bytes and texts are read back. Skipping the value
+/// leaves what follows untouched. A cut value is refused. Bytes sort like values.
 fn check((encoding, a, b): Sample) {
     let [first, second] = [&a, &b].map(|value| {
         let mut out = b"before".to_vec();
@@ -86,13 +86,13 @@ fn any_id() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Arrays of some dimensions, with nulls in every place.
+/// Arrays of some dimensions, with nulls at every place.
 fn nested(item: BoxedStrategy<Value>, dimensions: usize) -> BoxedStrategy<Value> {
     (0..dimensions)
         .fold(item, |item, _| or_null(vec(item, 0..4).prop_map(|items| Value::Array(items.into()))))
 }
 
-/// Encodings a composite index can have a column of, with their values.
+/// Encodings that a column of a composite index can have, with their values.
 fn columns() -> Vec<(Arc<dyn Encoding>, BoxedStrategy<Value>)> {
     let floats = prop_oneof![any::<f64>(), Just(-0.0), Just(0.0), Just(f64::NAN)];
     vec![
@@ -167,14 +167,14 @@ fn any_enum_array() -> impl Strategy<Value = Sample> {
     })
 }
 
-/// Arrays of two dimensions and more, of both styles and of primitive types.
+/// Arrays of two and more dimensions, of both styles and of primitive types.
 fn any_nested_array() -> impl Strategy<Value = Sample> {
     let ints = vec(any_long(), 0..4)
         .prop_map(|items| Value::Ints(items.into_iter().map(|item| item as i32).collect()));
     let doubles = vec(any::<f64>(), 0..3).prop_map(|items| Value::Doubles(items.into()));
     let bools = vec(any::<bool>(), 0..6).prop_map(|items| Value::Bools(items.into()));
     let bases = [
-        // Primitive arrays are one dimension already.
+        // Primitive arrays already have one dimension.
         ("int[]", 1, or_null(ints)),
         ("double[]", 1, or_null(doubles)),
         ("boolean[]", 1, or_null(bools)),
@@ -234,7 +234,7 @@ proptest! {
                 _ => true,
             };
             prop_assert_eq!(encoding.encode_all(&value).is_ok(), is_allowed);
-            // What is stored is read all the same.
+            // Such a reference can still be read if it is stored.
             let stored = (&ReferenceEncoding::new(None) as &dyn Encoding).encode_all(&value);
             prop_assert_eq!(encoding.decode_all(&stored.expect("any reference")), Ok(value));
         }

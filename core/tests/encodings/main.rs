@@ -1,4 +1,4 @@
-//! Encodings through the public interface: properties of all of them, and the typed side.
+//! Encodings through the public interface: properties that all have, and the typed side.
 #![allow(clippy::expect_used)]
 
 mod catalogue;
@@ -32,8 +32,8 @@ fn encoded<T: FieldType>(value: &T) -> Vec<u8> {
     out
 }
 
-/// What holds for every value: it is read back from its bytes, its text and its dynamic form, and every way of
-/// writing gives the same bytes.
+/// What holds for every value. It is read back from its bytes, its text and its dynamic form. Every
+/// way of writing it gives the same bytes.
 fn check_value<T: Encodable + PartialEq>(value: &T) {
     let bytes = encoded(value);
     assert_eq!(&T::decode_all(&bytes).expect("just written"), value);
@@ -67,7 +67,7 @@ fn check_text<T: Encodable + PartialEq>(value: &T) {
     assert_eq!(&T::from_text(&text).expect("just printed"), value, "{text:?}");
 }
 
-/// The order of two values is that of their bytes, and null comes last.
+/// Two values have the same order as their bytes, and null comes last.
 fn check_order<T: Encodable>(a: &T, b: &T, order: Ordering) {
     assert_eq!(encoded(a).cmp(&encoded(b)), order, "{a:?} and {b:?}");
     assert_eq!(a.to_value().cmp(&b.to_value()), order, "{a:?} and {b:?}");
@@ -225,7 +225,7 @@ properties! {
     double_statistics: DoubleSummaryStatistics = (any::<f64>(), 0i64..9, any::<f64>(), any::<f64>())
         .prop_map(|(sum, count, a, b)| DoubleSummaryStatistics::new(sum, count, a.min(b), a.max(b)).unwrap_or(DoubleSummaryStatistics::EMPTY)),
         text true;
-    // Years before 1 and after 9999 print texts that read back as others.
+    // Years before 1 and after 9999 are printed as texts that are read back as other years.
     java_dates: Date = any_long().prop_map(Date::from_millis), text false;
     recent_java_dates: Date = (-62_135_000_000_000i64..253_402_000_000_000).prop_map(Date::from_millis), text true;
     instants: Instant = any_instant(), text true;
@@ -258,7 +258,8 @@ fn nullable<T: Encodable>(
     vec(prop::option::of(item), 0..5).prop_map(Into::into)
 }
 
-/// Arrays compare element by element, null last, a shorter array before those it is the beginning of.
+/// Arrays compare element by element, with null last. A shorter array comes before those that begin
+/// with it.
 fn check_arrays<T: Encodable + Ord>(a: Box<[Option<T>]>, b: Box<[Option<T>]>) {
     check_value(&a);
     check_text(&a);
@@ -319,7 +320,7 @@ proptest! {
         check_text(&items);
     }
 
-    /// Rust text and strings of Java's are the same encoding.
+    /// Rust texts and Java strings have the same encoding.
     #[test]
     fn texts(text in any::<String>()) {
         check_value(&text);
@@ -347,7 +348,7 @@ fn is_in_region(value: &Value) -> bool {
     }
 }
 
-/// Every registered encoding, arrays of them, and those that schemas build.
+/// Every registered encoding, arrays of them, and encodings that schemas build.
 static ALL: LazyLock<Vec<Arc<dyn Encoding>>> = LazyLock::new(catalogue::all_encodings);
 
 #[test]
@@ -359,7 +360,8 @@ fn the_catalogue_is_complete() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Any bytes are refused or read as a value that then is written and read back as the same.
+    /// Any bytes are refused, or read as a value that is then written and read back as the same
+    /// value.
     #[test]
     fn any_bytes(bytes in prop_oneof![vec(any::<u8>(), 0..40), vec(prop_oneof![Just(0u8), Just(1), Just(0x7f), Just(0xff), any::<u8>()], 0..16)]) {
         for encoding in &*ALL {
@@ -372,11 +374,12 @@ proptest! {
             prop_assert!(skipped.is_ok(), "{} does not skip {:?}", encoding.name(), value);
             prop_assert_eq!(bytes.len() - skipper.rest().len(), used, "{} skips {:?}", encoding.name(), value);
             prop_assert!(used > 0);
-            // A few values can be read but not written, all of them zero with a negative scale or the like.
+            // A few values can be read but not written. All of them are zero with a negative scale,
+            // or similar.
             let Ok(canonical) = encoding.encode_all(&value) else { continue };
             prop_assert_eq!(encoding.decode_all(&canonical).expect("just written"), value.clone());
             let is_canonical = encoding.check_canonical(&bytes[..used]).is_ok();
-            // A time in a region may keep the offset that an older edition of the region's rules gave it.
+            // A time in a region may keep an offset from an older edition of the region's rules.
             prop_assert!(is_canonical == (canonical == bytes[..used]) || is_canonical && is_in_region(&value));
             prop_assert_eq!(encoding.to_text(&value).is_err(), value.is_null());
         }

@@ -65,7 +65,7 @@ fn white_space_in_lists_is_that_of_java() {
     for other in "\u{85}\u{a0}\u{2007}\u{202f}\u{200b}\u{180e}\u{feff}".chars() {
         assert!(!lists(&other.to_string()), "{other:?}");
     }
-    // Base64 is another matter.
+    // Base64 text allows other spaces than lists do.
     assert!(bytes.from_text("AAAA\nAA==").is_ok());
     assert!(bytes.from_text("AAAA\u{1680}AA==").is_err());
     assert!(bytes.from_text("AAAA\u{1c}AA==").is_err());
@@ -116,7 +116,7 @@ fn a_zoned_time_has_the_offset_of_its_zone_if_that_is_fixed() {
     assert!(!accepted("2024-01-01T00:00+01:00", "Z"));
     assert!(!accepted("2024-01-01T00:00Z", "+01:00"));
     assert!(!accepted("2024-01-01T00:00Z", "UTC"));
-    // The rules of regions change, and with them the offset a time has.
+    // The rules of regions change, and the offset of a time changes with them.
     assert!(accepted("2024-01-01T00:00-05:00", "America/New_York"));
     assert!(accepted("2024-01-01T00:00-04:00", "America/New_York"));
     let elsewhere = bytes("2024-01-01T00:00+01:00", "Z");
@@ -142,7 +142,8 @@ fn the_zones_of_system_v_are_known() {
         check_value(&ZoneId::new(&name).expect("a zone"));
         check_text(&ZoneId::new(&name).expect("a zone"));
         let (standard, saving) = (format!("-{hours:02}:00"), format!("-{:02}:00", hours - 1));
-        // The last second of standard time, which ends at 02:00, and the last second of saving time.
+        // The last second of standard time, which ends at 02:00, and the last second of summer
+        // time.
         for (day, night) in [
             ("1900-04-29", "1900-10-28"),
             ("1973-04-29", "1973-10-28"),
@@ -345,7 +346,8 @@ fn a_converted_value_is_of_the_encoding_it_was_converted_to() {
     assert_eq!(string.convert(&number, &Value::Int(1)), Ok(Value::from("1")));
 }
 
-/// A string that is stored as one, the usual base of an own encoding (encodings X33).
+/// A string type that is stored as a string. This is the usual base of an encoding of one's own
+/// (encodings X33).
 #[derive(Debug, Clone, PartialEq)]
 struct Tag(String);
 
@@ -374,7 +376,7 @@ impl Encodable for Tag {
     }
 }
 
-/// Another type that claims the id of [`Tag`].
+/// Another type that claims the ID of [`Tag`].
 #[derive(Debug, Clone, PartialEq)]
 struct OtherTag(String);
 
@@ -459,11 +461,12 @@ fn own_encodings() {
     assert_eq!(encoded(&levels), [1, 0, 1, 0xfb, 49, 0]);
     check_value(&levels);
 
-    // Another type under the same id is refused, not taken for the same.
+    // Another type with the same ID is refused, not taken for the same type.
     assert!(registry.add::<OtherTag>().is_err());
     assert_eq!(registry.add::<Uuid>(), Ok(false));
 
-    // A value of one encoding is none of another, and one without an id or of arrays is not registered.
+    // A value of one encoding is no value of another. An encoding without ID or of arrays is not
+    // registered.
     assert!(Tag::encoding().encode_all(&Level(1).to_value()).is_err());
     assert!(registry.add_encoding(Arc::new(ReferenceEncoding::new(None))).is_err());
     assert!(registry.add_encoding(Arc::new(TypedEncoding::<Box<[i32]>>::nullable())).is_err());
@@ -543,7 +546,7 @@ fn ordered_object_ids_ascend() {
         assert!(made.is_sorted_by(|a, b| a < b));
         assert!(made.iter().all(|id| id.storage_id() == storage_id(number)));
     }
-    // A generator made later goes on behind, as ids begin with the time in milliseconds.
+    // IDs begin with the time in milliseconds, so a generator made later continues after them.
     let now = || {
         let since = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_millis();
         u64::try_from(since).expect("before 2109")
@@ -552,7 +555,7 @@ fn ordered_object_ids_ascend() {
     let first = ObjIdGenerator::ordered().expect("random numbers").next_id(storage_id(1));
     let millis = (u64::from_be_bytes(first.to_bytes()) & 0xff_ffff_ffff_ffff) >> 14;
     assert!((before..=now()).contains(&millis), "{first}");
-    // There is no room for the time behind a longer storage id.
+    // After a longer storage ID there is no room for the time.
     let made: Vec<ObjId> = (0..100).map(|_| ids.next_id(storage_id(251))).collect();
     assert!(!made.is_sorted());
     assert!(made.iter().all(|id| id.storage_id() == storage_id(251)));

@@ -1,4 +1,4 @@
-//! Texts in odd forms: taken and refused as Permazen 5.2.0 on Java 17 does.
+//! Texts in odd forms. They are accepted and refused as by Permazen 5.2.0 on Java 17.
 
 use permazen::encoding::textual::Pattern;
 use permazen::encoding::{EncodingRegistry, Value};
@@ -50,7 +50,7 @@ fn scopes_of_addresses() {
     );
 }
 
-/// As Java 25 prints them.
+/// Numbers as Java 25 prints them.
 #[test]
 fn of_two_equally_close_texts_the_one_with_the_even_digit_is_printed() {
     taken(
@@ -61,7 +61,7 @@ fn of_two_equally_close_texts_the_one_with_the_even_digit_is_printed() {
             ("1048576.25", "1048576.2"),
             ("1048576.75", "1048576.8"),
             ("2097152.25", "2097152.2"),
-            // Not in the middle.
+            // Not halfway between two numbers.
             ("452505.6563", "452505.66"),
             ("16777216", "1.6777216E7"),
         ],
@@ -137,8 +137,8 @@ fn a_small_t_may_end_a_duration() {
     refused("Period", &["P1Dt", "P1DT"]);
 }
 
-/// Each part with each quantifier: whether Java takes it in look-behind alone, after a character, and in a group that
-/// is repeated.
+/// Each part with each quantifier: whether Java accepts it in look-behind by itself, after a
+/// character, and in a group that is repeated.
 #[test]
 fn look_behind_needs_a_longest_length_as_java_counts_it() {
     let quantifiers = [
@@ -289,8 +289,8 @@ fn hex_digits_of_escapes() {
     refused("String[]", &["[\"\\u00４1\"]", "[\"\\u004\"]", "[\"\\u"]);
 }
 
-/// Base64 without padding is a printed array, read as such; nothing is converted through it, since a number or a word
-/// can look the same.
+/// Base64 without padding is a printed array and is read as one. Nothing is converted through it,
+/// because a number or a word can look the same.
 #[test]
 fn base64_without_padding_is_for_reading_alone() {
     let registry = EncodingRegistry::new();
