@@ -1,7 +1,8 @@
-//! The sorted transactional byte map everything in Permazen stands on.
+//! The sorted transactional byte map that everything in Permazen is built on.
 //!
-//! [`KvDatabase`] begins transactions, [`KvTransaction`] is one, [`KvRead`] and [`KvWrite`] are what
-//! can be done in it. All of them are object safe: a program chooses its store at run time.
+//! [`KvDatabase`] begins transactions, [`KvTransaction`] is one, [`KvRead`] and [`KvWrite`] are
+//! what can be done in it. All of these traits are object safe, so a program can choose its store
+//! at run time.
 #![deny(missing_docs)]
 
 mod contract;

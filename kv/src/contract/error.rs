@@ -10,10 +10,10 @@ pub type Result<T> = std::result::Result<T, KvError>;
 
 /// What can go wrong below the object layer.
 ///
-/// Three questions decide what to do with one: may the transaction be run again
-/// ([`is_retryable`](KvError::is_retryable)), has it ended ([`is_stale`](KvError::is_stale)), and
-/// may it have been committed all the same
-/// ([`is_outcome_unknown`](KvError::is_outcome_unknown))? (kv §5)
+/// Three questions decide what to do about an error. May the transaction be run again
+/// ([`is_retryable`](KvError::is_retryable))? Has it ended ([`is_stale`](KvError::is_stale))? Was
+/// it perhaps committed in spite of the error
+/// ([`is_outcome_unknown`](KvError::is_outcome_unknown))?
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
@@ -34,28 +34,28 @@ pub type Result<T> = std::result::Result<T, KvError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {
-    /// A transient condition, such as a lock that others hold: run the transaction again.
+    /// A condition that will pass, such as a lock that others hold. Run the transaction again.
     #[error("transaction must be retried: {0}")]
     Retry(String),
-    /// Another transaction changed what this one has read: run it again.
+    /// Another transaction has changed what this one has read. Run this one again.
     #[error("transaction must be retried: {0}")]
     Conflict(Box<Conflict>),
-    /// The commit failed in a way that leaves open whether it took effect.
+    /// The commit failed, and it is not known whether it took effect.
     ///
-    /// The data is either wholly as before or wholly as committed. Look before running the
-    /// transaction again, unless running it twice does no harm.
+    /// Either all changes were made, or none. Look which before you run the transaction again,
+    /// unless running it twice does no harm.
     #[error("outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),
     /// The transaction has ended or failed and can only be dropped.
     #[error("transaction is no longer usable: {0}")]
     Stale(String),
-    /// The transaction was open for longer than its time-out and was rolled back.
+    /// The transaction was open for longer than its time-out, and was rolled back.
     #[error("transaction cannot be accessed because it has timed out: {0}")]
     Timeout(String),
     /// An argument breaks the contract; nothing was changed.
     #[error("invalid argument: {0}")]
     InvalidArgument(String),
-    /// The operation is not possible in the present state; nothing was changed.
+    /// The operation is not possible at this time; nothing was changed.
     #[error("illegal state: {0}")]
     IllegalState(String),
     /// The backend does not offer this operation.
@@ -84,7 +84,8 @@ pub enum KvError {
         max: u32,
     },
     /// There is no room for the change: the disk, a file-size limit or the store's map is full.
-    /// (LMDB cannot always tell a full disk from one that fails.) The transaction was rolled back, what was committed before is intact.
+    /// (LMDB cannot always tell a full disk from a failing one.) The transaction was rolled back.
+    /// What was committed before is intact.
     #[error("{}: store is full: {reason}", path.display())]
     Full {
         /// The store.
@@ -122,12 +123,12 @@ pub enum KvError {
 }
 
 impl KvError {
-    /// Whether the transaction surely did not take effect and may succeed if it is run again.
+    /// Whether the transaction certainly had no effect and may succeed if it is run again.
     pub fn is_retryable(&self) -> bool {
         matches!(self, KvError::Retry(_) | KvError::Conflict(_))
     }
 
-    /// Whether the transaction had ended before the operation; a time-out is one way to end.
+    /// Whether the transaction had ended before the operation, for example by a time-out.
     pub fn is_stale(&self) -> bool {
         matches!(self, KvError::Stale(_) | KvError::Timeout(_))
     }
@@ -137,7 +138,7 @@ impl KvError {
         matches!(self, KvError::OutcomeUnknown(_))
     }
 
-    /// Whether the caller is at fault and the transaction is still usable.
+    /// Whether the caller made a mistake and the transaction is still usable.
     pub fn is_caller_error(&self) -> bool {
         matches!(
             self,
@@ -169,7 +170,7 @@ impl From<Conflict> for KvError {
     }
 }
 
-/// How what one transaction read was changed by another.
+/// How another transaction changed what this one has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
@@ -184,8 +185,8 @@ pub enum Conflict {
         /// The first key after it, if it has an end.
         max: Option<bytes::Bytes>,
     },
-    /// What was read has been changed by a transaction that ran within this one, on the same thread, at a
-    /// time when all others had to wait: running it again leads to the same.
+    /// Another transaction changed what this one has read, and ran within this one: on the same
+    /// thread, while all other threads had to wait. Running this one again has the same result.
     Within(Box<Conflict>),
 }
 

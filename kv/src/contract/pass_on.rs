@@ -1,8 +1,9 @@
-//! Methods that only pass on what they are given, for what stands before something of the same kind.
+//! A macro for types that wrap a value of the same trait: it makes methods that pass their
+//! arguments on.
 
-/// Makes the named methods of a trait of the store contract: each calls the same method of what stands
-/// after the arrow. That may end in `?` where the method can fail. A word in capitals stands for several
-/// methods:
+/// Makes the named methods of a trait of a store. Each calls the same method on the expression
+/// after the arrow. That expression may end in `?` where the method can fail. A word in capitals
+/// stands for several methods:
 ///
 /// | word | methods |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! What can be done with a store can be done through a pointer to it.
+//! The traits of a store for pointers: a pointer can do what the store can do.
 
 use std::sync::Arc;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
-/// How often and after which pauses a transaction is run again that failed for a reason that may pass.
+/// How often, and after which pauses, to run a transaction again that failed for a reason that may
+/// pass.
 ///
 /// ```
 /// use permazen_kv::{KvError, Retry};
@@ -22,11 +23,11 @@ use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often it is run again; 0 is never.
+    /// How often it is run again; 0 means never.
     pub times: u32,
-    /// The longest first pause; each one after it can be twice as long.
+    /// The longest first pause. Each further pause can be twice as long.
     pub first_pause: Duration,
-    /// The longest pause at all.
+    /// No pause is longer than this.
     pub longest_pause: Duration,
 }
 
@@ -42,15 +43,17 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Runs `attempt` on what `begin` gives until it succeeds, fails with an error that is not
-    /// `retryable`, or has failed too often. A failure of `begin` is the end, and so is an attempt in
-    /// which another transaction could not be begun: they have waited for their turn already.
+    /// Runs `attempt` on the result of `begin`, until it succeeds, fails with an error that is not
+    /// `retryable`, or has failed too often. If `begin` fails, it is not run again. Nor is an
+    /// attempt in which another transaction waited in vain for the right to write, because that one
+    /// has used up its time to wait.
     ///
-    /// `begin` is told how often `attempt` has failed, and tells the store ([`TxOptions::failed`]), so
-    /// that one which is overtaken again and again gets its turn.
+    /// `begin` is told how often `attempt` has failed. It passes the number on to the store
+    /// ([`TxOptions::failed`]), so that a transaction that others overtake again and again gets its
+    /// turn.
     ///
     /// # Errors
-    /// That of `begin`, or the last one of `attempt`.
+    /// The error of `begin`, or the last error of `attempt`.
     pub fn run<B, T, E>(
         &self,
         mut begin: impl FnMut(u32) -> std::result::Result<B, E>,
@@ -73,8 +76,8 @@ impl Retry {
         }
     }
 
-    /// The pause after so many failures: random between half and all of what is due, so that those
-    /// who met once do not meet again.
+    /// The pause after `failed` failures: random between half of what is due and all of it, so that
+    /// transactions that met once do not meet again.
     fn pause(&self, failed: u32) -> Duration {
         let doubled = 2u32.saturating_pow(failed.saturating_sub(1));
         let due = self.first_pause.saturating_mul(doubled).min(self.longest_pause);
@@ -85,14 +88,15 @@ impl Retry {
 
 /// Whole transactions as one call.
 pub trait KvDatabaseExt: KvDatabase {
-    /// Runs `action` in a transaction and commits it; as long as that fails in a retryable way
-    /// ([`KvError::is_retryable`]), begins anew as [`Retry::default`] says. One that others overtake again
-    /// and again gets its turn, see [`TxOptions::failed`].
+    /// Runs `action` in a transaction and commits it. As long as this fails with a retryable error
+    /// ([`KvError::is_retryable`]), runs it again in a new transaction, with the pauses of
+    /// [`Retry::default`]. A transaction that others overtake again and again gets its turn, see
+    /// [`TxOptions::failed`].
     ///
-    /// `action` must not have effects elsewhere, since it may run more than once.
+    /// `action` must have no effects elsewhere, because it may run more than once.
     ///
     /// # Errors
-    /// What `action` or the commit last failed with; nothing has been changed then, except after
+    /// The last error of `action` or of the commit. Nothing has been changed then, except after
     /// [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
     ///
     /// ```
@@ -112,7 +116,7 @@ pub trait KvDatabaseExt: KvDatabase {
         run(self, &TxOptions::writing(), action)
     }
 
-    /// Runs `action` in a read-only transaction, otherwise as [`write`](Self::write).
+    /// Runs `action` like [`write`](Self::write), but in a read-only transaction.
     fn read<T>(&self, mut action: impl FnMut(&dyn KvTransaction) -> Result<T>) -> Result<T> {
         run(self, &TxOptions::reading(), |tx| action(tx))
     }
@@ -179,7 +183,7 @@ mod tests {
         });
         assert!(matches!(nested, Err(KvError::Retry(_))), "{nested:?}");
         assert_eq!(attempts, 1);
-        // What fails for another reason is tried again, whatever was waited for before.
+        // An error for another reason is tried again, whatever the thread waited for before.
         let optimistic =
             crate::optimistic::OptimisticDatabase::new(crate::memory::MemoryStore::new());
         let mut attempts = 0;

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use crate::{KeySpan, KeyWatch, KvError, Result, Writes};
 
-/// Bytes borrowed from the store where it can, owned where it cannot.
+/// Bytes: borrowed from the store where it can lend them, owned where it cannot.
 pub type Blob<'a> = Cow<'a, [u8]>;
 /// A key and its value.
 pub type Pair<'a> = (Blob<'a>, Blob<'a>);
-/// A running scan; it borrows the transaction. After its end or an error it stays at its end.
+/// A running scan; it borrows the transaction. After its end or an error it returns `None`.
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
-// Scans return a result for each pair: an error must not make that larger.
+// A scan returns a `Result` for each pair, so an error must not make that larger.
 const _: () = assert!(size_of::<Result<Pair<'_>>>() == size_of::<Pair<'_>>());
 
-/// A consistent read-only view that outlives the transaction it came from.
+/// A consistent read-only view, which outlives the transaction it came from.
 pub type SharedRead = Arc<dyn KvRead + Send + Sync>;
 
-/// What is to be done with each pair of [`KvRead::visit`]; `Break` ends the visit.
+/// What [`KvRead::visit`] calls with the key and the value of each pair; `Break` ends the visit.
 pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// Which way a scan goes.
@@ -33,10 +33,12 @@ pub enum Direction {
 
 /// Reading a sorted byte map. Object safe.
 ///
-/// Keys sort as unsigned bytes, a prefix before what it is a prefix of. Keys and values may be
-/// empty. Every method can fail with [`KvError::Stale`] or [`KvError::Timeout`] once the
-/// transaction has failed, with a retryable error where the store finds conflicts while reading, and
-/// with [`KvError::Store`] if the store itself fails. (kv §2)
+/// Keys sort as unsigned bytes; a key that is a prefix of another one sorts before it. Keys and
+/// values may be empty.
+///
+/// Every method can fail in these ways: with [`KvError::Stale`] or [`KvError::Timeout`] once the
+/// transaction has failed, with a retryable error if the store finds conflicts while reading, and
+/// with [`KvError::Store`] if the store itself fails.
 ///
 /// ```
 /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -54,22 +56,23 @@ pub enum Direction {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvRead {
-    /// The value of `key`; an empty value differs from an absent one. Costs one descent.
+    /// The value of `key`. An empty value is not the same as an absent one. Costs one descent.
     fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>>;
 
-    /// The pairs of `span` in order of `direction`. Costs one descent and then a step a pair;
-    /// nothing is read ahead that is not asked for, except by stores that fetch in pages.
+    /// The pairs of `span` in the order of `direction`. Costs one descent, then one step for each
+    /// pair. Reads nothing ahead, except in stores that read pages of pairs.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` is an empty scan.
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>>;
 
-    /// Shows the pairs of `span` to `visitor` in order of `direction`, until it breaks. Costs as much as
-    /// the same steps of [`KvRead::scan`]; the faster way where many pairs are read at once, since the
-    /// store need not stop between them.
+    /// Calls `visitor` with each pair of `span` in the order of `direction`, until it breaks. Costs
+    /// as much as the same steps of [`KvRead::scan`]. It is the faster way to read many pairs,
+    /// because the store need not stop between them.
     ///
     /// # Errors
-    /// As [`KvRead::scan`] and its steps. What the visitor comes to know of errors it keeps itself.
+    /// `min > max` is [`KvError::InvalidArgument`]. The visitor cannot return an error; it must
+    /// keep its own errors itself.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -105,7 +108,7 @@ pub trait KvRead {
         Ok(())
     }
 
-    /// The first pair of `[min, max)`; none if `min >= max`. Costs one descent.
+    /// The first pair of `[min, max)`; `None` if `min >= max`. Costs one descent.
     fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         if max.is_some_and(|max| min >= max) {
             return Ok(None);
@@ -113,9 +116,9 @@ pub trait KvRead {
         self.scan(KeySpan::new(min, max), Direction::Forward)?.next().transpose()
     }
 
-    /// The last pair of `[min, max)`; none if `min >= max`. Costs one descent.
+    /// The last pair of `[min, max)`; `None` if `min >= max`. Costs one descent.
     ///
-    /// The bounds stand in the same order as everywhere else (Java takes `max` first).
+    /// The bounds have the same order as everywhere else. (Java takes `max` first.)
     fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
         if max.is_some_and(|max| min >= max) {
             return Ok(None);
@@ -123,20 +126,20 @@ pub trait KvRead {
         self.scan(KeySpan::new(min, max), Direction::Reverse)?.next().transpose()
     }
 
-    /// The longest key this store can hold, in bytes. Free.
+    /// The length of the longest key this store can hold, in bytes. Free.
     fn max_key_len(&self) -> usize {
         usize::MAX
     }
 
-    /// The value that stands for the counter `count` in this store. Free. (kv §3)
+    /// The value by which this store represents the counter `count`. Free.
     fn encode_counter(&self, count: i64) -> [u8; 8] {
         count.to_be_bytes()
     }
 
-    /// The counter that `value` stands for in this store. Free.
+    /// The counter that `value` represents in this store. Free.
     ///
     /// # Errors
-    /// [`KvError::InvalidArgument`] unless `value` has eight bytes.
+    /// [`KvError::InvalidArgument`] if `value` does not have eight bytes.
     fn decode_counter(&self, value: &[u8]) -> Result<i64> {
         match <[u8; 8]>::try_from(value) {
             Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
@@ -150,9 +153,9 @@ pub trait KvRead {
 
 /// Changing a sorted byte map. Object safe.
 ///
-/// Changes are visible at once to reads through the same object. Beside the errors of [`KvRead`]
-/// a store can be full ([`KvError::Full`]) or refuse to put a key that is too long
-/// ([`KvError::KeyTooLong`]); for reading, removing and adjusting such a key is merely absent.
+/// Reads through the same object see changes at once. In addition to the errors of [`KvRead`], a
+/// store can be full ([`KvError::Full`]) or refuse to put a key that is too long
+/// ([`KvError::KeyTooLong`]). Such a key can be read, removed and adjusted like any absent key.
 ///
 /// ```
 /// use permazen_kv::{KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -171,21 +174,22 @@ pub trait KvWrite: KvRead {
     /// Sets the value of `key`. Costs one descent.
     ///
     /// # Errors
-    /// [`KvError::KeyTooLong`], which leaves the transaction usable, and [`KvError::Full`], after which
-    /// it can only be rolled back.
+    /// [`KvError::KeyTooLong`]: the transaction stays usable. [`KvError::Full`]: the transaction
+    /// can only be rolled back.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Removes `key`, if there. Costs one descent.
+    /// Removes `key` if it is there. Costs one descent.
     fn remove(&mut self, key: &[u8]) -> Result<()>;
 
-    /// Removes every pair of `span`. Costs a descent and at most a step for each removed pair.
+    /// Removes every pair of `span`. Costs one descent and at most a step for each removed pair.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]; `min == max` removes nothing.
     fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()>;
 
-    /// Adds `by`, wrapping, to the counter at `key`. An absent key or a value that is no counter
-    /// stays as it is. Costs a get and a put, or less where the store can adjust without reading.
+    /// Adds `by` to the counter at `key`; the sum wraps around. Does nothing if `key` is absent or
+    /// its value is not a counter. Costs a get and a put, or less where the store can adjust
+    /// without reading.
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
         let Some(old) = self.get(key)? else { return Ok(()) };
         let Ok(old) = self.decode_counter(&old) else { return Ok(()) };
@@ -193,11 +197,11 @@ pub trait KvWrite: KvRead {
         self.put(key, &new)
     }
 
-    /// Makes the changes of `writes` one by one: removes, then puts, then adjusts. (kv §4) Costs as
-    /// much as they do one by one.
+    /// Makes the changes of `writes`: removes, then puts, then adjusts. Costs as much as making
+    /// them one by one.
     ///
     /// # Errors
-    /// After an error a part of them may have been made; roll back.
+    /// After an error, some of the changes may have been made: roll back.
     fn apply(&mut self, writes: &Writes) -> Result<()> {
         for span in writes.removes.iter() {
             if span.is_single_key() {
@@ -234,25 +238,26 @@ pub trait KvWrite: KvRead {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TxOptions {
-    /// Ask for a snapshot that takes no writer lock; what is written in it is visible inside and
-    /// discarded by `commit`.
+    /// Asks for a snapshot that takes no writer lock. The transaction sees what is written in it;
+    /// `commit` discards that.
     pub read_only: bool,
-    /// How long to wait for the right to write where only one transaction can have it; zero is a
-    /// try. Unless given, 30 seconds. Waiting in vain is a retryable error.
+    /// How long to wait for the right to write, where only one transaction can have it. Zero tries
+    /// once. `None` is 30 seconds. When the time is over, the error is retryable.
     pub wait: Option<Duration>,
-    /// How long the transaction may be used, see [`KvTransaction::set_timeout`]; unless given,
-    /// without limit.
+    /// How long the transaction may be used, see [`KvTransaction::set_timeout`]. `None` is
+    /// unlimited.
     pub timeout: Option<Duration>,
-    /// How often what the transaction does was tried before and failed for a reason that may pass;
-    /// [`Retry`](crate::Retry) counts it. Where transactions can overtake each other, one that has failed
-    /// five times gets its turn: it waits until it may write alone, and cannot be overtaken from then on.
+    /// How often this work was tried before and failed for a reason that may pass;
+    /// [`Retry`](crate::Retry) counts it. Where transactions can overtake each other, one that has
+    /// failed five times gets its turn: it waits until it may write alone, and cannot be overtaken
+    /// from then on.
     pub failed: u32,
 }
 
-/// How long a transaction waits for its turn to write unless it says otherwise.
+/// How long a transaction waits for its turn to write if its options do not say.
 pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// After how many failures a transaction gets its turn.
+/// After so many failures a transaction gets its turn.
 pub(crate) const TURN_AFTER: u32 = 5;
 
 impl TxOptions {
@@ -280,21 +285,21 @@ impl TxOptions {
         self
     }
 
-    /// Sets how often what the transaction does was tried before.
+    /// Sets how often this work was tried before.
     #[must_use]
     pub fn with_failed(mut self, failed: u32) -> Self {
         self.failed = failed;
         self
     }
 
-    /// These options for another attempt, after so many failures more.
+    /// These options for another attempt, after `failed` more failures.
     #[must_use]
     pub fn after_failures(&self, failed: u32) -> Self {
         let failed = self.failed.saturating_add(failed);
         TxOptions { failed, ..self.clone() }
     }
 
-    /// Whether the transaction has failed so often that it is to get its turn.
+    /// Whether the transaction has failed so often that it must get its turn.
     pub(crate) fn has_turn(&self) -> bool {
         !self.read_only && self.failed >= TURN_AFTER
     }
@@ -307,8 +312,8 @@ impl TxOptions {
 
 /// A transaction. Dropping it rolls back.
 ///
-/// Transactions are strictly serializable unless the store says otherwise in its
-/// [`Capabilities`]. What was read may be relied on only after `commit` has succeeded. (kv §6.2)
+/// Transactions are strictly serializable unless the [`Capabilities`] of the store say otherwise.
+/// Rely on what was read only after `commit` has succeeded.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -323,87 +328,91 @@ impl TxOptions {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvTransaction: KvWrite {
-    /// Whether writes are discarded by `commit`. Free.
+    /// Whether `commit` discards writes. Free.
     fn is_read_only(&self) -> bool;
 
-    /// Makes this a read-only transaction from now on: `commit` will discard what it has written
-    /// and will write. Free; where it gives up the right to write, others can have it at once.
+    /// Makes this a read-only transaction from now on: `commit` will discard everything that is
+    /// written in it, before or after this call. Free. If it gives up the right to write, others
+    /// can have that at once.
     ///
     /// # Errors
-    /// [`KvError::IllegalState`] where the store cannot switch after the first access; the
-    /// transaction stays usable.
+    /// [`KvError::IllegalState`] if the store cannot switch after the first access; the transaction
+    /// stays usable.
     fn set_read_only(&mut self) -> Result<()>;
 
-    /// Limits how long the transaction may be used, counted from its beginning; `None` and zero
-    /// are unlimited. Later accesses fail with [`KvError::Timeout`]. Free; a look at the clock for
-    /// each access then.
+    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero are
+    /// unlimited. Later accesses fail with [`KvError::Timeout`]. Free; but with a limit, each
+    /// access looks at the clock.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] where the store has no time-outs.
+    /// [`KvError::Unsupported`] if the store has no time-outs.
     fn set_timeout(&mut self, _timeout: Option<Duration>) -> Result<()> {
         Err(KvError::Unsupported("a transaction time-out"))
     }
 
-    /// A consistent view of what this transaction sees now, own writes included. Nothing that
-    /// happens later changes it, and it outlives the transaction. Costs a reference count, and a copy
-    /// of the writes of a transaction that keeps them apart (read-only and optimistic ones). On LMDB
-    /// it takes a reader slot until it is dropped, and its reads from several threads take turns.
+    /// A consistent view of what this transaction sees now, with its own writes. Later changes do
+    /// not affect the view, and it outlives the transaction. Costs a reference count, and a copy of
+    /// the writes if the transaction keeps them in memory (read-only and optimistic ones). On LMDB,
+    /// the view takes a reader slot until it is dropped, and its reads from several threads take
+    /// turns.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] where the store cannot: transactions of LMDB and SQLite that write.
+    /// [`KvError::Unsupported`] if the store cannot do it: transactions of LMDB and SQLite that
+    /// write.
     fn snapshot(&self) -> Result<SharedRead> {
         Err(KvError::Unsupported("a snapshot of a transaction"))
     }
 
-    /// Names the committed state this transaction reads: transactions of one store that give the same
-    /// number see the same pairs, before writes of their own. So several threads can read one state,
-    /// each in a transaction of its own. A commit that puts or removes a pair adds one to the number;
-    /// one that finds nothing to change does not. Free.
+    /// The number of the committed state this transaction reads. Transactions of one store that
+    /// return the same number see the same pairs, apart from their own writes. So several threads
+    /// can read one state, each in its own transaction. A commit that puts or removes a pair adds
+    /// one to the number; a commit that finds nothing to change does not. Free.
     ///
-    /// Where other programs write to the same files, LMDB counts their commits alike. SQLite does not
-    /// count: there a number means something only to the store object that gave it, and what others
-    /// commit between two of its transactions adds at least one, however much it is.
+    /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
+    /// does not count: its numbers have a meaning only for the store object that returned them.
+    /// What others commit between two transactions of that object adds at least one, however many
+    /// commits these are.
     ///
-    /// None where the store cannot tell.
+    /// `None` if the store cannot tell.
     fn version(&self) -> Option<u64> {
         None
     }
 
-    /// Waits for a later commit to write `key`; see [`KeyWatch`]. Watching begins at once and does
+    /// Waits for a later commit to write `key`; see [`KeyWatch`]. The watch begins at once. It does
     /// not end with the transaction, even if that is rolled back. Costs O(log n) in the number of
     /// watches, here and for the commit that writes the key.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] where the store has no watches.
+    /// [`KvError::Unsupported`] if the store has no watches.
     fn watch(&mut self, _key: &[u8]) -> Result<KeyWatch> {
         Err(KvError::Unsupported("watching a key"))
     }
 
-    /// What this transaction sees, read without the risk of a conflict: should another one change
-    /// it meanwhile, this one does not fail for it.
+    /// What this transaction sees, for reads that cannot cause a conflict: if another transaction
+    /// changes what was read in this way, this one does not fail because of it.
     ///
-    /// Costs nothing itself; its reads cost what those of the transaction do, less the tracking.
+    /// Free. Its reads cost what those of the transaction cost, without the tracking.
     ///
-    /// None where the store does not track reads, so that there is no difference.
+    /// `None` if the store does not track reads, so that there is no difference.
     fn untracked(&self) -> Option<&dyn KvRead> {
         None
     }
 
-    /// Makes the changes durable and visible to others; a read-only transaction just ends. Costs what
-    /// the store needs to bring the changes to disk, and nothing if there are none.
+    /// Makes the changes durable and visible to others. A read-only transaction only ends. Costs
+    /// what the store needs to write the changes to disk, and nothing if there are none.
     ///
     /// # Errors
-    /// [`KvError::Conflict`] where transactions are checked when they commit, [`KvError::Full`],
-    /// [`KvError::Timeout`], and failures of the store. The transaction is rolled back on any error but
-    /// [`KvError::OutcomeUnknown`].
+    /// [`KvError::Conflict`] if transactions are checked when they commit, [`KvError::Full`],
+    /// [`KvError::Timeout`], and failures of the store. After any error except
+    /// [`KvError::OutcomeUnknown`], the transaction is rolled back.
     fn commit(self: Box<Self>) -> Result<()>;
 
-    /// Discards the changes. Never fails; dropping the transaction does the same. Costs at most a
+    /// Discards the changes. Never fails. Dropping the transaction does the same. Costs at most a
     /// step for each change.
     fn rollback(self: Box<Self>);
 }
 
-/// A database: something transactions can be begun on.
+/// A database, on which transactions can be begun.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, Result, TxOptions, memory::MemoryStore};
@@ -422,12 +431,12 @@ pub trait KvTransaction: KvWrite {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvDatabase: Send + Sync {
-    /// Begins a transaction. Costs no search; one that writes waits for its turn, see
-    /// [`TxOptions::wait`], unless the store lets several write at a time.
+    /// Begins a transaction. Does not search the store. One that writes waits for its turn (see
+    /// [`TxOptions::wait`]), unless several transactions can write to the store at the same time.
     ///
     /// # Errors
-    /// Retryable if the right to write could not be had in time, [`KvError::ReadersFull`] if there
-    /// are too many readers.
+    /// Retryable if the right to write was not free in time. [`KvError::ReadersFull`] if there are
+    /// too many readers.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>>;
 
     /// What this store offers beyond the basic operations. Free.
@@ -435,16 +444,16 @@ pub trait KvDatabase: Send + Sync {
         Capabilities::none()
     }
 
-    /// Checks the structure of the store below the pairs, and says in words what is wrong with it;
-    /// nothing if it is sound. Reads all of it.
+    /// Checks the structure of the store below the pairs. Returns a description of each defect; an
+    /// empty list if there is none. Reads the whole store.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if the store has no way to look.
+    /// [`KvError::Unsupported`] if the store has no such check.
     fn verify(&self) -> Result<Vec<String>> {
         Err(KvError::Unsupported("checking the structure of the store"))
     }
 
-    /// Figures about the store as it stands. Reads no pairs.
+    /// Figures about the present state of the store. Reads no pairs.
     ///
     /// # Errors
     /// [`KvError::Unsupported`] if the store has none.
@@ -453,17 +462,18 @@ pub trait KvDatabase: Send + Sync {
     }
 }
 
-/// What a store offers. What it does not is an error value, never a silent difference. (kv §6.3)
+/// What a store offers. If a program uses something that it does not offer, it returns an error; it
+/// never silently does something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Transactions are strictly serializable: no dirty or repeated-read surprises, no phantoms, no
-    /// lost updates, no write skew.
+    /// Transactions are strictly serializable: no dirty reads, no repeated read with another
+    /// result, no phantoms, no lost updates, no write skew.
     pub serializable: bool,
-    /// Several transactions can write at the same time; otherwise they take turns.
+    /// Several transactions can write at the same time. Without this they take turns.
     pub concurrent_writers: bool,
-    /// [`KvTransaction::snapshot`] works on transactions that write too. Without it read-only
-    /// transactions may still have snapshots, as those of LMDB and SQLite do.
+    /// [`KvTransaction::snapshot`] also works on transactions that write. Without this, read-only
+    /// transactions may still have snapshots, as on LMDB and SQLite.
     pub snapshots: bool,
     /// Keys can be watched for changes.
     pub watches: bool,
@@ -473,14 +483,14 @@ pub struct Capabilities {
     pub conflict_free_counters: bool,
     /// [`KvTransaction::set_read_only`] works after the first access.
     pub read_only_switch: bool,
-    /// Reads can be exempted from conflict detection.
+    /// Reads can be exempt from the detection of conflicts; see [`KvTransaction::untracked`].
     pub untracked_reads: bool,
     /// Committed data survives the process.
     pub persistent: bool,
 }
 
 impl Capabilities {
-    /// None of them.
+    /// A store that offers none of these.
     pub const fn none() -> Self {
         Capabilities {
             serializable: false,
@@ -496,7 +506,7 @@ impl Capabilities {
     }
 }
 
-/// Figures about a store; those it does not know are `None`.
+/// Figures about a store. Those that the store does not know are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -512,12 +522,12 @@ pub struct Statistics {
     pub limit_bytes: Option<u64>,
     /// Size of a page of the file.
     pub page_bytes: Option<u64>,
-    /// Read-only transactions and snapshots that are open, in all processes.
+    /// Open read-only transactions and snapshots, in all processes.
     pub readers: Option<u64>,
-    /// How many such there can be.
+    /// The largest possible number of `readers`.
     pub max_readers: Option<u64>,
-    /// How many commits the oldest open reader of this process lies behind. Space that was freed since
-    /// cannot be used again before that reader ends, so the file grows. A reader in another process
-    /// holds it back as well, and shows in `readers` only.
+    /// How many commits were made since the oldest open reader of this process began. Space that
+    /// was freed since then cannot be used again before that reader ends, so the file grows. A
+    /// reader in another process has the same effect, but is counted in `readers` only.
     pub oldest_reader_lag: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Waiting for a key to change (kv §9).
+//! Waiting for a key to change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use crate::store_parts::lock::lock;
 use crate::{KvError, Result, Writes};
 
-/// How many watches there can be unless said otherwise.
+/// How many watches there can be.
 const CAPACITY: usize = 10_000;
 
-/// Waits, once, for a key to be written by a committed transaction; also a future.
+/// Waits once for a committed transaction that writes a key. It is also a future.
 ///
-/// Any commit that touches the key counts: a put even of the same value, an adjust, a remove even
+/// Any commit that touches the key counts: a put, even of the same value; an adjust; a remove, even
 /// if the key was not there. A watch outlives the transaction it was made in, whether that commits
-/// or not. Dropping it gives it up.
+/// or not. Dropping the watch ends it.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvWrite, TxOptions, memory::MemoryStore};
@@ -50,7 +50,7 @@ impl KeyWatch {
     /// Whether the key was written.
     ///
     /// # Errors
-    /// [`KvError::Stale`] if the database was stopped before.
+    /// [`KvError::Stale`] if the database was stopped before the key was written.
     pub fn is_changed(&self) -> Result<bool> {
         match self.slot.lock().end {
             None => Ok(false),
@@ -74,10 +74,10 @@ impl KeyWatch {
         }
     }
 
-    /// Waits until the key is written, but not longer than `timeout`; returns whether it was.
+    /// Waits until the key is written, for at most `timeout`. Returns whether it was written.
     ///
     /// # Errors
-    /// As [`wait`](KeyWatch::wait).
+    /// [`KvError::Stale`] once the database is stopped.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
         let begun = Instant::now();
         let mut state = self.slot.lock();
@@ -123,9 +123,9 @@ impl fmt::Debug for KeyWatch {
 
 /// The watches of a database.
 ///
-/// Holds 10,000 watches at most: then the oldest is told, wrongly, that its key was written, so
-/// that its owner looks, and watches anew if need be. A watch that is dropped or was told takes no
-/// room, so there is no other limit to how long one lasts.
+/// Holds at most 10,000 watches. When there are more, the oldest is told, wrongly, that its key was
+/// written. Its owner then looks, and watches again if necessary. A watch that was dropped or told
+/// takes no room, so a watch can last as long as it likes otherwise.
 #[derive(Default)]
 pub(crate) struct WatchTracker {
     table: Arc<Mutex<Table>>,
@@ -193,8 +193,8 @@ impl WatchTracker {
         KeyWatch { key: key.to_vec(), id, slot, table: Arc::downgrade(&self.table) }
     }
 
-    /// Tells those who watch a key that `writes` touches. Costs a search for each change or each
-    /// watched key, whichever are fewer.
+    /// Tells the watches of all keys that `writes` touches. Costs a search for each change or for
+    /// each watched key, whichever are fewer.
     pub(crate) fn notify(&self, writes: &Writes) {
         self.tell(|table| {
             if table.by_key.len() <= writes.len() {
@@ -208,12 +208,13 @@ impl WatchTracker {
         });
     }
 
-    /// Tells those who watch a key for which `written` is true. Asks once for each watched key.
+    /// Tells the watches of all keys for which `written` is true. Calls it once for each watched
+    /// key.
     pub(crate) fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
         self.tell(|table| table.by_key.keys().filter(|key| written(key)).cloned().collect());
     }
 
-    /// Tells those who watch one of the keys that `find` names.
+    /// Tells the watches of the keys that `find` returns.
     fn tell(&self, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
         let mut table = lock(&self.table);
         if table.by_key.is_empty() {
@@ -227,12 +228,12 @@ impl WatchTracker {
                 told.push(slot);
             }
         }
-        // Whoever is woken may drop a watch at once, which needs the table.
+        // A thread that is woken may drop a watch at once, and that needs the lock of the table.
         drop(table);
         told.iter().for_each(|slot| slot.complete(End::Written));
     }
 
-    /// Ends all watches with an error, and those still to come.
+    /// Ends all watches with an error, and all that are made later.
     pub(crate) fn close(&self) {
         let mut table = lock(&self.table);
         table.closed = true;
