@@ -1,6 +1,6 @@
 //! Arithmetic on keys.
 //!
-//! Keys are byte strings ordered as unsigned bytes; a proper prefix sorts before its extensions.
+//! Keys are byte strings, ordered as unsigned bytes. A proper prefix sorts before its extensions.
 
 use crate::{KvError, Result};
 
@@ -21,8 +21,8 @@ pub fn is_next_key(key: &[u8], next: &[u8]) -> bool {
     next.strip_prefix(key) == Some(&[0])
 }
 
-/// The smallest key greater than every key that starts with `prefix`, or none if there is no such
-/// key because `prefix` is empty or consists of `ff` bytes only.
+/// The smallest key greater than every key that starts with `prefix`. `None` if there is no such
+/// key, because `prefix` is empty or consists of `ff` bytes only.
 ///
 /// ```
 /// use permazen_kv::key::after_prefix;
@@ -36,10 +36,10 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// The first eight bytes of a key as a number, with zero bytes behind a shorter key: keys whose
-/// numbers differ sort as these do.
+/// The first eight bytes of a key as a number; a shorter key counts as if zero bytes followed it.
+/// If the numbers of two keys differ, the keys sort as the numbers do.
 ///
-/// It decides most comparisons, without a look at all of the key, which may lie elsewhere.
+/// This number decides most comparisons without a look at the whole key, which may lie elsewhere.
 pub(crate) fn head_of(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     let len = key.len().min(head.len());
@@ -49,10 +49,11 @@ pub(crate) fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// The bytes written as hexadecimal digits in `text`, in either case; nothing else is tolerated.
+/// The bytes that `text` spells as hexadecimal digits, in either case. Nothing else is allowed in
+/// `text`.
 ///
 /// # Errors
-/// [`KvError::InvalidArgument`] if there is a character that is no digit or their number is odd.
+/// [`KvError::InvalidArgument`] if a character is not a digit or the number of digits is odd.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
@@ -77,7 +78,7 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Orders upper bounds: none stands for "no bound" and is the greatest.
+/// Orders upper bounds. `None` means "no bound" and is the greatest.
 pub(crate) fn compare_max(a: Option<&[u8]>, b: Option<&[u8]>) -> std::cmp::Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -85,7 +86,7 @@ pub(crate) fn compare_max(a: Option<&[u8]>, b: Option<&[u8]>) -> std::cmp::Order
     }
 }
 
-/// Whether `key` lies below the upper bound `max`.
+/// Whether `key` is below the upper bound `max`.
 pub(crate) fn below(key: &[u8], max: Option<&[u8]>) -> bool {
     max.is_none_or(|max| key < max)
 }

@@ -1,4 +1,4 @@
-//! Normalised sets of key ranges (kv §7.2).
+//! Sets of key ranges in their smallest form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use super::{KeySpan, key};
 
-/// A set of keys made of ranges.
+/// A set of keys, made of ranges.
 ///
-/// Always minimal: the ranges are sorted, not empty, and no two of them overlap or touch. Spans
-/// passed in that are empty or reversed stand for no key. Finding, adding and removing cost
-/// O(log n) plus the number of ranges merged or dropped.
+/// Always minimal: the ranges are sorted and not empty, and no two of them overlap or touch. An
+/// empty or reversed span that is passed in contains no key. Finding, adding and removing cost
+/// O(log n), plus the number of ranges merged or dropped.
 ///
 /// ```
 /// use permazen_kv::{KeyRanges, KeySpan};
@@ -22,17 +22,17 @@ use super::{KeySpan, key};
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct KeyRanges {
-    /// From the lower bounds to the upper ones.
+    /// From each lower bound to its upper bound.
     bounds: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl KeyRanges {
-    /// No key.
+    /// The empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether this is no key.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.bounds.is_empty()
     }
@@ -154,7 +154,7 @@ impl<'a> FromIterator<KeySpan<'a>> for KeyRanges {
     }
 }
 
-/// At most this many ranges are shown.
+/// The largest number of ranges that are shown.
 const SHOWN: usize = 32;
 
 impl fmt::Display for KeyRanges {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::{KvError, Result};
 
-/// The keys from `min` (inclusive) to `max` (exclusive); no `max` means "to the end".
+/// The keys from `min` (inclusive) to `max` (exclusive). Without a `max`, the keys to the end.
 ///
-/// A borrowed, unchecked pair of bounds as scans and range removals take them.
+/// A borrowed pair of bounds for scans and range removals. The bounds are not checked.
 ///
 /// ```
 /// use permazen_kv::KeySpan;
@@ -39,17 +39,17 @@ impl<'k> KeySpan<'k> {
         self.min <= key && self.max.is_none_or(|max| key < max)
     }
 
-    /// Whether no key can lie in the span.
+    /// Whether the span can contain no key.
     pub fn is_empty(&self) -> bool {
         self.max.is_some_and(|max| self.min >= max)
     }
 
-    /// Whether every key lies in the span.
+    /// Whether the span contains every key.
     pub fn is_full(&self) -> bool {
         self.min.is_empty() && self.max.is_none()
     }
 
-    /// Whether this is the span of `min` alone.
+    /// Whether this is the span that contains `min` alone.
     pub fn is_single_key(&self) -> bool {
         self.max.is_some_and(|max| {
             max.split_last().is_some_and(|(last, head)| *last == 0 && head == self.min)

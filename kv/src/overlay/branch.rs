@@ -1,4 +1,4 @@
-//! Long-lived edits that are merged if what they were based on still holds (kv §8.5).
+//! Long-lived edits, which are merged if what they have read is still the same.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use crate::{
     Writes,
 };
 
-/// A private copy of a database that can be read and changed for as long as one likes, and then
-/// merged: if everything that was read in the branch is still the same in the database, the
-/// changes are made there.
+/// A private copy of a database, which can be read and changed for any length of time and then
+/// merged. If everything that was read in the branch is still the same in the database, the merge
+/// makes the changes there.
 ///
-/// A branch holds no transaction open and outlives whatever it was made from. What is compared
-/// when it is merged are values: that a value changed and changed back does not matter. This is
-/// for edits that take a user minutes, where a transaction would be in the way of others.
+/// A branch holds no transaction open, and outlives the transaction it was made from. The merge
+/// compares values: a value that was changed and changed back does not matter. A branch is for
+/// edits that take a user minutes, where a transaction would be in the way of others.
 ///
-/// The snapshot below is held until the branch is gone. On LMDB, space that is freed meanwhile
+/// The branch holds its snapshot until it is dropped. On LMDB, space that is freed in that time
 /// cannot be used again, so the file may grow.
 ///
 /// ```
@@ -41,7 +41,7 @@ impl Branch {
     /// A branch of the present content of `db`.
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if its transactions offer no snapshots.
+    /// [`KvError::Unsupported`] if the transactions of `db` offer no snapshots.
     pub fn open(db: &(impl KvDatabase + ?Sized)) -> Result<Self> {
         let tx = db.begin(&TxOptions::reading())?;
         let snapshot = tx.snapshot()?;
@@ -64,16 +64,16 @@ impl Branch {
         self.view.writes()
     }
 
-    /// The content of the branch for reads that do not matter when it is merged.
+    /// The content of the branch, for reads that the merge must not check.
     pub fn untracked(&self) -> impl KvRead + '_ {
         self.view.weak()
     }
 
-    /// The first difference between what was read in this branch and what `current` holds in its
-    /// place. Costs a scan of both over everything that was read.
+    /// The first difference between what was read in this branch and what `current` holds there.
+    /// Costs a scan of both over everything that was read.
     ///
     /// # Errors
-    /// Those of reading either.
+    /// The errors of reading the snapshot of the branch or `current`.
     pub fn conflict_with(&self, current: &dyn KvRead) -> Result<Option<Conflict>> {
         find_difference(&self.view.reads(), self.view.base(), current)
     }
@@ -81,8 +81,9 @@ impl Branch {
     /// Makes the changes in `db`, in one transaction, if what was read is still the same there.
     ///
     /// # Errors
-    /// [`KvError::Conflict`] if it is not; and those of a transaction. The database is then as it
-    /// was (unless the outcome is unknown), and [`MergeError::branch`] is the branch, unchanged.
+    /// [`KvError::Conflict`] if it is not the same, and the errors of a transaction. The database
+    /// is then unchanged (except if the outcome is unknown), and [`MergeError::branch`] is the
+    /// unchanged branch.
     pub fn merge(self, db: &(impl KvDatabase + ?Sized)) -> std::result::Result<(), MergeError> {
         match self.try_merge(db) {
             Ok(()) => Ok(()),
@@ -110,8 +111,8 @@ impl KvWrite for Branch {
     pass_on!(self => self.view; WRITES);
 }
 
-/// A merge that failed, with the branch, which is still good: it can be looked at, merged again,
-/// or its changes made anew on another one.
+/// A merge that failed, with the branch. The branch is still usable: read it, merge it again, or
+/// make its changes again on another branch.
 ///
 /// ```
 /// use permazen_kv::{Branch, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};

@@ -1,14 +1,14 @@
-//! Whether changes disturb what was read (kv §8.2).
+//! Whether changes affect what was read.
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use crate::{Conflict, Direction, KeyRanges, KeySpan, KvRead, Result, Writes};
 
-/// The conflicts between what a transaction read and what another one, committed after the first
-/// began, wrote: removes come before puts, puts before adjusts.
+/// The conflicts between what one transaction has read and what another one wrote that committed
+/// after the first began: first removes, then puts, then adjusts.
 ///
 /// Writes never conflict with writes. Keys decide, not values: a put of the same value conflicts.
-/// Costs a search for each range read or each change, whichever are fewer.
+/// Costs a search for each range read or for each change, whichever are fewer.
 pub(crate) fn conflicts<'a>(
     reads: &'a KeyRanges,
     writes: &'a Writes,
@@ -54,8 +54,8 @@ fn read_keys<'a, V>(
     Box::new(reads.iter().flat_map(keys_in))
 }
 
-/// The first difference between what `reads` cover in `old` and in `new`, by value. Costs a scan of
-/// both over everything read. (kv §8.5)
+/// The first difference, by value, between `old` and `new` in what `reads` covers. Costs a scan of
+/// both over everything that was read.
 pub(crate) fn find_difference(
     reads: &KeyRanges,
     old: &dyn KvRead,

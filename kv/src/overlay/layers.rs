@@ -1,4 +1,4 @@
-//! A base store with the changes over it and the record of what was read of it.
+//! A base store with the changes over it, and the record of what was read from it.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use crate::{Blob, Direction, KeySpan, KvRead, Writes};
 pub(super) struct Layers<B> {
     pub(super) base: B,
     pub(super) writes: Writes,
-    /// None if nothing is recorded.
+    /// `None` if reads are not recorded.
     pub(super) reads: Option<Mutex<Reads>>,
 }
 
@@ -21,8 +21,8 @@ impl<B: KvRead> Layers<B> {
         Some(lock(reads))
     }
 
-    /// Records that `span` of the base was looked at, less what removes hide at its start
-    /// (forward) or end (reverse), and less its first key if that is `put`.
+    /// Records that `span` of the base was looked at. Leaves out what removes hide at its start
+    /// (forward) or end (reverse), and leaves out its first key if that is `put`.
     pub(super) fn record_span(&self, span: KeySpan<'_>, direction: Direction, put: Option<&[u8]>) {
         let Some(mut record) = self.record() else { return };
         let KeySpan { mut min, mut max } = span;
@@ -42,6 +42,7 @@ impl<B: KvRead> Layers<B> {
                 }
             }
         }
+        // Nothing of the base was looked at.
         if max.is_some_and(|max| min >= max) {
             return;
         }
@@ -53,7 +54,7 @@ impl<B: KvRead> Layers<B> {
         }
     }
 
-    /// A value of the base with what is to be added to it.
+    /// A value of the base, with the sum of its adjusts added.
     pub(super) fn adjusted<'a>(&self, key: &[u8], value: Blob<'a>) -> Blob<'a> {
         if !self.writes.adjusts.is_empty()
             && let Some(by) = self.writes.adjusts.get(key)
@@ -64,7 +65,8 @@ impl<B: KvRead> Layers<B> {
         value
     }
 
-    /// Records that `span` of the base was looked at up to the pair of key `last`, or to its end.
+    /// Records that `span` of the base was looked at up to the pair with the key `last`, or up to
+    /// its end.
     pub(super) fn record_up_to(
         &self,
         span: KeySpan<'_>,

@@ -1,4 +1,7 @@
-//! Changes over a store that stays as it is, with a record of what was read (kv §8.1).
+//! Changes over a store that stays as it is, with a record of what was read. The rest of the crate
+//! may call [`MutableView`], `branch.rs` (edits that outlive a transaction) and `conflict.rs`
+//! (whether changes affect what was read). `layers.rs` holds base, changes and record; `reading.rs`
+//! and `scan.rs` read base and changes as one; `reads.rs` is the record.
 
 pub(crate) mod branch;
 pub(crate) mod conflict;
@@ -19,18 +22,19 @@ use self::reads::Reads;
 use crate::contract::pass_on::pass_on;
 use crate::{Conflict, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Result, SharedRead, Writes};
 
-/// A view of a base store that can be changed: the changes are kept here as [`Writes`], the base
-/// is never touched.
+/// A view of a base store that can be changed. The view keeps the changes as [`Writes`]; it never
+/// changes the base.
 ///
-/// Unless it was made [`untracked`](MutableView::untracked), the view also records which keys and
-/// gaps of the *base* its answers depend on, so that it can be told later whether changes made to
-/// the base meanwhile matter ([`conflict_with`](MutableView::conflict_with)). What the view answers from
-/// its own changes depends on nothing; a scan is recorded step by step, as far as it came. The
-/// record may say more than was read but never less.
+/// Unless it was made by [`untracked`](MutableView::untracked), the view also records on which keys
+/// and gaps of the *base* its answers depend. So it can say later whether changes that others made
+/// to the base matter ([`conflict_with`](MutableView::conflict_with)). Answers from the view's own
+/// changes depend on nothing. A scan is recorded step by step, as far as it came. The record may
+/// contain more than was read, but never less.
 ///
-/// Adjusting a counter reads nothing: the sum is kept and added when somebody looks.
+/// Adjusting a counter reads nothing: the view keeps the sum, and adds it when somebody reads the
+/// counter.
 ///
-/// The base must not change under the view; give it a snapshot.
+/// The base must not change while the view exists: give it a snapshot.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, memory::MemoryStore, overlay::MutableView};
@@ -64,7 +68,7 @@ impl<B: KvRead> MutableView<B> {
         MutableView { layers, max_key_len }
     }
 
-    /// The store below.
+    /// The base store.
     pub fn base(&self) -> &B {
         &self.layers.base
     }
@@ -74,20 +78,20 @@ impl<B: KvRead> MutableView<B> {
         &self.layers.writes
     }
 
-    /// What the answers given so far depend on; empty if nothing is recorded.
+    /// What the answers so far depend on. Empty if nothing is recorded.
     ///
-    /// Puts the record in order, which costs O(n log n) in the reads since the last time.
+    /// Sorts the record, which costs O(n log n) in the reads since the last call.
     pub fn reads(&self) -> KeyRanges {
         self.layers.record().map_or_else(KeyRanges::new, |mut reads| reads.ranges().clone())
     }
 
-    /// Forgets what was read and records nothing from now on. There is no way back.
+    /// Forgets what was read, and records nothing from now on. This cannot be undone.
     pub fn disable_read_tracking(&mut self) {
         self.layers.reads = None;
     }
 
-    /// The same view for reads that are not recorded: what they return may be outdated by the
-    /// time of the commit, without anybody noticing.
+    /// The same view for reads that are not recorded. What they return may be outdated when the
+    /// transaction commits, and the commit does not notice.
     ///
     /// ```
     /// use permazen_kv::{KvRead, memory::MemoryStore, overlay::MutableView};
@@ -101,11 +105,12 @@ impl<B: KvRead> MutableView<B> {
         WeakReads(self)
     }
 
-    /// The first conflict of what was read with `writes` that others made to the base since.
+    /// The first conflict between what was read and the `writes` that others have made to the base
+    /// since.
     ///
-    /// Writes never conflict with writes. Keys decide, not values: a put of the same value conflicts.
-    /// Costs as [`reads`](MutableView::reads), and a search for each range read or each change,
-    /// whichever are fewer.
+    /// Writes never conflict with writes. Keys decide, not values: a put of the same value
+    /// conflicts. Costs as much as [`reads`](MutableView::reads), and a search for each range read
+    /// or for each change, whichever are fewer.
     pub fn conflict_with(&self, writes: &Writes) -> Option<Conflict> {
         conflicts(self.layers.record()?.ranges(), writes).next()
     }
@@ -115,7 +120,7 @@ impl<B: KvRead> MutableView<B> {
         self.layers.writes
     }
 
-    /// The base, what was read of it, and the changes.
+    /// The base, what was read from it, and the changes.
     pub fn into_parts(self) -> (B, KeyRanges, Writes) {
         let reads = self
             .layers
@@ -128,7 +133,7 @@ impl<B: KvRead> MutableView<B> {
         )
     }
 
-    /// A view of the same base with the same changes, which does not record what is read.
+    /// A view of the same base with the same changes, which does not record reads.
     pub(crate) fn copy_changes(&self) -> MutableView<B>
     where
         B: Clone,
@@ -138,7 +143,7 @@ impl<B: KvRead> MutableView<B> {
         copy
     }
 
-    /// Reads of this view, recorded if `track` and the view records.
+    /// Reads of this view. They are recorded if `track` is true and the view records reads.
     pub(crate) fn reading(&self, track: bool) -> Reading<'_, B> {
         Reading::new(&self.layers, track)
     }
@@ -152,9 +157,10 @@ impl<B: KvRead> MutableView<B> {
 }
 
 impl MutableView<SharedRead> {
-    /// What this view shows now, unaffected by what is done with it later. Costs a copy of the
-    /// changes made so far.
+    /// What this view shows now; later changes do not affect it. Costs a copy of the changes made
+    /// so far.
     pub fn snapshot(&self) -> SharedRead {
+        // Without changes the base itself is the snapshot.
         if self.layers.writes.is_empty() {
             return Arc::clone(&self.layers.base);
         }
@@ -174,6 +180,7 @@ impl<B: KvRead> KvRead for MutableView<B> {
 impl<B: KvRead> KvWrite for MutableView<B> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_change(key)?;
+        // A put overrides what was to be added before.
         if !self.layers.writes.adjusts.is_empty() {
             self.layers.writes.adjusts.remove(key);
         }
@@ -198,14 +205,16 @@ impl<B: KvRead> KvWrite for MutableView<B> {
         Ok(())
     }
 
-    /// Reads nothing, so it does not conflict with others that adjust the same counter.
+    /// Reads nothing, so it does not conflict with other adjusts of the same counter.
     fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
+        // Adds to a value that was put here: the base need not be read.
         if let Some(value) = self.layers.writes.puts.get_mut(key) {
             if let Ok(count) = self.layers.base.decode_counter(value) {
                 *value = self.layers.base.encode_counter(count.wrapping_add(by)).to_vec();
             }
             return Ok(());
         }
+        // The key is absent in this view, and an absent counter stays absent.
         if self.layers.writes.removes.contains(key) {
             return Ok(());
         }
@@ -235,7 +244,7 @@ impl<B> fmt::Debug for MutableView<B> {
     }
 }
 
-/// A [`MutableView`] read without a record.
+/// Reads of a [`MutableView`] that are not recorded.
 struct WeakReads<'v, B>(&'v MutableView<B>);
 
 impl<B: KvRead> KvRead for WeakReads<'_, B> {

@@ -1,4 +1,4 @@
-//! Reads of what base and changes show together.
+//! Reads of the base and the changes as one.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use super::layers::Layers;
 use super::scan::{Merge, TrackedScan};
 use crate::{Blob, Direction, KeySpan, KvRead, Pair, Result, Scan, Visitor};
 
-/// One read of a layers.
+/// One read of a view.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'v, B> {
     layers: &'v Layers<B>,
-    /// Whether it is recorded.
+    /// Whether the read is recorded.
     track: bool,
 }
 
 impl<'v, B: KvRead> Reading<'v, B> {
-    /// Recorded if `track` and the layers have a record.
+    /// Recorded if `track` is true and the layers have a record.
     pub(super) fn new(layers: &'v Layers<B>, track: bool) -> Self {
         Reading { layers, track: track && layers.reads.is_some() }
     }
@@ -61,6 +61,7 @@ impl<'v, B: KvRead> Reading<'v, B> {
                 return layers.base.visit(span, direction, visitor);
             }
             span.check()?;
+            // A visit that fails or panics has shown pairs too, so a drop records it.
             let mut visit = TrackedVisit { layers, span, direction, last: None };
             return layers.base.visit(span, direction, &mut |key, value| {
                 let flow = visitor(key, value);
@@ -107,12 +108,12 @@ impl<'v, B: KvRead> Reading<'v, B> {
     }
 }
 
-/// A visit to the base that is recorded when it ends, by whatever way.
+/// A visit to the base. It is recorded when it is dropped, in whatever way the visit ends.
 struct TrackedVisit<'a, B: KvRead> {
     layers: &'a Layers<B>,
     span: KeySpan<'a>,
     direction: Direction,
-    /// The key at which the visitor has broken off.
+    /// The key at which the visitor broke.
     last: Option<Vec<u8>>,
 }
 

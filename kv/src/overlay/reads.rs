@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use crate::{Direction, KeyRanges, KeySpan};
 
-/// Ranges read, put in order only when somebody asks.
+/// The ranges that were read. They are sorted only when somebody asks.
 ///
-/// Most transactions commit without anybody having written what could disturb them, and then what
-/// they read is never looked at; so taking notes has to be cheap and their order can wait.
+/// In most transactions, others have written nothing that could conflict. Then the record is never
+/// looked at. So adding to it must be cheap, and sorting can wait.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reads {
     ranges: KeyRanges,
     /// Single keys.
     keys: HashSet<Vec<u8>>,
-    /// What was read last; what adjoins it extends it.
+    /// The range that was read last. A range that touches it extends it.
     scanned: Option<Bounds>,
-    /// How far the scans that are under way have come, by their numbers.
+    /// How far the running scans have come, by the number of the scan.
     running: Vec<Option<Bounds>>,
 }
 
@@ -49,7 +49,7 @@ impl Reads {
         self.scanned = Some((span.min.to_vec(), span.max.map(<[u8]>::to_vec)));
     }
 
-    /// Notes that a scan of `span` has come to `key`; a number for its further steps.
+    /// Notes that a scan of `span` has come to `key`. Returns a number for its further steps.
     pub(super) fn begin(&mut self, span: KeySpan<'_>, direction: Direction, key: &[u8]) -> usize {
         let bounds = match direction {
             Direction::Forward => (span.min.to_vec(), Some(crate::key::next_key(key))),
@@ -63,7 +63,7 @@ impl Reads {
         number
     }
 
-    /// Notes that a scan that has begun has come to `key`.
+    /// Notes that a running scan has come to `key`.
     pub(super) fn extend(&mut self, number: usize, direction: Direction, key: &[u8]) {
         let Some(Some((min, max))) = self.running.get_mut(number) else { return };
         match direction {
@@ -78,7 +78,7 @@ impl Reads {
         }
     }
 
-    /// A scan takes no more steps; its number can be given again.
+    /// Notes that a scan takes no more steps. Its number can then be used for another scan.
     pub(super) fn end(&mut self, number: usize) {
         if let Some((min, max)) = self.running.get_mut(number).and_then(Option::take) {
             self.add(KeySpan::new(&min, max.as_deref()));

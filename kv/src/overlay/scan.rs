@@ -1,4 +1,4 @@
-//! Scanning the base, and base and changes as one.
+//! Scans of the base alone, and of the base and the changes as one.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,15 +8,15 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use super::layers::Layers;
 use crate::{Direction, KeySpan, KvRead, Pair, Result, Scan};
 
-/// The pairs of a span as a view shows them; notes what of the base each step has looked at.
+/// The pairs of a span as a view shows them. Records what of the base each step has looked at.
 pub(super) struct Merge<'a, B> {
     layers: &'a Layers<B>,
     direction: Direction,
     track: bool,
-    /// What is left of the span. Forward `min` rises, in reverse `max` falls.
+    /// The rest of the span. Forward, `min` rises; in reverse, `max` falls.
     min: Vec<u8>,
     max: Option<Vec<u8>>,
-    /// The base's pairs; none once no more of them can be visible.
+    /// The pairs of the base; `None` once no more of them can be visible.
     base: Option<Scan<'a>>,
     next_base: Option<Pair<'a>>,
     puts: btree_map::Range<'a, Vec<u8>, Vec<u8>>,
@@ -64,10 +64,11 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 self.next_base = Some(pair);
                 return Ok(());
             };
+            // One step passes a single key; a new scan would cost a descent.
             if removed.is_single_key() {
                 continue;
             }
-            // Rather than step through all that is removed, begin again behind it.
+            // Starts a new scan after the removed range, which may contain many pairs.
             let rest = match self.direction {
                 Direction::Forward => removed.max.map(|min| KeySpan::new(min, self.max.as_deref())),
                 Direction::Reverse => Some(KeySpan::new(&self.min, Some(removed.min))),
@@ -93,6 +94,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         let put = self.next_put.map(|(key, _)| &key[..]);
         let order = match (&self.next_base, self.next_put) {
             (None, None) => {
+                // At the end, the whole rest of the span was looked at.
                 self.record(None, None);
                 return Ok(None);
             }
@@ -109,6 +111,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
                 (key, value)
             })
         } else {
+            // The put replaces the pair of the base.
             if order.is_eq() {
                 self.next_base = None;
             }
@@ -122,7 +125,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         Ok(pair)
     }
 
-    /// Records what was looked at to find `key`, and takes it off what is left.
+    /// Records what was looked at to find `key`, and shortens the rest of the span.
     fn advance(&mut self, key: &[u8], put: Option<&[u8]>) {
         if !self.track {
             return;
@@ -144,7 +147,7 @@ impl<'a, B: KvRead> Merge<'a, B> {
         }
     }
 
-    /// Records what is left up to `bound`.
+    /// Records the rest of the span up to `bound`.
     fn record(&self, bound: Option<&[u8]>, put: Option<&[u8]>) {
         if !self.track {
             return;
@@ -171,14 +174,15 @@ impl<'a, B: KvRead> Iterator for Merge<'a, B> {
     }
 }
 
-/// The pairs of a span of the base, to which the view has no changes; notes how far it has come.
+/// The pairs of a span of the base, where the view has no changes. Records how far the scan has
+/// come.
 pub(super) struct TrackedScan<'a, B: KvRead> {
     layers: &'a Layers<B>,
     base: Scan<'a>,
     min: Vec<u8>,
     max: Option<Vec<u8>>,
     direction: Direction,
-    /// The number under which this scan is noted, once it has come to a pair.
+    /// The number of this scan in the record, once the scan has come to a pair.
     number: Option<usize>,
 }
 

@@ -1,16 +1,16 @@
-//! The integers and byte-string lists that serialized changes are made of (kv §1).
+//! The integers and the lists of byte strings that serialized changes are made of.
 
 use crate::{KvError, Result};
 
-/// Longest byte string and largest count the format can hold.
+/// The longest byte string and the largest count that the format can hold.
 const LIMIT: usize = i32::MAX as usize;
 
-/// Values below this one take a single byte.
+/// Values below this take a single byte.
 const UINT_MULTI: u32 = 251;
 const LONG_MIN: i64 = -118;
 const LONG_MAX: i64 = 119;
 
-/// Appends a number of things.
+/// Appends a count.
 pub(super) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<()> {
     put_uint(out, checked(count)? as u32);
     Ok(())
@@ -52,7 +52,8 @@ pub(super) fn put_long(out: &mut Vec<u8>, value: i64) {
     out.extend(bytes.iter().skip(skip));
 }
 
-/// Appends an item of a list, relative to the `previous` one if there is one.
+/// Appends an item of a list. If it shares its start with the `previous` item, appends only the
+/// rest.
 pub(super) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) -> Result<()> {
     let length = checked(item.len())?;
     let previous = previous.unwrap_or_default();
@@ -67,7 +68,7 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) 
     Ok(())
 }
 
-/// Bytes being read, with what they are for the errors.
+/// Bytes that are being read. Errors use `what` to name them.
 pub(super) struct Input<'a> {
     rest: &'a [u8],
     total: usize,
@@ -79,12 +80,12 @@ impl<'a> Input<'a> {
         Input { rest: bytes, total: bytes.len(), what }
     }
 
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// An error at the present offset.
+    /// An error at the current offset.
     pub(super) fn error(&self, why: &str) -> KvError {
         KvError::InvalidArgument(format!(
             "{} cannot be read at offset {}: {why}",
@@ -112,7 +113,7 @@ impl<'a> Input<'a> {
         Ok(bytes.iter().fold(start, |value, &byte| value << 8 | i64::from(byte)))
     }
 
-    /// A number of things.
+    /// A count.
     pub(super) fn count(&mut self) -> Result<usize> {
         match self.byte()? {
             0xff => Err(self.error("ff does not start an unsigned integer")),

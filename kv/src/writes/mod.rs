@@ -1,4 +1,6 @@
-//! Changes held as data, and their serialized form (kv §4). Its bytes are in `codec.rs`, for this alone.
+//! Changes held as data, and their serialized form. The rest of the crate may call [`Writes`],
+//! which is public at the root of the crate. `codec.rs` has the bytes of the serialized form, for
+//! this folder only.
 
 mod codec;
 
@@ -9,8 +11,8 @@ use crate::{KeyRanges, KeySpan, Result};
 
 /// A set of changes to a store.
 ///
-/// They are always made in this order: removes, puts, adjusts. The same key may stand in several:
-/// a put inside a removed range stays.
+/// They are always made in this order: removes, puts, adjusts. The same key may be in several of
+/// them. For example, a put inside a removed range remains.
 ///
 /// ```
 /// # use permazen_kv::{KeySpan, Writes};
@@ -33,7 +35,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Whether nothing would be changed.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.removes.is_empty() && self.puts.is_empty() && self.adjusts.is_empty()
     }
@@ -43,12 +45,12 @@ impl Writes {
         self.removes.len() + self.puts.len() + self.adjusts.len()
     }
 
-    /// Whether `key` is changed, be it to the same value.
+    /// Whether `key` is changed, even if to the same value.
     pub fn touches(&self, key: &[u8]) -> bool {
         self.puts.contains_key(key) || self.adjusts.contains_key(key) || self.removes.contains(key)
     }
 
-    /// The serialized form (kv §4.1).
+    /// The serialized form, which is that of Java.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::KvError::InvalidArgument) if a key, a value or the number of
@@ -79,7 +81,7 @@ impl Writes {
         Ok(out)
     }
 
-    /// Reads the serialized form (kv §4.1) from the front of `input`, which is moved past it.
+    /// Reads the serialized form from the start of `input`, and moves `input` past it.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::KvError::InvalidArgument) if the bytes are cut short, malformed
@@ -96,10 +98,11 @@ impl Writes {
     }
 }
 
-/// Reads ranges, which must be ascending and not touch.
+/// Reads ranges, which must be ascending and must not touch.
 fn read_ranges(input: &mut Input<'_>) -> Result<KeyRanges> {
     let mut ranges = KeyRanges::new();
-    // The end of the range before, if there is one.
+    // The end of the range before this one. The outer `None` is for the first range, the inner
+    // `None` for a range without an end.
     let mut previous: Option<Option<Vec<u8>>> = None;
     for _ in 0..input.count()? {
         let min = input.item(previous.as_ref().and_then(Option::as_deref))?;
