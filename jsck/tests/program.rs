@@ -435,6 +435,27 @@ fn a_position_file_is_replaced_in_one_step() {
     assert_ne!(std::fs::read_to_string(&file).expect("read"), text, "a slice has ended");
 }
 
+/// A check that continues says where, so that nobody takes its figures for those of all.
+#[test]
+fn a_check_that_continues_says_from_where() {
+    let (dir, path) = damaged(&[STALE_ENTRY]);
+    let file = dir.path().join("position");
+    std::fs::write(&file, "2000000000000002\n").expect("write");
+    let position = file.to_str().expect("UTF-8");
+    let of = |json: bool| {
+        let mut arguments = vec!["--online", "--position", position, &*path];
+        arguments.extend(json.then_some("--json"));
+        let output = jsck(&arguments).output().expect("it runs");
+        std::fs::write(&file, "2000000000000002\n").expect("write");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    assert!(of(true).contains(r#""from":"2000000000000002""#), "{}", of(true));
+    assert!(of(false).contains("Continued from the key 2000000000000002"), "{}", of(false));
+    std::fs::remove_file(&file).expect("it is there");
+    let output = jsck(&["--online", "--position", position, &path]).output().expect("it runs");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("Continued"));
+}
+
 #[test]
 fn an_online_check_refuses_what_it_cannot_do() {
     let (_dir, path) = damaged(&[]);

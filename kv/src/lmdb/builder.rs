@@ -182,7 +182,7 @@ impl LmdbBuilder {
             DataFile::Missing if create => Ok(true),
             DataFile::Missing => Err(cannot_open(
                 directory,
-                "no LMDB environment: it has no data.mdb; check the path (`create` makes a new one)",
+                "no LMDB environment: it has no data.mdb; check the path (a program can open it so that a missing one is created)",
             )),
             DataFile::Empty if create => Ok(false),
             DataFile::Empty => {

@@ -56,6 +56,8 @@ enum Line<'l> {
         pairs: Option<u64>,
         reads: Option<u64>,
         seconds: Option<f64>,
+        /// Where an online check continued, and where it stopped before its end.
+        from: Option<String>,
         position: Option<String>,
         repair: Option<Repair>,
     },
@@ -142,6 +144,7 @@ impl Json {
             pairs: read.map(|read| read.pairs),
             reads: read.map(|read| read.reads),
             seconds: read.map(|_| end.seconds),
+            from: hex_or_null(end.from),
             position: hex_or_null(end.position),
             repair: end.mended.map(|mended| Repair {
                 changes: mended.changes,

@@ -165,6 +165,8 @@ fn generate(what: Generate) -> Result<(), Failure> {
 struct End<'e> {
     seconds: f64,
     mended: Option<&'e mend::Mended>,
+    /// Where an online check continued; `None` if it started at the beginning.
+    from: Option<&'e [u8]>,
     /// Where an online check stopped before its end.
     position: Option<&'e [u8]>,
 }

@@ -48,7 +48,10 @@ impl Position {
     /// position.
     fn write(&self) -> Result<(), Failure> {
         let Some(file) = &self.file else { return Ok(()) };
-        files::replace(file, |new| Ok(writeln!(new, "{}", permazen::kv::Hex(&self.key))?))
+        files::replace(file, |new| {
+            let written = writeln!(new, "{}", permazen::kv::Hex(&self.key));
+            Ok(written.map_err(|e| format!("{}: {e}", path_text(file)))?)
+        })
     }
 
     /// Removes the file, because the check has reached the end.
@@ -70,6 +73,7 @@ pub(crate) fn run(
     output: &mut Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
+    let from = position.key.clone();
     let bar = Bar::of_pairs(database.pairs());
     let mut report = Report::default();
     // A slow check uses small slices, so that it can be stopped soon and continues at its exact
@@ -117,6 +121,7 @@ pub(crate) fn run(
         &report,
         &End {
             seconds: start.elapsed().as_secs_f64(),
+            from: Some(&*from).filter(|from| !from.is_empty()),
             position: (!report.complete).then_some(&position.key),
             ..End::default()
         },

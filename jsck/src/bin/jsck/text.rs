@@ -147,6 +147,9 @@ impl Text {
             report.objects, report.pairs, report.reads, end.seconds,
         );
         result.text(checked).say();
+        if let Some(from) = end.from {
+            say(format_args!("Continued from the key {}: earlier keys are not counted", Hex(from)));
+        }
         if let Some(position) = end.position {
             say(format_args!("Stopped before the key {}", Hex(position)));
         }
