@@ -200,7 +200,7 @@ pub fn content_key(id: ObjId, field: StorageId, rest: &[u8]) -> Vec<u8> {
 }
 
 /// Appends a [`content_key`].
-pub fn write_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(id.as_bytes());
     field.write_to(out);
     out.extend_from_slice(rest);
@@ -257,7 +257,7 @@ pub fn index_entry(index: &StorageIdKey, value: &[u8], id: ObjId, suffix: &[u8])
 }
 
 /// How many bytes [`write_index_entry`] appends.
-pub fn index_entry_len(index: &StorageIdKey, value_len: usize, suffix_len: usize) -> usize {
+pub(crate) fn index_entry_len(index: &StorageIdKey, value_len: usize, suffix_len: usize) -> usize {
     index.len() + value_len + ObjId::LEN + suffix_len
 }
 
@@ -391,7 +391,7 @@ fn parse_object_schema(key: &[u8]) -> Option<KeyKind<'static>> {
 
 /// Copies all meta-data except the object schema index. Pairs of the destination that the source
 /// does not have stay.
-pub fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
+pub(crate) fn copy_meta_data(from: &dyn KvRead, to: &mut dyn KvWrite) -> permazen_kv::Result<()> {
     let before = KeySpan::new(META_DATA_SPAN.min, Some(OBJECT_SCHEMA_INDEX_SPAN.min));
     let after = KeySpan { min: OBJECT_SCHEMA_INDEX_END, max: META_DATA_SPAN.max };
     for span in [before, after] {

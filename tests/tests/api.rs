@@ -93,16 +93,23 @@ impl Api {
             self.line(format!("{path}::{known_as} = {}", full.join("::")));
             return;
         };
+        let known_as = known_as.unwrap_or(name);
         let declared = self.sources.declaring(&absolute, &mut BTreeSet::new());
         let items = self.files[&declared].items.clone();
+        let is_module = declared.last() == absolute.last()
+            && !self.sources.0[&declared].declares.contains(absolute.last().expect("a name"));
+        if is_module {
+            self.module(&declared, &items, &format!("{path}::{known_as}"));
+            return;
+        }
         let name = absolute.last().expect("a path has an end");
         let found = items.iter().filter(|item| name_of(item).is_some_and(|of| of == *name));
         let found: Vec<_> = found.collect();
         if found.is_empty() {
             // Made by a macro: its name is all there is to see.
-            self.line(format!("{path}::{}", known_as.unwrap_or(name)));
+            self.line(format!("{path}::{known_as}"));
         }
-        found.into_iter().for_each(|item| self.item(&declared, item, known_as, path));
+        found.into_iter().for_each(|item| self.item(&declared, item, Some(known_as), path));
     }
 
     /// Lists an item if it is public, with what is public in it.

@@ -1,7 +1,7 @@
 //! Sorted sets of object ids, and their union, intersection and difference.
 //!
 //! A set reads ids that stand in keys: of objects, of index entries. Sets of any number and depth are merged
-//! without recursion. Other rooms make sets with the functions exported here.
+//! without recursion. Other folders of `object` make sets with the functions exported here.
 
 mod enumeration;
 mod merge;

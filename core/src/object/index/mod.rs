@@ -1,7 +1,7 @@
 //! Indexes: their shape, and live views of their entries.
 //!
 //! A view has a selection, a restriction of each column. It gives entries, or object ids alone, or a set of ids.
-//! Other rooms find an index by name or storage ID and use views. Entries are written where values change:
+//! Other folders of `object` find an index by name or storage ID and use views. Entries are written where values change:
 //! by the fields, collections and whole objects.
 
 mod column;

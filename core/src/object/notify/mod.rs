@@ -1,6 +1,6 @@
 //! Listeners: who wants to be told, of what, and the delivery after a change.
 //!
-//! Other rooms queue changes; delivery happens when the operation that made them is complete.
+//! Other folders of `object` queue changes; delivery happens when the operation that made them is complete.
 
 mod change;
 mod delivery;

@@ -1,8 +1,8 @@
-//! The pairs below the objects: the only room that touches the store.
+//! The pairs below the objects: the only folder of `object` that writes to the store.
 //!
 //! [`Store`] is the cell that holds the key/value transaction. It is borrowed for the length of one call only. Its journal
 //! records the inverse of every write, so that a failed operation leaves no trace. All iteration is a scan that copies
-//! keys in batches. Other rooms use `Store`, `Undo` and the scans.
+//! keys in batches. Other folders of `object` use `Store`, `Undo` and the scans.
 
 mod batch;
 mod cell;
