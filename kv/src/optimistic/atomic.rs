@@ -1,4 +1,4 @@
-//! Stores that take changes whole.
+//! Stores that make a set of changes as a whole.
 
 use std::time::Duration;
 
@@ -7,43 +7,45 @@ use crate::{
     KvDatabase, KvError, KvRead, KvTransaction, Result, SharedRead, Statistics, TxOptions, Writes,
 };
 
-/// Decides whether changes may be made to a content that others have changed; is told its version.
+/// Decides whether changes may be made to a content that others have changed. Gets that content and
+/// the number of its version.
 type ContentCheck<'c> = dyn Fn(&dyn KvRead, u64) -> Result<()> + 'c;
 
-/// A store that gives out fixed states of its content and makes sets of changes atomically; what
-/// [`OptimisticDatabase`](crate::optimistic::OptimisticDatabase) builds transactions on. (kv §8.3)
+/// A store that gives out fixed states of its content and makes sets of changes atomically.
+/// [`OptimisticDatabase`](crate::optimistic::OptimisticDatabase) builds transactions on it.
 ///
-/// Every [`KvDatabase`] whose transactions offer snapshots is one.
+/// Every [`KvDatabase`] whose transactions offer snapshots is such a store.
 pub trait AtomicKvStore: Send + Sync {
-    /// The content as it stands, unaffected by later changes.
+    /// The present content. Later changes do not affect what is returned.
     fn snapshot(&self) -> Result<SharedRead>;
 
-    /// Makes all changes of `writes`, in the order removes, puts, adjusts, or none; nobody sees a
-    /// part of them. If `sync`, they are durable when this returns.
+    /// Makes all changes of `writes`, in the order removes, puts, adjusts, or none of them. Others
+    /// never see only a part of them. If `sync` is true, they are durable when this returns.
     ///
     /// # Errors
-    /// Nothing was changed, except after
-    /// [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
+    /// Nothing was changed, except after [`OutcomeUnknown`](crate::KvError::OutcomeUnknown).
     fn apply(&self, writes: &Writes, sync: bool) -> Result<()>;
 
-    /// The number of the present version of the content, if the store counts versions: the content of
-    /// a number is always the same, and each call of [`apply_to`](Self::apply_to) that changes something
-    /// adds one. What others change adds one or more.
+    /// The number of the present version of the content; `None` if the store does not count
+    /// versions. The content of one number is always the same. Each call of
+    /// [`apply_to`](Self::apply_to) that changes something adds one. Changes by others add one or
+    /// more.
     fn version(&self) -> Result<Option<u64>> {
         Ok(None)
     }
 
-    /// The content as it stands, with the number of its version.
+    /// The present content, with the number of its version.
     fn versioned_snapshot(&self) -> Result<(SharedRead, Option<u64>)> {
         Ok((self.snapshot()?, None))
     }
 
-    /// As [`apply`](Self::apply), and returns the version it leads to. If the store counts versions
-    /// and the content is not that of version `expected`, the changes are made only if `check` agrees,
-    /// while nobody else can change the content. Waits for others who change it for at most `wait`.
+    /// Does the same as [`apply`](Self::apply), and returns the version that results. If the store
+    /// counts versions and its content is not that of version `expected`, makes the changes only if
+    /// `check` agrees; while `check` runs, others cannot change the content. Waits for at most
+    /// `wait` for others that change it.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), and that of `check`.
+    /// The errors of [`apply`](Self::apply) and of `check`.
     fn apply_to(
         &self,
         expected: Option<u64>,
@@ -56,13 +58,14 @@ pub trait AtomicKvStore: Send + Sync {
         self.apply(writes, sync).map(|()| None)
     }
 
-    /// A transaction on the content as it stands that keeps all others, also in other processes, from
-    /// changing it until it ends, for changes that must not be overtaken. Waits for it for at most `wait`.
+    /// A transaction on the present content. Until it ends, it keeps all others, also in other
+    /// processes, from changing the content. It is for changes that others must not overtake. Waits
+    /// for at most `wait` until the content is free.
     ///
-    /// None where the store has nothing like that.
+    /// `None` if the store cannot do this.
     ///
     /// # Errors
-    /// Retryable if others were changing the content for all that time.
+    /// Retryable if others were changing the content for all of `wait`.
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
         let _ = wait;
         Ok(None)
@@ -76,18 +79,18 @@ pub trait AtomicKvStore: Send + Sync {
     /// Checks the structure of the store; see [`KvDatabase::verify`].
     ///
     /// # Errors
-    /// [`KvError::Unsupported`] if the store has no way to look.
+    /// [`KvError::Unsupported`] if the store has no such check.
     fn verify_store(&self) -> Result<Vec<String>> {
         Err(KvError::Unsupported("checking the structure of the store"))
     }
 
-    /// Figures about the store as it stands.
+    /// Figures about the present state of the store.
     fn store_statistics(&self) -> Result<Statistics> {
         Err(KvError::Unsupported("statistics"))
     }
 }
 
-/// Each call is a transaction. The changes are always as durable as the database's commits.
+/// Each call is a transaction. The changes are always as durable as a commit of the database.
 impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     fn snapshot(&self) -> Result<SharedRead> {
         self.begin(&TxOptions::reading())?.snapshot()
@@ -120,7 +123,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     }
 
     fn hold(&self, wait: Duration) -> Result<Option<Box<dyn KvTransaction + Send + '_>>> {
-        // Where the right to write is usually taken late, this one takes it at once.
+        // Some stores take the right to write with the first write. After so many failures, all
+        // take it at once.
         let options = TxOptions::writing().with_wait(wait).with_failed(TURN_AFTER + 1);
         self.begin(&options).map(Some)
     }
@@ -138,7 +142,8 @@ impl<D: KvDatabase + ?Sized> AtomicKvStore for D {
     }
 }
 
-/// What [`AtomicKvStore::apply_to`] does, in a transaction that keeps others from changing the content.
+/// Does what [`AtomicKvStore::apply_to`] does, in a transaction that keeps others from changing the
+/// content.
 pub(crate) fn apply_in(
     mut tx: Box<dyn KvTransaction + Send + '_>,
     expected: Option<u64>,
@@ -150,7 +155,7 @@ pub(crate) fn apply_in(
         if expected != Some(found) {
             check(&tx, found)?;
         }
-        // A commit that finds nothing to change leads to no new version.
+        // A commit that finds nothing to change makes no new version.
         if !changes_something(&tx, writes)? {
             return Ok(Some(found));
         }
@@ -160,7 +165,7 @@ pub(crate) fn apply_in(
     Ok(found.map(|found| found + 1))
 }
 
-/// Whether `writes` put or remove anything.
+/// Whether `writes` change anything in `content`. A put always counts.
 fn changes_something(content: &dyn KvRead, writes: &Writes) -> Result<bool> {
     if !writes.puts.is_empty() {
         return Ok(true);

@@ -14,13 +14,13 @@ use crate::overlay::conflict::find_difference;
 use crate::store_parts::lock::lock;
 use crate::{Conflict, KvError, KvRead, Result, SharedRead};
 
-/// A store with what its transactions are checked against.
+/// A store, and what its transactions are checked against.
 pub(super) struct Engine<S> {
     pub(super) store: S,
-    /// Whether the store numbers its versions, as far as is known.
+    /// Whether the store numbers its versions. `true` if the store could not say.
     numbered: bool,
     pub(super) sync: bool,
-    /// Held through a commit, so that there is one at a time.
+    /// Held during a commit, so that there is only one at a time.
     pub(super) committing: Mutex<()>,
     pub(super) turns: Turns,
     state: Mutex<State>,
@@ -31,25 +31,25 @@ pub(super) struct Engine<S> {
 pub(super) struct State {
     /// The number of commits so far.
     pub(super) version: u64,
-    /// The content at this version, as long as somebody needs it: stores such as LMDB cannot use
-    /// space again that was freed after a version that is still held.
+    /// The content at this version, while transactions hold it. Nothing holds it for longer: stores
+    /// such as LMDB cannot use space again that was freed after a version that is still held.
     snapshot: Option<HeldElsewhere>,
     pub(super) log: Log,
-    /// The store's own number for what the last commit led to, if it has one.
+    /// The store's own number for the result of the last commit, if it has one.
     expected: Option<u64>,
-    /// Whoever began with an earlier version than this cannot tell from the log alone what has
-    /// changed, because others have written to the store as well.
+    /// Others wrote to the store up to this version. For transactions that began with an earlier
+    /// version, the log alone does not tell what has changed.
     others_wrote: u64,
 }
 
-/// A content of the store.
+/// One state of the content of the store.
 pub(super) struct Snapshot {
     pub(super) content: SharedRead,
     /// The store's own number for it, if it has one.
     pub(super) version: Option<u64>,
 }
 
-/// A [`Snapshot`] that is there while transactions hold it.
+/// A [`Snapshot`] that exists as long as transactions hold it.
 struct HeldElsewhere {
     content: Weak<dyn KvRead + Send + Sync>,
     version: Option<u64>,
@@ -73,7 +73,7 @@ impl<S> Engine<S> {
 
 impl<S: AtomicKvStore> Engine<S> {
     pub(super) fn new(store: S) -> Self {
-        // If the store fails here, the first commit takes a closer look than it need.
+        // If the store fails here, the first commit compares values although it need not.
         let version = store.version();
         let numbered = version.as_ref().map_or(true, Option::is_some);
         let expected = version.ok().flatten();
@@ -113,12 +113,13 @@ impl<S: AtomicKvStore> Engine<S> {
 
     /// The latest version and its content.
     ///
-    /// While a commit is under way the content may be newer than the version says. What then is
-    /// read and written is taken for a conflict without need, but never the other way around.
+    /// During a commit the content may be newer than the version says. Then something that was read
+    /// and written may count as a conflict although it is none; a conflict is never missed.
     pub(super) fn open(&self, writing: bool) -> Result<(u64, Snapshot)> {
         let mut state = self.state();
-        // Transactions that are open at the same time share a snapshot, for a store has only so
-        // many places for readers. The store is asked for its version only if there is one to share.
+        // Transactions that are open at the same time share a snapshot, because a store has a
+        // limited number of reader slots. The version is needed only if there is a snapshot to
+        // share.
         let held = state.snapshot.as_ref().and_then(HeldElsewhere::get);
         let current = match held {
             Some(_) if self.numbered => self.store.version()?,
@@ -149,8 +150,8 @@ impl<S: AtomicKvStore> Engine<S> {
         }
     }
 
-    /// Commits a transaction that began with version `base`. Waits for at most `wait` for one that has its
-    /// turn, and again for the store.
+    /// Commits a transaction that began with version `base`. Waits for at most `wait` for a
+    /// transaction that has its turn, and then again for the store.
     pub(super) fn commit(
         &self,
         base: u64,
@@ -159,19 +160,22 @@ impl<S: AtomicKvStore> Engine<S> {
         wait: Duration,
     ) -> Result<()> {
         let mut committing = lock(&self.committing);
-        // Whoever takes the turn waits for this lock: it is seen here, or the commit comes first.
+        // A thread that takes the turn waits for this lock. So either its turn is visible here, or
+        // this commit comes before it.
         if turn.is_none() && self.turns.is_taken_elsewhere() {
             drop(committing);
             let nobody_has_the_turn = self.turns.wait(wait)?;
             committing = lock(&self.committing);
             drop(nobody_has_the_turn);
         }
+        // This thread may itself hold the store; waiting for it would be in vain.
         if turn.is_none() {
             self.turns.check_store_is_free()?;
         }
         self.check_running()?;
         self.validate(base, &view).map_err(|error| match (error, &turn) {
-            // Nobody else could commit by this engine meanwhile.
+            // No other thread could commit through this engine, so a transaction of this thread
+            // did.
             (KvError::Conflict(conflict), Some(turn)) => {
                 turn.note_overtaken_within();
                 Conflict::Within(conflict).into()
@@ -193,12 +197,13 @@ impl<S: AtomicKvStore> Engine<S> {
             Some(tx) => apply_in(tx, expected, &writes, &compare),
             None => self.store.apply_to(expected, &writes, self.sync, wait, &compare),
         };
+        // Nothing was changed, and the transaction may run again.
         if result.as_ref().is_err_and(KvError::is_retryable) {
             return result.map(drop);
         }
-        // Other than by a retryable failure the changes count as made even if that failed, for it is
-        // not always known whether they were: the worst that comes of it is a conflict that is none.
-        // Only keys matter from here on.
+        // After other failures it is not always known whether the changes were made. So they count
+        // as made; at worst, this causes a conflict without a reason. From here on only keys
+        // matter, so the values go.
         writes.puts.values_mut().for_each(|value| *value = Vec::new());
         let writes = Arc::new(writes);
         let mut state = self.state();
@@ -212,7 +217,7 @@ impl<S: AtomicKvStore> Engine<S> {
         state.snapshot = None;
         drop(state);
         if others_wrote.get() {
-            // Nobody knows which keys they wrote.
+            // It is not known which keys the others wrote.
             self.watches.notify_where(|_| true);
         } else {
             self.watches.notify(&writes);

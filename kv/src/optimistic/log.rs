@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use crate::{KvError, Result, Writes};
 
-/// How many changes are kept unless said otherwise.
+/// How many changes are kept unless another limit is set.
 const LIMIT: usize = 1_000_000;
 
 #[derive(Debug)]
 pub(super) struct Log {
-    /// The changes by the version they led to, without values.
+    /// The changes, without values, with the version that they led to.
     entries: VecDeque<(u64, Arc<Writes>)>,
-    /// How many transactions that may still have to be checked began with which version.
+    /// The open transactions that may still have to be checked: how many began with each version.
     open: BTreeMap<u64, usize>,
     /// The number of changes in all entries.
     size: usize,
     limit: usize,
-    /// The changes up to this version have been given up.
+    /// The changes up to this version were dropped because of the limit.
     lost: u64,
 }
 
@@ -30,7 +30,7 @@ impl Log {
         self.limit = changes;
     }
 
-    /// Keeps what is committed after `version` until [`unregister`](Self::unregister).
+    /// Keeps what is committed after `version`, until [`unregister`](Self::unregister).
     pub(super) fn register(&mut self, version: u64) {
         *self.open.entry(version).or_default() += 1;
     }
@@ -47,6 +47,7 @@ impl Log {
 
     /// Notes the changes that led to `version`.
     pub(super) fn append(&mut self, version: u64, writes: &Arc<Writes>) {
+        // Without open transactions there is nothing to check.
         if self.open.is_empty() {
             return;
         }
@@ -74,7 +75,7 @@ impl Log {
     /// The changes that were committed after `version`.
     ///
     /// # Errors
-    /// Retryable if they are not all known any more.
+    /// Retryable if some of them were dropped.
     pub(super) fn since(&self, version: u64) -> Result<Vec<Arc<Writes>>> {
         if version < self.lost {
             return Err(KvError::Retry(format!(

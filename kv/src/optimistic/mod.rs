@@ -1,30 +1,36 @@
-//! Transactions that run side by side and are checked when they commit (kv §8.4, §14.4).
+//! Transactions that run side by side and are checked when they commit. The rest of the crate may
+//! call `atomic.rs`, whose trait says what a store must offer. `engine.rs` commits, `log.rs` keeps
+//! what others have committed, `transaction.rs` is one transaction, `turn.rs` gives a transaction
+//! its turn.
 //!
-//! [`OptimisticDatabase`] makes them over any [`AtomicKvStore`], and every [`KvDatabase`] whose
-//! transactions offer snapshots is one, [`MemoryStore`](crate::memory::MemoryStore) for example.
-//! Beyond the store's own transactions there are then any number of writers at a time, watches,
-//! time-outs, snapshots, and counters that are adjusted without conflict.
+//! [`OptimisticDatabase`] works over any [`AtomicKvStore`]. Every [`KvDatabase`] whose transactions
+//! offer snapshots is one, for example [`MemoryStore`](crate::memory::MemoryStore). It adds to the
+//! store: any number of writers at a time, watches, time-outs, snapshots, and counters that can be
+//! adjusted without conflicts.
 //!
-//! A transaction works on the snapshot it began with, which never changes under it, and keeps its
-//! changes to itself. Its commit fails with [`KvError::Conflict`] if anything it has read was
-//! written by a transaction that committed meanwhile; else its changes are made, all at once. So
-//! transactions are strictly serializable. One that only reads never fails: it takes place at
-//! its beginning. Writing without reading never conflicts either; the later commit wins.
+//! A transaction works on the snapshot it began with, which never changes, and keeps its changes to
+//! itself. Its commit fails with [`KvError::Conflict`] if a transaction that committed meanwhile
+//! has written anything that this one has read. Otherwise all its changes are made at once. So
+//! transactions are strictly serializable. A transaction that only reads never fails: it takes
+//! place at its beginning. Writing without reading never conflicts either; the later commit wins.
 //!
-//! A long transaction could be overtaken by short ones each time it is run. So one that has failed five
-//! times ([`TxOptions::failed`], which [`Retry`](crate::Retry) counts) gets its turn: from its beginning
-//! to its end commits of other threads wait, at most for their [`TxOptions::wait`]. Every second time it
-//! also takes the right to write to the store below, so that other processes wait too. The turn is that of
-//! the thread which used the transaction last; what that thread writes meanwhile waits for nobody. Where the
-//! transaction has the right to write to the store as well, that fails at once with a retryable error. A
-//! thread that was sent the transaction and has not yet used it waits like all others. A transaction that
-//! is overtaken by one that ran within it fails with [`Conflict::Within`](crate::Conflict::Within).
+//! Short transactions could overtake a long one each time it runs. So a transaction that has failed
+//! five times ([`TxOptions::failed`], which [`Retry`](crate::Retry) counts) gets its turn: from its
+//! beginning to its end, commits of other threads wait, for at most their [`TxOptions::wait`].
+//! Every second time it also takes the right to write to the underlying store, so that other
+//! processes wait too.
 //!
-//! Others may write to the store meanwhile, directly or from another process, if the store numbers
-//! its versions ([`KvTransaction::version`]), as those of this crate do: a transaction sees what they
-//! committed before it began, and a commit that finds the store changed by others compares what was
-//! read with what is there, value by value. Where a store does not tell, all writing must go through
-//! one engine: what others write would not be seen as conflicts.
+//! The turn belongs to the thread that has used the transaction last. Commits of other transactions
+//! on this thread do not wait. If the transaction also has the right to write to the store, they
+//! fail at once with a retryable error. A thread that was sent the transaction and has not used it
+//! yet waits like all others. If a transaction that ran within the turn overtakes the one that has
+//! the turn, that one fails with [`Conflict::Within`](crate::Conflict::Within).
+//!
+//! Others may write to the store at the same time, directly or from another process, if the store
+//! numbers its versions ([`KvTransaction::version`]), as the stores of this crate do. A transaction
+//! sees what they committed before it began. A commit that finds changes of others compares what
+//! was read with what is there, value by value. If the store has no numbers, all writing must go
+//! through one engine, because conflicts with other writers would not be noticed.
 //!
 //! ```
 //! use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
@@ -62,30 +68,30 @@ pub struct OptimisticDatabase<S> {
 }
 
 impl<S: AtomicKvStore> OptimisticDatabase<S> {
-    /// Transactions over `store`. Nobody else may write to it from now on unless it numbers its
+    /// Transactions over `store`. From now on others may write to the store only if it numbers its
     /// versions; see the [module](self).
     pub fn new(store: S) -> Self {
         OptimisticDatabase { engine: Engine::new(store) }
     }
 
-    /// Whether a commit has to be durable when it returns; it has unless this is set to false.
-    /// A store may always make it so.
+    /// Whether a commit must be durable when it returns; `true` unless set. A store may always make
+    /// it durable.
     #[must_use]
     pub fn with_sync(mut self, sync: bool) -> Self {
         self.engine.sync = sync;
         self
     }
 
-    /// How many changes by others are remembered for the sake of transactions that are still
-    /// open; a million unless set. A transaction that has been open for more than that cannot be
-    /// checked and fails to commit, retryably.
+    /// How many changes are kept to check open transactions against; a million unless set. A
+    /// transaction during which others make more changes cannot be checked: its commit fails with a
+    /// retryable error.
     #[must_use]
     pub fn with_log_limit(self, changes: usize) -> Self {
         self.engine.state().log.set_limit(changes);
         self
     }
 
-    /// The store below.
+    /// The underlying store.
     pub fn store(&self) -> &S {
         &self.engine.store
     }
@@ -95,16 +101,16 @@ impl<S: AtomicKvStore> OptimisticDatabase<S> {
         self.engine.state().version
     }
 
-    /// Ends all watches with an error and makes every use of a transaction fail with
-    /// [`KvError::Stale`], those still open included. A commit under way is finished. There is no
-    /// way back; stopping twice does no harm.
+    /// Ends all watches with an error. From then on every use of a transaction fails with
+    /// [`KvError::Stale`], also of those that are open. A running commit is finished first. The
+    /// database cannot be started again. Stopping it twice does no harm.
     pub fn stop(&self) {
         self.engine.stop();
     }
 }
 
 impl<S: AtomicKvStore> KvDatabase for OptimisticDatabase<S> {
-    /// Waits for other transactions only if it is to have its turn, see [`TxOptions::failed`].
+    /// Waits for other transactions only if this one gets its turn, see [`TxOptions::failed`].
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         if self.engine.stopped.load(Ordering::Acquire) {
             return Err(KvError::IllegalState("database was stopped".to_owned()));

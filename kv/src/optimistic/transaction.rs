@@ -14,24 +14,24 @@ use crate::{
 
 pub(super) struct OptimisticTransaction<'db, S: AtomicKvStore> {
     open: Open<'db, S>,
-    /// A read-only transaction has none.
+    /// `None` for a read-only transaction.
     registration: Option<Registration<'db, S>>,
-    /// How long to wait for one that has its turn.
+    /// How long to wait for a transaction that has its turn.
     wait: Duration,
 }
 
-/// What a transaction sees; read through this itself, nothing is recorded.
+/// What a transaction sees. Reads through this directly are not recorded.
 struct Open<'db, S: AtomicKvStore> {
     db: &'db Engine<S>,
     view: MutableView<SharedRead>,
     /// The store's own number for the content.
     version: Option<u64>,
     deadline: Deadline,
-    /// Only if it has failed often.
+    /// `Some` if the transaction has its turn.
     turn: Option<Turn<'db>>,
 }
 
-/// As long as this exists, later commits are kept for comparison.
+/// As long as this exists, the log keeps later commits.
 struct Registration<'db, S: AtomicKvStore> {
     db: &'db Engine<S>,
     /// The version of the snapshot.
@@ -63,7 +63,7 @@ impl<'db, S: AtomicKvStore> OptimisticTransaction<'db, S> {
 }
 
 impl<S: AtomicKvStore> Open<'_, S> {
-    /// The content, unless the transaction's time is over or the database was stopped.
+    /// The content. An error if the transaction's time is over or the database was stopped.
     fn view(&self) -> Result<&MutableView<SharedRead>> {
         if let Some(turn) = &self.turn {
             turn.follow();
@@ -98,7 +98,7 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
         self.registration.is_none()
     }
 
-    /// Possible at any time. What was read before is never checked then.
+    /// Possible at any time. What was read before is then never checked.
     fn set_read_only(&mut self) -> Result<()> {
         self.open.view_mut()?.disable_read_tracking();
         self.registration = None;
@@ -128,9 +128,9 @@ impl<S: AtomicKvStore> KvTransaction for OptimisticTransaction<'_, S> {
         Some(&self.open)
     }
 
-    /// Costs, beside making the changes, a search for each change that others have committed
-    /// since this transaction began, or for each range read, whichever are fewer. Waits for one that has
-    /// its turn.
+    /// Costs as much as making the changes, and a search for each change that others have committed
+    /// since this transaction began, or for each range read, whichever are fewer. Waits for a
+    /// transaction that has its turn.
     fn commit(self: Box<Self>) -> Result<()> {
         crate::store_parts::write_lock::forget_wait_in_vain();
         self.open.view()?;

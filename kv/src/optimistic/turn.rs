@@ -1,18 +1,19 @@
 //! The turn of a transaction that others have overtaken again and again.
 //!
-//! While it has its turn, commits of others wait. So what it reads stays as it is, but for what is
-//! written below this engine or by other processes; every second turn therefore takes the store's own
-//! right to write as well. Whether it succeeds is checked at its commit like that of any other
-//! transaction, so nothing depends on the turn but who has to wait.
+//! While a transaction has its turn, commits of others wait. So what it reads stays the same, apart
+//! from writes directly to the store and writes of other processes. That is why every second turn
+//! also takes the store's own right to write. The commit of the transaction is checked like any
+//! other, so the turn only decides who waits; the result never depends on it.
 //!
-//! The turn goes with its transaction: it is that of the thread which used the transaction last. To send
-//! the transaction to another thread is not to use it: that thread has the turn once it has read or
-//! written something in it. If it commits another transaction before, that one waits like those of all
+//! The turn belongs to the thread that has used the transaction last. Sending the transaction to
+//! another thread is not a use: that thread has the turn once it has read or written something in
+//! the transaction. If it commits another transaction before, that commit waits like those of all
 //! others, and fails with a retryable error when its wait is over.
 //!
-//! The thread that has the turn can run other transactions meanwhile, whose commits wait for nobody. Only
-//! the store's right to write is not to be had twice: where that is held, those fail at once, and so do
-//! those on the store below; the transaction, run again, has its turns without that.
+//! The thread that has the turn can run other transactions in between, whose commits do not wait.
+//! Only the store's right to write cannot be held twice. If the turn includes it, those other
+//! transactions fail at once, and so do transactions of the thread directly on the store. When the
+//! transaction runs again, its turns do not take that right.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,17 +28,18 @@ use crate::store_parts::write_lock::{Above, WriteLock, WritePermit};
 use crate::{AtomicKvStore, KvTransaction, Result, TxOptions};
 
 thread_local! {
-    /// Whether the transaction that is run again on this thread has had its turn, and the thread has
-    /// written in between by itself: then it is not to hold the store.
+    /// Whether the transaction that runs again on this thread has had its turn, and the thread
+    /// wrote in another transaction within that turn. Then the next turns must not hold the store.
     static WRITES_WITHIN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Who has the turn.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// Who is to have the turn next, and who waits for its end. Held longer by the one that has the turn only.
+    /// Held by the transaction that has the turn. Others hold it only for a moment, after they have
+    /// waited for the end of the turn.
     lock: Arc<WriteLock>,
-    /// Whether there is one.
+    /// Whether a transaction has the turn.
     taken: AtomicBool,
     current: Mutex<Option<Current>>,
 }
@@ -46,26 +48,26 @@ pub(super) struct Turns {
 #[derive(Debug, Clone)]
 struct Current {
     above: Arc<Above>,
-    /// Whether it has the store's right to write as well.
+    /// Whether it also has the store's right to write.
     holds_store: bool,
 }
 
 /// The turn, given back when dropped.
 pub(super) struct Turn<'db> {
-    /// What keeps others from writing to the store.
+    /// The transaction that keeps others from writing to the store.
     pub(super) store: Option<Box<dyn KvTransaction + Send + 'db>>,
     turns: &'db Turns,
     above: Arc<Above>,
-    /// The thread that has used it last, as `above` knows.
+    /// The thread that has used it last, as far as `above` knows.
     thread: Cell<ThreadId>,
     _permit: WritePermit,
 }
 
 impl Turns {
-    /// The turn for a transaction that has failed often enough; none for others, and none if another
-    /// transaction of this thread has it.
+    /// The turn, for a transaction that has failed often enough. `None` for other transactions, and
+    /// if another transaction of this thread has the turn.
     ///
-    /// `commit_under_way` is to wait for it.
+    /// `commit_under_way` must wait for the commit that is running, if there is one.
     pub(super) fn take<'db>(
         &'db self,
         options: &TxOptions,
@@ -77,6 +79,8 @@ impl Turns {
         }
         if options.failed == TURN_AFTER {
             WRITES_WITHIN.set(false);
+        // This is the first turn of the transaction: what an earlier transaction noted does not
+        // count.
         }
         let (start, wait) = (Instant::now(), options.writer_wait());
         let permit = self.lock.acquire(wait)?;
@@ -85,8 +89,9 @@ impl Turns {
         *self.current() = Some(Current { above: Arc::clone(&above), holds_store: false });
         self.taken.store(true, Ordering::Release);
         let mut turn = Turn { store: None, turns: self, above, thread, _permit: permit };
-        // From here on others wait before they commit.
+        // From here on, others wait before they commit.
         commit_under_way();
+        // Every second turn also takes the store's right to write.
         if (options.failed - TURN_AFTER) % 2 == 1 && !WRITES_WITHIN.get() {
             let left = wait.saturating_sub(start.elapsed());
             turn.store = turn.above.hold(|| store.hold(left))?;
@@ -101,7 +106,8 @@ impl Turns {
         lock(&self.current)
     }
 
-    /// The transaction that has its turn, if this thread uses it. Costs an atomic load if there is none.
+    /// The transaction that has its turn, if this thread uses it. Costs one atomic load if no
+    /// transaction has it.
     fn here(&self) -> Option<Current> {
         if !self.taken.load(Ordering::Acquire) {
             return None;
@@ -109,17 +115,18 @@ impl Turns {
         self.current().clone().filter(|current| current.above.is_here())
     }
 
-    /// Whether commits have to wait: a transaction has its turn which this thread does not use.
+    /// Whether commits must wait: another thread uses the transaction that has its turn.
     pub(super) fn is_taken_elsewhere(&self) -> bool {
         self.taken.load(Ordering::Acquire) && self.here().is_none()
     }
 
-    /// Waits until nobody has the turn, and nobody can have it until the permit is dropped.
+    /// Waits until no transaction has the turn. None can get it until the permit is dropped.
     pub(super) fn wait(&self, wait: Duration) -> Result<WritePermit> {
         self.lock.acquire(wait)
     }
 
-    /// Fails if this thread would wait for the store's right to write in vain, since it has that already.
+    /// Fails if this thread itself has the store's right to write, because waiting for that would
+    /// be in vain.
     pub(super) fn check_store_is_free(&self) -> Result<()> {
         match self.here() {
             Some(current) if current.holds_store => Err(current.above.refuse()),
@@ -137,7 +144,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes that the transaction was overtaken by one that ran within it.
+    /// Notes that a transaction that ran within this one has overtaken it.
     pub(super) fn note_overtaken_within(&self) {
         WRITES_WITHIN.set(true);
     }

@@ -1,4 +1,4 @@
-//! The end of a transaction's time.
+//! The limit to the time of a transaction.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Starts to count; no limit or one of zero means unlimited.
+    /// Starts to count. `None` and zero mean unlimited.
     pub(crate) fn new(limit: Option<Duration>) -> Self {
         let mut deadline = Deadline { begun: Instant::now(), limit: None };
         deadline.set(limit);

@@ -1,4 +1,4 @@
-//! Which file a name stands for.
+//! Which file a path leads to.
 
 use std::fs::Metadata;
 #[cfg(feature = "lmdb")]
@@ -10,7 +10,8 @@ use std::{
 
 use crate::KvError;
 
-/// A file, whatever its name: two that are open or have a name at the same time differ in it.
+/// The identity of a file, independent of its name. Two files that are open or have a name at the
+/// same time have different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
     #[cfg(unix)]
@@ -23,7 +24,7 @@ impl FileId {
     /// Whether files can be told apart. Where they cannot, a file that is open cannot be replaced.
     pub(crate) const TELLS: bool = cfg!(unix);
 
-    /// That of the file the metadata is about.
+    /// The identity of the file that `metadata` describes.
     #[cfg(unix)]
     pub(crate) fn new(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
@@ -35,13 +36,13 @@ impl FileId {
         FileId {}
     }
 
-    /// That of an open file.
+    /// The identity of an open file.
     #[cfg(feature = "lmdb")]
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|metadata| FileId::new(&metadata))
     }
 
-    /// That of the file `path` leads to, if there is one.
+    /// The identity of the file at `path`; `None` if there is no file.
     #[cfg(feature = "lmdb")]
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
@@ -52,8 +53,7 @@ impl FileId {
     }
 }
 
-/// The error of a commit after which `error` has come to light: another file is where the one was that it
-/// went to, or none.
+/// The error of a commit that was followed by `error`: the file it went to was replaced or removed.
 pub(crate) fn perhaps_unseen(error: &KvError) -> KvError {
     KvError::OutcomeUnknown(format!(
         "it was committed, but perhaps to a file that others do not see: {error}"

@@ -1,6 +1,7 @@
-//! What the stores of this crate are built of. All of them, and the optimistic engine, may use all of it:
-//! how long a transaction may be used (`deadline.rs`), whose turn it is to write (`write_lock.rs`),
-//! transactions that read a fixed state (`read_transaction.rs`), and which file a path leads to (`file_id.rs`).
+//! The parts that the stores of this crate are built of. All stores and the optimistic engine may
+//! use all of it: how long a transaction may be used (`deadline.rs`), who may write
+//! (`write_lock.rs`), transactions that read a fixed state (`read_transaction.rs`), which file a
+//! path leads to (`file_id.rs`), and locks that survive a panic (`lock.rs`).
 
 pub(crate) mod deadline;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]

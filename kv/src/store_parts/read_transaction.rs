@@ -12,7 +12,7 @@ use crate::{
 
 /// One state of a store.
 pub(crate) trait View: KvRead + Send + Sync + 'static {
-    /// Called before this view can be reached from a second thread.
+    /// Called before a second thread can reach this view.
     fn share(&self) {}
 
     /// See [`KvTransaction::version`].
@@ -21,11 +21,11 @@ pub(crate) trait View: KvRead + Send + Sync + 'static {
     }
 }
 
-/// A transaction that reads one state; what it writes stays in memory. Costs nothing beyond the
+/// A transaction that reads one state. What it writes stays in memory. Costs nothing beyond the
 /// state as long as nothing is written.
 pub(crate) struct ReadTransaction<V> {
     base: Arc<V>,
-    /// The state with what was written, once something was.
+    /// The state with the changes over it, once something was written.
     written: Option<Box<MutableView<Arc<V>>>>,
     deadline: Deadline,
 }

@@ -1,4 +1,4 @@
-//! The right to write: one holder at a time, with a bounded wait.
+//! The right to write. One holder has it at a time; others wait with a limit.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use super::lock::lock;
 use crate::{KvError, Result};
 
-/// After this time one that waits is given the right directly. Before, whoever comes at the right moment
-/// takes it, which saves waking a thread for each of many short transactions.
+/// A thread that has waited for this long is given the right directly. Until then, any thread that
+/// comes at the right moment takes it. For many short transactions, this saves waking a thread for
+/// each.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Who may write. Unlike a mutex it can be handed from thread to thread and waited for with a limit, and
-/// nobody is passed over for long.
+/// Who may write. Unlike a mutex, the right can be passed from thread to thread, threads can wait
+/// for it with a limit, and each gets it in time.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLock {
     state: Mutex<State>,
@@ -25,13 +26,13 @@ pub(crate) struct WriteLock {
 #[derive(Debug, Default)]
 struct State {
     holder: Option<Holder>,
-    /// Those who wait, in the order in which they came.
+    /// The waiting threads, in the order in which they came.
     queue: VecDeque<Arc<Waiter>>,
 }
 
 #[derive(Debug)]
 struct Holder {
-    /// Whoever it holds the right for.
+    /// For which transaction above the store the right is held, if for one.
     above: Option<Arc<Above>>,
     since: Instant,
 }
@@ -41,7 +42,7 @@ struct Waiter {
     above: Option<Arc<Above>>,
     since: Instant,
     woken: Condvar,
-    /// Whether it was made the holder.
+    /// Whether it has become the holder.
     given: AtomicBool,
 }
 
@@ -51,44 +52,46 @@ pub(crate) struct WritePermit {
     lock: Arc<WriteLock>,
 }
 
-/// A transaction that holds the right to write to the store below it by another transaction, of which
-/// its user knows nothing. It can go from thread to thread.
+/// A transaction that, through another transaction, holds the right to write to the store below it.
+/// Its user does not know of that other transaction. It can move from thread to thread.
 #[derive(Debug)]
 pub(crate) struct Above {
-    /// The thread that used it last.
+    /// The thread that has used it last.
     thread: Mutex<ThreadId>,
     /// Whether that thread was refused another transaction on the store.
     refused: AtomicBool,
 }
 
 thread_local! {
-    /// What this thread is just taking the right to write for.
+    /// For which transaction this thread is taking the right to write.
     static ABOVE: RefCell<Option<Arc<Above>>> = const { RefCell::new(None) };
 
-    /// Whether this thread has waited in vain for the right to write since its latest attempt began.
+    /// Whether this thread has waited in vain for the right to write since it began its latest
+    /// attempt.
     static WAITED_IN_VAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that this thread has waited for the right to write as long as it was to. What it does then is
-/// not tried again: it has waited for its turn already, or, if it holds the right itself, waits for
-/// itself each time.
+/// Notes that this thread has waited for the right to write until its time was over. The attempt
+/// that needed the right is not tried again: it has used up its time to wait, or, if this thread
+/// holds the right itself, would wait for itself each time.
 pub(crate) fn note_wait_in_vain() {
     WAITED_IN_VAIN.set(true);
 }
 
-/// Notes that this thread begins another attempt, or commits: what it waited for in vain before, it does
-/// without.
+/// Notes that this thread begins another attempt, or commits. What it waited for in vain before no
+/// longer matters.
 pub(crate) fn forget_wait_in_vain() {
     WAITED_IN_VAIN.set(false);
 }
 
-/// Whether this thread has waited in vain since.
+/// Whether this thread has waited in vain since then.
 pub(crate) fn has_waited_in_vain() -> bool {
     WAITED_IN_VAIN.get()
 }
 
 impl Above {
-    /// One on this thread; if this thread takes the right to write for another one, that one.
+    /// A new one for this thread. If this thread is taking the right to write for another one, that
+    /// one.
     pub(crate) fn new() -> Arc<Self> {
         let new = || {
             let thread = Mutex::new(thread::current().id());
@@ -97,7 +100,7 @@ impl Above {
         ABOVE.with_borrow(Clone::clone).unwrap_or_else(new)
     }
 
-    /// Runs `take`, which takes the right to write for this one.
+    /// Runs `take`, which takes the right to write for this transaction.
     pub(crate) fn hold<T>(self: &Arc<Self>, take: impl FnOnce() -> T) -> T {
         let before = ABOVE.replace(Some(Arc::clone(self)));
         let taken = take();
@@ -105,18 +108,18 @@ impl Above {
         taken
     }
 
-    /// Notes which thread uses it.
+    /// Notes which thread uses the transaction.
     pub(crate) fn is_used_by(&self, thread: ThreadId) {
         *lock(&self.thread) = thread;
     }
 
-    /// Whether it is this thread that used it last.
+    /// Whether this thread has used the transaction last.
     pub(crate) fn is_here(&self) -> bool {
         let used_by = *lock(&self.thread);
         used_by == thread::current().id()
     }
 
-    /// The error of another transaction on this thread, which would wait for itself.
+    /// The error for another transaction on this thread, which would wait for itself.
     pub(crate) fn refuse(&self) -> KvError {
         self.refused.store(true, Ordering::Relaxed);
         KvError::Retry(
@@ -137,9 +140,10 @@ impl WriteLock {
         lock(&self.state)
     }
 
-    /// Waits for at most `wait` until nobody else may write; a `wait` of zero is a try.
+    /// Waits for at most `wait` until no other holder may write; a `wait` of zero tries once.
     ///
-    /// Who would wait for a transaction [`Above`] the store that the same thread is running fails at once.
+    /// Fails at once if this thread would wait for a transaction [`Above`] the store that it runs
+    /// itself.
     pub(crate) fn acquire(self: &Arc<Self>, wait: Duration) -> Result<WritePermit> {
         let above = ABOVE.with_borrow(Clone::clone);
         let since = Instant::now();
@@ -151,6 +155,7 @@ impl WriteLock {
             let waiter = Arc::new(Waiter { above, since, woken: Condvar::new(), given });
             state.queue.push_back(Arc::clone(&waiter));
             while let Some(holder) = &state.holder {
+                // The holder before has passed the right on to this thread.
                 if waiter.given.load(Ordering::Relaxed) {
                     return Ok(WritePermit { lock: Arc::clone(self) });
                 }
@@ -175,8 +180,8 @@ impl WriteLock {
         Ok(WritePermit { lock: Arc::clone(self) })
     }
 
-    /// Fails if this thread would wait for a transaction [`Above`] the store that it is running. Costs an
-    /// atomic load if nobody has the right.
+    /// Fails if this thread would wait for a transaction [`Above`] the store that it runs itself.
+    /// Costs one atomic load if the right is free.
     #[cfg(feature = "sqlite")]
     pub(crate) fn check_holder(&self) -> Result<()> {
         if self.taken.load(Ordering::Acquire) { self.state().check_holder() } else { Ok(()) }
@@ -202,6 +207,7 @@ impl Drop for WritePermit {
         let now = Instant::now();
         state.holder = None;
         if let Some(first) = state.queue.front().map(Arc::clone) {
+            // The first has waited long enough, so the right goes to it directly.
             if now.saturating_duration_since(first.since) >= PATIENCE {
                 state.queue.pop_front();
                 state.holder = Some(Holder { above: first.above.clone(), since: now });
@@ -248,7 +254,7 @@ mod tests {
         while lock.state().queue.is_empty() {
             thread::yield_now();
         }
-        // Until it has waited for so long, the right may be taken before it.
+        // Until it has waited for that long, others may take the right before it.
         thread::sleep(PATIENCE);
         drop(permit);
         assert!(lock.acquire(Duration::ZERO).is_err());
