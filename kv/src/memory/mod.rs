@@ -1,10 +1,11 @@
-//! An in-memory store.
+//! An in-memory store. The rest of the crate may call what is public here, [`MemoryStore`] and
+//! [`MemorySnapshot`]; the tree in `tree.rs` and `tree/` is for this folder only.
 //!
 //! The content is one persistent B+tree. Transactions and snapshots hold the version they began
-//! with, which costs one reference count, and readers never wait for anybody. One transaction at a
-//! time may write; it has that right from [`begin`](KvDatabase::begin) to its end, so what it read
-//! cannot change, and all transactions are strictly serializable without conflicts. For concurrent
-//! writers put the optimistic engine on top.
+//! with, which costs one reference count. Readers never wait. One transaction at a time may write;
+//! it has that right from [`begin`](KvDatabase::begin) to its end. So what it has read cannot
+//! change, and all transactions are strictly serializable without conflicts. For concurrent
+//! writers, use the optimistic engine over this store.
 //!
 //! Nothing is kept on disk.
 
@@ -52,7 +53,7 @@ struct Shared {
     watches: WatchTracker,
 }
 
-/// What was committed last.
+/// The result of the last commit.
 #[derive(Clone, Default)]
 struct State {
     tree: Tree,
@@ -66,13 +67,14 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// The content as it stands, unaffected by later changes. Costs one reference count.
+    /// The present content. Later changes do not affect the snapshot. Costs one reference count.
     pub fn snapshot(&self) -> MemorySnapshot {
         MemorySnapshot { tree: self.current().tree }
     }
 
     fn current(&self) -> State {
-        // A state is replaced in one assignment, so it is whole even after a panic elsewhere.
+        // A state is replaced by one assignment, so it is whole even after a panic in another
+        // thread.
         self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -80,7 +82,7 @@ impl MemoryStore {
         let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *current, state);
         drop(current);
-        // Freeing what nobody needs any more can take long: not under the lock.
+        // Freeing the old state can take long, so it is not done under the lock.
         drop(old);
     }
 }
@@ -179,7 +181,7 @@ impl KvRead for MemorySnapshot {
             return Ok(());
         }
         let mut show = |entry: &Entry| visitor(entry.key(), entry.value());
-        // It is no matter whether all were shown.
+        // A visitor that breaks is no error.
         let _ = match direction {
             Direction::Forward => self.tree.ascend(span.min, span.max).try_for_each(&mut show),
             Direction::Reverse => self.tree.descend(span.min, span.max).try_for_each(&mut show),
@@ -201,12 +203,12 @@ fn pair(entry: &Entry) -> Pair<'_> {
     (Cow::Borrowed(entry.key()), Cow::Borrowed(entry.value()))
 }
 
-/// A transaction: the version it began with, and its own one if it writes.
+/// A transaction: the version it began with, and its own version if it writes.
 struct MemoryTransaction<'db> {
     store: &'db MemoryStore,
     base: State,
     seen: MemorySnapshot,
-    /// The right to write; a read-only transaction has none.
+    /// The right to write; `None` in a read-only transaction.
     permit: Option<WritePermit>,
     deadline: Deadline,
 }
@@ -250,7 +252,7 @@ impl KvTransaction for MemoryTransaction<'_> {
         self.permit.is_none()
     }
 
-    /// Possible at any time; gives up the right to write, so that others can have it.
+    /// Possible at any time. Gives up the right to write, so that others can have it.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.permit = None;

@@ -1,8 +1,9 @@
-//! A persistent B+tree: cloning is one reference count, changing copies only the shared path.
+//! A persistent B+tree. A clone costs one reference count; a change copies only the shared nodes on
+//! its path.
 //!
-//! All leaves have the same depth and no node but an empty root is empty. A node that a snapshot
-//! still holds is copied before it is changed; one that nobody else holds is changed in place, so
-//! a transaction pays for the copy of a path once.
+//! All leaves have the same depth. No node is empty, except an empty root. A node that a snapshot
+//! still holds is copied before it is changed. A node that nothing else holds is changed in place,
+//! so a transaction copies a path only once.
 
 #[cfg(test)]
 mod check;
@@ -41,7 +42,7 @@ impl Tree {
         self.bytes
     }
 
-    /// Whether both are the very same version of the map.
+    /// Whether both are the same version of the map.
     pub(super) fn same_as(&self, other: &Tree) -> bool {
         Arc::ptr_eq(&self.root, &other.root)
     }
@@ -65,7 +66,7 @@ impl Tree {
         at_least(&self.root, Sought::new(min))
     }
 
-    /// The last entry whose key is less than `max`; without `max` the last of all.
+    /// The last entry whose key is less than `max`; the last entry of all without a `max`.
     pub(super) fn below(&self, max: Option<&[u8]>) -> Option<&Entry> {
         match max {
             Some(max) => below(&self.root, Sought::new(max)),
@@ -76,7 +77,7 @@ impl Tree {
     /// Sets the value of `key`.
     ///
     /// # Errors
-    /// [`KvError::Store`] if the tree breaks its own rules; nothing was changed then.
+    /// [`KvError::Store`] if the tree is inconsistent; nothing was changed then.
     pub(super) fn insert(&mut self, key: &[u8], value: &[u8]) -> crate::Result<()> {
         let (split, old) = insert(Arc::make_mut(&mut self.root), Sought::new(key), value)?;
         match old {
@@ -94,7 +95,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes `key`, if there.
+    /// Removes `key` if it is there.
     pub(super) fn remove(&mut self, key: &[u8]) {
         if self.get(key).is_some() {
             let mut removed = Removed::default();
@@ -104,6 +105,7 @@ impl Tree {
     }
 
     /// Removes the keys of `[min, max)`.
+    // Without an entry to remove, no node must be copied.
     pub(super) fn remove_range(&mut self, min: &[u8], max: Option<&[u8]>) {
         match self.at_least(min) {
             Some(first) if max.is_none_or(|max| first.key() < max) => {}
@@ -115,7 +117,7 @@ impl Tree {
         self.settle(removed);
     }
 
-    /// Takes account of what was removed and drops levels that have become a single path.
+    /// Subtracts what was removed from the sums, and drops levels that have only one node.
     fn settle(&mut self, removed: Removed) {
         self.len -= removed.len;
         self.bytes -= removed.bytes;
@@ -249,7 +251,7 @@ fn remove_range(node: &mut Node, min: Sought<'_>, max: Option<Sought<'_>>, remov
     }
 }
 
-/// Restores the size of child `at` after removals, with the help of a neighbour.
+/// After removals, merges child `at` with a neighbour if it has become too small.
 fn mend(branch: &mut Branch, at: usize) {
     let Some(kid) = branch.kids.get(at) else { return };
     if kid.size() >= MIN {

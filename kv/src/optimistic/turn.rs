@@ -77,10 +77,9 @@ impl Turns {
         if !options.has_turn() || self.here().is_some() {
             return Ok(None);
         }
+        // In its first turn, what an earlier transaction on this thread noted does not count.
         if options.failed == TURN_AFTER {
             WRITES_WITHIN.set(false);
-        // This is the first turn of the transaction: what an earlier transaction noted does not
-        // count.
         }
         let (start, wait) = (Instant::now(), options.writer_wait());
         let permit = self.lock.acquire(wait)?;

@@ -1,4 +1,4 @@
-//! A wrapper that counts what is done to a store, for tests of what operations cost.
+//! A wrapper that counts the operations on a store, for tests of their costs.
 
 use std::ops::Sub;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,17 +8,17 @@ use crate::store_parts::lock::lock;
 use crate::wrappers::observed::{Observed, Observer, Operation};
 use crate::{KvDatabase, KvTransaction, Result, Scan, TxOptions};
 
-/// How many operations there were, by kind.
+/// The number of operations, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Operations {
     /// Transactions begun.
     pub begins: u64,
-    /// Values asked for by their key.
+    /// Values read by their key.
     pub gets: u64,
-    /// Places looked for in key order: scans begun, and first and last pairs asked for.
+    /// Searches in key order: scans begun, and first and last pairs read.
     pub seeks: u64,
-    /// Pairs that scans delivered.
+    /// Pairs returned by scans.
     pub steps: u64,
     /// Values set.
     pub puts: u64,
@@ -46,7 +46,7 @@ impl Operations {
     }
 }
 
-/// What was done between two readings of a [`Counter`].
+/// The difference between two readings of a [`Counter`].
 impl Sub for Operations {
     type Output = Operations;
 
@@ -122,7 +122,7 @@ pub struct CountingStore<D> {
 }
 
 impl<D> CountingStore<D> {
-    /// Counts what is done to `inner` through this.
+    /// Counts the operations on `inner` that are made through this wrapper.
     pub fn new(inner: D) -> Self {
         CountingStore { inner, counter: Counter::default() }
     }
@@ -132,7 +132,7 @@ impl<D> CountingStore<D> {
         self.counter.clone()
     }
 
-    /// The store below, where nothing is counted.
+    /// The wrapped store. Operations on it directly are not counted.
     pub fn inner(&self) -> &D {
         &self.inner
     }

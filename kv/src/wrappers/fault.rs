@@ -21,32 +21,34 @@ pub struct Faults {
 struct Plan {
     /// Operations since the last change of plan.
     done: u64,
-    /// Which operation is the first to fail, and whether all after it fail too.
+    /// The first operation that fails, and whether all later ones fail too.
     fail: Option<(u64, bool)>,
     error: Option<MakeError>,
     hits: u64,
-    /// Whether a commit with an unknown outcome is not made.
+    /// Whether a commit with an unknown outcome is rolled back.
     loses_commits: bool,
 }
 
 impl Faults {
-    /// Makes the `n`-th operation from now on fail, counted from one, with what `error` makes.
+    /// Makes the `n`-th operation from now on fail with the error that `error` returns. The next
+    /// operation is number one.
     pub fn fail_nth(&self, n: u64, error: impl Fn() -> KvError + Send + 'static) {
         self.set(Some((n, false)), Some(Box::new(error)));
     }
 
-    /// Makes the `n`-th operation from now on and all later ones fail.
+    /// Makes the `n`-th operation from now on and all later ones fail with the errors that `error`
+    /// returns.
     pub fn fail_from(&self, n: u64, error: impl Fn() -> KvError + Send + 'static) {
         self.set(Some((n, true)), Some(Box::new(error)));
     }
 
-    /// Lets all operations succeed from now on, and begins to count anew.
+    /// Lets all operations succeed from now on, and sets the counts to zero.
     pub fn stop(&self) {
         self.set(None, None);
     }
 
-    /// Whether a commit that fails with [`KvError::OutcomeUnknown`] has no effect. It takes effect
-    /// unless this is set; other changes of plan leave it as it is.
+    /// Whether a commit that fails with [`KvError::OutcomeUnknown`] has no effect. Unless this is
+    /// set, it takes effect. The other methods do not change this setting.
     pub fn lose_commits(&self, lose: bool) {
         self.plan().loses_commits = lose;
     }
@@ -70,7 +72,7 @@ impl Faults {
         lock(&self.plan)
     }
 
-    /// Counts an operation; the error it is to fail with, if it is.
+    /// Counts an operation. Returns the error if the operation must fail.
     fn next(&self) -> Option<KvError> {
         let mut plan = self.plan();
         plan.done += 1;
@@ -93,12 +95,14 @@ impl fmt::Debug for Faults {
 /// A store whose operations can be made to fail.
 ///
 /// Everything that can fail counts as an operation: begin, get, each scan and each of its steps,
-/// put, remove, adjust, snapshot and commit; reads of snapshots and of
-/// [`KvTransaction::untracked`] as well. A transaction that met such a failure is dead: later
-/// operations on it are stale and nothing of it is committed, unless the error is the caller's
-/// fault ([`KvError::is_caller_error`]). A commit that fails with [`KvError::OutcomeUnknown`]
-/// takes effect unless [`Faults::lose_commits`] says otherwise; one that fails otherwise does not.
-/// A read of a snapshot fails alone.
+/// put, remove, adjust, snapshot and commit; also reads of snapshots and of
+/// [`KvTransaction::untracked`].
+///
+/// After such a failure the transaction is dead: later operations on it fail with
+/// [`KvError::Stale`], and nothing of it is committed. It stays alive if the error is a mistake of
+/// the caller ([`KvError::is_caller_error`]). A failed read of a snapshot has no effect on other
+/// operations. A commit that fails with [`KvError::OutcomeUnknown`] takes effect unless
+/// [`Faults::lose_commits`] says otherwise; a commit that fails with another error does not.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvError, KvRead, TxOptions};
@@ -120,17 +124,17 @@ pub struct FaultStore<D> {
 }
 
 impl<D> FaultStore<D> {
-    /// Passes everything on to `inner` until told otherwise.
+    /// Passes everything on to `inner` until [`faults`](Self::faults) says otherwise.
     pub fn new(inner: D) -> Self {
         FaultStore { inner, faults: Faults::default() }
     }
 
-    /// What decides which operations fail.
+    /// The object that decides which operations fail.
     pub fn faults(&self) -> Faults {
         self.faults.clone()
     }
 
-    /// The store below, where nothing is made to fail.
+    /// The wrapped store. Operations on it directly do not fail.
     pub fn inner(&self) -> &D {
         &self.inner
     }
@@ -149,22 +153,23 @@ impl<D: KvDatabase> KvDatabase for FaultStore<D> {
     pass_on!(self => self.inner; STORE);
 }
 
-/// What makes operations on a transaction fail, or on a snapshot.
+/// Decides whether operations on a transaction or a snapshot fail.
 struct Gate {
     faults: Faults,
-    /// Whether a transaction has ended by failing. A snapshot goes on.
+    /// Whether the transaction has ended by a failure. `None` for a snapshot, which is not ended by
+    /// one.
     dead: Option<Arc<AtomicBool>>,
 }
 
 impl Clone for Gate {
-    /// That of a snapshot.
+    /// The gate of a snapshot.
     fn clone(&self) -> Self {
         Gate { faults: self.faults.clone(), dead: None }
     }
 }
 
 impl Gate {
-    /// Fails if the operation that is about to be made is to fail.
+    /// Fails if the next operation must fail.
     fn check(&self) -> Result<()> {
         if self.dead.as_ref().is_some_and(|dead| dead.load(Ordering::Relaxed)) {
             return Err(KvError::Stale("an earlier operation has failed in it".to_owned()));
@@ -200,6 +205,7 @@ impl Observer for Gate {
 
     fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         match self.check() {
+            // Here the outcome is that the commit was made.
             Err(error) if error.is_outcome_unknown() && !self.faults.plan().loses_commits => {
                 commit()?;
                 Err(error)
@@ -217,7 +223,7 @@ mod tests {
     use crate::optimistic::OptimisticDatabase;
     use crate::{Direction, KeySpan, KvRead, KvWrite};
 
-    /// A transfer between two counters; both or neither must change.
+    /// Transfers between two counters. Both must change, or neither.
     fn transfer(store: &dyn KvDatabase) -> Result<()> {
         let mut tx = store.begin(&TxOptions::writing())?;
         let from = tx.get(b"from")?.map_or(Ok(0), |value| tx.decode_counter(&value))?;

@@ -1,4 +1,4 @@
-//! Transactions that an observer is told of, with their snapshots and their untracked reads.
+//! Transactions whose operations an observer is told of; also their snapshots and untracked reads.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::{
     Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
 };
 
-/// What is about to be done.
+/// The operation that is about to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Get,
-    /// A place is looked for in key order.
+    /// A search in key order.
     Seek,
     Put,
     Remove,
@@ -21,22 +21,22 @@ pub(crate) enum Operation {
     Commit,
 }
 
-/// Who is told of operations, and can make them fail.
+/// Is told of operations, and can make them fail.
 pub(crate) trait Observer: Clone {
-    /// `operation` is about to be done, and is not if this fails.
+    /// Called before `operation`. If this fails, the operation is not made.
     fn before(&self, operation: Operation) -> Result<()>;
 
-    /// A scan has begun, whose steps are to be those of the result.
+    /// Called when a scan has begun. The caller gets the scan that this returns.
     fn steps<'a>(&'a self, scan: Scan<'a>) -> Scan<'a>;
 
-    /// The transaction is to be committed, as `commit` does.
+    /// Called to commit the transaction, by `commit`.
     fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         self.before(Operation::Commit)?;
         commit()
     }
 }
 
-/// What is read and who is told.
+/// The content that is read, and the observer.
 struct Reading<'a, O> {
     observer: &'a O,
     content: &'a dyn KvRead,
@@ -70,7 +70,7 @@ struct Snapshot<O> {
 }
 
 impl<O: Observer> KvRead for Snapshot<O> {
-    // Visits are scans, so that their steps are seen.
+    // A visit runs as a scan, so that the observer sees its steps.
     pass_on!(
         self => Reading { observer: &self.observer, content: &self.content };
         get, scan, at_least, at_most
@@ -80,11 +80,11 @@ impl<O: Observer> KvRead for Snapshot<O> {
 
 /// A transaction that is observed.
 pub(crate) struct Observed<'db, O> {
-    /// Holds the transaction, since it is lent as the untracked view of it.
+    /// Holds the transaction, because it can be lent as its untracked view.
     untracked: Untracked<'db, O>,
 }
 
-/// What a transaction sees when nothing is tracked.
+/// What a transaction sees through untracked reads.
 struct Untracked<'db, O> {
     tx: Box<dyn KvTransaction + Send + 'db>,
     observer: O,
@@ -95,7 +95,7 @@ impl<'db, O: Observer> Observed<'db, O> {
         Observed { untracked: Untracked { tx, observer } }
     }
 
-    /// The transaction, of which `operation` is to be told.
+    /// The transaction, after the observer was told of `operation`.
     fn tx_for(&mut self, operation: Operation) -> Result<&mut (dyn KvTransaction + Send + 'db)> {
         self.untracked.observer.before(operation)?;
         Ok(&mut *self.untracked.tx)
@@ -141,7 +141,7 @@ impl<O: Observer + Send + Sync + 'static> KvTransaction for Observed<'_, O> {
     }
 
     fn untracked(&self) -> Option<&dyn KvRead> {
-        // None if there is no other view.
+        // `None` if the store has no other view.
         self.untracked.tx.untracked().map(|_| &self.untracked as &dyn KvRead)
     }
 

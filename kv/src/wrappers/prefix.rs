@@ -1,4 +1,4 @@
-//! A wrapper that shows the keys of one prefix as a store of its own (kv §10).
+//! A wrapper that shows the keys of one prefix as a store of its own.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::{
     KvWrite, Pair, Result, Scan, SharedRead, TxOptions, Visitor,
 };
 
-/// The keys of a store, transaction or database that start with a prefix, shown without it; every
-/// operation stays among them.
+/// The keys of a store, transaction or database that start with a prefix, without this prefix. No
+/// operation reaches other keys.
 ///
-/// Each operation costs a copy of its keys beyond what the store below costs.
+/// Each operation costs as much as in the wrapped store, and a copy of its keys.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions};
@@ -44,7 +44,7 @@ impl<T> Prefixed<T> {
         &self.prefix
     }
 
-    /// What is wrapped.
+    /// The wrapped store.
     pub fn into_inner(self) -> T {
         self.inner
     }
@@ -53,7 +53,7 @@ impl<T> Prefixed<T> {
         [&self.prefix, key].concat()
     }
 
-    /// The bound of the store below; no bound is the end of the prefix.
+    /// The upper bound in the wrapped store. `None` becomes the end of the prefix.
     fn max(&self, max: Option<&[u8]>) -> Option<Vec<u8>> {
         match max {
             Some(max) => Some(self.key(max)),
@@ -120,7 +120,8 @@ impl<T: KvRead> KvRead for Prefixed<T> {
 }
 
 impl<T: KvRead> Prefixed<T> {
-    /// The store below would count the prefix too.
+    /// Fails if `key` is too long. The wrapped store would include the prefix in the length it
+    /// reports.
     fn check_length(&self, key: &[u8]) -> Result<()> {
         let max = self.max_key_len();
         if key.len() > max { Err(KvError::key_too_long(key, max)) } else { Ok(()) }
@@ -161,7 +162,7 @@ impl<T: KvTransaction> KvTransaction for Prefixed<T> {
         Ok(std::sync::Arc::new(snapshot))
     }
 
-    /// The watch names the key with the prefix.
+    /// The [`KeyWatch`] names the key with the prefix.
     fn watch(&mut self, key: &[u8]) -> Result<KeyWatch> {
         let key = self.key(key);
         self.inner.watch(&key)
@@ -173,14 +174,14 @@ impl<D: KvDatabase> KvDatabase for Prefixed<D> {
         Ok(Box::new(Prefixed::new(self.inner.begin(options)?, &self.prefix)))
     }
 
-    /// Those of the store below, but reads cannot be exempted from conflict detection.
+    /// The capabilities of the wrapped store, without untracked reads.
     fn capabilities(&self) -> Capabilities {
         let mut offered = self.inner.capabilities();
         offered.untracked_reads = false;
         offered
     }
 
-    // Of the whole store below.
+    // These are about the whole wrapped store.
     pass_on!(self => self.inner; verify, statistics);
 }
 

@@ -1,14 +1,14 @@
-//! A wrapper that refuses changes (kv §10).
+//! A wrapper that refuses changes.
 
 use crate::contract::pass_on::pass_on;
 use crate::{
     KeySpan, KvDatabase, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions, Writes,
 };
 
-/// A store, transaction or database that can be read and not changed: every change fails with
-/// [`KvError::Unsupported`], an empty one included.
+/// A store, transaction or database that can be read but not changed. Every change fails with
+/// [`KvError::Unsupported`], even one that would change nothing.
 ///
-/// This is stricter than a read-only transaction, which takes changes and forgets them.
+/// This is stricter than a read-only transaction, which accepts changes and discards them.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
@@ -67,7 +67,7 @@ impl<T: KvTransaction> KvTransaction for ReadOnly<T> {
 }
 
 impl<D: KvDatabase> KvDatabase for ReadOnly<D> {
-    /// Always begins a read-only transaction, one that refuses changes.
+    /// Always begins a read-only transaction, which refuses changes.
     fn begin<'db>(&'db self, options: &TxOptions) -> Result<Box<dyn KvTransaction + Send + 'db>> {
         let options = TxOptions { read_only: true, ..options.clone() };
         Ok(Box::new(ReadOnly(self.0.begin(&options)?)))

@@ -1,8 +1,10 @@
-//! A store's pairs as XML text, and back (kv §11).
+//! The pairs of a store as XML text, and back. The rest of the crate does not use this folder;
+//! everything public is for other crates.
 //!
 //! The document is that of Permazen for Java: [`dump`] writes the same bytes for the same pairs,
-//! and [`load`] reads what Java reads. Both stream: a document of any size takes memory for its
-//! longest pair only (or its longest comment or run of text, which no writer produces).
+//! and [`load`] reads what Java reads. Both stream: whatever the size of the document, they need
+//! memory only for its longest pair (or its longest comment or run of text, which no writer
+//! produces).
 //!
 //! ```
 //! use permazen_kv::{KeySpan, KvDatabase, KvRead, TxOptions, memory::MemoryStore, xml};
@@ -33,12 +35,12 @@ use crate::KvError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmlError {
-    /// The document is not well-formed, or not one of pairs.
+    /// The document is not well-formed, or is not a document of pairs.
     #[error("XML line {line}, column {column}: {message}")]
     Document {
-        /// Line in the text, starting with 1.
+        /// The line, starting with 1.
         line: u64,
-        /// Column in that line in characters, starting with 1.
+        /// The column in characters, starting with 1.
         column: u64,
         /// What is wrong there.
         message: String,

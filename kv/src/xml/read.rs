@@ -12,14 +12,15 @@ use super::XmlError;
 use super::source::{Source, advance};
 use crate::KvWrite;
 
-/// Puts every pair of an XML document into `store`, in the order of the document; returns how
-/// many there were.
+/// Puts every pair of an XML document into `store`, in the order of the document. Returns the
+/// number of pairs.
 ///
-/// The store is not cleared before, and a key that comes again replaces its value. After the root
-/// element nothing more is interpreted.
+/// The store is not cleared first. If a key comes twice, the later value replaces the earlier one.
+/// Text after the root element is not interpreted.
 ///
 /// # Errors
 /// [`XmlError::Document`] says where the document is wrong. The pairs before that place have been
+/// put, so roll the transaction back.
 /// put: roll the transaction back.
 pub fn load(store: &mut (impl KvWrite + ?Sized), input: impl Read) -> Result<u64, XmlError> {
     let mut count = 0;
@@ -48,7 +49,7 @@ enum State {
     Done,
 }
 
-/// The next thing in the document that matters.
+/// The next tag of the document.
 enum Tag {
     Open(&'static str),
     Close,
@@ -56,7 +57,7 @@ enum Tag {
 }
 
 impl<R: Read> Entries<R> {
-    /// The pairs of the document `input`, which is buffered here.
+    /// The pairs of the document `input`. Reads are buffered here.
     pub fn new(input: R) -> Self {
         let mut reader = NsReader::from_reader(Source::new(input));
         reader.config_mut().expand_empty_elements = true;
@@ -88,7 +89,7 @@ impl<R: Read> Entries<R> {
         Ok(Some((key, value)))
     }
 
-    /// Goes past the opening tag of `name`, which must come next.
+    /// Reads the opening tag of `name`, which must come next.
     fn open(&mut self, name: &str) -> Result<(), XmlError> {
         match self.tag()? {
             (_, Tag::Open(found)) if found == name => Ok(()),
@@ -96,7 +97,7 @@ impl<R: Read> Entries<R> {
         }
     }
 
-    /// Goes past the opening tag of `name`, or else the closing tag of `parent`.
+    /// Reads the opening tag of `name` (`true`) or the closing tag of `parent` (`false`).
     fn open_or_close(&mut self, name: &str, parent: &str) -> Result<bool, XmlError> {
         match self.tag()? {
             (_, Tag::Open(found)) if found == name => Ok(true),
@@ -108,7 +109,7 @@ impl<R: Read> Entries<R> {
         }
     }
 
-    /// Goes past the closing tag of `name`; the reader has checked that it has this name.
+    /// Reads the closing tag of `name`. The reader has checked that it has this name.
     fn close(&mut self, name: &str) -> Result<(), XmlError> {
         match self.tag()? {
             (_, Tag::Close) => Ok(()),
@@ -116,7 +117,7 @@ impl<R: Read> Entries<R> {
         }
     }
 
-    /// The next tag and where it starts; what else stands before it is skipped.
+    /// The next tag and its position. Skips everything before it.
     fn tag(&mut self) -> Result<((u64, u64), Tag), XmlError> {
         let mut first = true;
         loop {
@@ -169,7 +170,7 @@ impl<R: Read> Entries<R> {
             match event {
                 Err(error) => return Err(failed(&self.reader, at, error)),
                 Ok((_, Event::Text(text))) => digits.add(at, &text)?,
-                // The digits start behind `<![CDATA[`.
+                // The digits start after `<![CDATA[`.
                 Ok((_, Event::CData(text))) => digits.add((at.0, at.1 + 9), &text)?,
                 Ok((_, Event::GeneralRef(reference))) => {
                     let char = resolve(at, &reference)?;
@@ -204,7 +205,7 @@ impl<R: Read> Iterator for Entries<R> {
     }
 }
 
-/// Bytes being put together from hexadecimal digits.
+/// Bytes that are built from hexadecimal digits.
 struct Digits {
     name: &'static str,
     bytes: Vec<u8>,
@@ -240,7 +241,7 @@ impl Digits {
     }
 }
 
-/// The name of an element if it is one this document can have.
+/// The name of an element. An error if this document cannot have such an element.
 fn element(
     at: (u64, u64),
     namespace: ResolveResult<'_>,
@@ -268,7 +269,7 @@ fn element(
         .ok_or_else(|| wrong(at, &format!("element <{}> is not part of this format", name.0)))
 }
 
-/// The character that a reference stands for.
+/// The character that a reference represents.
 fn resolve(at: (u64, u64), reference: &BytesRef<'_>) -> Result<char, XmlError> {
     let char = reference.resolve_char_ref().map_err(|error| wrong(at, &error.to_string()))?;
     let named = || resolve_xml_entity(reference).and_then(|text| text.chars().next());
@@ -289,7 +290,7 @@ fn wrong((line, column): (u64, u64), message: &str) -> XmlError {
     XmlError::Document { line, column, message: message.to_owned() }
 }
 
-/// The error for a failure while the thing that starts at `at` was read.
+/// The error for a failure while the item that starts at `at` was read.
 fn failed<R: Read>(reader: &NsReader<Source<R>>, at: (u64, u64), error: Failure) -> XmlError {
     match error {
         Failure::Io(error) if error.kind() == ErrorKind::InvalidData => {

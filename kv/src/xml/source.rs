@@ -1,18 +1,19 @@
-//! From the bytes of a document to its characters.
+//! Decodes the bytes of a document to characters.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// The text of an XML document as UTF-8, with the position in it.
 ///
 /// The encoding is taken from a byte order mark or the XML declaration. UTF-8, UTF-16, ISO-8859-1
-/// and US-ASCII are understood; any other, bytes that are not of the encoding, and characters XML
-/// does not allow are errors of kind [`InvalidData`](ErrorKind::InvalidData), reported when the
-/// text before them has been consumed.
+/// and US-ASCII are supported. These are errors of kind [`InvalidData`](ErrorKind::InvalidData):
+/// another encoding, bytes that do not fit the encoding, and characters that XML does not allow.
+/// They are reported after the text before them was consumed.
 #[derive(Debug)]
 pub struct Source<R> {
     input: R,
     encoding: Option<Encoding>,
-    /// Bytes read and not decoded yet, at the start of this buffer; and their number.
+    /// Bytes that were read and not decoded yet, at the start of this buffer. `pending` is their
+    /// number.
     raw: Box<[u8]>,
     pending: usize,
     ended: bool,
@@ -34,7 +35,7 @@ enum Encoding {
 
 /// How many bytes are read at a time.
 const CHUNK: usize = 64 * 1024;
-/// How far into the document its declaration may reach.
+/// The declaration must end within so many bytes.
 const DECLARATION: usize = 1024;
 
 impl<R: Read> Source<R> {
@@ -96,7 +97,8 @@ impl<R: Read> Source<R> {
         Ok(encoding)
     }
 
-    /// Decodes more text; none is left if it stays empty and there is no failure.
+    /// Decodes more text. If the text is then empty and there is no failure, the document has
+    /// ended.
     fn fill_text(&mut self) -> io::Result<()> {
         let encoding = match self.encoding {
             Some(encoding) => encoding,
@@ -178,7 +180,7 @@ impl<R: Read> Read for Source<R> {
     }
 }
 
-/// The position behind a byte of UTF-8 text.
+/// The position after a byte of UTF-8 text.
 pub(super) fn advance((line, column): (u64, u64), byte: u8) -> (u64, u64) {
     match byte {
         b'\n' => (line + 1, 1),
@@ -214,7 +216,7 @@ fn declared(start: Option<&[u8]>) -> io::Result<Encoding> {
     }
 }
 
-/// UTF-16, unless the declaration names another encoding.
+/// UTF-16. An error if the declaration names another encoding.
 fn declared_utf16(big_endian: bool, start: Option<&[u8]>) -> io::Result<Encoding> {
     let encoding = Encoding::Utf16 { big_endian };
     let mut text = Vec::new();
@@ -235,8 +237,8 @@ fn not_the_encoding(name: &str) -> io::Error {
 }
 
 impl Encoding {
-    /// Appends what `raw` starts with to `text`; returns how many bytes that were and, if the next
-    /// ones are not of this encoding, an error.
+    /// Decodes the start of `raw` and appends it to `text`. Returns the number of bytes decoded,
+    /// and an error if the next bytes do not fit this encoding.
     fn decode(self, raw: &[u8], text: &mut Vec<u8>) -> (usize, Option<String>) {
         match self {
             Encoding::Utf8 => match std::str::from_utf8(raw) {
@@ -271,7 +273,7 @@ impl Encoding {
                             done += 2 * char.len_utf16();
                             push(text, [char].into_iter());
                         }
-                        // The other half of a character may still come.
+                        // The other half of this character may not have been read yet.
                         Err(error)
                             if error.unpaired_surrogate() < 0xdc00 && done + 4 > raw.len() =>
                         {

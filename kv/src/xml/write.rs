@@ -5,15 +5,15 @@ use std::io::{BufWriter, Write};
 use super::XmlError;
 use crate::{Direction, KeySpan, KvRead};
 
-/// How a dump is laid out.
+/// The layout of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
     /// Everything in one line.
     Plain,
-    /// As [`Plain`](Style::Plain), but the declaration names no encoding; what Permazen for Java
-    /// writes where it writes characters rather than bytes.
+    /// The same as [`Plain`](Style::Plain), but the declaration names no encoding. Permazen for
+    /// Java writes this where it writes characters and not bytes.
     PlainCharacters,
-    /// Each tag in a line of its own, with four spaces a level. There is no new line at the end.
+    /// Each tag on its own line, indented by four spaces for each level. No new line at the end.
     #[default]
     Indented,
 }
@@ -27,12 +27,12 @@ impl Style {
     }
 }
 
-/// Writes the pairs of `span`, in ascending order, as an XML document; returns their number.
+/// Writes the pairs of `span`, in ascending order, as an XML document. Returns the number of pairs.
 ///
 /// Costs one scan. The output is buffered here and flushed at the end.
 ///
 /// # Errors
-/// Those of the scan, and of writing to `out`.
+/// The errors of the scan and of writing to `out`.
 pub fn dump(
     store: &(impl KvRead + ?Sized),
     span: KeySpan<'_>,

@@ -1,4 +1,4 @@
-//! The rules a tree satisfies at all times, for tests.
+//! The rules that a tree always satisfies, for tests.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::Tree;
 use super::node::{MAX, Node};
 
 impl Tree {
-    /// Panics unless the map satisfies its own rules.
+    /// Panics unless the map satisfies these rules.
     pub(in crate::memory) fn check(&self) {
         fn walk(node: &Node, min: Option<&[u8]>, max: Option<&[u8]>, root: bool) -> (usize, usize) {
             assert!(root || node.size() > 0, "empty node");

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::Hex;
 use crate::key::head_of;
 
-/// Most entries of a leaf and most children of a branch.
+/// The largest number of entries in a leaf and of children in a branch.
 pub(super) const MAX: usize = 48;
-/// A node with fewer entries or children than this is merged with a neighbour.
+/// A node with fewer entries or children is merged with a neighbour.
 pub(super) const MIN: usize = MAX / 4;
 
 /// A key that is looked for.
@@ -24,7 +24,8 @@ impl<'k> Sought<'k> {
         Sought { head: head_of(key), key }
     }
 
-    /// How a key with the given head compares with this one.
+    /// How a key with this `head` compares with the sought one. Needs `key` only if the heads are
+    /// equal.
     pub(super) fn order_of<'a>(&self, head: u64, key: impl FnOnce() -> &'a [u8]) -> Ordering {
         head.cmp(&self.head).then_with(|| key().cmp(self.key))
     }
@@ -53,7 +54,7 @@ impl Entry {
         self.pair.get(self.key_len..).unwrap_or_default()
     }
 
-    /// Whether neither version of an entry has been written since the other one was.
+    /// Whether both are the same entry: neither was written after the other.
     pub(crate) fn is_same(one: Option<&Entry>, other: Option<&Entry>) -> bool {
         match (one, other) {
             (Some(one), Some(other)) => Arc::ptr_eq(&one.pair, &other.pair),
@@ -68,7 +69,7 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// What divides two children of a branch.
+/// The key between two children of a branch.
 #[derive(Debug, Clone)]
 pub(super) struct Separator {
     pub(super) head: u64,
@@ -87,15 +88,15 @@ pub(super) enum Node {
     Branch(Branch),
 }
 
-/// Children in key order; `seps[i]` is greater than every key below `kids[i]` and not greater than
-/// any below `kids[i + 1]`.
+/// Children in key order. `seps[i]` is greater than every key below `kids[i]`, and not greater than
+/// any key below `kids[i + 1]`.
 #[derive(Debug, Clone)]
 pub(super) struct Branch {
     pub(super) seps: Vec<Separator>,
     pub(super) kids: Vec<Arc<Node>>,
 }
 
-/// What a changed node hands up: the right half it had to split off.
+/// What a changed node returns to its parent: the right half that was split off.
 pub(super) type Split = Option<(Separator, Arc<Node>)>;
 
 pub(super) fn find(entries: &[Entry], key: Sought<'_>) -> Result<usize, usize> {
@@ -103,7 +104,7 @@ pub(super) fn find(entries: &[Entry], key: Sought<'_>) -> Result<usize, usize> {
 }
 
 impl Branch {
-    /// Index of the child `key` belongs to.
+    /// The index of the child that `key` belongs to.
     pub(super) fn child_of(&self, key: Sought<'_>) -> usize {
         self.seps.partition_point(|sep| key.order_of(sep.head, || &sep.key).is_le())
     }
@@ -119,8 +120,8 @@ impl Node {
 
     /// Splits off the right half if this node has grown too large.
     ///
-    /// A leaf that grew at its very end keeps most of its entries, so that keys arriving in order
-    /// leave full leaves behind.
+    /// A leaf that grew at its very end keeps most of its entries, so that keys that arrive in
+    /// order leave full leaves.
     pub(super) fn split(&mut self, grew_at_end: bool) -> Split {
         if self.size() <= MAX {
             return None;
@@ -145,20 +146,20 @@ impl Node {
         }
     }
 
-    /// Appends the content of the neighbour to the right, which `sep` divides from this node.
+    /// Appends the content of the right neighbour. `sep` is the key between the two.
     pub(super) fn append(&mut self, sep: Separator, right: Arc<Node>) {
         match (self, Arc::unwrap_or_clone(right)) {
             (Node::Leaf(left), Node::Leaf(mut right)) => left.append(&mut right),
             (Node::Branch(left), Node::Branch(mut right)) => {
-                // A separator stands between two children. A branch that removals have emptied has
-                // none to put beside it.
+                // A separator belongs between two children. After removals one of the two branches
+                // can be empty, and then there is nothing to separate.
                 if !left.kids.is_empty() && !right.kids.is_empty() {
                     left.seps.push(sep);
                 }
                 left.seps.append(&mut right.seps);
                 left.kids.append(&mut right.kids);
             }
-            // Neighbours have the same depth, hence the same kind.
+            // Neighbours have the same depth, so they are of the same kind.
             (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
         }
     }

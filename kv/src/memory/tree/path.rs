@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::node::{Entry, Node, Sought, find};
 
-/// A place between two entries, with the way down to it.
+/// A place between two entries, with the path from the root to it.
 #[derive(Debug)]
 pub(super) struct Path<'a> {
     above: Vec<(&'a [Arc<Node>], usize)>,
     leaf: &'a [Entry],
-    /// Entries of the leaf that lie before this place.
+    /// The number of entries of the leaf before this place.
     at: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Path<'a> {
         path
     }
 
-    /// Goes on downwards to the first or last place below `node`.
+    /// Continues down to the first or the last place below `node`.
     fn down(&mut self, mut node: &'a Node, to_first: bool) {
         loop {
             match node {
@@ -103,7 +103,7 @@ impl<'a> Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The entry come to, unless that is the one to stop before; then there is nothing any more.
+    /// Returns `entry`, unless it is `end`; then the walk is over.
     #[inline]
     fn unless_at(&mut self, end: Option<&Entry>, entry: Option<&'a Entry>) -> Option<&'a Entry> {
         let entry = entry.filter(|entry| !end.is_some_and(|end| std::ptr::eq(end, *entry)));
@@ -114,7 +114,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Ascending entries up to one that is known, or to the last.
+/// Ascending entries, up to a known one or to the last.
 #[derive(Debug)]
 pub(crate) struct Ascend<'a> {
     pub(super) path: Path<'a>,
@@ -131,7 +131,7 @@ impl<'a> Iterator for Ascend<'a> {
     }
 }
 
-/// Descending entries down to one that is known, or to the first.
+/// Descending entries, down to a known one or to the first.
 #[derive(Debug)]
 pub(crate) struct Descend<'a> {
     pub(super) path: Path<'a>,
