@@ -1,4 +1,4 @@
-//! What sets, lists and maps have in common: the keys of one field of one object.
+//! What sets, lists and maps share: the keys of one field of one object.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::object::transaction::Transaction;
 use crate::object::whole::KeyList;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
-/// A field of an object, as views of it hold it.
+/// A field of an object. Views hold one.
 #[derive(Clone)]
 pub(crate) struct Content<'t, 'db> {
     pub(crate) tx: &'t Transaction<'db>,
@@ -28,11 +28,11 @@ pub(crate) struct Content<'t, 'db> {
     pub(crate) field: Arc<ResolvedField>,
 }
 
-/// A field of an object as the object's schema defines it at the moment of a change.
+/// A field of an object, as the object's schema defines it at the moment of a change.
 pub(crate) struct Target {
     object_type: Arc<ResolvedType>,
     pub(crate) field: Arc<ResolvedField>,
-    /// Whether anybody is to be told about changes.
+    /// Whether listeners watch the field.
     pub(crate) monitored: bool,
 }
 
@@ -47,12 +47,12 @@ impl<'t, 'db> Content<'t, 'db> {
         Content { tx, id, field }
     }
 
-    /// What all keys of the field start with.
+    /// The common prefix of all keys of the field.
     pub(crate) fn prefix(&self) -> Vec<u8> {
         layout::field_key(self.id, &self.field.key)
     }
 
-    /// The key with `suffix` behind the prefix.
+    /// The key made of the prefix and `suffix`.
     pub(crate) fn key(&self, suffix: &[u8]) -> Vec<u8> {
         layout::content_key(self.id, self.field.storage_id, suffix)
     }
@@ -61,12 +61,12 @@ impl<'t, 'db> Content<'t, 'db> {
         self.tx.store()
     }
 
-    /// The key span of the part of the content within `range`; none if nothing can be there.
+    /// The key span of the content within `range`; `None` if nothing can be there.
     pub(crate) fn span(&self, range: &EncodedRange) -> Option<OwnedSpan> {
         span_of(&self.prefix(), &ColumnFilter::range(range.0.clone(), range.1.clone()))
     }
 
-    /// Object and field, for messages.
+    /// The object and field, for messages.
     pub(crate) fn describe(&self) -> String {
         describe(self.id, &self.field)
     }
@@ -76,7 +76,7 @@ impl<'t, 'db> Content<'t, 'db> {
         Error::inconsistent(format!("{}: key {}: {reason}", self.describe(), hex(key, 64)))
     }
 
-    /// The encoded form of `value` as `part` (an element, key or value) has it.
+    /// Encodes `value` as `part`, which is an element, key or value.
     pub(crate) fn encode(&self, part: &ResolvedField, value: &Value) -> Result<Vec<u8>> {
         let simple = self.simple(part)?;
         let mut bytes = Vec::new();
@@ -84,7 +84,7 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(bytes)
     }
 
-    /// A bound on values of `part`, encoded.
+    /// Encodes a bound on values of `part`.
     pub(crate) fn encode_bound(
         &self,
         part: &ResolvedField,
@@ -93,7 +93,7 @@ impl<'t, 'db> Content<'t, 'db> {
         encode_bound(bound, |value| self.encode(part, value))
     }
 
-    /// Refuses bytes that are not what writing some value of `part` gives.
+    /// Refuses bytes that are not the encoding of any value of `part`.
     pub(crate) fn check_encoded(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
         self.simple(part)?
             .encoding
@@ -101,8 +101,8 @@ impl<'t, 'db> Content<'t, 'db> {
             .map_err(|source| self.invalid(part, source))
     }
 
-    /// The value that stored bytes of `part` stand for; `suffix` gives what follows the prefix in
-    /// their key, for messages.
+    /// Decodes stored bytes of `part`. `suffix` gives what follows the prefix in their key, for
+    /// messages.
     pub(crate) fn decode<S: AsRef<[u8]>>(
         &self,
         part: &ResolvedField,
@@ -130,9 +130,10 @@ impl<'t, 'db> Content<'t, 'db> {
 
     // ------------------------------------------------------------------ changing
 
-    /// Runs `body` as one change of the field: checks that the transaction is open and the object
-    /// exists, finds the field as the object's present schema defines it, undoes everything if `body`
-    /// fails, and delivers notifications afterwards unless this is part of a larger change.
+    /// Runs `body` as one change of the field. Checks that the transaction is open and that the
+    /// object exists, and finds the field as the object's present schema defines it. If `body`
+    /// fails, everything is undone. Afterwards listeners are called, unless this is part of a
+    /// larger change.
     pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
         self.tx.mutate(|| body(&self.target()?)).map_err(|error| error.about(|| self.describe()))
     }
@@ -159,22 +160,23 @@ impl<'t, 'db> Content<'t, 'db> {
         object_type.field_by_storage_id(self.field.storage_id).cloned()
     }
 
-    /// Notes a change for delivery. Call only if `target.monitored`.
+    /// Queues a change for listeners. Call only if `target.monitored`.
     pub(crate) fn changed(&self, target: &Target, kind: ChangeKind) {
         self.tx.queue_change(self.id, &target.object_type, &target.field, kind);
     }
 
-    /// Refuses a reference to a type the field does not allow.
+    /// Refuses a reference to a type that the field does not allow.
     pub(crate) fn check_type(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
         self.tx.check_reference_type(self.id, part, bytes)
     }
 
-    /// Refuses a reference to an object that does not exist, unless that is allowed.
+    /// Refuses a reference to an object that does not exist, unless the field allows it.
     pub(crate) fn check_exists(&self, part: &ResolvedField, bytes: &[u8]) -> Result<()> {
         self.tx.check_reference_exists(self.id, part, bytes)
     }
 
-    /// Refuses a value whose index entry would have too long a key, before anything is written.
+    /// Refuses a value whose index entry would have a key that is too long. Call before anything is
+    /// written.
     pub(crate) fn check_entry(
         &self,
         part: &ResolvedField,
@@ -192,7 +194,7 @@ impl<'t, 'db> Content<'t, 'db> {
         })
     }
 
-    /// Puts the index entry of `part`, if it has an index.
+    /// Puts the index entry for a value of `part`, if `part` has an index.
     pub(crate) fn index(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
             self.tx.store().put_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
@@ -200,7 +202,7 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(())
     }
 
-    /// Removes the index entry of `part`, if it has an index.
+    /// Removes the index entry for a value of `part`, if `part` has an index.
     pub(crate) fn unindex(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
             self.tx
@@ -210,8 +212,9 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(())
     }
 
-    /// Removes the content in `[min, max)` and the index entries `entries` names for each of its
-    /// pairs: in one scan, one range removal and one delete per entry. False if nothing was there.
+    /// Removes the content in `[min, max)`, and the index entries that `entries` names for each of
+    /// its pairs. Returns `false` if nothing was there. Cost: one scan, one range removal and one
+    /// delete per entry.
     pub(crate) fn remove_content(
         &self,
         min: &[u8],
@@ -232,27 +235,27 @@ impl<'t, 'db> Content<'t, 'db> {
         Ok(found)
     }
 
-    /// Sets the pair at `key` given what was there.
+    /// Sets the pair at `key`; `old` is the value before.
     pub(crate) fn put(&self, key: &[u8], value: &[u8], old: Option<&[u8]>) -> Result<()> {
         self.tx.store().put(key, value, old.map_or(Undo::Absent, Undo::Old))
     }
 
-    /// Removes the pair at `key` given what was there.
+    /// Removes the pair at `key`; `old` is its value.
     pub(crate) fn remove(&self, key: &[u8], old: &[u8]) -> Result<()> {
         self.tx.store().remove(key, Undo::Old(old))
     }
 
-    /// A copy of the value at `key`. One get.
+    /// A copy of the value at `key`. Cost: one get.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.lend(key, |value| value.map(<[u8]>::to_vec))
     }
 
-    /// Lends the value at `key`. One get.
+    /// Lends the value at `key`. Cost: one get.
     pub(crate) fn lend<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         self.tx.store().get(key, read).map_err(|error| error.about(|| self.describe()))
     }
 
-    /// Lends the first pair of `span` in the given direction. One seek.
+    /// Lends the first pair of `span` in the given direction. Cost: one seek.
     pub(crate) fn first<R>(
         &self,
         span: permazen_kv::KeySpan<'_>,
@@ -264,7 +267,7 @@ impl<'t, 'db> Content<'t, 'db> {
     }
 }
 
-/// A range of values in encoded form, refusing one that is the wrong way round.
+/// A range of encoded values. Refuses bounds in the wrong order.
 pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<EncodedRange> {
     if is_inverted(&lower, &upper) {
         return Err(Error::invalid_argument("the lower bound of a range is above the upper one"));
@@ -272,8 +275,8 @@ pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Res
     Ok((lower, upper))
 }
 
-/// The pairs of a part of a field's content, each turned into something while its bytes are
-/// borrowed; from both ends. Live: see [`IdSet::iter`](crate::object::IdSet::iter).
+/// The pairs in a part of a field's content. Each is converted by a closure while its bytes are
+/// borrowed. Can be read from both ends. Live: see [`IdSet::iter`](crate::object::IdSet::iter).
 pub struct ContentIter<'t, F> {
     source: &'t dyn ScanSource,
     id: ObjId,
@@ -295,7 +298,7 @@ impl<F> std::fmt::Debug for ContentIter<'_, F> {
 }
 
 impl<'t, F> ContentIter<'t, F> {
-    /// The pairs within `range`; `read` gets what follows the prefix in each key, and the value.
+    /// The pairs within `range`. `read` gets what follows the prefix in each key, and the value.
     pub(crate) fn new(
         content: &Content<'t, '_>,
         range: &EncodedRange,
@@ -337,6 +340,7 @@ impl<'t, F> ContentIter<'t, F> {
         });
         let result = match scan.next() {
             Ok(Some((key, value))) => {
+                // The iterator ends where the one from the other end is.
                 let met = other.as_ref().and_then(LiveScan::current).is_some_and(|(other, _)| {
                     match direction {
                         Direction::Forward => key >= other,
@@ -344,7 +348,7 @@ impl<'t, F> ContentIter<'t, F> {
                     }
                 });
                 let suffix = key.get(self.prefix_len..).unwrap_or_default();
-                // What cannot be read does not hide what lies behind it.
+                // A damaged pair is reported, but does not end the iteration.
                 if met { None } else { return Some((self.read)(suffix, value)) }
             }
             Ok(None) => None,

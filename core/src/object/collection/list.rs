@@ -1,4 +1,4 @@
-//! Lists (transactions §6.7).
+//! Lists (docs/src/objects.md#sets-lists-and-maps).
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::schema::{ResolvedField, ResolvedKind};
 
 /// A live view of a list field of an object.
 ///
-/// The view stays usable whatever happens to the object: of a deleted object it is empty and refuses
-/// changes with [`Error::DeletedObject`]. [`encoded`](ListView::encoded) has the methods for encoded
-/// elements.
+/// The view stays usable after the object changes. If the object is deleted, the view is empty and
+/// refuses changes with [`Error::DeletedObject`]. [`encoded`](ListView::encoded) has the methods
+/// for encoded elements.
 ///
-/// Inserting and removing in the middle moves the elements behind: per element moved, a share of a scan
-/// and one put, and one delete and one put if the elements are indexed.
+/// Inserting and removing in the middle moves the elements after the position. Cost per moved
+/// element: part of a scan and one put; if the elements are indexed, also one delete and one put.
 #[derive(Debug, Clone)]
 pub struct ListView<'t, 'db> {
     pub(in crate::object) content: Content<'t, 'db>,
@@ -59,23 +59,24 @@ impl<'t, 'db> ListView<'t, 'db> {
         &self.content.field
     }
 
-    /// The methods for encoded elements. Nothing is read.
+    /// The methods for encoded elements. Reads nothing.
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }
 
     // ------------------------------------------------------------------ reading
 
-    /// How many elements there are. One seek: the position of the last element tells.
+    /// How many elements there are. Cost: one seek for the last element.
     ///
     /// # Errors
-    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
-    /// [`Error::Inconsistent`] if the last key is damaged.
+    /// [`Error::Kv`] if the store fails; [`Error::Ended`]; [`Error::Inconsistent`] if the last key
+    /// is damaged.
     pub fn len(&self) -> Result<u32> {
         Ok(self.last_pair(|at, _| at + 1)?.unwrap_or(0))
     }
 
-    /// What `read` makes of position and bytes of the last element; none of an empty list. One seek.
+    /// Calls `read` with the position and bytes of the last element; `None` if the list is empty.
+    /// Cost: one seek.
     pub(in crate::object) fn last_pair<R>(
         &self,
         read: impl FnOnce(u32, &[u8]) -> R,
@@ -89,10 +90,10 @@ impl<'t, 'db> ListView<'t, 'db> {
         })?
     }
 
-    /// Whether there are no elements. One seek.
+    /// Whether there are no elements. Cost: one seek.
     ///
     /// # Errors
-    /// As [`len`](ListView::len).
+    /// The errors of [`len`](ListView::len).
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -103,10 +104,10 @@ impl<'t, 'db> ListView<'t, 'db> {
             .map_err(|reason| no_position(&self.content, key, &reason))
     }
 
-    /// The element at a position; none if there is no such position. One get.
+    /// The element at a position; `None` if there is no such position. Cost: one get.
     ///
     /// # Errors
-    /// [`Error::Kv`], [`Error::Ended`], [`Error::Inconsistent`] if the element is damaged.
+    /// [`Error::Kv`]; [`Error::Ended`]; [`Error::Inconsistent`] if the element is damaged.
     pub fn get(&self, position: u32) -> Result<Option<Value>> {
         self.encoded().get(position, |element| {
             element.map(|element| self.decode(position, element)).transpose()
@@ -121,17 +122,18 @@ impl<'t, 'db> ListView<'t, 'db> {
         self.content.key(&list_position(position.min(MAX_LIST_LEN)))
     }
 
-    /// The elements in order; also readable from the back.
+    /// The elements in order; can also be read from the back.
     ///
-    /// Live and by position: elements that a change moves before the iterator's place are not returned. To
-    /// remove while walking use [`retain`](ListView::retain) or [`cursor`](ListView::cursor). A damaged
-    /// element is an error, behind which the iterator goes on. One seek, then one step per element.
+    /// Live and by position: if a change moves an element to before the iterator's position, it is
+    /// not returned. To remove elements during the iteration, use [`retain`](ListView::retain) or
+    /// [`cursor`](ListView::cursor). A damaged element gives an error, and the iterator continues
+    /// after it. Cost: one seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         self.iter_range(..)
     }
 
-    /// The elements at these positions in order, as [`iter`](ListView::iter) gives them; positions
-    /// behind the end have none. One seek, then one step per element, wherever in the list they are.
+    /// The elements at these positions in order, like [`iter`](ListView::iter). Positions after the
+    /// end have none. Cost: one seek, then one step per element, independent of the position.
     ///
     /// ```
     /// # use permazen::encoding::Value;
@@ -150,19 +152,19 @@ impl<'t, 'db> ListView<'t, 'db> {
         })
     }
 
-    /// All elements in order. Costs as [`iter`](ListView::iter).
+    /// All elements in order. Costs as much as [`iter`](ListView::iter).
     ///
     /// # Errors
-    /// As [`get`](ListView::get).
+    /// The errors of [`get`](ListView::get).
     pub fn to_vec(&self) -> Result<Vec<Value>> {
         self.iter().collect()
     }
 
-    /// The first position of an equal element; none if there is none, or if the value cannot be an
-    /// element. One seek, then one step per element up to there, in batches.
+    /// The position of the first element equal to `value`. `None` if there is none, or if the value
+    /// cannot be an element. Cost: one seek, then one step per element up to there, in batches.
     ///
     /// # Errors
-    /// As [`get`](ListView::get).
+    /// The errors of [`get`](ListView::get).
     pub fn position(&self, value: &Value) -> Result<Option<u32>> {
         match self.content.encode(&self.element, value) {
             Ok(element) => self.encoded().position(&element),
@@ -174,12 +176,13 @@ impl<'t, 'db> ListView<'t, 'db> {
 
 /// Lists of encoded elements.
 impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
-    /// Lends the element at a position. Costs as [`ListView::get`].
+    /// Lends the element at a position. Costs as much as [`ListView::get`].
     ///
     /// # Errors
-    /// [`Error::Kv`], [`Error::Ended`].
+    /// [`Error::Kv`]; [`Error::Ended`].
     pub fn get<R>(self, position: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let ListView { content, .. } = self.0;
+        // No list is this long, and `element_key` gives all such positions the same key.
         if position >= MAX_LIST_LEN {
             content.tx.check_open()?;
             return Ok(read(None));
@@ -187,8 +190,8 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
         content.lend(&self.0.element_key(position), read)
     }
 
-    /// As [`ListView::iter`], with what `read` makes of each position and element. The iterator continues after an
-    /// error of `read`.
+    /// The elements in order, like [`ListView::iter`]. `read` converts each position and element.
+    /// The iterator continues after an error of `read`.
     pub fn iter<T, F>(
         self,
         read: F,
@@ -199,8 +202,8 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
         self.iter_range(.., read)
     }
 
-    /// As [`ListView::iter_range`], with what `read` makes of each position and element. The iterator continues after
-    /// an error of `read`.
+    /// The elements at these positions, like [`ListView::iter_range`]. `read` converts each
+    /// position and element. The iterator continues after an error of `read`.
     pub fn iter_range<T, F, R: RangeBounds<u32>>(
         self,
         positions: R,
@@ -223,10 +226,10 @@ impl<'t, 'db> Encoded<'_, ListView<'t, 'db>> {
         )
     }
 
-    /// As [`ListView::position`].
+    /// The position of the first element with these bytes. Costs as much as [`ListView::position`].
     ///
     /// # Errors
-    /// As [`ListView::get`].
+    /// The errors of [`ListView::get`].
     pub fn position(self, element: &[u8]) -> Result<Option<u32>> {
         let matches = |position, bytes: &[u8]| Ok((bytes == element).then_some(position));
         for found in self.iter(matches) {

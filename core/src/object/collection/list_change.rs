@@ -1,4 +1,4 @@
-//! Changing lists (transactions §6.7).
+//! Changing lists.
 
 use permazen_kv::KeySpan;
 
@@ -13,21 +13,22 @@ use crate::object::error::{Error, Result};
 use crate::object::notify::ChangeKind;
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// Changes. Inserting and removing in the middle moves the elements behind.
+/// Changes. Inserting and removing in the middle moves the elements after the position.
 impl ListView<'_, '_> {
-    /// Replaces the element at a position; returns the one before. One get; nothing more if they are
-    /// equal; else one put, and one delete and one put for the index if there is one.
+    /// Replaces the element at a position, and returns the old one. Cost: one get; if the elements
+    /// differ, also one put, and with an index one delete and one put.
     ///
     /// # Errors
-    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
-    /// [`Error::InvalidValue`], [`Error::OutOfRange`], [`Error::DeletedObject`] if the element refers to
-    /// an object that does not exist and may not, [`Error::Inconsistent`] if the element before is
-    /// damaged (`encoded().set` replaces it).
+    /// In this order: [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist;
+    /// [`Error::InvalidValue`]; [`Error::OutOfRange`]; [`Error::DeletedObject`] if the element
+    /// refers to a missing object and the field does not allow that; [`Error::Inconsistent`] if the
+    /// old element is damaged (`encoded().set` replaces it).
     pub fn set(&self, position: u32, value: &Value) -> Result<Value> {
         self.set_value_with(position, value, |old| self.decode(position, old))
     }
 
-    /// As [`set`](ListView::set), giving what `read` makes of the element before; nothing changes if it fails.
+    /// Replaces an element, and returns what `read` makes of the old one. If `read` fails, nothing
+    /// changes.
     pub(in crate::object) fn set_value_with<R>(
         &self,
         position: u32,
@@ -49,6 +50,7 @@ impl ListView<'_, '_> {
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<R> {
         let part = self.element_of(target);
+        // A deletion sets a reference to null, which is always allowed.
         if checked {
             self.content.check_type(part, element)?;
         }
@@ -72,41 +74,45 @@ impl ListView<'_, '_> {
         Ok(result)
     }
 
-    /// Appends an element. One seek and one put, and one put for the index if there is one.
+    /// Appends an element. Cost: one seek and one put; with an index, another put.
     ///
     /// # Errors
-    /// As [`insert`](ListView::insert).
+    /// The errors of [`insert`](ListView::insert).
     pub fn push(&self, value: &Value) -> Result<()> {
         self.insert_values(None, std::slice::from_ref(value))
     }
 
-    /// Appends elements; false if there were none. One seek and one put per element, in key order, and
-    /// one for the index. Listeners are told when all of them stand.
+    /// Appends elements. Returns `false` if `values` is empty. Listeners are called after all
+    /// elements are in the list. Cost: one seek and one put per element, in key order; with an
+    /// index, another put per element.
     ///
     /// # Errors
-    /// As [`insert`](ListView::insert).
+    /// The errors of [`insert`](ListView::insert).
     pub fn extend(&self, values: &[Value]) -> Result<bool> {
         self.insert_values(None, values)?;
         Ok(!values.is_empty())
     }
 
-    /// Inserts an element before a position, or at the end. One seek, and for the element and each one
-    /// behind it one put; those behind are read in a scan (a seek for every 512 of them). With an index,
-    /// one put more for each of these, and one delete for each moved.
+    /// Inserts an element before a position, or at the end. Cost: one seek; one put for the element
+    /// and for each element after it; a scan of the elements after it, with one seek for every 512
+    /// of them. With an index, another put for each of these, and one delete for each moved
+    /// element.
     ///
     /// # Errors
-    /// In this order: [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the
-    /// element refers to one that does not and may not, [`Error::InvalidValue`], [`Error::OutOfRange`]
-    /// if the position is beyond the end or the list would get too long.
+    /// In this order: [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist, or
+    /// if the element refers to a missing object and the field does not allow that;
+    /// [`Error::InvalidValue`]; [`Error::OutOfRange`] if the position is after the end or the list
+    /// would get too long.
     pub fn insert(&self, position: u32, value: &Value) -> Result<()> {
         self.insert_values(Some(position), std::slice::from_ref(value))
     }
 
-    /// Inserts elements before a position, or at the end; false if there were none, which changes
-    /// nothing. Costs as [`insert`](ListView::insert): what is behind moves once.
+    /// Inserts elements before a position, or at the end. Returns `false`, and changes nothing, if
+    /// `values` is empty. Costs as much as [`insert`](ListView::insert): the elements after the
+    /// position move only once.
     ///
     /// # Errors
-    /// As [`insert`](ListView::insert).
+    /// The errors of [`insert`](ListView::insert).
     pub fn insert_all(&self, position: u32, values: &[Value]) -> Result<bool> {
         self.insert_values(Some(position), values)?;
         Ok(!values.is_empty())
@@ -159,19 +165,20 @@ impl ListView<'_, '_> {
         Ok(())
     }
 
-    /// Removes and returns the element at a position. One seek, a scan of it and those behind it (a seek
-    /// for every 512), one put for each behind it and one delete. With an index, one delete for each of
-    /// these, and one put for each moved.
+    /// Removes and returns the element at a position. Cost: one seek; a scan of it and the elements
+    /// after it, with one seek for every 512 of them; one put for each element after it; one
+    /// delete. With an index, one delete for each of these elements, and one put for each moved
+    /// one.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist,
-    /// [`Error::Inconsistent`] if an element to be moved is missing, or the one to be removed is damaged
-    /// (`encoded().remove` removes it).
+    /// [`Error::OutOfRange`]; [`Error::Ended`]; [`Error::DeletedObject`] if the object does not
+    /// exist; [`Error::Inconsistent`] if an element to move is missing, or if the element to remove
+    /// is damaged (`encoded().remove` removes it).
     pub fn remove(&self, position: u32) -> Result<Value> {
         self.encoded().remove_with(position, |old| self.decode(position, old))
     }
 
-    /// Tells that the element at a position of a list of `size` elements was removed.
+    /// Queues the removal of the element at a position of a list of `size` elements for listeners.
     fn removed_one(&self, target: &Target, at: u32, size: u32, old: &[u8]) {
         if target.monitored {
             let kind = match size {
@@ -182,11 +189,11 @@ impl ListView<'_, '_> {
         }
     }
 
-    /// Removes the first equal element; false if there is none. Reads up to there, then as
-    /// [`remove`](ListView::remove).
+    /// Removes the first element equal to `value`. Returns `false` if there is none. Cost: the
+    /// elements up to there are read, then as much as [`remove`](ListView::remove).
     ///
     /// # Errors
-    /// As [`remove`](ListView::remove).
+    /// The errors of [`remove`](ListView::remove).
     pub fn remove_value(&self, value: &Value) -> Result<bool> {
         match self.position(value)? {
             Some(position) => self.encoded().remove(position).map(|_| true),
@@ -194,24 +201,26 @@ impl ListView<'_, '_> {
         }
     }
 
-    /// Removes the last element and returns it. One seek and one delete, and one for the index if there
-    /// is one.
+    /// Removes the last element and returns it. Cost: one seek and one delete; with an index,
+    /// another delete.
     ///
     /// # Errors
-    /// As [`remove`](ListView::remove).
+    /// The errors of [`remove`](ListView::remove).
     pub fn pop(&self) -> Result<Option<Value>> {
         self.encoded().pop_with(|at, element| self.decode(at, element))
     }
 
-    /// Removes the elements from position `from` up to, not including, `to`. One seek, a scan of them and
-    /// those behind, one put for each behind, and a range removal, for which as many as were removed are
-    /// read again unless nothing is behind. With an index, one delete for each of these, and one put
-    /// for each moved.
+    /// Removes the elements from position `from` up to, but not including, `to`.
+    ///
+    /// Cost: one seek; a scan of these elements and all after them; one put for each element after
+    /// them; one range removal. For the range removal, as many elements as were removed are read
+    /// again, unless none follow. With an index, one delete for each scanned element, and one put
+    /// for each moved one.
     ///
     /// # Errors
-    /// In this order: [`Error::InvalidArgument`] if `from` is above `to`, [`Error::Ended`],
-    /// [`Error::DeletedObject`] if the object does not exist, [`Error::OutOfRange`],
-    /// [`Error::Inconsistent`] if an element to be moved is missing.
+    /// In this order: [`Error::InvalidArgument`] if `from` is above `to`; [`Error::Ended`];
+    /// [`Error::DeletedObject`] if the object does not exist; [`Error::OutOfRange`];
+    /// [`Error::Inconsistent`] if an element to move is missing.
     pub fn remove_range(&self, from: u32, to: u32) -> Result<()> {
         if from > to {
             return Err(Error::invalid_argument(format!(
@@ -229,6 +238,7 @@ impl ListView<'_, '_> {
         if from == to {
             return Ok(());
         }
+        // Listeners are told that the list was cleared, not of single elements.
         if from == 0 && to == size {
             return self.clear_in(target);
         }
@@ -239,6 +249,7 @@ impl ListView<'_, '_> {
             }
             Ok(())
         };
+        // No element has to move.
         if to == size {
             return self.truncate_in(target, from, removed).map(drop);
         }
@@ -246,7 +257,8 @@ impl ListView<'_, '_> {
         list_shift::remove(self, self.element_of(target), size, from, to, goes, removed)
     }
 
-    /// Removes the elements from a position on, showing each of them; false if there are none.
+    /// Removes the elements from a position to the end, and shows each to `removed`. Returns
+    /// `false` if there are none.
     fn truncate_in(
         &self,
         target: &Target,
@@ -266,17 +278,17 @@ impl ListView<'_, '_> {
         })
     }
 
-    /// Removes every element for which `keep` says false, in one pass; returns how many were removed.
-    /// Listeners are told as if they had been removed one by one, from the front. Reads all elements once,
-    /// then as [`remove_range`](ListView::remove_range) from the first one removed.
+    /// Removes every element for which `keep` returns `false`, in one pass. Returns how many were
+    /// removed. Listeners are told of them one by one, from the front. Cost: all elements are read
+    /// once, then as much as [`remove_range`](ListView::remove_range) from the first one removed.
     ///
-    /// `keep` is asked of the elements there are at the beginning, which are copied, and may change anything
-    /// but this list: if the list is not the same when an element is to go, nothing is removed. (If anything
-    /// was changed meanwhile, all elements are read once more.)
+    /// `keep` is called for a copy of the elements at the beginning. It may change anything except
+    /// this list: if the list is not the same when an element is to be removed, nothing is removed.
+    /// (If anything was changed meanwhile, all elements are read again.)
     ///
     /// # Errors
-    /// As [`remove`](ListView::remove); [`Error::ChangedMeanwhile`] if `keep` changed the list, itself or by
-    /// deleting what it refers to.
+    /// The errors of [`remove`](ListView::remove); [`Error::ChangedMeanwhile`] if `keep` changed
+    /// the list, directly or by deleting an object that it refers to.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<u32> {
         let changes = self.content.tx.store().changes().get();
         let elements = self.positioned()?;
@@ -290,6 +302,8 @@ impl ListView<'_, '_> {
             return Ok(0);
         }
         self.content.mutate(|target| {
+            // The counter covers the whole transaction, so the list is compared only if something
+            // was changed.
             let changed = self.content.tx.store().changes().get() != changes;
             if changed && self.positioned()? != elements {
                 return Err(Error::ChangedMeanwhile { of: self.content.describe() });
@@ -304,7 +318,7 @@ impl ListView<'_, '_> {
         self.encoded().iter(|position, element| Ok((position, element.to_vec()))).collect()
     }
 
-    /// Removes the elements at these positions, which ascend, in one pass.
+    /// Removes the elements at these positions in one pass. The positions must ascend.
     pub(in crate::object) fn remove_positions(&self, positions: &[u32]) -> Result<()> {
         self.content.mutate(|target| self.remove_positions_in(target, positions))
     }
@@ -333,10 +347,10 @@ impl ListView<'_, '_> {
         list_shift::remove(self, self.element_of(target), size, first, last + 1, goes, removed)
     }
 
-    /// Removes all elements. One scan and one range removal, and a delete per index entry.
+    /// Removes all elements. Cost: one scan and one range removal, and one delete per index entry.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist.
     pub fn clear(&self) -> Result<()> {
         self.content.mutate(|target| self.clear_in(target))
     }
@@ -353,8 +367,8 @@ impl ListView<'_, '_> {
         self.content.mutate(|target| self.set_in(target, position, null, false, |_| Ok(())))
     }
 
-    /// Does to a reference under a key that ends with no position what the deletion of the object it refers to demands.
-    /// No element moves for it: it had no place among them, and listeners are not told of one.
+    /// Removes or nullifies a reference to a deleted object if its key ends with no valid position.
+    /// No element moves and listeners are not called, because it has no place in the list.
     pub(in crate::object) fn unreference_stray(
         &self,
         suffix: &[u8],
@@ -378,8 +392,8 @@ impl ListView<'_, '_> {
         })
     }
 
-    /// The positions from `first` to `last` of the elements equal to `element`, ascending. One seek and
-    /// a step per element between.
+    /// The ascending positions from `first` to `last` of the elements equal to `element`. Cost: one
+    /// seek and one step for each element in between.
     pub(in crate::object) fn positions_between(
         &self,
         first: u32,
@@ -409,7 +423,7 @@ impl ListView<'_, '_> {
         Error::OutOfRange { of: self.content.describe(), index: i64::from(position), size }
     }
 
-    /// The element as the object's present schema defines it.
+    /// The element field, as the object's present schema defines it.
     fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
         match &target.field.kind {
             ResolvedKind::List { element } => element,
@@ -420,15 +434,17 @@ impl ListView<'_, '_> {
 
 /// Changes by encoded elements.
 impl Encoded<'_, ListView<'_, '_>> {
-    /// As [`ListView::set`]; the element before may be damaged.
+    /// Replaces the element at a position, and returns the old one, which may be damaged. Costs as
+    /// much as [`ListView::set`].
     ///
     /// # Errors
-    /// As [`ListView::set`].
+    /// The errors of [`ListView::set`].
     pub fn set(self, position: u32, element: &[u8]) -> Result<Vec<u8>> {
         self.set_with(position, element, |old| Ok(old.to_vec()))
     }
 
-    /// Replaces an element and gives what `read` makes of the one before; nothing changes if it fails.
+    /// Replaces an element, and returns what `read` makes of the old one. If `read` fails, nothing
+    /// changes.
     pub(crate) fn set_with<R>(
         self,
         position: u32,
@@ -442,35 +458,36 @@ impl Encoded<'_, ListView<'_, '_>> {
         })
     }
 
-    /// As [`ListView::push`].
+    /// Appends an element. Costs as much as [`ListView::push`].
     ///
     /// # Errors
-    /// As [`ListView::insert`].
+    /// The errors of [`ListView::insert`].
     pub fn push(self, element: &[u8]) -> Result<()> {
         self.insert_elements(None, &[element])
     }
 
-    /// As [`ListView::extend`].
+    /// Appends elements. Returns `false` if there are none. Costs as much as [`ListView::extend`].
     ///
     /// # Errors
-    /// As [`ListView::insert`].
+    /// The errors of [`ListView::insert`].
     pub fn extend(self, elements: &[&[u8]]) -> Result<bool> {
         self.insert_elements(None, elements)?;
         Ok(!elements.is_empty())
     }
 
-    /// As [`ListView::insert`].
+    /// Inserts an element before a position. Costs as much as [`ListView::insert`].
     ///
     /// # Errors
-    /// As [`ListView::insert`].
+    /// The errors of [`ListView::insert`].
     pub fn insert(self, position: u32, element: &[u8]) -> Result<()> {
         self.insert_elements(Some(position), &[element])
     }
 
-    /// As [`ListView::insert_all`].
+    /// Inserts elements before a position. Returns `false` if there are none. Costs as much as
+    /// [`ListView::insert_all`].
     ///
     /// # Errors
-    /// As [`ListView::insert`].
+    /// The errors of [`ListView::insert`].
     pub fn insert_all(self, position: u32, elements: &[&[u8]]) -> Result<bool> {
         self.insert_elements(Some(position), elements)?;
         Ok(!elements.is_empty())
@@ -491,15 +508,17 @@ impl Encoded<'_, ListView<'_, '_>> {
         })
     }
 
-    /// As [`ListView::remove`]; the element may be damaged.
+    /// Removes and returns the element at a position, which may be damaged. Costs as much as
+    /// [`ListView::remove`].
     ///
     /// # Errors
-    /// As [`ListView::remove`].
+    /// The errors of [`ListView::remove`].
     pub fn remove(self, position: u32) -> Result<Vec<u8>> {
         self.remove_with(position, |old| Ok(old.to_vec()))
     }
 
-    /// Removes the element at a position and gives what `read` makes of it; nothing changes if it fails.
+    /// Removes the element at a position, and returns what `read` makes of it. If `read` fails,
+    /// nothing changes.
     pub(crate) fn remove_with<R>(
         self,
         at: u32,
@@ -530,7 +549,8 @@ impl Encoded<'_, ListView<'_, '_>> {
         })
     }
 
-    /// Removes the last element and gives what `read` makes of it; nothing changes if it fails.
+    /// Removes the last element, and returns what `read` makes of it. If `read` fails, nothing
+    /// changes.
     pub(crate) fn pop_with<R>(
         self,
         read: impl FnOnce(u32, &[u8]) -> Result<R>,

@@ -1,14 +1,14 @@
-//! Walking a list while changing it.
+//! Changing a list while walking over it.
 
 use super::list::ListView;
 use crate::encoding::Value;
 use crate::object::error::{Error, Result};
 
-/// A place between two elements of a list, through which the list can be changed while walking it.
-/// Each step is one get; changes cost what those of the [`ListView`] do.
+/// A place between two elements of a list. The list can be changed there while walking over it.
+/// Cost: one get per step; changes cost as much as those of the [`ListView`].
 ///
-/// It stands at a position and does not move when the list is changed by other means; but it removes and
-/// replaces nothing except what it stepped over.
+/// The cursor has a position, which stays the same when other code changes the list. But it removes
+/// and replaces only the element that it stepped over.
 #[derive(Debug, Clone)]
 pub struct ListCursor<'t, 'db> {
     list: ListView<'t, 'db>,
@@ -16,7 +16,7 @@ pub struct ListCursor<'t, 'db> {
     last: Option<SteppedOver>,
 }
 
-/// An element, encoded, and where it stood.
+/// An encoded element and its position.
 #[derive(Debug, Clone)]
 struct SteppedOver {
     position: u32,
@@ -24,7 +24,7 @@ struct SteppedOver {
 }
 
 impl<'t, 'db> ListView<'t, 'db> {
-    /// A cursor before the first element. Nothing is read.
+    /// A cursor before the first element. Reads nothing.
     ///
     /// ```
     /// # use permazen::encoding::Value;
@@ -42,32 +42,32 @@ impl<'t, 'db> ListView<'t, 'db> {
         self.cursor_at(0)
     }
 
-    /// A cursor before the element at a position, wherever in the list that is.
+    /// A cursor before the element at a position. Costs the same for any position.
     pub fn cursor_at(&self, position: u32) -> ListCursor<'t, 'db> {
         ListCursor { list: self.clone(), next: position, last: None }
     }
 }
 
 impl<'t, 'db> ListCursor<'t, 'db> {
-    /// Where the next element stands.
+    /// The position of the next element.
     pub fn position(&self) -> u32 {
         self.next
     }
 
-    /// Moves over the next element and returns it.
+    /// Moves over the next element and returns it; `None` at the end.
     ///
     /// # Errors
-    /// As [`ListView::get`].
+    /// The errors of [`ListView::get`].
     pub fn step(&mut self) -> Result<Option<Value>> {
         let value = self.step_over(self.next)?;
         self.next += u32::from(value.is_some());
         Ok(value)
     }
 
-    /// Moves back over the element before and returns it.
+    /// Moves back over the previous element and returns it; `None` at the beginning.
     ///
     /// # Errors
-    /// As [`ListView::get`].
+    /// The errors of [`ListView::get`].
     pub fn step_back(&mut self) -> Result<Option<Value>> {
         let Some(before) = self.next.checked_sub(1) else { return Ok(None) };
         let value = self.step_over(before)?;
@@ -88,11 +88,12 @@ impl<'t, 'db> ListCursor<'t, 'db> {
         Ok(Some(value))
     }
 
-    /// Removes the element stepped over last. The next step returns the element behind it.
+    /// Removes the element that was stepped over last. The next step returns the element after it.
     ///
     /// # Errors
-    /// As [`ListView::remove`]; [`Error::InvalidArgument`] if there was no step since the last removal
-    /// or insertion; [`Error::ChangedMeanwhile`] if another element is at its position now.
+    /// The errors of [`ListView::remove`]; [`Error::InvalidArgument`] if there was no step since
+    /// the last removal or insertion; [`Error::ChangedMeanwhile`] if its position now has another
+    /// element.
     pub fn remove(&mut self) -> Result<Value> {
         let last = self.stepped_over()?;
         let value =
@@ -102,10 +103,10 @@ impl<'t, 'db> ListCursor<'t, 'db> {
         Ok(value)
     }
 
-    /// Replaces the element stepped over last.
+    /// Replaces the element that was stepped over last, and returns the old one.
     ///
     /// # Errors
-    /// As [`ListView::set`] and [`ListCursor::remove`].
+    /// The errors of [`ListView::set`] and [`ListCursor::remove`].
     pub fn set(&mut self, value: &Value) -> Result<Value> {
         let last = self.stepped_over()?;
         let old = self.list.set_value_with(last.position, value, |found| self.same(last, found))?;
@@ -114,7 +115,7 @@ impl<'t, 'db> ListCursor<'t, 'db> {
         Ok(old)
     }
 
-    /// The element stepped over, if it is the one found at its position.
+    /// Decodes the element that was stepped over, if it is still at its position.
     fn same(&self, last: &SteppedOver, found: &[u8]) -> Result<Value> {
         if found == last.element {
             return self.list.decode(last.position, found);
@@ -123,10 +124,10 @@ impl<'t, 'db> ListCursor<'t, 'db> {
         Err(Error::ChangedMeanwhile { of })
     }
 
-    /// Inserts an element here; the next step returns the one behind it.
+    /// Inserts an element here. The next step returns the element after it.
     ///
     /// # Errors
-    /// As [`ListView::insert`].
+    /// The errors of [`ListView::insert`].
     pub fn insert(&mut self, value: &Value) -> Result<()> {
         self.list.insert(self.next, value)?;
         self.next += 1;

@@ -1,8 +1,8 @@
 //! Moving the elements of a list up and down.
 //!
-//! Elements are moved in chunks: a chunk is copied under a short borrow, then written at its new place.
-//! Two neighbouring chunks are held at a time, at least as long as the distance moved, so that the
-//! bytes overwritten are always known and need not be read again to be able to undo.
+//! Elements are moved in chunks. A chunk is copied during a short borrow, then written to its new
+//! place. Two neighbouring chunks are held at a time. They are at least as long as the distance
+//! moved, so the overwritten bytes are always in memory and need not be read again for an undo.
 
 use permazen_kv::KeySpan;
 
@@ -13,7 +13,7 @@ use crate::object::error::Result;
 use crate::object::whole::KeyList;
 use crate::schema::ResolvedField;
 
-/// The fewest elements of a chunk.
+/// The smallest number of elements in a chunk.
 const CHUNK: u32 = 512;
 
 /// Consecutive elements of a list, in one buffer.
@@ -25,7 +25,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Copies the elements from `from` up to, not including, `to`. One scan.
+    /// Copies the elements from `from` up to, but not including, `to`. Cost: one scan.
     fn read(list: &ListView<'_, '_>, from: u32, to: u32) -> Result<Chunk> {
         let (min, max) = (list.element_key(from), list.element_key(to));
         let prefix_len = list.content.prefix().len();
@@ -60,7 +60,7 @@ fn hole(list: &ListView<'_, '_>, position: u32) -> crate::object::Error {
     )
 }
 
-/// Inserts elements at `at` into a list of `size` elements.
+/// Inserts elements at position `at` into a list of `size` elements.
 pub(in crate::object) fn insert(
     list: &ListView<'_, '_>,
     part: &ResolvedField,
@@ -73,6 +73,7 @@ pub(in crate::object) fn insert(
     let chunk_len = by.max(CHUNK);
     let (mut chunk, mut above) = (Chunk::default(), Chunk::default());
     let mut to = size;
+    // Elements move up, so the last one moves first.
     while to > at {
         let from = to.saturating_sub(chunk_len).max(at);
         above = std::mem::replace(&mut chunk, Chunk::read(list, from, to)?);
@@ -86,6 +87,7 @@ pub(in crate::object) fn insert(
         }
         to = from;
     }
+    // The store gets index entries in key order.
     let mut entries = KeyList::default();
     for (position, element) in (at..).zip(elements) {
         let old = chunk.get(position).or_else(|| above.get(position));
@@ -99,8 +101,9 @@ pub(in crate::object) fn insert(
     Ok(())
 }
 
-/// Removes those elements between positions `first` and `end` of a list of `size` elements that `goes`
-/// names, which must include the one at `first`. `removed` is shown each of them, ascending, before it goes.
+/// Removes elements between positions `first` and `end` of a list of `size` elements: those for
+/// which `goes` returns `true`. It must do so for `first`. `removed` is shown each of them before
+/// it is removed, in ascending order.
 pub(in crate::object) fn remove(
     list: &ListView<'_, '_>,
     part: &ResolvedField,
@@ -116,6 +119,7 @@ pub(in crate::object) fn remove(
     chunk = Chunk::default();
     let mut by = 0;
     let mut from = first;
+    // Elements move down, so the first one moves first.
     while from < size {
         let to = from.saturating_add(chunk_len).min(size);
         below = std::mem::replace(&mut chunk, Chunk::read(list, from, to)?);
@@ -137,6 +141,8 @@ pub(in crate::object) fn remove(
         }
         from = to;
     }
+    // Only the last position goes, and its value is known. A delete is enough then; a range removal
+    // would read the value again.
     if by == 1
         && let Some(last) = chunk.get(size - 1)
     {

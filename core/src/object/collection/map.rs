@@ -1,4 +1,4 @@
-//! Maps (transactions §6.8).
+//! Maps (docs/src/objects.md#sets-lists-and-maps).
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use crate::schema::{ResolvedField, ResolvedKind};
 
 /// A live view of a map field of an object, or of a range of its keys.
 ///
-/// Entries are in the order of their encoded keys, null last. The view stays usable whatever happens
-/// to the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
-/// [`encoded`](MapView::encoded) has the methods for encoded keys and values.
+/// Entries are in the order of their encoded keys, null last. The view stays usable after the
+/// object changes. If the object is deleted, the view is empty and refuses changes with
+/// [`Error::DeletedObject`]. [`encoded`](MapView::encoded) has the methods for encoded keys and
+/// values.
 #[derive(Debug, Clone)]
 pub struct MapView<'t, 'db> {
     content: Content<'t, 'db>,
@@ -53,7 +54,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         &self.content.field
     }
 
-    /// The methods for encoded keys and values. Nothing is read.
+    /// The methods for encoded keys and values. Reads nothing.
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }
@@ -61,8 +62,8 @@ impl<'t, 'db> MapView<'t, 'db> {
     /// The part of this view with keys between two bounds.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if a bound is no key, [`Error::InvalidArgument`] if the lower bound is
-    /// above the upper one.
+    /// [`Error::InvalidValue`] if a bound cannot be a key; [`Error::InvalidArgument`] if the lower
+    /// bound is above the upper one.
     pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
         let lower = self.content.encode_bound(&self.key, lower)?;
         let upper = self.content.encode_bound(&self.key, upper)?;
@@ -82,7 +83,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         matches!(self.range, (Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// The encoded key; none if it cannot be a key.
+    /// The encoded key; `None` if the value cannot be a key.
     fn key_bytes(&self, key: &Value) -> Result<Option<Vec<u8>>> {
         match self.content.encode(&self.key, key) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -93,11 +94,12 @@ impl<'t, 'db> MapView<'t, 'db> {
 
     // ------------------------------------------------------------------ reading
 
-    /// The value of a key; none if there is no such entry or it cannot be a key. One get.
+    /// The value of a key; `None` if there is no such entry or the value cannot be a key. Cost: one
+    /// get.
     ///
     /// # Errors
-    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction,
-    /// [`Error::Inconsistent`] if the value is damaged.
+    /// [`Error::Kv`] if the store fails; [`Error::Ended`]; [`Error::Inconsistent`] if the value is
+    /// damaged.
     pub fn get(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
         self.encoded().get(&key, |value| {
@@ -105,10 +107,10 @@ impl<'t, 'db> MapView<'t, 'db> {
         })?
     }
 
-    /// Whether there is an entry with this key. One get.
+    /// Whether there is an entry with this key. Cost: one get.
     ///
     /// # Errors
-    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
+    /// [`Error::Kv`] if the store fails; [`Error::Ended`].
     pub fn contains_key(&self, key: &Value) -> Result<bool> {
         match self.key_bytes(key)? {
             Some(key) => self.encoded().contains_key(&key),
@@ -116,15 +118,16 @@ impl<'t, 'db> MapView<'t, 'db> {
         }
     }
 
-    /// The entries in the order of their keys; also readable from the back. Live: the map may be
-    /// changed meanwhile. A damaged entry is an error, behind which the iterator goes on. One seek, then one step per entry.
+    /// The entries in the order of their keys; can also be read from the back. Live: the map may be
+    /// changed during the iteration. A damaged entry gives an error, and the iterator continues
+    /// after it. Cost: one seek, then one step per entry.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<(Value, Value)>> + use<'t, 'db> {
         let view = self.clone();
         self.encoded().iter(move |key, value| view.decode_pair(key, value))
     }
 
-    /// The keys in order, not copying the values; also readable from the back. Costs as
-    /// [`iter`](MapView::iter).
+    /// The keys in order, without copying the values; can also be read from the back. Costs as much
+    /// as [`iter`](MapView::iter).
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, part) = (self.content.clone(), self.key.clone());
         self.encoded().keys(move |key| content.decode(&part, key, || key))
@@ -137,26 +140,26 @@ impl<'t, 'db> MapView<'t, 'db> {
         ))
     }
 
-    /// All entries in order. Costs as [`iter`](MapView::iter).
+    /// All entries in order. Costs as much as [`iter`](MapView::iter).
     ///
     /// # Errors
-    /// As [`get`](MapView::get).
+    /// The errors of [`get`](MapView::get).
     pub fn to_vec(&self) -> Result<Vec<(Value, Value)>> {
         self.iter().collect()
     }
 
-    /// The first entry. One seek.
+    /// The first entry. Cost: one seek.
     ///
     /// # Errors
-    /// As [`get`](MapView::get).
+    /// The errors of [`get`](MapView::get).
     pub fn first(&self) -> Result<Option<(Value, Value)>> {
         self.encoded().first(|entry| self.decode_entry(entry))?
     }
 
-    /// The last entry. One seek.
+    /// The last entry. Cost: one seek.
     ///
     /// # Errors
-    /// As [`get`](MapView::get).
+    /// The errors of [`get`](MapView::get).
     pub fn last(&self) -> Result<Option<(Value, Value)>> {
         self.encoded().last(|entry| self.decode_entry(entry))?
     }
@@ -165,7 +168,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         entry.map(|(key, value)| self.decode_pair(key, value)).transpose()
     }
 
-    /// Lends the first entry (or the last, going in reverse), encoded. One seek.
+    /// Lends the first entry, or in reverse the last one, encoded. Cost: one seek.
     fn end<R>(
         &self,
         direction: Direction,
@@ -179,34 +182,34 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Whether there are no entries. One seek.
+    /// Whether there are no entries. Cost: one seek.
     ///
     /// # Errors
-    /// As [`contains_key`](MapView::contains_key).
+    /// The errors of [`contains_key`](MapView::contains_key).
     pub fn is_empty(&self) -> Result<bool> {
         self.encoded().first(|entry| entry.is_none())
     }
 
-    /// How many entries there are. Reads all of them.
+    /// How many entries there are. Cost: all of them are read.
     ///
     /// # Errors
-    /// As [`contains_key`](MapView::contains_key).
+    /// The errors of [`contains_key`](MapView::contains_key).
     pub fn len(&self) -> Result<usize> {
         self.encoded().keys(|_| Ok(())).try_fold(0, |count, key| key.map(|()| count + 1))
     }
 
     // ------------------------------------------------------------------ changing
 
-    /// Sets the value of a key; returns the value before, if there was an entry. One get; nothing more
-    /// if the value is the same; else one put, and for an indexed value one delete and one put, for an
-    /// indexed key of a new entry one put.
+    /// Sets the value of a key. Returns the old value; `None` if there was no entry. Cost: one get;
+    /// if the value differs, also one put. An indexed value costs one delete and one put more; an
+    /// indexed key of a new entry costs one put more.
     ///
     /// # Errors
-    /// In this order: [`Error::InvalidValue`] for key and value (also for references to types the field
-    /// does not allow), [`Error::InvalidArgument`] for a key outside of the range of the view,
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist or the key or the value
-    /// refers to one that does not and may not, [`Error::Inconsistent`] if the value before is damaged
-    /// (`encoded().put` replaces it).
+    /// In this order: [`Error::InvalidValue`] for the key and the value, also for references to
+    /// types that the field does not allow; [`Error::InvalidArgument`] for a key outside of the
+    /// range of the view; [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist,
+    /// or if the key or the value refers to a missing object and the field does not allow that;
+    /// [`Error::Inconsistent`] if the old value is damaged (`encoded().put` replaces it).
     pub fn put(&self, key: &Value, value: &Value) -> Result<Option<Value>> {
         let key = self.content.encode(&self.key, key)?;
         let value = self.content.encode(&self.value, value)?;
@@ -248,12 +251,12 @@ impl<'t, 'db> MapView<'t, 'db> {
         Ok(result)
     }
 
-    /// Removes an entry; returns its value. None if there was none or it cannot be a key. One get; one
-    /// delete, and one for each index.
+    /// Removes an entry and returns its value. `None` if there was no entry or `key` cannot be a
+    /// key. Cost: one get, one delete, and one delete for each index.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist, [`Error::Inconsistent`]
-    /// if the value is damaged (`encoded().remove` removes it).
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist;
+    /// [`Error::Inconsistent`] if the value is damaged (`encoded().remove` removes it).
     pub fn remove(&self, key: &Value) -> Result<Option<Value>> {
         let Some(key) = self.key_bytes(key)? else { return Ok(None) };
         self.encoded().remove_with(&key, |old| self.content.decode(&self.value, old, || &key))
@@ -271,7 +274,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         Ok(Some(result))
     }
 
-    /// Removes an entry that is there and has the value `old`.
+    /// Removes an entry that is in the map; `old` is its value.
     fn take_in(&self, target: &Target, key: &[u8], old: &[u8]) -> Result<()> {
         let (key_part, value_part) = self.parts_of(target);
         self.content.remove(&self.content.key(key), old)?;
@@ -284,18 +287,19 @@ impl<'t, 'db> MapView<'t, 'db> {
         Ok(())
     }
 
-    /// Removes and returns the first entry. One seek; one delete, and one for each index.
+    /// Removes and returns the first entry. Cost: one seek, one delete, and one delete for each
+    /// index.
     ///
     /// # Errors
-    /// As [`remove`](MapView::remove).
+    /// The errors of [`remove`](MapView::remove).
     pub fn pop_first(&self) -> Result<Option<(Value, Value)>> {
         self.pop(Direction::Forward)
     }
 
-    /// Removes and returns the last entry. Costs as [`pop_first`](MapView::pop_first).
+    /// Removes and returns the last entry. Costs as much as [`pop_first`](MapView::pop_first).
     ///
     /// # Errors
-    /// As [`remove`](MapView::remove).
+    /// The errors of [`remove`](MapView::remove).
     pub fn pop_last(&self) -> Result<Option<(Value, Value)>> {
         self.pop(Direction::Reverse)
     }
@@ -314,16 +318,17 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Removes every entry for which `keep` says false; returns how many were removed. Reads all entries,
-    /// then removes each as [`remove`](MapView::remove) does.
+    /// Removes every entry for which `keep` returns `false`. Returns how many were removed. Cost:
+    /// all entries are read, then each removal costs as much as [`remove`](MapView::remove).
     ///
-    /// `keep` is asked of the entries there are at the beginning, which are copied, and may change anything,
-    /// this map too: of the entries to remove those go that are still there. It may not set the value of one
-    /// of them to another.
+    /// `keep` is called for a copy of the entries at the beginning. It may change anything, even
+    /// this map: of the entries to remove, those are removed that are still in the map. But it may
+    /// not give one of them another value.
     ///
     /// # Errors
-    /// As [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec); [`Error::ChangedMeanwhile`] if an entry to
-    /// remove has another value than `keep` was shown. Nothing was removed then.
+    /// The errors of [`remove`](MapView::remove) and [`to_vec`](MapView::to_vec);
+    /// [`Error::ChangedMeanwhile`] if an entry to remove does not have the value that `keep` was
+    /// shown. Then nothing was removed.
     pub fn retain(&self, mut keep: impl FnMut(&Value, &Value) -> bool) -> Result<usize> {
         let entries: Vec<(Vec<u8>, Vec<u8>)> = self
             .encoded()
@@ -350,15 +355,16 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Removes all entries of this view. One scan and one range removal, and a delete per index entry;
-    /// a part of a map that listeners watch is removed entry by entry, each as
-    /// [`remove`](MapView::remove) does.
+    /// Removes all entries of this view. Cost: one scan and one range removal, and one delete per
+    /// index entry. If listeners watch the map and the view is only a part of it, the entries are
+    /// removed one by one, as [`remove`](MapView::remove) does.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist.
     pub fn clear(&self) -> Result<()> {
         self.content.mutate(|target| {
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            // The only notification for many entries is that the whole map was cleared.
             if target.monitored && !self.is_unbounded() {
                 let keys = self.encoded().keys(|key| Ok(key.to_vec()));
                 let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
@@ -382,9 +388,9 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Does to a reference that is a key what the deletion of the object it refers to demands: removes
-    /// the entry and, to nullify, puts its value under the null key. The value is not looked at: it may
-    /// refer to what is being deleted as well.
+    /// Removes the entry whose key is a reference to a deleted object. If `null` is given, puts the
+    /// value under that key instead. The value is not checked: it may refer to the deleted object
+    /// too.
     pub(crate) fn unreference_key(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
             if let Some(value) = self.remove_in(target, key, |old| Ok(old.to_vec()))?
@@ -396,8 +402,8 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Does to a reference that is the value of `key` what the deletion of the object it refers to
-    /// demands: removes the entry or, to nullify, sets the value to null.
+    /// Handles a reference to a deleted object in the value of `key`. If `null` is given, it
+    /// becomes the value; otherwise the entry is removed.
     pub(crate) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
             match null {
@@ -408,7 +414,7 @@ impl<'t, 'db> MapView<'t, 'db> {
         })
     }
 
-    /// Key and value as the object's present schema defines them.
+    /// The key and value fields, as the object's present schema defines them.
     fn parts_of<'a>(&'a self, target: &'a Target) -> (&'a ResolvedField, &'a ResolvedField) {
         self.parts_in(Some(&target.field))
     }
@@ -426,7 +432,7 @@ impl<'t, 'db> MapView<'t, 'db> {
 
 /// Maps of encoded keys and values.
 impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
-    /// As [`MapView::range`].
+    /// The part of this view with keys between two bounds.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
@@ -434,27 +440,29 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
         self.0.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
     }
 
-    /// Lends the value of a key. Costs as [`MapView::get`].
+    /// Lends the value of a key. Costs as much as [`MapView::get`].
     ///
     /// # Errors
-    /// As [`MapView::contains_key`].
+    /// The errors of [`MapView::contains_key`].
     pub fn get<R>(self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let MapView { content, .. } = self.0;
+        // The encoding of a key is never empty.
         if key.is_empty() || !self.0.is_in_range(key) {
             return Ok(read(None));
         }
         content.lend(&content.key(key), read)
     }
 
-    /// As [`MapView::contains_key`].
+    /// Whether there is an entry with this key. Cost: one get.
     ///
     /// # Errors
-    /// As [`MapView::contains_key`].
+    /// The errors of [`MapView::contains_key`].
     pub fn contains_key(self, key: &[u8]) -> Result<bool> {
         self.get(key, |value| value.is_some())
     }
 
-    /// As [`MapView::iter`], with what `read` makes of each entry. The iterator continues after an error of `read`.
+    /// The entries in order, like [`MapView::iter`]. `read` converts each entry. The iterator
+    /// continues after an error of `read`.
     pub fn iter<T, F>(
         self,
         read: F,
@@ -465,7 +473,8 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
         ContentIter::new(&self.0.content, &self.0.range, true, read)
     }
 
-    /// As [`MapView::keys`], with what `read` makes of each key. The iterator continues after an error of `read`.
+    /// The keys in order, like [`MapView::keys`]. `read` converts each key. The iterator continues
+    /// after an error of `read`.
     pub fn keys<T, F>(
         self,
         mut read: F,
@@ -477,31 +486,33 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
         ContentIter::new(content, range, false, move |key: &[u8], _: &[u8]| read(key))
     }
 
-    /// Lends the first entry. Costs as [`MapView::first`].
+    /// Lends the first entry. Costs as much as [`MapView::first`].
     ///
     /// # Errors
-    /// As [`MapView::contains_key`].
+    /// The errors of [`MapView::contains_key`].
     pub fn first<R>(self, read: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
         self.0.end(Direction::Forward, read)
     }
 
-    /// Lends the last entry. Costs as [`MapView::last`].
+    /// Lends the last entry. Costs as much as [`MapView::last`].
     ///
     /// # Errors
-    /// As [`MapView::contains_key`].
+    /// The errors of [`MapView::contains_key`].
     pub fn last<R>(self, read: impl FnOnce(Option<(&[u8], &[u8])>) -> R) -> Result<R> {
         self.0.end(Direction::Reverse, read)
     }
 
-    /// As [`MapView::put`]; the value before may be damaged.
+    /// Sets the value of a key. Returns the old value, which may be damaged. Costs as much as
+    /// [`MapView::put`].
     ///
     /// # Errors
-    /// As [`MapView::put`].
+    /// The errors of [`MapView::put`].
     pub fn put(self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
         self.put_with(key, value, |old| Ok(old.to_vec()))
     }
 
-    /// Sets the value of a key; gives what `read` makes of the value before. Nothing changes if it fails.
+    /// Sets the value of a key, and returns what `read` makes of the old value. If `read` fails,
+    /// nothing changes.
     pub(crate) fn put_with<R>(
         self,
         key: &[u8],
@@ -509,7 +520,7 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<Option<R>> {
         let view = self.0;
-        // What types may be referred to is a matter of the schema the object has now.
+        // The schema that the object has now decides which types may be referred to.
         let present = view.content.present_field();
         let (key_part, value_part) = view.parts_in(present.as_deref());
         for (part, bytes) in [(key_part, key), (value_part, value)] {
@@ -530,21 +541,24 @@ impl<'t, 'db> Encoded<'_, MapView<'t, 'db>> {
         })
     }
 
-    /// As [`MapView::remove`]; the value may be damaged.
+    /// Removes an entry and returns its value, which may be damaged. Costs as much as
+    /// [`MapView::remove`].
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist.
     pub fn remove(self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.remove_with(key, |old| Ok(old.to_vec()))
     }
 
-    /// Removes an entry; gives what `read` makes of its value. Nothing changes if it fails.
+    /// Removes an entry, and returns what `read` makes of its value. If `read` fails, nothing
+    /// changes.
     pub(crate) fn remove_with<R>(
         self,
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<Option<R>> {
         let view = self.0;
+        // The encoding of a key is never empty.
         if key.is_empty() || !view.is_in_range(key) {
             return Ok(None);
         }

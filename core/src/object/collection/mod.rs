@@ -1,7 +1,7 @@
 //! Sets, lists and maps of objects.
 //!
-//! What the three have in common is `Content`: the keys of one field of one object. The views read and change it,
-//! keep its indexes, and queue what listeners are told.
+//! All three use `Content`: the keys of one field of one object. The views read and change these
+//! keys, keep the indexes up to date, and queue changes for listeners.
 
 mod content;
 mod list;

@@ -1,4 +1,4 @@
-//! Getting at the sets, lists and maps of objects.
+//! How to get views of the sets, lists and maps of objects.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use crate::object::info::Migrate;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedType};
 
-/// Views of collections. Making one costs no read if the object is known in this transaction, otherwise
-/// one get.
+/// Views of collections. Cost of making one: nothing if the object is known in this transaction,
+/// otherwise one get.
 impl<'db> Transaction<'db> {
-    /// The set of that name of an object, by the definition of the object's own schema.
+    /// The set with that name in an object, as the object's own schema defines it.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`] and
-    /// errors of listeners if the object is to be migrated, [`Error::UnknownField`] if it has no set of
-    /// that name.
+    /// [`Error::Ended`]; [`Error::UnknownType`]; [`Error::DeletedObject`]; [`Error::UnknownField`]
+    /// if the object has no set with that name. If the object is to be migrated:
+    /// [`Error::TypeNotInSchema`], and errors of listeners.
     pub fn set_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<SetView<'_, 'db>> {
         self.collection(id, name, migrate, |field| SetView::new(self, id, field))
     }
 
-    /// The list of that name of an object, by the definition of the object's own schema.
+    /// The list with that name in an object, as the object's own schema defines it.
     ///
     /// # Errors
-    /// As [`set_view`](Transaction::set_view).
+    /// The errors of [`set_view`](Transaction::set_view).
     pub fn list_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<ListView<'_, 'db>> {
         self.collection(id, name, migrate, |field| ListView::new(self, id, field))
     }
 
-    /// The map of that name of an object, by the definition of the object's own schema.
+    /// The map with that name in an object, as the object's own schema defines it.
     ///
     /// # Errors
-    /// As [`set_view`](Transaction::set_view).
+    /// The errors of [`set_view`](Transaction::set_view).
     pub fn map_view(&self, id: ObjId, name: &str, migrate: Migrate) -> Result<MapView<'_, 'db>> {
         self.collection(id, name, migrate, |field| MapView::new(self, id, field))
     }
@@ -53,29 +53,29 @@ impl<'db> Transaction<'db> {
     }
 }
 
-/// Views of collections. Making one reads nothing and does not look at the object. Changing it looks the field up again,
-/// by its storage ID, in the schema the object then has.
+/// Views of collections. Making one reads nothing and does not check that the object exists. Each
+/// change finds the field again by its storage ID, in the schema that the object then has.
 impl<'a, 'db> Encoded<'a, Transaction<'db>> {
-    /// The set that is this field of an object.
+    /// The set in this field of an object.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if the field is no set.
+    /// [`Error::UnknownField`] if the field is not a set.
     pub fn set_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<SetView<'a, 'db>> {
         SetView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 
-    /// The list that is this field of an object.
+    /// The list in this field of an object.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if the field is no list.
+    /// [`Error::UnknownField`] if the field is not a list.
     pub fn list_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<ListView<'a, 'db>> {
         ListView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }
 
-    /// The map that is this field of an object.
+    /// The map in this field of an object.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if the field is no map.
+    /// [`Error::UnknownField`] if the field is not a map.
     pub fn map_view(self, id: ObjId, field: &Arc<ResolvedField>) -> Result<MapView<'a, 'db>> {
         MapView::new(self.0, id, field).ok_or_else(|| unknown(None, &field.name))
     }

@@ -6,8 +6,8 @@ use crate::layout::parse_list_position;
 /// The largest number of elements a list can have.
 pub const MAX_LIST_LEN: u32 = i32::MAX as u32;
 
-/// The position that the key of a list element ends with. There is one form of each only: an element under any
-/// other would count, but not be found at its position.
+/// The position at the end of a list element's key. Only one form of each position is accepted: an
+/// element with another form would be counted, but not found at its position.
 pub(in crate::object) fn position_in(suffix: &[u8]) -> Result<u32, EncodingError> {
     match parse_list_position(suffix) {
         Ok(position) if position >= MAX_LIST_LEN => {

@@ -1,4 +1,4 @@
-//! Sets (transactions §6.6).
+//! Sets (docs/src/objects.md#sets-lists-and-maps).
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::schema::{ResolvedField, ResolvedKind};
 
 /// A live view of a set field of an object, or of a range of it.
 ///
-/// Elements are in the order of their encoding, null last. The view stays usable whatever happens to
-/// the object: of a deleted object it is empty and refuses changes with [`Error::DeletedObject`].
-/// [`encoded`](SetView::encoded) has the methods for encoded elements.
+/// Elements are in the order of their encoding, null last. The view stays usable after the object
+/// changes. If the object is deleted, the view is empty and refuses changes with
+/// [`Error::DeletedObject`]. [`encoded`](SetView::encoded) has the methods for encoded elements.
 #[derive(Debug, Clone)]
 pub struct SetView<'t, 'db> {
     content: Content<'t, 'db>,
@@ -51,7 +51,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         &self.content.field
     }
 
-    /// The methods for encoded elements. Nothing is read.
+    /// The methods for encoded elements. Reads nothing.
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }
@@ -59,7 +59,7 @@ impl<'t, 'db> SetView<'t, 'db> {
     /// The part of this view between two bounds.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] if a bound is no value of the element, [`Error::InvalidArgument`] if the
+    /// [`Error::InvalidValue`] if a bound cannot be an element; [`Error::InvalidArgument`] if the
     /// lower bound is above the upper one.
     pub fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
         let lower = self.content.encode_bound(&self.element, lower)?;
@@ -82,10 +82,11 @@ impl<'t, 'db> SetView<'t, 'db> {
 
     // ------------------------------------------------------------------ reading
 
-    /// Whether the set contains a value. A value that cannot be an element is not contained. One get.
+    /// Whether the set contains a value. It does not contain a value that cannot be an element.
+    /// Cost: one get.
     ///
     /// # Errors
-    /// [`Error::Kv`] if the store fails, [`Error::Ended`] after the end of the transaction.
+    /// [`Error::Kv`] if the store fails; [`Error::Ended`].
     pub fn contains(&self, value: &Value) -> Result<bool> {
         match self.content.encode(&self.element, value) {
             Ok(element) => self.encoded().contains(&element),
@@ -94,34 +95,35 @@ impl<'t, 'db> SetView<'t, 'db> {
         }
     }
 
-    /// The elements in order; also readable from the back. Live: the set may be changed meanwhile. A
-    /// damaged element is an error, behind which the iterator goes on.
-    /// One seek, then one step per element.
+    /// The elements in order; can also be read from the back. Live: the set may be changed during
+    /// the iteration. A damaged element gives an error, and the iterator continues after it. Cost:
+    /// one seek, then one step per element.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<Value>> + use<'t, 'db> {
         let (content, element) = (self.content.clone(), self.element.clone());
         self.encoded().iter(move |bytes| content.decode(&element, bytes, || bytes))
     }
 
-    /// All elements in order. Costs as [`iter`](SetView::iter).
+    /// All elements in order. Costs as much as [`iter`](SetView::iter).
     ///
     /// # Errors
-    /// As [`contains`](SetView::contains), and [`Error::Inconsistent`] for damaged elements.
+    /// The errors of [`contains`](SetView::contains), and [`Error::Inconsistent`] for damaged
+    /// elements.
     pub fn to_vec(&self) -> Result<Vec<Value>> {
         self.iter().collect()
     }
 
-    /// The first element. One seek.
+    /// The first element. Cost: one seek.
     ///
     /// # Errors
-    /// As [`to_vec`](SetView::to_vec).
+    /// The errors of [`to_vec`](SetView::to_vec).
     pub fn first(&self) -> Result<Option<Value>> {
         self.encoded().first(|element| self.decode(element))?
     }
 
-    /// The last element. One seek.
+    /// The last element. Cost: one seek.
     ///
     /// # Errors
-    /// As [`to_vec`](SetView::to_vec).
+    /// The errors of [`to_vec`](SetView::to_vec).
     pub fn last(&self) -> Result<Option<Value>> {
         self.encoded().last(|element| self.decode(element))?
     }
@@ -130,7 +132,8 @@ impl<'t, 'db> SetView<'t, 'db> {
         element.map(|element| self.content.decode(&self.element, element, || element)).transpose()
     }
 
-    /// Lends the first element (or the last, going in reverse) and the value of its pair. One seek.
+    /// Lends the first element, or in reverse the last one, and the value of its pair. Cost: one
+    /// seek.
     fn end<R>(
         &self,
         direction: Direction,
@@ -144,31 +147,32 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// Whether there are no elements. One seek.
+    /// Whether there are no elements. Cost: one seek.
     ///
     /// # Errors
-    /// As [`contains`](SetView::contains).
+    /// The errors of [`contains`](SetView::contains).
     pub fn is_empty(&self) -> Result<bool> {
         self.encoded().first(|element| element.is_none())
     }
 
-    /// How many elements there are. Reads all of them.
+    /// How many elements there are. Cost: all of them are read.
     ///
     /// # Errors
-    /// As [`contains`](SetView::contains).
+    /// The errors of [`contains`](SetView::contains).
     pub fn len(&self) -> Result<usize> {
         self.encoded().iter(|_| Ok(())).try_fold(0, |count, element| element.map(|()| count + 1))
     }
 
     // ------------------------------------------------------------------ changing
 
-    /// Adds an element; false if it was there. One get; one put, and one for the index if there is one.
+    /// Adds an element. Returns `false` if it was in the set. Cost: one get and one put; with an
+    /// index, another put.
     ///
     /// # Errors
-    /// In this order: [`Error::InvalidValue`] (also for references to types the field does not allow),
-    /// [`Error::InvalidArgument`] outside of the range of the view, [`Error::Ended`],
-    /// [`Error::DeletedObject`] if the object does not exist or the element refers to one that does not
-    /// and may not.
+    /// In this order: [`Error::InvalidValue`], also for references to types that the field does not
+    /// allow; [`Error::InvalidArgument`] outside of the range of the view; [`Error::Ended`];
+    /// [`Error::DeletedObject`] if the object does not exist, or if the element refers to a missing
+    /// object and the field does not allow that.
     pub fn add(&self, value: &Value) -> Result<bool> {
         self.encoded().add(&self.content.encode(&self.element, value)?)
     }
@@ -187,11 +191,11 @@ impl<'t, 'db> SetView<'t, 'db> {
         Ok(true)
     }
 
-    /// Removes an element; false if it was not there or cannot be one. One get; one delete, and one for
-    /// the index if there is one.
+    /// Removes an element. Returns `false` if it was not in the set or cannot be an element. Cost:
+    /// one get and one delete; with an index, another delete.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist.
     pub fn remove(&self, value: &Value) -> Result<bool> {
         match self.content.encode(&self.element, value) {
             Ok(element) => self.encoded().remove(&element),
@@ -207,7 +211,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         self.take_in(target, element, &stored).map(|()| true)
     }
 
-    /// Removes an element that is there; `stored` is the value of its pair.
+    /// Removes an element that is in the set; `stored` is the value of its pair.
     fn take_in(&self, target: &Target, element: &[u8], stored: &[u8]) -> Result<()> {
         self.content.remove(&self.content.key(element), stored)?;
         self.content.unindex(self.element_of(target), element, &[])?;
@@ -217,19 +221,19 @@ impl<'t, 'db> SetView<'t, 'db> {
         Ok(())
     }
 
-    /// Removes and returns the first element. One seek; one delete, and one for the index if there is
-    /// one.
+    /// Removes and returns the first element. Cost: one seek and one delete; with an index, another
+    /// delete.
     ///
     /// # Errors
-    /// As [`remove`](SetView::remove) and [`first`](SetView::first).
+    /// The errors of [`remove`](SetView::remove) and [`first`](SetView::first).
     pub fn pop_first(&self) -> Result<Option<Value>> {
         self.pop(Direction::Forward)
     }
 
-    /// Removes and returns the last element. Costs as [`pop_first`](SetView::pop_first).
+    /// Removes and returns the last element. Costs as much as [`pop_first`](SetView::pop_first).
     ///
     /// # Errors
-    /// As [`remove`](SetView::remove) and [`last`](SetView::last).
+    /// The errors of [`remove`](SetView::remove) and [`last`](SetView::last).
     pub fn pop_last(&self) -> Result<Option<Value>> {
         self.pop(Direction::Reverse)
     }
@@ -249,14 +253,15 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// Removes every element for which `keep` says false; returns how many were removed. Reads all
-    /// elements, then removes each as [`remove`](SetView::remove) does.
+    /// Removes every element for which `keep` returns `false`. Returns how many were removed. Cost:
+    /// all elements are read, then each removal costs as much as [`remove`](SetView::remove).
     ///
-    /// `keep` is asked of the elements there are at the beginning, which are copied, and may change anything,
-    /// this set too: of the elements to remove those go that are still there.
+    /// `keep` is called for a copy of the elements at the beginning. It may change anything, even
+    /// this set: of the elements to remove, those are removed that are still in the set.
     ///
     /// # Errors
-    /// As [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); nothing was removed then.
+    /// The errors of [`remove`](SetView::remove) and [`to_vec`](SetView::to_vec); then nothing was
+    /// removed.
     pub fn retain(&self, mut keep: impl FnMut(&Value) -> bool) -> Result<usize> {
         let mut unwanted = Vec::new();
         for element in self.encoded().to_vec()? {
@@ -274,15 +279,16 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// Removes all elements of this view. One scan and one range removal, and a delete per index entry;
-    /// a part of a set that listeners watch is removed element by element, each as
-    /// [`remove`](SetView::remove) does.
+    /// Removes all elements of this view. Cost: one scan and one range removal, and one delete per
+    /// index entry. If listeners watch the set and the view is only a part of it, the elements are
+    /// removed one by one, as [`remove`](SetView::remove) does.
     ///
     /// # Errors
-    /// [`Error::Ended`], [`Error::DeletedObject`] if the object does not exist.
+    /// [`Error::Ended`]; [`Error::DeletedObject`] if the object does not exist.
     pub fn clear(&self) -> Result<()> {
         self.content.mutate(|target| {
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            // The only notification for many elements is that the whole set was cleared.
             if target.monitored && !self.is_unbounded() {
                 for element in self.encoded().to_vec()? {
                     self.remove_in(target, &element)?;
@@ -302,8 +308,8 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// Does to a reference in the set what the deletion of the object it refers to demands: removes it
-    /// and, to nullify, adds null.
+    /// Removes a reference to a deleted object from the set and, if `null` is given, adds that
+    /// instead.
     pub(crate) fn unreference(&self, element: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
             if self.remove_in(target, element)?
@@ -315,7 +321,7 @@ impl<'t, 'db> SetView<'t, 'db> {
         })
     }
 
-    /// The element as the object's present schema defines it.
+    /// The element field, as the object's present schema defines it.
     fn element_of<'a>(&'a self, target: &'a Target) -> &'a ResolvedField {
         element_part(&target.field).unwrap_or(&self.element)
     }
@@ -323,7 +329,7 @@ impl<'t, 'db> SetView<'t, 'db> {
 
 /// Sets of encoded elements.
 impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
-    /// As [`SetView::range`].
+    /// The part of this view between two bounds.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lower bound is above the upper one.
@@ -331,19 +337,21 @@ impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
         self.0.restricted(lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
     }
 
-    /// As [`SetView::contains`].
+    /// Whether the set contains an element with these bytes. Cost: one get.
     ///
     /// # Errors
-    /// As [`SetView::contains`].
+    /// The errors of [`SetView::contains`].
     pub fn contains(self, element: &[u8]) -> Result<bool> {
         let SetView { content, .. } = self.0;
+        // The encoding of an element is never empty.
         if element.is_empty() || !self.0.is_in_range(element) {
             return Ok(false);
         }
         content.lend(&content.key(element), |value| value.is_some())
     }
 
-    /// As [`SetView::iter`], with what `read` makes of each element. The iterator continues after an error of `read`.
+    /// The elements in order, like [`SetView::iter`]. `read` converts each element. The iterator
+    /// continues after an error of `read`.
     pub fn iter<T, F>(
         self,
         mut read: F,
@@ -355,39 +363,39 @@ impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
         ContentIter::new(content, range, false, move |element: &[u8], _: &[u8]| read(element))
     }
 
-    /// As [`SetView::to_vec`].
+    /// All elements in order. Costs as much as [`SetView::iter`].
     ///
     /// # Errors
-    /// As [`SetView::contains`].
+    /// The errors of [`SetView::contains`].
     pub fn to_vec(self) -> Result<Vec<Vec<u8>>> {
         self.iter(|element| Ok(element.to_vec())).collect()
     }
 
-    /// Lends the first element. Costs as [`SetView::first`].
+    /// Lends the first element. Costs as much as [`SetView::first`].
     ///
     /// # Errors
-    /// As [`SetView::contains`].
+    /// The errors of [`SetView::contains`].
     pub fn first<R>(self, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         self.0.end(Direction::Forward, |pair| read(pair.map(|(element, _)| element)))
     }
 
-    /// Lends the last element. Costs as [`SetView::last`].
+    /// Lends the last element. Costs as much as [`SetView::last`].
     ///
     /// # Errors
-    /// As [`SetView::contains`].
+    /// The errors of [`SetView::contains`].
     pub fn last<R>(self, read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         self.0.end(Direction::Reverse, |pair| read(pair.map(|(element, _)| element)))
     }
 
-    /// As [`SetView::add`].
+    /// Adds an element. Returns `false` if it was in the set. Costs as much as [`SetView::add`].
     ///
     /// # Errors
-    /// As [`SetView::add`].
+    /// The errors of [`SetView::add`].
     #[allow(clippy::should_implement_trait, reason = "the name that it has for values")]
     pub fn add(self, element: &[u8]) -> Result<bool> {
         let view = self.0;
         view.content.check_encoded(&view.element, element)?;
-        // What types may be referred to is a matter of the schema the object has now.
+        // The schema that the object has now decides which types may be referred to.
         let present = view.content.present_field();
         let part = present.as_deref().and_then(element_part).unwrap_or(&view.element);
         view.content.check_type(part, element)?;
@@ -404,12 +412,14 @@ impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
         })
     }
 
-    /// As [`SetView::remove`].
+    /// Removes an element. Returns `false` if it was not in the set. Costs as much as
+    /// [`SetView::remove`].
     ///
     /// # Errors
-    /// As [`SetView::remove`].
+    /// The errors of [`SetView::remove`].
     pub fn remove(self, element: &[u8]) -> Result<bool> {
         let view = self.0;
+        // The encoding of an element is never empty.
         if element.is_empty() || !view.is_in_range(element) {
             return Ok(false);
         }
@@ -417,7 +427,7 @@ impl<'t, 'db> Encoded<'_, SetView<'t, 'db>> {
     }
 }
 
-/// The element of a set.
+/// The element field of a set.
 fn element_part(field: &ResolvedField) -> Option<&ResolvedField> {
     match &field.kind {
         ResolvedKind::Set { element } => Some(element),
