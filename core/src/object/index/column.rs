@@ -1,7 +1,6 @@
-//! Restrictions of one column of an index, or of the keys of a set or map, to ranges of encoded
-//! values.
+//! Restrictions of one index column, or of the keys of a set or map, to ranges of encoded values.
 //!
-//! Encodings sort as their values do, and no encoded value is a prefix of another, so everything
+//! Encoded values sort like the values, and no encoded value is a prefix of another. So everything
 //! here compares plain bytes.
 
 use std::ops::Bound;
@@ -12,31 +11,31 @@ use crate::object::store::extend_to_after_prefix;
 
 /// A range of encoded values: a lower and an upper bound.
 pub(crate) type EncodedRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-/// An [`EncodedRange`], borrowed.
+/// A borrowed [`EncodedRange`].
 type BorrowedRange<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
-/// A key span: its smallest key, and the first key behind it if there is one.
+/// A key span: its smallest key, and the first key after it, if there is one.
 pub(crate) type OwnedSpan = (Vec<u8>, Option<Vec<u8>>);
 
-/// Where a value lies, seen from a filter and a direction of travel.
+/// Where a value is, as a filter sees it when walking in a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place<'f> {
     /// The value is wanted.
     Inside,
-    /// The next values wanted begin at this bound (the lower bound of a range going forward, the
-    /// upper one going backward).
+    /// The next wanted values begin at this bound. It is the lower bound of a range when going
+    /// forward, the upper bound when going backward.
     Ahead(Bound<&'f [u8]>),
     /// Nothing more is wanted in this direction.
     Past,
 }
 
-/// The encoded values of one column that are wanted: a union of disjoint ascending ranges.
+/// The wanted encoded values of one column: a union of ascending ranges that do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnFilter {
     ranges: Vec<EncodedRange>,
 }
 
-/// Whether a range with these bounds holds nothing.
+/// Whether a range with these bounds is empty.
 pub(crate) fn is_empty_range(lower: &Bound<Vec<u8>>, upper: &Bound<Vec<u8>>) -> bool {
     match (lower, upper) {
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
@@ -47,7 +46,7 @@ pub(crate) fn is_empty_range(lower: &Bound<Vec<u8>>, upper: &Bound<Vec<u8>>) -> 
     }
 }
 
-/// Whether the bounds are the wrong way round: the lower one above the upper one.
+/// Whether the bounds are in the wrong order: the lower one is above the upper one.
 pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
     match (lower, upper) {
         (
@@ -58,7 +57,7 @@ pub(crate) fn is_inverted<T: Ord>(lower: &Bound<T>, upper: &Bound<T>) -> bool {
     }
 }
 
-/// Whether `bytes` is not below the lower bound.
+/// Whether `bytes` is at or above the lower bound.
 fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
     match lower {
         Bound::Included(lower) => bytes >= &lower[..],
@@ -67,7 +66,7 @@ fn above_lower(bytes: &[u8], lower: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-/// Whether `bytes` is not above the upper bound.
+/// Whether `bytes` is at or below the upper bound.
 fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
     match upper {
         Bound::Included(upper) => bytes <= &upper[..],
@@ -76,7 +75,7 @@ fn below_upper(bytes: &[u8], upper: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-/// A bound on what `encode` makes of the value it is at.
+/// Encodes the value of a bound with `encode`.
 pub(crate) fn encode_bound<T, E>(
     bound: Bound<T>,
     encode: impl FnOnce(T) -> Result<Vec<u8>, E>,
@@ -115,7 +114,7 @@ fn lower(a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     }
 }
 
-/// What lies in both ranges.
+/// The range of what is in both ranges.
 pub(crate) fn intersect_ranges(a: &EncodedRange, b: &EncodedRange) -> EncodedRange {
     (higher(a.0.clone(), b.0.clone()), lower(a.1.clone(), b.1.clone()))
 }
@@ -126,18 +125,18 @@ impl ColumnFilter {
         Self::union(vec![(lower, upper)])
     }
 
-    /// One value.
+    /// Exactly one value.
     pub(crate) fn exactly(value: Vec<u8>) -> Self {
         ColumnFilter { ranges: vec![(Bound::Included(value.clone()), Bound::Included(value))] }
     }
 
-    /// The values in any of the ranges, which must ascend and not overlap.
+    /// The values in any of the ranges. The ranges must ascend and not overlap.
     pub(crate) fn union(mut ranges: Vec<EncodedRange>) -> Self {
         ranges.retain(|(lower, upper)| !is_empty_range(lower, upper));
         ColumnFilter { ranges }
     }
 
-    /// The values wanted by both filters.
+    /// The values that both filters want.
     pub(crate) fn intersect(&self, other: &ColumnFilter) -> ColumnFilter {
         let mut ranges = Vec::new();
         for a in &self.ranges {
@@ -148,7 +147,7 @@ impl ColumnFilter {
         Self::union(ranges)
     }
 
-    /// The values wanted, and those from `lower` on, which must lie above them.
+    /// Also wants the values from `lower` on, which must be above the values wanted so far.
     pub(crate) fn or_above(mut self, lower: Bound<Vec<u8>>) -> ColumnFilter {
         self.ranges.push((lower, Bound::Unbounded));
         self
@@ -159,7 +158,7 @@ impl ColumnFilter {
         self.ranges.is_empty()
     }
 
-    /// The single value wanted, if it is one.
+    /// The wanted value, if exactly one is wanted.
     pub(crate) fn single(&self) -> Option<&[u8]> {
         match &self.ranges[..] {
             [(Bound::Included(lower), Bound::Included(upper))] if lower == upper => Some(lower),
@@ -167,7 +166,7 @@ impl ColumnFilter {
         }
     }
 
-    /// Whether this is one range, so that the bounds of a scan can stand for it.
+    /// Whether this is one range. Then the bounds of a scan can express it.
     pub(crate) fn is_one_range(&self) -> bool {
         self.ranges.len() == 1
     }
@@ -177,12 +176,12 @@ impl ColumnFilter {
         Some((borrowed(&self.ranges.first()?.0), borrowed(&self.ranges.last()?.1)))
     }
 
-    /// Whether `bytes` is wanted.
+    /// Whether the filter wants `bytes`.
     pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
         self.locate(bytes, Direction::Forward) == Place::Inside
     }
 
-    /// Where `bytes` lies, travelling in `direction`.
+    /// Where `bytes` is, when walking in `direction`.
     pub(crate) fn locate(&self, bytes: &[u8], direction: Direction) -> Place<'_> {
         match direction {
             Direction::Forward => {
@@ -205,13 +204,13 @@ impl ColumnFilter {
     }
 }
 
-/// The bound, borrowed.
+/// Borrows the bound.
 pub(crate) fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(|bytes| &bytes[..])
 }
 
-/// Appends to `prefix` what makes it the smallest key whose next column is not below `lower`; false
-/// if there is no such key.
+/// Extends `prefix` to the smallest key whose next column is not below `lower`. Returns `false` if
+/// there is no such key.
 pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
     match lower {
         Bound::Unbounded => true,
@@ -226,8 +225,8 @@ pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Appends to `prefix` what makes it the smallest key above those whose next column is not above
-/// `upper`; false if no key is above them.
+/// Extends `prefix` to the smallest key that is above all keys whose next column is not above
+/// `upper`. Returns `false` if there is no such key.
 pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
     match upper {
         Bound::Unbounded => extend_to_after_prefix(prefix),
@@ -242,7 +241,7 @@ pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
     }
 }
 
-/// The key span of the values within `filter`, behind `prefix`; none if nothing is wanted.
+/// The key span of the values that `filter` wants, after `prefix`; `None` if it wants nothing.
 pub(crate) fn span_of(prefix: &[u8], filter: &ColumnFilter) -> Option<OwnedSpan> {
     let (lower, upper) = filter.hull()?;
     let mut min = prefix.to_vec();

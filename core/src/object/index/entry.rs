@@ -13,24 +13,24 @@ use crate::layout;
 use crate::object::error::{Error, Result, hex};
 use crate::object::store::{LiveScan, extend_to_after_prefix};
 
-/// Entries with the same returned columns that are passed one by one before seeking behind them.
+/// How many entries with the same returned columns are skipped one by one before a seek.
 const PASSED_BEFORE_SEEK: u32 = 16;
 
-/// A walk over the entries of a selection, one way.
+/// A walk over the entries of a selection in one direction.
 pub(crate) struct IndexScan<'t> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
     scan: LiveScan<'t>,
-    /// Columns whose restriction the bounds of the scan do not account for.
+    /// The columns whose restrictions the bounds of the scan do not express.
     checked: Vec<usize>,
-    /// Ends of the columns of the current key.
+    /// The ends of the columns in the current key.
     ends: Vec<usize>,
-    /// The columns returned last, if entries can agree in them.
+    /// The columns returned last, if several entries can have the same ones.
     last: Vec<u8>,
     distinct: bool,
-    /// Whether the scan stands on an entry that was returned.
+    /// Whether the scan is at an entry that was returned.
     on_entry: bool,
-    /// What the keys of the object schema index for the wanted schemas start with.
+    /// The key prefixes of the wanted schemas in the object schema index.
     schemas: Option<Vec<Vec<u8>>>,
     target: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl<'t> IndexScan<'t> {
         }
     }
 
-    /// The next entry. After an error there is nothing any more.
+    /// The next entry. After an error the walk has ended.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<IndexEntryRef<'_, 't>>> {
         match self.advance() {
@@ -72,7 +72,7 @@ impl<'t> IndexScan<'t> {
         }
     }
 
-    /// The entry returned last.
+    /// The entry that was returned last.
     #[inline]
     pub(crate) fn current(&self) -> Option<IndexEntryRef<'_, 't>> {
         if !self.on_entry {
@@ -87,7 +87,7 @@ impl<'t> IndexScan<'t> {
         })
     }
 
-    /// Moves to the next entry that is wanted; false at the end.
+    /// Moves to the next wanted entry. Returns `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         self.on_entry = false;
         let IndexScan {
@@ -106,10 +106,10 @@ impl<'t> IndexScan<'t> {
         let mut passed = 0;
         loop {
             let Some((key, _)) = scan.next()? else { return Ok(false) };
-            // Entries that differ only in columns that are not returned are one to the caller.
+            // Entries that differ only in columns that are not returned count as one.
             if *distinct && !last.is_empty() && key.starts_with(last) {
                 passed += 1;
-                // A seek costs as much as many steps, and most often there are few such entries.
+                // A seek costs as much as many steps, and usually there are few such entries.
                 if passed >= PASSED_BEFORE_SEEK {
                     passed = 0;
                     target.clone_from(last);
@@ -128,7 +128,8 @@ impl<'t> IndexScan<'t> {
                     continue;
                 }
             }
-            // The schema of an object is not in the key, so it costs a get, and is asked for last.
+            // An object's schema is not in the key, so checking it costs a get. Therefore it comes
+            // last.
             if let Some(schemas) = schemas
                 && !is_in_schemas(*source, schemas, selection.id_in(key, ends), target)?
             {
@@ -145,15 +146,16 @@ impl<'t> IndexScan<'t> {
     }
 }
 
-/// What the restrictions of columns say about an entry.
+/// What the column restrictions say about an entry.
 enum Verdict {
     Wanted,
     Unwanted,
-    /// The next entry that can be wanted is at the target or after it, in the direction of the walk.
+    /// Not wanted. The next entry that can be wanted is at the target or after it, in the direction
+    /// of the walk.
     SeekTarget,
 }
 
-/// Compares the columns that the bounds of the scan do not account for with what is wanted of them.
+/// Checks the columns whose restrictions the bounds of the scan do not express.
 fn check_columns(
     selection: &Selection,
     checked: &[usize],
@@ -176,7 +178,8 @@ fn check_columns(
         target.extend_from_slice(key.get(..from).unwrap_or_default());
         let reachable = match place {
             Place::Ahead(bound) => push_jump(target, bound, direction),
-            // Nothing more of these values of the columns before: the next ones.
+            // The columns before have no more wanted entries with these values, so go to their next
+            // values.
             _ => direction == Direction::Reverse || extend_to_after_prefix(target),
         };
         return if reachable { Verdict::SeekTarget } else { Verdict::Unwanted };
@@ -184,7 +187,8 @@ fn check_columns(
     Verdict::Wanted
 }
 
-/// Whether an object is of one of the schemas, given by the prefixes of their keys. One get for each until it is found.
+/// Whether an object has one of the schemas, which are given as key prefixes. Cost: one get for
+/// each until it is found.
 fn is_in_schemas(
     source: &dyn IndexSource,
     schemas: &[Vec<u8>],
@@ -206,7 +210,7 @@ fn is_in_schemas(
     Ok(found)
 }
 
-/// An entry of an index, borrowed from the walk over it.
+/// An index entry, borrowed from the walk over it.
 #[derive(Clone, Copy)]
 pub struct IndexEntryRef<'e, 't> {
     key: &'e [u8],
@@ -246,21 +250,21 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
         end.and_then(|end| self.key.get(..*end)).unwrap_or(self.key)
     }
 
-    /// The object id.
+    /// The object ID.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the view was cut before the column of the id.
+    /// [`Error::InvalidArgument`] if the view does not return the column of the object ID.
     #[inline]
     pub fn id(&self) -> Result<ObjId> {
         object_id(self.encoded(self.selection.shape.id_column()), self.selection)
     }
 
-    /// The value of a column: an indexed value, the id as a reference, the position as an int, or the
-    /// map key.
+    /// The value of a column: an indexed value, the object ID as a reference, the position as an
+    /// int, or the map key.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] if the bytes are damaged, [`Error::InvalidArgument`] if there is
-    /// no such column.
+    /// [`Error::Inconsistent`] if the bytes are damaged; [`Error::InvalidArgument`] if there is no
+    /// such column.
     pub fn value(&self, column: usize) -> Result<Value> {
         decode_column(
             column,
@@ -275,7 +279,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     /// The position of a list element.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] unless this is an entry with a position.
+    /// [`Error::InvalidArgument`] if the entry has no position.
     pub fn position(&self) -> Result<u32> {
         list_position(self.encoded(self.selection.shape.id_column() + 1), self.key, self.selection)
     }
@@ -326,10 +330,10 @@ impl IndexEntry<'_> {
         self.borrowed().encoded(column)
     }
 
-    /// The object id.
+    /// The object ID.
     ///
     /// # Errors
-    /// As [`IndexEntryRef::id`].
+    /// The errors of [`IndexEntryRef::id`].
     pub fn id(&self) -> Result<ObjId> {
         self.borrowed().id()
     }
@@ -337,7 +341,7 @@ impl IndexEntry<'_> {
     /// The value of a column.
     ///
     /// # Errors
-    /// As [`IndexEntryRef::value`].
+    /// The errors of [`IndexEntryRef::value`].
     pub fn value(&self, column: usize) -> Result<Value> {
         self.borrowed().value(column)
     }
@@ -345,7 +349,7 @@ impl IndexEntry<'_> {
     /// The values of all columns.
     ///
     /// # Errors
-    /// As [`IndexEntryRef::value`].
+    /// The errors of [`IndexEntryRef::value`].
     pub fn to_values(&self) -> Result<Vec<Value>> {
         (0..self.columns()).map(|column| self.value(column)).collect()
     }
@@ -353,7 +357,7 @@ impl IndexEntry<'_> {
     /// The position of a list element.
     ///
     /// # Errors
-    /// As [`IndexEntryRef::position`].
+    /// The errors of [`IndexEntryRef::position`].
     pub fn position(&self) -> Result<u32> {
         self.borrowed().position()
     }
@@ -409,6 +413,8 @@ fn decode_column(
             selection.columns
         )));
     }
+    // Maps with different key encodings share the index, so the object's own map tells the
+    // encoding.
     if column > shape.id_column()
         && shape.kind() == IndexKind::MapValue
         && shape.only_map_key().is_none()
@@ -421,7 +427,8 @@ fn decode_column(
     shape.decode(column, bytes, key)
 }
 
-/// The entries of an [`IndexView`](super::IndexView), each turned into something; from both ends.
+/// The entries of an [`IndexView`](super::IndexView), each converted by a closure. Can be read from
+/// both ends.
 pub struct IndexIter<'t, F> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
@@ -456,6 +463,7 @@ impl<'t, F> IndexIter<'t, F> {
         let scan = scan
             .get_or_insert_with(|| IndexScan::new(self.source, self.selection.clone(), direction));
         let result = match scan.next() {
+            // The iterator ends where the one from the other end is.
             Ok(Some(entry)) => {
                 let met =
                     other.as_ref().and_then(IndexScan::current).is_some_and(

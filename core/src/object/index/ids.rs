@@ -1,4 +1,5 @@
-//! The object ids of an index view, without its values: the most frequent way to read an index.
+//! The object IDs of an index view without its values. This is the most frequent way to read an
+//! index.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::object::id_set::ids_within;
 use crate::object::store::Keep;
 use crate::object::store::{LiveScan, extend_to_after_prefix};
 
-/// The object ids of an [`IndexView`](super::IndexView) in index order, each once per value; from both ends.
+/// The object IDs of an [`IndexView`](super::IndexView) in index order, each once per value. Can be
+/// read from both ends.
 pub struct IndexIds<'t> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
@@ -31,18 +33,19 @@ impl std::fmt::Debug for IndexIds<'_> {
     }
 }
 
-/// A walk over the entries, one way.
+/// A walk over the entries in one direction.
 enum Walk<'t> {
-    /// The object id ends every key of a span, and nothing but the id says which of them count.
+    /// Every key of a span ends with the object ID, and only the ID decides whether the entry is
+    /// wanted.
     Plain { scan: LiveScan<'t, IdAtEnd>, wanted: Option<WantedIds>, target: Vec<u8> },
-    /// Anything else.
+    /// All other cases.
     Checked(IndexScan<'t>),
 }
 
-/// Keeps the object id that ends each key, and of the key what it takes to make it again.
+/// Keeps the object ID at the end of each key, and what is needed to rebuild the key.
 struct IdAtEnd {
     selection: Arc<Selection>,
-    /// Of the shape: where the only value begins, if its first byte tells its length.
+    /// From the shape: where the only value begins, if its first byte gives its length.
     short: Option<(usize, ValueLens)>,
 }
 
@@ -50,9 +53,10 @@ struct IdAtEnd {
 #[derive(Clone, Copy, Default)]
 struct KeptId {
     id: u64,
-    /// The first eight bytes of the only value in the key and of what follows it, if the value has no
-    /// more and tells its length; otherwise where the key was appended. The first byte of a value is
-    /// never zero, and that of a place always is.
+    /// The first eight bytes of the value and what follows it, if the value has at most eight bytes
+    /// and its first byte gives its length. Otherwise the offset at which the key was appended.
+    /// They can be told apart: the first byte of such a value is never zero, that of an offset
+    /// always is.
     value: u64,
 }
 
@@ -71,7 +75,8 @@ impl KeptId {
 impl Keep for IdAtEnd {
     type Kept = KeptId;
 
-    // A step costs little here, so seeks are to be rare: the first batch takes the time of two.
+    // A step costs little here, so seeks should be rare. The first batch takes about as long as
+    // two seeks.
     const FIRST_BATCH: usize = 64;
     const GROWTH: usize = 16;
     const LARGEST_BATCH: usize = 2048;
@@ -114,10 +119,10 @@ impl Keep for IdAtEnd {
     }
 }
 
-/// Which ids are wanted.
+/// Which IDs are wanted.
 struct WantedIds {
     filter: ColumnFilter,
-    /// The smallest and the largest, if all between them are wanted too.
+    /// The smallest and the largest wanted ID, if all between them are wanted too.
     between: Option<(ObjId, ObjId)>,
 }
 
@@ -130,7 +135,7 @@ impl WantedIds {
         }
     }
 
-    /// Moves `scan` from an entry whose id is not wanted to where the next one can be.
+    /// Moves `scan` from an entry whose ID is not wanted to where the next wanted one can be.
     #[cold]
     fn pass(&self, scan: &mut LiveScan<'_, IdAtEnd>, target: &mut Vec<u8>) {
         let direction = scan.direction();
@@ -170,7 +175,7 @@ impl<'t> Walk<'t> {
         Walk::Plain { scan, wanted, target: Vec::new() }
     }
 
-    /// The columns returned last.
+    /// The returned columns of the last entry.
     fn returned(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Walk::Plain { scan, .. } => scan.current_key(),
@@ -178,7 +183,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Whether this walk has come to where the opposite one is.
+    /// Whether this walk has reached the one from the other end.
     fn has_met(&self, other: &Walk<'_>, direction: Direction) -> bool {
         let (Some(returned), Some(other)) = (self.returned(), other.returned()) else {
             return false;
@@ -189,7 +194,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The next id.
+    /// The next ID.
     #[inline]
     fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
@@ -210,12 +215,13 @@ impl<'t> Walk<'t> {
 }
 
 impl<'t> IndexIds<'t> {
-    /// The ids of a selection that has the id as its last column.
+    /// The IDs of a selection whose last column is the ID.
     pub(super) fn new(source: &'t dyn IndexSource, selection: Arc<Selection>) -> Self {
         IndexIds { source, selection, front: None, back: None, done: false }
     }
 
-    /// The next id going forward if nothing has to be looked at to tell, as is most often so.
+    /// The next ID when going forward, if it is in the batch and no other walk can meet this one.
+    /// This is the most frequent case.
     #[inline]
     fn at_hand(&mut self) -> Option<ObjId> {
         let (Some(Walk::Plain { scan, wanted, target }), None) = (&mut self.front, &self.back)

@@ -1,4 +1,4 @@
-//! Finding indexes (transactions §8.1).
+//! Finding indexes.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::schema::{
 };
 
 impl IndexShape {
-    /// The index with this storage id, if any recorded schema has one on it: a field or sub-field that
-    /// is indexed anywhere, or a composite index.
+    /// The index with this storage ID: on a field or sub-field that any recorded schema indexes, or
+    /// a composite index. `None` if there is none.
     pub fn find(bundle: &SchemaBundle, storage_id: StorageId) -> Option<IndexShape> {
         let item = bundle.item(storage_id)?;
         let occurrence = item.occurrences.iter().find(|occurrence| match &occurrence.part {
@@ -33,7 +33,7 @@ impl IndexShape {
         }
     }
 
-    /// The index of a field or sub-field of a type, if it has one there.
+    /// The index on a field or sub-field, if this type indexes it.
     pub fn of_field(
         bundle: &SchemaBundle,
         object_type: &ResolvedType,
@@ -73,8 +73,8 @@ impl IndexShape {
     }
 }
 
-/// The different encodings of the keys of the maps whose indexed values have this storage id. Maps of
-/// one name and value encoding share the index of their values, whatever their keys are.
+/// The different key encodings of the maps whose indexed values have this storage ID. Maps with the
+/// same name and value encoding share the index of their values, even if their keys differ.
 fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Encoding>> {
     let mut encodings: Vec<Arc<dyn Encoding>> = Vec::new();
     for occurrence in bundle.item(value).iter().flat_map(|item| &item.occurrences) {
@@ -91,7 +91,7 @@ fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Enc
     encodings
 }
 
-/// The key encoding of that map of the type whose values have this storage id.
+/// The key encoding of the map in this type whose values have this storage ID.
 fn map_key_of(object_type: &ResolvedType, value_id: StorageId) -> Option<&Arc<dyn Encoding>> {
     object_type.fields.iter().find_map(|field| match &field.kind {
         ResolvedKind::Map { key, value } if value.storage_id == value_id => {
@@ -130,15 +130,15 @@ impl IndexSource for Transaction<'_> {
     }
 }
 
-/// Index queries. All views are live and hold entries of all types and schemas that share the index.
-/// Making one reads nothing.
+/// Index queries. All views are live and contain the entries of all types and schemas that share
+/// the index. Making a view reads nothing.
 impl Transaction<'_> {
-    /// The index with this storage id, of whatever kind, with all its columns.
+    /// The index with this storage ID, of any kind, with all its columns.
     ///
     /// # Errors
-    /// [`Error::UnknownIndex`] if there is none, [`Error::Ended`]; [`Error::UnknownEncoding`] if its
-    /// entries cannot be taken apart because they begin with a value, or go on behind the object id
-    /// after a value, of an encoding that is not registered.
+    /// [`Error::UnknownIndex`] if there is none; [`Error::Ended`]; [`Error::UnknownEncoding`] if
+    /// its entries cannot be split into columns. That is so if a value with an encoding that is not
+    /// registered is followed by more than the object ID.
     pub fn index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_open()?;
         let shape = self.schemas.index(storage_id).ok_or_else(|| unknown_index(storage_id))?;
@@ -148,7 +148,8 @@ impl Transaction<'_> {
     /// A view of an index that was found before, with all its columns.
     ///
     /// # Errors
-    /// [`Error::Ended`]; [`Error::UnknownEncoding`] as [`index`](Transaction::index).
+    /// [`Error::Ended`]; [`Error::UnknownEncoding`] in the same cases as
+    /// [`index`](Transaction::index).
     pub fn index_view(&self, shape: Arc<IndexShape>) -> Result<IndexView<'_>> {
         self.check_open()?;
         shape.check_divisible()?;
@@ -156,42 +157,42 @@ impl Transaction<'_> {
         Ok(IndexView::new(self, shape, columns))
     }
 
-    /// The index of a field or sub-field with two columns: value and object, each object once per
-    /// value.
+    /// The index on a field or sub-field, with two columns: value and object. Each object is
+    /// returned once per value.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if the storage id is not that of a field or sub-field of a simple kind,
-    /// [`Error::UnknownIndex`] if it is nowhere indexed, [`Error::Ended`].
+    /// [`Error::UnknownField`] if the storage ID does not belong to a simple field or sub-field;
+    /// [`Error::UnknownIndex`] if no schema indexes it; [`Error::Ended`].
     pub fn simple_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_simple(storage_id)?;
         let view = self.index(storage_id)?;
         Ok(view.distinct(2))
     }
 
-    /// The index of a list's elements with three columns: element, object and position.
+    /// The index on a list's elements, with three columns: element, object and position.
     ///
     /// # Errors
-    /// As [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if it is not on the
-    /// elements of a list.
+    /// The errors of [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if the
+    /// index is not on the elements of a list.
     pub fn list_element_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_simple(storage_id)?;
         self.index_of_kind(storage_id, IndexKind::ListElement)
     }
 
-    /// The index of a map's values with three columns: value, object and map key.
+    /// The index on a map's values, with three columns: value, object and map key.
     ///
     /// # Errors
-    /// As [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if it is not on the values
-    /// of a map.
+    /// The errors of [`simple_index`](Transaction::simple_index); [`Error::UnknownIndex`] if the
+    /// index is not on the values of a map.
     pub fn map_value_index(&self, storage_id: StorageId) -> Result<IndexView<'_>> {
         self.check_simple(storage_id)?;
         self.index_of_kind(storage_id, IndexKind::MapValue)
     }
 
-    /// A composite index on `fields` fields: one column for each, and the object.
+    /// A composite index on `fields` fields: one column for each field, and one for the object.
     ///
     /// # Errors
-    /// [`Error::UnknownIndex`] if there is none or it has another number of fields, [`Error::Ended`].
+    /// [`Error::UnknownIndex`] if there is none or its number of fields differs; [`Error::Ended`].
     pub fn composite_index(&self, storage_id: StorageId, fields: usize) -> Result<IndexView<'_>> {
         let view = self.index_of_kind(storage_id, IndexKind::Composite)?;
         if view.shape().id_column() != fields {
@@ -200,11 +201,12 @@ impl Transaction<'_> {
         Ok(view)
     }
 
-    /// The index of a type by name, restricted to objects of that type: a field (`name`), a sub-field
-    /// (`tags.element`; `tags` alone will do for sets and lists) or a composite index (`byName`).
+    /// An index of a type by name, restricted to objects of that type. The name is that of a field
+    /// (`name`), of a sub-field (`tags.element`, or only `tags` for sets and lists), or of a
+    /// composite index (`byName`).
     ///
-    /// The type and the field are looked for in the schema of the transaction first, then in the other
-    /// recorded schemas, newest first.
+    /// The type and the field are searched first in the schema of the transaction, then in the
+    /// other recorded schemas, newest first.
     ///
     /// # Errors
     /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::UnknownIndex`], [`Error::Ended`].

@@ -1,4 +1,4 @@
-//! What of an index is wanted, and where it lies in the store.
+//! Which part of an index is wanted, and where it is stored.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ use crate::object::store::ScanSource;
 
 /// What index views read from.
 pub(crate) trait IndexSource: ScanSource {
-    /// The encoding of the keys of that map of object `id` whose values have this storage id.
+    /// The encoding of the keys of the map in object `id` whose values have this storage ID.
     fn map_key_encoding(&self, id: ObjId, value: StorageId) -> Result<Arc<dyn Encoding>>;
 
-    /// This source as what scans read from.
+    /// This source, for scans.
     fn as_scan_source(&self) -> &dyn ScanSource;
 }
 
-/// What of an index is wanted.
+/// Which part of an index is wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
     pub(crate) shape: Arc<IndexShape>,
-    /// What is wanted of each column; none is everything.
+    /// The restriction of each column; `None` means no restriction.
     pub(crate) filters: Vec<Option<ColumnFilter>>,
-    /// The key span that holds the tuples wanted, if not all are.
+    /// The key span of the wanted tuples; `None` if all are wanted.
     pub(crate) tuples: Option<OwnedSpan>,
-    /// How many columns are returned; entries that agree in them are returned once.
+    /// How many columns are returned. Entries that are equal in these are returned once.
     pub(crate) columns: usize,
-    /// Only objects of these schemas, ascending.
+    /// If given, only objects of these schemas are wanted. They ascend.
     pub(crate) schemas: Option<Vec<SchemaIndex>>,
 }
 
 impl Selection {
-    /// Adds a restriction of a column to those it has.
+    /// Adds a restriction to those of a column.
     pub(super) fn restrict(&mut self, column: usize, filter: ColumnFilter) {
         if let Some(slot) = self.filters.get_mut(column) {
             *slot = Some(match &*slot {
@@ -48,7 +48,8 @@ impl Selection {
         }
     }
 
-    /// The key span that holds what is wanted, and the columns it does not account for.
+    /// The key span of what is wanted, and the columns whose restrictions the span does not
+    /// express.
     pub(crate) fn span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let (mut min, mut max, checked) = self.column_span();
         if let Some((lower, upper)) = &self.tuples {
@@ -70,11 +71,13 @@ impl Selection {
         from.zip(to).and_then(|(from, to)| key.get(*from..*to)).unwrap_or_default()
     }
 
-    /// The key span the column filters allow, and the columns it does not account for.
+    /// The key span that the column filters allow, and the columns whose restrictions it does not
+    /// express.
     fn column_span(&self) -> (Vec<u8>, Option<Vec<u8>>, Vec<usize>) {
         let mut prefix = self.shape.prefix().to_vec();
         let nothing = |prefix: Vec<u8>| (prefix.clone(), Some(prefix), Vec::new());
         let no_schema = self.schemas.as_ref().is_some_and(Vec::is_empty);
+        // A contradiction: nothing can be wanted.
         if no_schema || self.filters.iter().flatten().any(ColumnFilter::is_empty) {
             return nothing(prefix);
         }
@@ -82,6 +85,7 @@ impl Selection {
         let mut span = None;
         let mut checked = Vec::new();
         for (column, filter) in filtered.by_ref() {
+            // One value: the span can be narrowed by the next column too.
             if let Some(value) = filter.as_ref().and_then(ColumnFilter::single) {
                 prefix.extend_from_slice(value);
                 continue;
@@ -93,6 +97,7 @@ impl Selection {
                     checked.push(column);
                 }
             }
+            // The columns after the first one that is not a single value cannot narrow the span.
             break;
         }
         checked.extend(filtered.filter(|(_, filter)| filter.is_some()).map(|(column, _)| column));
@@ -104,7 +109,7 @@ impl Selection {
     }
 }
 
-/// Appends to `prefix` the bound of a jump in `direction`; false if nothing lies beyond.
+/// Appends the bound of a jump in `direction` to `prefix`. Returns `false` if nothing is beyond it.
 pub(crate) fn push_jump(prefix: &mut Vec<u8>, bound: Bound<&[u8]>, direction: Direction) -> bool {
     match direction {
         Direction::Forward => push_lower(prefix, bound),

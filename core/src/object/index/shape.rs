@@ -1,7 +1,8 @@
 //! The shape of index keys: which columns they have and where each one ends.
 //!
-//! An index key is the storage id of the index, one or more encoded values, the object id and, for
-//! list elements and map values, the position or the map key (transactions §1.1).
+//! An index key consists of the storage ID of the index, one or more encoded values, and the object
+//! ID. The keys for list elements and map values also have the position or the map key
+//! (docs/src/format.md#indexes).
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub enum IndexKind {
     Composite,
 }
 
-/// An index as it stands in the store: its storage id and the encoding of every column.
+/// An index as it is stored: its storage ID and the encoding of each column.
 #[derive(Debug, Clone)]
 pub struct IndexShape {
     storage_id: StorageId,
@@ -38,9 +39,9 @@ pub struct IndexShape {
     name: String,
     kind: IndexKind,
     values: Vec<Arc<dyn Encoding>>,
-    /// For a map value index the different encodings that the keys of its maps have.
+    /// For a map value index: the different encodings of the keys of its maps.
     map_keys: Vec<Arc<dyn Encoding>>,
-    /// Whether the last value is of an encoding that is not registered.
+    /// Whether the encoding of the last value is not registered.
     opaque_end: bool,
     id_place: IdPlace,
 }
@@ -49,18 +50,18 @@ fn is_opaque(encoding: &Arc<dyn Encoding>) -> bool {
     matches!(encoding.kind(), EncodingKind::Unknown)
 }
 
-/// How to find the object id in a key without asking the encodings.
+/// How to find the object ID in a key without calling the encodings.
 #[derive(Debug, Clone, Copy)]
 enum IdPlace {
-    /// Behind the only value, which begins here and whose first byte tells its length.
+    /// After the only value. It begins here, and its first byte gives its length.
     After(usize, ValueLens),
-    /// Always here.
+    /// Always at this offset.
     At(usize),
-    /// The encodings must be asked.
+    /// The encodings are needed to find it.
     Anywhere,
 }
 
-/// For each first byte of a value the length of that value; zero where no value begins so.
+/// The length of a value for each possible first byte; zero if no value begins with it.
 #[derive(Clone, Copy)]
 pub(in crate::object) struct ValueLens(&'static [u8; 256]);
 
@@ -97,7 +98,7 @@ impl IdPlace {
         widths.map_or(IdPlace::Anywhere, |width| IdPlace::At(prefix_len + width))
     }
 
-    /// Where the id begins, as far as that is known from here.
+    /// The offset of the object ID, if it can be found without the encodings.
     #[inline]
     fn find(self, key: &[u8]) -> Option<usize> {
         match self {
@@ -128,7 +129,7 @@ impl ValueLens {
         }
     }
 
-    /// Length of a value that begins with this byte; zero if none does.
+    /// The length of a value that begins with this byte; zero if no value does.
     #[inline]
     pub(in crate::object) fn after(self, first: u8) -> usize {
         usize::from(self.0[usize::from(first)])
@@ -149,32 +150,32 @@ impl IndexShape {
         IndexShape { storage_id, prefix, name, kind, values, map_keys, opaque_end, id_place }
     }
 
-    /// The storage id all keys of the index start with.
+    /// The storage ID with which all keys of the index start.
     pub fn storage_id(&self) -> StorageId {
         self.storage_id
     }
 
-    /// What the index is called in messages: `Person.name`, `Person.tags.element`, `Person#byName`.
+    /// The name of the index in messages: `Person.name`, `Person.tags.element`, `Person#byName`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is on.
+    /// What the index is on.
     pub fn kind(&self) -> IndexKind {
         self.kind
     }
 
-    /// The encodings of the indexed values; references are not restricted to any types.
+    /// The encodings of the indexed values. References are not restricted to types here.
     pub fn values(&self) -> &[Arc<dyn Encoding>] {
         &self.values
     }
 
-    /// The column of the object id; the indexed values are the columns before it.
+    /// The number of the column of the object ID. The columns before it are the indexed values.
     pub fn id_column(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is a column behind the object id: the position in a list or the key of a map.
+    /// Whether a column follows the object ID: the position in a list or the key of a map.
     pub fn has_suffix(&self) -> bool {
         matches!(self.kind, IndexKind::ListElement | IndexKind::MapValue)
     }
@@ -188,14 +189,14 @@ impl IndexShape {
         &self.prefix
     }
 
-    /// Checks that entries can be taken apart.
+    /// Checks that entries can be split into columns.
     ///
-    /// Where a value ends is unknown if its encoding is not registered. It can still be found if only
-    /// the object id follows, whose length is known: as the last value of an index whose entries end
-    /// with the id.
+    /// The end of a value is unknown if its encoding is not registered. It can still be found if
+    /// only the object ID follows, because that has a known length. So only the last value of an
+    /// index whose entries end with the object ID may have such an encoding.
     ///
     /// # Errors
-    /// [`Error::UnknownEncoding`] for such a value in another place.
+    /// [`Error::UnknownEncoding`] if another value has such an encoding.
     pub(crate) fn check_divisible(&self) -> Result<()> {
         let ends_with_id = !self.has_suffix();
         let last = self.values.len().saturating_sub(1);
@@ -218,7 +219,7 @@ impl IndexShape {
         }
     }
 
-    /// Passes over the value in `column`.
+    /// Skips the value in `column`.
     #[inline]
     fn skip_value(
         &self,
@@ -226,6 +227,7 @@ impl IndexShape {
         value: &dyn Encoding,
         reader: &mut Reader<'_>,
     ) -> encoding::Result<()> {
+        // The encoding is unknown, but only the object ID follows the value.
         if self.opaque_end && column + 1 == self.values.len() {
             let length = reader.rest().len().checked_sub(ObjId::LEN);
             return match length {
@@ -236,7 +238,7 @@ impl IndexShape {
         value.skip(reader)
     }
 
-    /// The encoding of the map keys, if all maps of this index have the same.
+    /// The encoding of the map keys, if all maps of this index have the same one.
     pub(crate) fn only_map_key(&self) -> Option<&Arc<dyn Encoding>> {
         match &self.map_keys[..] {
             [only] => Some(only),
@@ -254,7 +256,7 @@ impl IndexShape {
         }
     }
 
-    /// Where the only value begins, if its first byte tells its length, which is at most nine.
+    /// Where the only value begins, if its first byte gives its length. That is at most nine.
     #[inline]
     pub(in crate::object) fn short_value(&self) -> Option<(usize, ValueLens)> {
         match self.id_place {
@@ -263,7 +265,7 @@ impl IndexShape {
         }
     }
 
-    /// The object id of a key that ends with it.
+    /// The object ID of a key that ends with it.
     #[inline]
     pub(crate) fn id_at_end(&self, key: &[u8]) -> Result<ObjId> {
         if let Some((before, id)) = key.split_last_chunk()
@@ -323,7 +325,7 @@ impl IndexShape {
         reader.finish()
     }
 
-    /// Appends `value` as it stands in `column`.
+    /// Appends `value`, encoded for `column`.
     pub(crate) fn encode(&self, column: usize, value: &Value, out: &mut Vec<u8>) -> Result<()> {
         let refused = |reason: encoding::EncodingError| {
             Error::invalid_argument(format!(
@@ -358,7 +360,7 @@ impl IndexShape {
         Ok(())
     }
 
-    /// The value that `bytes` in `column` stand for. Not for map keys of several encodings.
+    /// Decodes `bytes` as a value of `column`. Does not work for map keys with several encodings.
     pub(crate) fn decode(&self, column: usize, bytes: &[u8], key: &[u8]) -> Result<Value> {
         let decoded = match self.values.get(column) {
             Some(encoding) => encoding.decode_all(bytes),
@@ -393,7 +395,7 @@ mod tests {
     use crate::object::{Database, TransactionConfig};
     use crate::schema::SchemaModel;
 
-    /// Schemas have composite indexes on at most four fields (schema §3.3); shapes and views do not care.
+    /// Schemas have composite indexes on at most four fields. Shapes and views have no such limit.
     #[test]
     fn views_of_indexes_on_many_values() {
         let db = Database::new(Arc::new(MemoryStore::new()));

@@ -1,4 +1,4 @@
-//! Live, ordered, read-only views of an index (transactions §8).
+//! Live, ordered, read-only views of an index (docs/src/objects.md#indexes).
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use crate::object::reference::NULL;
 
 /// A live view of an index: its entries in key order, restricted column by column.
 ///
-/// The columns are the indexed values, then the object id, then, for list elements and map values, the
-/// position or the map key. Entries of **all** object types and schemas that share the index are
-/// there; [`of_types`](IndexView::of_types) and [`in_schemas`](IndexView::in_schemas) restrict that.
-/// Nothing is read before an iterator is asked. A view is cheap to clone.
+/// The columns are the indexed values, then the object ID. List elements and map values also have a
+/// column for the position or the map key. A view contains the entries of **all** object types and
+/// schemas that share the index; [`of_types`](IndexView::of_types) and
+/// [`in_schemas`](IndexView::in_schemas) restrict that. Nothing is read until an iterator is used.
+/// A view is cheap to clone.
 #[derive(Clone)]
 pub struct IndexView<'t> {
     pub(crate) source: &'t dyn IndexSource,
@@ -35,7 +36,7 @@ impl std::fmt::Debug for IndexView<'_> {
 }
 
 impl<'t> IndexView<'t> {
-    /// A view of the whole index; `columns` of it are returned.
+    /// A view of the whole index that returns the first `columns` columns.
     pub(crate) fn new(source: &'t dyn IndexSource, shape: Arc<IndexShape>, columns: usize) -> Self {
         let filters = vec![None; shape.columns()];
         IndexView {
@@ -44,7 +45,7 @@ impl<'t> IndexView<'t> {
         }
     }
 
-    /// What the index is and which columns it has.
+    /// What the index is on, and which columns it has.
     pub fn shape(&self) -> &IndexShape {
         &self.selection.shape
     }
@@ -54,7 +55,7 @@ impl<'t> IndexView<'t> {
         self.selection.columns
     }
 
-    /// The methods for encoded values. Nothing is read.
+    /// The methods for encoded values. Reads nothing.
     pub fn encoded(&self) -> Encoded<'_, Self> {
         Encoded(self)
     }
@@ -82,18 +83,19 @@ impl<'t> IndexView<'t> {
                 self.shape().name()
             )));
         }
+        // Without a filter for the column nothing is compared.
         if matches!((&lower, &upper), (Bound::Unbounded, Bound::Unbounded)) {
             return Ok(self.clone());
         }
         self.filtered(column, ColumnFilter::range(lower, upper))
     }
 
-    /// Restricts a column to values between two bounds. Restrictions add up. Null is above all other
-    /// values.
+    /// Restricts a column to the values between two bounds. This adds to earlier restrictions. Null
+    /// is above all other values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a bound is no value of that column or the lower bound is above
-    /// the upper one.
+    /// [`Error::InvalidArgument`] if a bound cannot be a value of that column, or if the lower
+    /// bound is above the upper one.
     pub fn with_bounds(
         &self,
         column: usize,
@@ -104,9 +106,9 @@ impl<'t> IndexView<'t> {
         self.bounded(column, encoded(lower)?, encoded(upper)?)
     }
 
-    /// Restricts the first columns, taken together and compared column by column, to the tuples
-    /// between two bounds. A bound may have fewer columns than the index; it then stands for all
-    /// entries that begin with it. Restrictions add up.
+    /// Restricts the first columns to the tuples between two bounds. Tuples are compared column by
+    /// column. A bound may have fewer columns than the index; then it means all entries that begin
+    /// with it. This adds to earlier restrictions.
     ///
     /// ```
     /// # use std::ops::Bound;
@@ -119,8 +121,8 @@ impl<'t> IndexView<'t> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a bound has a value its column cannot have, or too many, or if the
-    /// lower bound is above the upper one.
+    /// [`Error::InvalidArgument`] if a bound has a value that its column cannot have, or too many
+    /// values, or if the lower bound is above the upper one.
     pub fn with_tuple_bounds(
         &self,
         lower: Bound<&[Value]>,
@@ -134,6 +136,8 @@ impl<'t> IndexView<'t> {
             Ok::<_, Error>(bytes)
         };
         let (lower, upper) = (encode_bound(lower, tuple)?, encode_bound(upper, tuple)?);
+        // A shorter upper bound includes all entries that begin with it, so it is not below a lower
+        // bound that begins with it.
         let begins_with_upper = match (&lower, &upper) {
             (
                 Bound::Included(lower) | Bound::Excluded(lower),
@@ -151,6 +155,7 @@ impl<'t> IndexView<'t> {
         let (mut min, mut max) = (prefix.to_vec(), prefix.to_vec());
         let reachable = push_lower(&mut min, borrowed(&lower));
         let bounded = push_upper(&mut max, borrowed(&upper));
+        // No key is above the lower bound, so the span is empty.
         let max = if reachable { bounded.then_some(max) } else { Some(min.clone()) };
         Ok(self.changed(|selection| {
             selection.tuples = Some(match selection.tuples.take() {
@@ -169,7 +174,7 @@ impl<'t> IndexView<'t> {
     /// Restricts a column to one value.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if it is no value of that column.
+    /// [`Error::InvalidArgument`] if it cannot be a value of that column.
     pub fn with_value(&self, column: usize, value: &Value) -> Result<Self> {
         self.encoded().with_value(column, &self.encode(column, value)?)
     }
@@ -177,7 +182,7 @@ impl<'t> IndexView<'t> {
     /// Restricts the first columns to these values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if one is no value of its column, or there are too many.
+    /// [`Error::InvalidArgument`] if one cannot be a value of its column, or if there are too many.
     pub fn with_prefix(&self, values: &[Value]) -> Result<Self> {
         let mut view = self.clone();
         for (column, value) in values.iter().enumerate() {
@@ -186,7 +191,8 @@ impl<'t> IndexView<'t> {
         Ok(view)
     }
 
-    /// Restricts the first columns to the encoded values of an entry. Restrictions add up.
+    /// Restricts the first columns to the encoded values of an entry. This adds to earlier
+    /// restrictions.
     #[must_use]
     pub fn with_prefix_of(&self, entry: &IndexEntry<'_>) -> Self {
         self.changed(|selection| {
@@ -203,19 +209,20 @@ impl<'t> IndexView<'t> {
         Ok(bytes)
     }
 
-    /// Restricts the objects to these types.
+    /// Restricts the objects to those of these types.
     #[must_use]
     pub fn of_types(&self, types: impl IntoIterator<Item = StorageId>) -> Self {
         self.with_id_filter(ids_of_types(types))
     }
 
-    /// Restricts the objects to a range of ids.
+    /// Restricts the objects to those with an ID in a range.
     #[must_use]
     pub fn of_ids(&self, range: impl std::ops::RangeBounds<ObjId>) -> Self {
         self.with_id_filter(ids_between(range))
     }
 
-    /// The view without its restrictions to types and ranges of ids.
+    /// The view without its restrictions of the object ID, which are those to types and ranges of
+    /// IDs.
     pub(crate) fn of_any_object(&self) -> Self {
         self.changed(|selection| {
             if let Some(filter) = selection.filters.get_mut(selection.shape.id_column()) {
@@ -225,23 +232,25 @@ impl<'t> IndexView<'t> {
     }
 
     fn with_id_filter(&self, filter: ColumnFilter) -> Self {
+        // Every index has this column, so the filter is always accepted.
         self.filtered(self.shape().id_column(), filter).unwrap_or_else(|_| self.clone())
     }
 
-    /// Restricts the objects to those of one schema, as [`in_schemas`](IndexView::in_schemas) does.
+    /// Restricts the objects to those of one schema, like [`in_schemas`](IndexView::in_schemas).
     #[must_use]
     pub fn in_schema(&self, schema_index: SchemaIndex) -> Self {
         self.in_schemas([schema_index])
     }
 
-    /// Restricts the objects to those of one of these schemas: those that were created in it and not
-    /// migrated since, or migrated to it, which are the objects of
-    /// [`objects_in_schema`](crate::object::Transaction::objects_in_schema). Which schemas have this index, and
-    /// which one the transaction has, makes no difference. Restrictions add up: objects are in one
-    /// schema only, so nothing is left of two restrictions to different ones.
+    /// Restricts the objects to those of any of these schemas. These are the objects that
+    /// [`objects_in_schema`](crate::object::Transaction::objects_in_schema) gives: they were
+    /// created in the schema and not migrated since, or migrated to it. The schema of the
+    /// transaction does not matter, nor which schemas have this index. This adds to earlier
+    /// restrictions. Each object is in one schema only, so nothing is left of restrictions to
+    /// different schemas.
     ///
-    /// For each entry that satisfies all other restrictions, it costs a get for each of these schemas
-    /// until that of the object is found.
+    /// Cost: for each entry that meets all other restrictions, one get for each of these schemas
+    /// until the object's schema is found.
     #[must_use]
     pub fn in_schemas(&self, schema_indexes: impl IntoIterator<Item = SchemaIndex>) -> Self {
         let mut wanted: Vec<_> = schema_indexes.into_iter().collect();
@@ -255,7 +264,8 @@ impl<'t> IndexView<'t> {
         })
     }
 
-    /// Restricts a column of references to those to objects of these types, and null if `or_null`.
+    /// Restricts a column of references to references to objects of these types. Null is included
+    /// if `or_null` is set.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such column.
@@ -272,11 +282,11 @@ impl<'t> IndexView<'t> {
         self.filtered(column, filter)
     }
 
-    /// The distinct combinations of the first `columns` columns, as far as an entry satisfies all
-    /// restrictions, also those of the columns left out.
+    /// The distinct combinations of the first `columns` columns. Each has an entry that meets all
+    /// restrictions, even those of the columns left out.
     ///
-    /// Passing from one combination to the next costs a step per entry if they are few and a seek if
-    /// they are many.
+    /// Cost of going from one combination to the next: one step per entry if there are few entries,
+    /// a seek if there are many.
     #[must_use]
     pub fn distinct(&self, columns: usize) -> Self {
         let columns = columns.clamp(1, self.shape().columns());
@@ -286,7 +296,8 @@ impl<'t> IndexView<'t> {
         self.changed(|selection| selection.columns = columns)
     }
 
-    /// As [`distinct`](IndexView::distinct), without the restrictions of the columns left out.
+    /// The distinct combinations of the first `columns` columns, without the restrictions of the
+    /// columns left out. The costs are those of [`distinct`](IndexView::distinct).
     #[must_use]
     pub fn truncated(&self, columns: usize) -> Self {
         self.changed(|selection| {
@@ -297,16 +308,17 @@ impl<'t> IndexView<'t> {
         })
     }
 
-    /// The distinct indexed values (for a composite index: combinations) that have any object.
+    /// The distinct indexed values that have an object; for a composite index, the combinations.
     #[must_use]
     pub fn values(&self) -> Self {
         self.distinct(self.shape().id_column())
     }
 
-    /// The entries in index order, each decoded when asked; also readable from the back.
+    /// The entries in index order; can also be read from the back. Each is decoded on request.
     ///
-    /// Live: may be held while the transaction is changed; what is removed ahead of it is not
-    /// returned, what is inserted ahead of it is. Cost: one seek, then one step per entry.
+    /// The iterator is live: it may be held while the transaction changes. Entries that are removed
+    /// ahead of it are not returned; entries that are inserted ahead of it are. Cost: one seek,
+    /// then one step per entry.
     pub fn entries(
         &self,
     ) -> IndexIter<
@@ -316,15 +328,15 @@ impl<'t> IndexView<'t> {
         self.iter_with(|entry| Ok(entry.to_owned()))
     }
 
-    /// The object ids in index order: for each value the ids of its objects ascending. An object is
-    /// returned once per value (not once per position or map key). Also readable from the back.
+    /// The object IDs in index order: for each value the ascending IDs of its objects. An object is
+    /// returned once per value, not once per position or map key. Can also be read from the back.
     /// Cost: one seek, then one step per entry.
     pub fn ids(&self) -> IndexIds<'t> {
         IndexIds::new(self.source, self.distinct(self.shape().id_column() + 1).selection)
     }
 
-    /// The entries in index order, each turned into something by `read` while its bytes are borrowed.
-    /// Costs as [`entries`](IndexView::entries).
+    /// The entries in index order. `read` converts each while its bytes are borrowed. Costs as much
+    /// as [`entries`](IndexView::entries).
     pub fn iter_with<T, F>(&self, read: F) -> IndexIter<'t, F>
     where
         F: FnMut(crate::object::IndexEntryRef<'_, 't>) -> Result<T>,
@@ -332,8 +344,8 @@ impl<'t> IndexView<'t> {
         IndexIter::new(self.source, self.selection.clone(), read)
     }
 
-    /// The first entry. One seek, unless columns in the middle are restricted; the first few entries are
-    /// read.
+    /// The first entry. Cost: one seek, more if middle columns are restricted; the first few
+    /// entries are read.
     ///
     /// # Errors
     /// [`Error::Kv`] if the store fails, [`Error::Inconsistent`] if a key is damaged.
@@ -341,35 +353,35 @@ impl<'t> IndexView<'t> {
         self.entries().next().transpose()
     }
 
-    /// The last entry. Costs as [`first`](IndexView::first).
+    /// The last entry. Costs as much as [`first`](IndexView::first).
     ///
     /// # Errors
-    /// As [`IndexView::first`].
+    /// The errors of [`IndexView::first`].
     pub fn last(&self) -> Result<Option<IndexEntry<'t>>> {
         self.entries().next_back().transpose()
     }
 
-    /// Whether there are no entries. Costs as [`first`](IndexView::first).
+    /// Whether there are no entries. Costs as much as [`first`](IndexView::first).
     ///
     /// # Errors
-    /// As [`IndexView::first`].
+    /// The errors of [`IndexView::first`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.iter_with(|_| Ok(())).next().transpose()?.is_none())
     }
 
-    /// How many entries there are. Reads all of them.
+    /// How many entries there are. Cost: all of them are read.
     ///
     /// # Errors
-    /// As [`IndexView::first`].
+    /// The errors of [`IndexView::first`].
     pub fn count(&self) -> Result<usize> {
         self.iter_with(|_| Ok(())).try_fold(0, |count, entry| entry.map(|()| count + 1))
     }
 
-    /// The objects that have exactly these values. Empty if a value cannot be one of the index. Nothing is
-    /// read before the set is; that is one seek and a step per object.
+    /// The objects that have exactly these values. The set is empty if a value cannot be in the
+    /// index. Nothing is read until the set is used. Cost then: one seek and one step per object.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the number of values is not that of the indexed values.
+    /// [`Error::InvalidArgument`] if the number of values is not the number of indexed values.
     pub fn get(&self, values: &[Value]) -> Result<IdSet<'t>> {
         if values.len() != self.shape().id_column() {
             return Err(Error::invalid_argument(format!(
@@ -388,11 +400,11 @@ impl<'t> IndexView<'t> {
 
     /// The set of all objects in this view.
     ///
-    /// Lazy if all indexed values are restricted to one value each, so that the ids stand in the index
-    /// in order; otherwise the ids are collected and sorted at once.
+    /// If each indexed value is restricted to one value, the IDs are stored in order, and the set
+    /// reads them when it is used. Otherwise the IDs are collected and sorted at once.
     ///
     /// # Errors
-    /// As [`IndexView::first`], when collecting.
+    /// The errors of [`IndexView::first`], when collecting.
     pub fn id_set(&self) -> Result<IdSet<'t>> {
         let Selection { shape, filters, schemas, .. } = &*self.selection;
         let id_column = shape.id_column();
@@ -405,6 +417,7 @@ impl<'t> IndexView<'t> {
             })
         });
         let suffix = filters.get(id_column + 1).is_some_and(Option::is_some);
+        // The IDs are not stored in order, or not all of them count.
         if !single || suffix || self.selection.tuples.is_some() {
             let ids: Result<Vec<_>> = self.ids().collect();
             return Ok(IdSet::of_ids(source, ids?));
@@ -419,12 +432,13 @@ impl<'t> IndexView<'t> {
     }
 }
 
-/// Restrictions to encoded values. That they are values of their column is not checked.
+/// Restrictions to encoded values. It is not checked that the bytes can be values of their column.
 impl<'t> Encoded<'_, IndexView<'t>> {
-    /// As [`IndexView::with_bounds`].
+    /// Restricts a column to the values between two bounds.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lower bound is above the upper one or there is no such column.
+    /// [`Error::InvalidArgument`] if the lower bound is above the upper one, or if there is no such
+    /// column.
     pub fn with_bounds(
         self,
         column: usize,
@@ -434,7 +448,7 @@ impl<'t> Encoded<'_, IndexView<'t>> {
         self.0.bounded(column, lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
     }
 
-    /// As [`IndexView::with_value`].
+    /// Restricts a column to one value.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such column.
