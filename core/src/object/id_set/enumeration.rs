@@ -1,4 +1,4 @@
-//! Which objects there are (transactions §5).
+//! Which objects exist.
 
 use permazen_kv::{Direction, KeySpan};
 
@@ -9,11 +9,10 @@ use crate::object::transaction::Transaction;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 
-/// Enumeration of objects. The sets are live; reading one is one seek and a step per key of the
-/// objects, or a seek per object for objects of many keys. To remove an object, delete it.
+/// Enumeration of objects. The sets are live. Cost of reading one: one seek, and a step per key of
+/// the objects; for objects with many keys, a seek per object. To remove an object, delete it.
 impl Transaction<'_> {
-    /// All objects of a type, in whichever schema, by ascending id. The type may be known in any
-    /// recorded schema.
+    /// All objects of a type in any schema, by ascending ID. Any recorded schema may have the type.
     ///
     /// ```compile_fail
     /// // a set is only read: objects come and go by create and delete
@@ -32,7 +31,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// All objects of these types, in whichever schema, by ascending id.
+    /// All objects of these types in any schema, by ascending ID.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -41,7 +40,8 @@ impl Transaction<'_> {
         Ok(IdSet::of_keys(self.store(), Vec::new(), ids_of_types(types)))
     }
 
-    /// All objects of all types of all recorded schemas, by ascending id: type by type.
+    /// All objects of all types in all recorded schemas, by ascending ID. So the objects of a type
+    /// are together.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -49,7 +49,7 @@ impl Transaction<'_> {
         self.objects_of(self.bundle().type_ids())
     }
 
-    /// These ids as a set that can be combined with others.
+    /// A set of these IDs, which can be combined with other sets.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -58,7 +58,8 @@ impl Transaction<'_> {
         Ok(IdSet::of_ids(self.store(), ids.into_iter().collect()))
     }
 
-    /// The objects that are of a schema, from the object schema index: one seek and a step per object.
+    /// The objects that have a schema, from the object schema index. Cost: one seek and a step per
+    /// object.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -67,7 +68,8 @@ impl Transaction<'_> {
         Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
     }
 
-    /// The schemas that have objects, ascending. One seek for each, and one.
+    /// The schemas that have objects, in ascending order. Cost: one seek for each of them, and one
+    /// more.
     ///
     /// # Errors
     /// [`Error::Ended`], [`Error::Inconsistent`] if a key of the object schema index is damaged.
@@ -84,6 +86,7 @@ impl Transaction<'_> {
             let Some(schema) = found else { return Ok(schemas) };
             schemas.push(schema);
             match layout::prefix_end(&layout::object_schema_prefix(schema)) {
+                // The start must grow, so that the loop ends.
                 Some(end) if end > min => min = end,
                 _ => return Ok(schemas),
             }

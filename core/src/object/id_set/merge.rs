@@ -1,4 +1,4 @@
-//! Merging sorted streams of object ids: unions, intersections and differences of any depth.
+//! Merges sorted streams of object IDs: unions, intersections and differences of any depth.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,44 +13,44 @@ use crate::object::error::Result;
 use crate::object::index::{ColumnFilter, Place};
 use crate::object::store::ScanSource;
 
-/// The ids of a set made of others, in one direction.
+/// The IDs of a combined set, in one direction.
 ///
-/// The sets it is made of are parts, each of which knows where it has come to. The whole is asked
-/// whether an id is in it; if not, it tells from where on one can be, and is asked again there. All
-/// parts asked on the way are asked about the same id, so a set that occurs several times is one part.
-/// Who has asked whom is kept in `asking` rather than on the call stack, so that sets can be nested as
-/// deeply as memory allows.
+/// The sets that it combines are its parts. Each part knows its position. The whole is asked
+/// whether an ID is in it. If not, it answers where the next ID can be, and is asked again there.
+/// All parts asked on the way are asked about the same ID, so a set that occurs several times is
+/// one part. `asking` records which part has asked which, instead of the call stack, so only memory
+/// limits the nesting of sets.
 pub(in crate::object) struct Merge<'t> {
     /// The first one is the whole.
     parts: Vec<Part<'t>>,
     asking: Vec<Asking>,
     direction: Direction,
-    /// What comes next is here or later; none at the end.
+    /// What comes next is at this position or later; `None` at the end.
     from: Option<Position>,
 }
 
 struct Part<'t> {
     kind: Kind<'t>,
-    /// The answer of the last time it was asked.
+    /// The last answer.
     head: Option<Head>,
 }
 
-/// What a part says when it is asked about a position.
+/// The answer of a part when it is asked about a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Head {
-    /// The first id of the part from the position on is here.
+    /// The first ID of the part at or after the position is here.
     At(Position),
-    /// The position asked about is not in the part, nor is anything before this one.
+    /// The position is not in the part, and nothing before this one is.
     NotBefore(Position),
-    /// There is no id in the part from the position on.
+    /// The part has no ID at or after the position.
     End,
 }
 
-/// Numbers are those of parts.
+/// Each `usize` is the number of a part.
 enum Kind<'t> {
     Plain(Plain<'t>),
     Union {
-        /// Where parts are, and whether that is only where they can have an id.
+        /// The positions of parts. The flag says that it is only the first possible position.
         heads: BinaryHeap<Reverse<(Position, bool, usize)>>,
         /// Parts that were never asked.
         unread: std::vec::IntoIter<usize>,
@@ -69,13 +69,13 @@ enum Kind<'t> {
 /// A part that waits for the answer of another one.
 struct Asking {
     part: usize,
-    /// The number of the part it asked last.
+    /// The part that it asked last.
     last: usize,
-    /// How many it asked.
+    /// How many parts it has asked.
     asked: usize,
 }
 
-/// What a part does when it is asked or answered.
+/// What a part does next when it is asked or gets an answer.
 enum Move {
     Ask(usize),
     Answer(Head),
@@ -100,7 +100,7 @@ impl<'t> Merge<'t> {
         Merge { parts, asking: Vec::new(), direction, from: Some(0) }
     }
 
-    /// The next id.
+    /// The next ID.
     pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
         while let Some(from) = self.from {
             match self.ask(from)? {
@@ -115,7 +115,7 @@ impl<'t> Merge<'t> {
         Ok(None)
     }
 
-    /// Leaves out what comes before `position`.
+    /// Skips what comes before `position`.
     pub(in crate::object) fn skip_to(&mut self, position: Position) {
         self.from = self.from.map(|from| from.max(position));
     }
@@ -129,6 +129,7 @@ impl<'t> Merge<'t> {
             if let Some(number) = next.take() {
                 let Some(part) = self.parts.get_mut(number) else { return Ok(Head::End) };
                 match (part.head, &mut part.kind) {
+                    // The last answer holds for this target too.
                     (Some(head), _) if !head.is_before(target) => answer = Some(head),
                     (_, Kind::Plain(plain)) => {
                         let head = first_of(plain, target, self.direction)?;
@@ -158,16 +159,16 @@ impl<'t> Merge<'t> {
     }
 }
 
-/// Which parts there are going to be.
+/// The parts to make.
 struct Layout<'n> {
-    /// Part number n is the union of the nodes in sources[n].
+    /// Part number n is the union of the nodes in `sources[n]`.
     sources: Vec<Vec<&'n Node>>,
     /// The parts of single nodes.
     known: HashMap<*const Node, usize>,
 }
 
 impl<'n> Layout<'n> {
-    /// The number of the part that is this node.
+    /// The number of the part for this node.
     fn part(&mut self, node: &'n Node) -> usize {
         let next = self.sources.len();
         let number = *self.known.entry(std::ptr::from_ref(node)).or_insert(next);
@@ -177,7 +178,7 @@ impl<'n> Layout<'n> {
         number
     }
 
-    /// The number of the part that is the union of these nodes.
+    /// The number of the part for the union of these nodes.
     fn part_of_all(&mut self, nodes: Vec<&'n Node>) -> usize {
         self.sources.push(nodes);
         self.sources.len() - 1
@@ -191,7 +192,7 @@ impl<'n> Layout<'n> {
 }
 
 impl Head {
-    /// Whether this says nothing about `target`.
+    /// Whether this answer does not tell about `target`.
     fn is_before(self, target: Position) -> bool {
         match self {
             Head::At(head) => head < target,
@@ -200,7 +201,7 @@ impl Head {
         }
     }
 
-    /// What of this holds for any subset of the set it is about.
+    /// The part of this answer that also holds for any subset.
     fn weakened(self) -> Self {
         match self {
             Head::At(head) => Head::NotBefore(head),
@@ -208,13 +209,13 @@ impl Head {
         }
     }
 
-    /// That there is nothing up to and with `target`.
+    /// The answer that there is nothing up to and including `target`.
     fn behind(target: Position) -> Self {
         target.checked_add(1).map_or(Head::End, Head::NotBefore)
     }
 }
 
-/// Where a plain stream has its first id from `target` on.
+/// Where a plain stream has its first ID at or after `target`.
 fn first_of(plain: &mut Plain<'_>, target: Position, direction: Direction) -> Result<Head> {
     let mut next = plain.next()?;
     if next.is_some_and(|id| position(id, direction) < target) {
@@ -225,7 +226,7 @@ fn first_of(plain: &mut Plain<'_>, target: Position, direction: Direction) -> Re
 }
 
 impl<'t> Kind<'t> {
-    /// What `node`, which is no union, is as a part.
+    /// The part for `node`, which is not a union.
     fn of<'n>(
         node: &'n Node,
         source: &'t dyn ScanSource,
@@ -241,7 +242,7 @@ impl<'t> Kind<'t> {
                 Kind::Intersection(operands.into_iter().map(|node| layout.part(node)).collect())
             }
             (Op::Difference, [of, without]) => {
-                // What is left of a difference when more is taken away.
+                // A difference of a difference removes both sets from the first one.
                 let (mut of, mut without) = (&**of, vec![&**without]);
                 while let (Op::Difference, [inner, more]) = (&of.op, &of.operands[..]) {
                     without.push(&**more);
@@ -256,8 +257,8 @@ impl<'t> Kind<'t> {
         }
     }
 
-    /// What the part does that `asking` is about, asked about `target`: at first, and whenever the
-    /// part it has asked has answered.
+    /// What this part does when it is asked about `target`, and each time the part that it asked
+    /// has answered.
     fn step(
         &mut self,
         asking: &Asking,
@@ -266,7 +267,7 @@ impl<'t> Kind<'t> {
         direction: Direction,
     ) -> Move {
         match self {
-            // Answers at once when asked.
+            // Never reached: a plain part answers without asking others.
             Kind::Plain(_) => Move::Answer(Head::End),
             Kind::Union { heads, unread } => {
                 match answer {
@@ -281,6 +282,7 @@ impl<'t> Kind<'t> {
                     return Move::Answer(Head::End);
                 };
                 let head = if unsure { Head::NotBefore(head) } else { Head::At(head) };
+                // The answer does not tell about the target, so ask the part again.
                 if head.is_before(target) {
                     heads.pop();
                     return Move::Ask(part);
@@ -288,6 +290,7 @@ impl<'t> Kind<'t> {
                 Move::Answer(head)
             }
             Kind::Intersection(parts) => match answer {
+                // A part without the target: the intersection does not have it either.
                 Some(head) if head != Head::At(target) => Move::Answer(head.weakened()),
                 _ => match parts.get(asking.asked) {
                     Some(part) => Move::Ask(*part),
@@ -320,7 +323,7 @@ impl<'t> Kind<'t> {
     }
 }
 
-/// The first position that a bound of a filter can let pass.
+/// The first position that can be within a bound of a filter.
 fn position_at(bound: Bound<&[u8]>, direction: Direction) -> Position {
     let bytes = match bound {
         Bound::Included(bytes) | Bound::Excluded(bytes) => bytes,

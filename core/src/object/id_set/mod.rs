@@ -1,7 +1,7 @@
-//! Sorted sets of object ids, and their union, intersection and difference.
+//! Sorted sets of object IDs, and their union, intersection and difference.
 //!
-//! A set reads ids that stand in keys: of objects, of index entries. Sets of any number and depth are merged
-//! without recursion. Other folders of `object` make sets with the functions exported here.
+//! A set reads IDs from keys of objects or index entries. Any number of sets, nested to any depth,
+//! are merged without recursion. Other modules make sets with the functions exported here.
 
 mod enumeration;
 mod merge;

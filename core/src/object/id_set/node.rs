@@ -1,5 +1,5 @@
-//! How a set of object ids is put together. Sets can be put together of very many, one within the
-//! other, so nothing here or in what walks these nodes calls itself for what a node consists of.
+//! How a set of object IDs is composed. Sets can be nested very deeply, so the code here, and the
+//! code that walks over these nodes, does not recurse.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use crate::object::error::Result;
 use crate::object::index::ColumnFilter;
 use crate::object::store::ScanSource;
 
-/// A set of object ids.
+/// A set of object IDs.
 pub(in crate::object) struct Node {
     pub(in crate::object) op: Op,
     pub(in crate::object) operands: Vec<Arc<Node>>,
 }
 
-/// What a set of object ids is, or makes of its operands.
+/// What a set of object IDs contains, or how it combines its operands.
 #[derive(Debug)]
 pub(in crate::object) enum Op {
-    /// The ids that follow `prefix` in any key.
+    /// The IDs that follow `prefix` in any key.
     Keys {
         prefix: Vec<u8>,
         filter: ColumnFilter,
     },
-    /// These ids.
+    /// These IDs.
     Sorted(Arc<[ObjId]>),
     Union,
     Intersection,
-    /// The ids of the first of two operands that are not in the second.
+    /// The IDs of the first of two operands that are not in the second.
     Difference,
-    /// The ids of the only operand that pass.
+    /// The IDs of the only operand that the filter wants.
     Within(ColumnFilter),
 }
 
@@ -41,8 +41,8 @@ impl Node {
         Node { op, operands: Vec::new() }
     }
 
-    /// The sets that `nodes` are unions of (or, with `is_op` telling intersections, intersections of),
-    /// each once, in order.
+    /// The operands of which `nodes` are unions, each once, in order. If `is_op` selects
+    /// intersections, those of which they are intersections.
     pub(in crate::object) fn flattened(nodes: Vec<&Node>, is_op: fn(&Op) -> bool) -> Vec<&Node> {
         let (mut open, mut found) = (nodes, Vec::new());
         open.reverse();
@@ -51,6 +51,7 @@ impl Node {
         }
         let mut seen = HashSet::new();
         while let Some(node) = open.pop() {
+            // A node can occur in several places.
             if !seen.insert(std::ptr::from_ref(node)) {
                 continue;
             }
@@ -65,9 +66,10 @@ impl Node {
 
     /// Whether `id` is in the set.
     pub(in crate::object) fn contains(&self, source: &dyn ScanSource, id: ObjId) -> Result<bool> {
-        // Nodes whose operands are being asked, with how many were asked; and what the last one said.
+        // The nodes whose operands are being asked, with the number of operands asked so far.
+        // `last` is the last answer.
         let (mut open, mut last) = (vec![(self, 0)], false);
-        // What nodes with operands said: a node can stand in several places.
+        // The answers of nodes with operands, because a node can occur in several places.
         let mut known = HashMap::new();
         while let Some((node, asked)) = open.last_mut() {
             let said = (*asked > 0).then_some(last);
@@ -83,6 +85,7 @@ impl Node {
                 (Op::Within(filter), None) if !filter.contains(id.as_bytes()) => Some(false),
                 (Op::Union | Op::Intersection | Op::Difference | Op::Within(_), _) => None,
             };
+            // The answer is open, so ask the next operand.
             if let (None, Some(operand)) = (answer, node.operands.get(*asked)) {
                 *asked += 1;
                 match known.get(&Arc::as_ptr(operand)) {
@@ -103,6 +106,7 @@ impl Node {
 }
 
 impl Drop for Node {
+    // The drop of nested nodes must not recurse, which could overflow the stack.
     fn drop(&mut self) {
         let mut open = std::mem::take(&mut self.operands);
         while let Some(node) = open.pop() {

@@ -1,4 +1,4 @@
-//! The ids of a set that is not made of others: those in keys, or a list of them.
+//! The IDs of a set that is not a combination: IDs from keys, or a list of IDs.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::object::error::{Error, Result, hex};
 use crate::object::index::{ColumnFilter, Place, push_lower, push_upper, span_of};
 use crate::object::store::{LiveScan, ScanSource, extend_to_after_prefix};
 
-/// Where an id stands in the order of a direction: the id as a number, complemented going backward, so
-/// that what comes later is always greater.
+/// The place of an ID in a direction. It is the ID as a number, complemented when going backward,
+/// so that what comes later is always greater.
 pub(in crate::object) type Position = u64;
 
-/// The place of `id` when going in `direction`.
+/// The position of `id` when going in `direction`.
 pub(in crate::object) fn position(id: ObjId, direction: Direction) -> Position {
     turned(u64::from_be_bytes(id.to_bytes()), direction)
 }
 
-/// The number of the id at a position, or the position of that number.
+/// The ID at a position as a number, or the position of that number.
 pub(in crate::object) fn turned(number: u64, direction: Direction) -> u64 {
     match direction {
         Direction::Forward => number,
@@ -28,14 +28,14 @@ pub(in crate::object) fn turned(number: u64, direction: Direction) -> u64 {
     }
 }
 
-/// The ids of a set that is not made of others.
+/// The IDs of a set that is not a combination.
 pub(in crate::object) enum Plain<'t> {
     Keys(Box<KeyIds<'t>>),
     Sorted { ids: Arc<[ObjId]>, from: usize, to: usize, direction: Direction },
 }
 
 impl<'t> Plain<'t> {
-    /// None if the set is made of others.
+    /// `None` if the set is a combination.
     pub(in crate::object) fn new(
         node: &Node,
         source: &'t dyn ScanSource,
@@ -52,7 +52,7 @@ impl<'t> Plain<'t> {
         }
     }
 
-    /// The next id.
+    /// The next ID.
     pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
             Plain::Keys(keys) => keys.next(),
@@ -75,7 +75,7 @@ impl<'t> Plain<'t> {
         }
     }
 
-    /// Leaves out what comes before `position`.
+    /// Skips what comes before `position`.
     pub(in crate::object) fn skip_to(&mut self, target: Position) {
         match self {
             Plain::Keys(keys) => keys.skip_to(target),
@@ -93,12 +93,12 @@ impl<'t> Plain<'t> {
     }
 }
 
-/// The distinct ids that follow a prefix in keys.
+/// The distinct IDs that follow a prefix in keys.
 pub(in crate::object) struct KeyIds<'t> {
     scan: LiveScan<'t>,
     prefix_len: usize,
     filter: ColumnFilter,
-    /// Whether the bounds of the scan say all that the filter says.
+    /// Whether the bounds of the scan express the whole filter.
     one_range: bool,
     last: Option<ObjId>,
     target: Vec<u8>,
@@ -124,8 +124,8 @@ impl<'t> KeyIds<'t> {
     }
 
     fn next(&mut self) -> Result<Option<ObjId>> {
-        // Keys of one object that were passed over one by one; then a seek behind the object is
-        // better.
+        // How many keys of one object were skipped one by one. After some of them a seek to after
+        // the object is faster.
         let mut passed = 0;
         loop {
             let Some((key, _)) = self.scan.next()? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Sorted sets of object ids that stand in keys, and their union, intersection and difference.
+//! Sorted sets of object IDs from keys, and their union, intersection and difference.
 
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
@@ -14,13 +14,13 @@ use crate::object::error::Result;
 use crate::object::index::{ColumnFilter, EncodedRange};
 use crate::object::store::ScanSource;
 
-/// A live, ordered set of object ids: the objects of a type, of a schema, those having a value in an
-/// index, or a combination of such sets.
+/// A live, ordered set of object IDs: the objects of a type, the objects of a schema, the objects
+/// with a value in an index, or a combination of such sets.
 ///
-/// A set is a description; nothing is read before it is asked. Combining sets is a merge of sorted
-/// streams: each operand is read at most once, and an intersection or difference seeks over what the
-/// other operand cannot contain. Any number of sets can be combined, in any way; a step of a union of
-/// *k* sets takes time of the order of log *k* for each of them that has the id.
+/// A set is a description: nothing is read until it is used. To combine sets, their sorted streams
+/// are merged. Each operand is read at most once. An intersection or difference skips with seeks
+/// what the other operand cannot contain. Any number of sets can be combined in any way. A step of
+/// a union of *k* sets takes time proportional to log *k* for each of them that contains the ID.
 #[derive(Clone)]
 pub struct IdSet<'t> {
     source: &'t dyn ScanSource,
@@ -34,12 +34,12 @@ impl std::fmt::Debug for IdSet<'_> {
     }
 }
 
-/// The filter that lets every id pass.
+/// The filter that wants every ID.
 pub(crate) fn any_id() -> ColumnFilter {
     ColumnFilter::range(Bound::Unbounded, Bound::Unbounded)
 }
 
-/// The filter that lets the ids of these types pass.
+/// The filter that wants the IDs of these types.
 pub(crate) fn ids_of_types(types: impl IntoIterator<Item = StorageId>) -> ColumnFilter {
     let mut types: Vec<_> = types.into_iter().collect();
     types.sort_unstable();
@@ -51,13 +51,14 @@ pub(crate) fn ids_of_types(types: impl IntoIterator<Item = StorageId>) -> Column
     ColumnFilter::union(types.iter().map(range).collect())
 }
 
-/// The filter that lets the ids of a range pass.
+/// The filter that wants the IDs of a range.
 pub(crate) fn ids_between(range: impl RangeBounds<ObjId>) -> ColumnFilter {
     let bytes = |bound: Bound<&ObjId>| bound.map(|id| id.as_bytes().to_vec());
     ColumnFilter::range(bytes(range.start_bound()), bytes(range.end_bound()))
 }
 
-/// The smallest and the largest id that pass a filter, if all between them pass too and both are known.
+/// The smallest and the largest ID that a filter wants, if it wants all between them and both are
+/// known.
 pub(in crate::object) fn ids_within(filter: &ColumnFilter) -> Option<(ObjId, ObjId)> {
     if !filter.is_one_range() {
         return None;
@@ -87,7 +88,7 @@ impl<'t> IdSet<'t> {
         IdSet { source, node: Arc::new(node) }
     }
 
-    /// The ids that follow `prefix` in the keys of the store.
+    /// The IDs that follow `prefix` in the keys of the store.
     pub(crate) fn of_keys(
         source: &'t dyn ScanSource,
         prefix: Vec<u8>,
@@ -96,7 +97,7 @@ impl<'t> IdSet<'t> {
         Self::of(source, Node::plain(Op::Keys { prefix, filter }))
     }
 
-    /// These ids.
+    /// These IDs.
     pub(crate) fn of_ids(source: &'t dyn ScanSource, mut ids: Vec<ObjId>) -> Self {
         ids.sort_unstable();
         ids.dedup();
@@ -112,25 +113,25 @@ impl<'t> IdSet<'t> {
         Self::of(self.source, node)
     }
 
-    /// The ids in this set or the other one. Both must be of the same transaction.
+    /// The IDs in this set or the other one. Both must belong to the same transaction.
     #[must_use]
     pub fn union(&self, other: &IdSet<'t>) -> IdSet<'t> {
         self.union_all([other])
     }
 
-    /// The ids in both sets. Both must be of the same transaction.
+    /// The IDs in both sets. Both must belong to the same transaction.
     #[must_use]
     pub fn intersection(&self, other: &IdSet<'t>) -> IdSet<'t> {
         self.intersection_all([other])
     }
 
-    /// The ids in this set and not in the other one. Both must be of the same transaction.
+    /// The IDs in this set that are not in the other one. Both must belong to the same transaction.
     #[must_use]
     pub fn difference(&self, other: &IdSet<'t>) -> IdSet<'t> {
         self.combined(Op::Difference, [other])
     }
 
-    /// The ids in this set or any of the others. All must be of the same transaction.
+    /// The IDs in this set or any of the others. All must belong to the same transaction.
     ///
     /// ```
     /// # use permazen::object::{IdSet, Result, Transaction};
@@ -150,7 +151,7 @@ impl<'t> IdSet<'t> {
         self.combined(Op::Union, others)
     }
 
-    /// The ids in this set and all of the others. All must be of the same transaction.
+    /// The IDs in this set and in all of the others. All must belong to the same transaction.
     #[must_use]
     pub fn intersection_all(
         &self,
@@ -169,13 +170,13 @@ impl<'t> IdSet<'t> {
         self.with(Node { op, operands })
     }
 
-    /// The ids of this set within a range.
+    /// The IDs of this set within a range.
     #[must_use]
     pub fn range(&self, range: impl RangeBounds<ObjId>) -> IdSet<'t> {
         self.within(ids_between(range))
     }
 
-    /// The ids of this set that belong to one of these object types.
+    /// The IDs of this set that belong to one of these object types.
     #[must_use]
     pub fn of_types(&self, types: impl IntoIterator<Item = StorageId>) -> IdSet<'t> {
         self.within(ids_of_types(types))
@@ -195,22 +196,23 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// Whether `id` is in the set. At most one seek for each plain set it is made of.
+    /// Whether `id` is in the set. Cost: at most one seek for each simple set of which it is
+    /// composed.
     ///
     /// # Errors
-    /// [`Error::Kv`](crate::object::Error::Kv) if the store fails; [`Error::Ended`](crate::object::Error::Ended) after the
-    /// end of the transaction.
+    /// [`Error::Kv`](crate::object::Error::Kv) if the store fails;
+    /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn contains(&self, id: ObjId) -> Result<bool> {
         self.node.contains(self.source, id)
     }
 
-    /// The ids, ascending; also readable from the back.
+    /// The IDs in ascending order; can also be read from the back.
     ///
-    /// The iterator is live: it may be held while the transaction is changed, ids removed ahead of it
-    /// are not returned and ids inserted ahead of it are; where sets are combined, each of them has been
-    /// read up to one id ahead, which stays as it was read, and one that had no more ids stays so. It ends
-    /// after the first error.
-    /// Cost: one step per key read, a seek per batch and per jump.
+    /// The iterator is live: it may be held while the transaction changes. IDs that are removed
+    /// ahead of it are not returned; IDs that are inserted ahead of it are. In a combination, up to
+    /// one ID of each set has been read ahead. That ID stays as it was read, and a set that had no
+    /// more IDs stays at its end. The iterator ends after the first error. Cost: one step per key,
+    /// and a seek per batch and per jump.
     pub fn iter(&self) -> Ids<'t> {
         Ids {
             source: self.source,
@@ -224,42 +226,43 @@ impl<'t> IdSet<'t> {
         }
     }
 
-    /// The smallest id. One seek for each plain set it is made of; the first few keys are read.
+    /// The smallest ID. Cost: one seek for each simple set of which the set is composed; the first
+    /// few keys are read.
     ///
     /// # Errors
-    /// As the first step of [`IdSet::iter`].
+    /// The errors of the first step of [`IdSet::iter`].
     pub fn first(&self) -> Result<Option<ObjId>> {
         self.iter().next().transpose()
     }
 
-    /// The largest id. Costs as [`IdSet::first`].
+    /// The largest ID. Costs as much as [`IdSet::first`].
     ///
     /// # Errors
-    /// As the first step of [`IdSet::iter`].
+    /// The errors of the first step of [`IdSet::iter`].
     pub fn last(&self) -> Result<Option<ObjId>> {
         self.iter().next_back().transpose()
     }
 
-    /// Whether there are no ids. Costs as [`IdSet::first`].
+    /// Whether there are no IDs. Costs as much as [`IdSet::first`].
     ///
     /// # Errors
-    /// As the first step of [`IdSet::iter`].
+    /// The errors of the first step of [`IdSet::iter`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.first()?.is_none())
     }
 
-    /// How many ids there are. Reads all of them.
+    /// How many IDs there are. Cost: all of them are read.
     ///
     /// # Errors
-    /// As [`IdSet::iter`].
+    /// The errors of [`IdSet::iter`].
     pub fn count(&self) -> Result<usize> {
         self.iter().try_fold(0, |count, id| id.map(|_| count + 1))
     }
 
-    /// All ids, ascending.
+    /// All IDs in ascending order.
     ///
     /// # Errors
-    /// As [`IdSet::iter`].
+    /// The errors of [`IdSet::iter`].
     pub fn to_vec(&self) -> Result<Vec<ObjId>> {
         self.iter().collect()
     }
@@ -274,7 +277,7 @@ impl<'t> IntoIterator for &IdSet<'t> {
     }
 }
 
-/// The ids of an [`IdSet`], ascending from the front and descending from the back.
+/// The IDs of an [`IdSet`], ascending from the front and descending from the back.
 pub struct Ids<'t> {
     source: &'t dyn ScanSource,
     node: Arc<Node>,
@@ -282,7 +285,7 @@ pub struct Ids<'t> {
     back: Option<Stream<'t>>,
     last_front: Option<ObjId>,
     last_back: Option<ObjId>,
-    /// The smallest id that was not skipped.
+    /// The smallest ID that was not skipped.
     from: Option<ObjId>,
     done: bool,
 }
@@ -294,7 +297,7 @@ impl std::fmt::Debug for Ids<'_> {
 }
 
 impl Ids<'_> {
-    /// Leaves out the ids below `id`, from both ends. Cheap if that is near.
+    /// Skips the IDs below `id`, from both ends. Cheap if `id` is near.
     pub fn skip_to(&mut self, id: ObjId) {
         self.from = self.from.max(Some(id));
         let new = || Stream::new(&self.node, self.source, Direction::Forward);
@@ -311,6 +314,7 @@ impl Ids<'_> {
         };
         let found =
             stream.get_or_insert_with(|| Stream::new(&self.node, self.source, direction)).next();
+        // Whether the ID was returned from the other end, or skipped.
         let met = |id: ObjId| match direction {
             Direction::Forward => self.last_back.is_some_and(|back| id >= back),
             Direction::Reverse => {

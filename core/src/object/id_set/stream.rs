@@ -1,4 +1,4 @@
-//! The ids of any set, in one direction.
+//! The IDs of any set, in one direction.
 
 use permazen_kv::Direction;
 
@@ -9,14 +9,14 @@ use crate::id::ObjId;
 use crate::object::error::Result;
 use crate::object::store::ScanSource;
 
-/// Ids in one direction, each once.
+/// IDs in one direction, each once.
 pub(in crate::object) enum Stream<'t> {
     Plain(Plain<'t>),
     Merge(Box<Merge<'t>>),
 }
 
 impl<'t> Stream<'t> {
-    /// The ids of a set in one direction.
+    /// The IDs of a set in one direction.
     pub(in crate::object) fn new(
         node: &Node,
         source: &'t dyn ScanSource,
@@ -28,7 +28,7 @@ impl<'t> Stream<'t> {
         }
     }
 
-    /// The next id.
+    /// The next ID.
     pub(in crate::object) fn next(&mut self) -> Result<Option<ObjId>> {
         match self {
             Stream::Plain(plain) => plain.next(),
@@ -36,7 +36,7 @@ impl<'t> Stream<'t> {
         }
     }
 
-    /// Leaves out what comes before `position`.
+    /// Skips what comes before `position`.
     pub(in crate::object) fn skip_to(&mut self, position: Position) {
         match self {
             Stream::Plain(plain) => plain.skip_to(position),
