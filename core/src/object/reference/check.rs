@@ -1,4 +1,4 @@
-//! References between objects: which may be set, who holds them (transactions §6.4).
+//! Checks of references, and which objects hold them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 /// The encoded null reference.
 pub(in crate::object) const NULL: &[u8] = &[encoding::NULL];
 
-/// The object an encoded reference refers to; none for null.
+/// The object to which an encoded reference refers; `None` for null.
 pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
     match bytes {
         NULL => Ok(None),
@@ -23,7 +23,8 @@ pub(crate) fn target_of(bytes: &[u8]) -> Result<Option<ObjId>, EncodingError> {
     }
 }
 
-/// The sub-field with this storage id and the field it is part of, or the field itself twice.
+/// A field and its sub-field with this storage ID. If a field itself has the storage ID, that field
+/// twice.
 pub(crate) fn field_or_part(
     object_type: &ResolvedType,
     storage_id: StorageId,
@@ -36,16 +37,17 @@ pub(crate) fn field_or_part(
     })
 }
 
-/// The object in the key of an index entry, behind the value.
+/// The object ID in the key of an index entry, after the value.
 pub(in crate::object) fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
     layout::object_after(key, prefix_len)
         .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
 }
 
 impl Transaction<'_> {
-    /// Refuses a reference (an encoded value of the reference field or sub-field `field`) to an object
-    /// that does not exist, unless the field allows it, the object refers to itself or this
-    /// transaction is detached. No read for null; otherwise that of [`Transaction::exists`].
+    /// Refuses a reference to an object that does not exist. `bytes` is an encoded value of the
+    /// reference field or sub-field `field`. The reference is accepted if the field allows it, if
+    /// the object refers to itself, or if this transaction is detached. Cost: nothing for null,
+    /// otherwise as much as [`Transaction::exists`].
     pub(crate) fn check_reference_exists(
         &self,
         id: ObjId,
@@ -60,6 +62,7 @@ impl Transaction<'_> {
         }
         let target = target_of(bytes)
             .map_err(|source| Error::InvalidValue { field: describe(id, field), source })?;
+        // An object may refer to itself while it is being created.
         let Some(target) = target.filter(|target| *target != id) else { return Ok(()) };
         if self.exists(target)? || self.missing.note(target, field) {
             return Ok(());
@@ -70,7 +73,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Refuses a reference to an object of a type the field does not allow. Reads nothing.
+    /// Refuses a reference to an object of a type that the field does not allow. Reads nothing.
     pub(crate) fn check_reference_type(
         &self,
         id: ObjId,
@@ -93,7 +96,8 @@ impl Transaction<'_> {
     }
 
     /// Visits the objects that refer to `target` through the reference field or sub-field with this
-    /// storage id, ascending, each once; of all types and schemas. One seek, and one step per entry.
+    /// storage ID, in ascending order, each once. They may have any type and schema. Cost: one seek
+    /// and one step per entry.
     pub(crate) fn each_holder(
         &self,
         field: StorageId,
@@ -113,9 +117,9 @@ impl Transaction<'_> {
         })
     }
 
-    /// Visits what an object refers to through the reference field or sub-field with this storage id.
-    /// Nothing if there is no such object, or it has no such field. One get, or one seek and a step
-    /// per element.
+    /// Visits the objects to which an object refers through the reference field or sub-field with
+    /// this storage ID. Visits nothing if there is no such object or it does not have the field.
+    /// Cost: one get, or one seek and a step per element.
     pub(crate) fn each_reference(
         &self,
         id: ObjId,
@@ -124,6 +128,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let object_type = match self.find_info(id) {
             Ok(Some(info)) => info.object_type,
+            // An ID of unknown type is not that of an object.
             Ok(None) | Err(Error::UnknownType { .. }) => None,
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! Deleting objects (transactions §9).
+//! Deleting objects (docs/src/objects.md#references-and-deletion).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,32 +16,42 @@ use crate::schema::{DeleteAction, ResolvedType};
 
 /// Deleting objects.
 impl Transaction<'_> {
-    /// Deletes an object and does to everything that refers to it what the referring fields ask for:
-    /// nothing, refuse, set to null, remove the element or entry, or delete the referring object too.
-    /// What the object itself refers to through a field with forward deletion is deleted as well. False
-    /// if there is no such object, or it is being deleted already.
+    /// Deletes an object. Returns `false` if there is no such object, or if it is already being
+    /// deleted.
     ///
-    /// If any of these deletions is refused, or a listener to deletions fails, nothing has changed.
-    /// Objects go one after the other, without recursion; their order is not defined. Until the end of
-    /// the operation everything removed is kept in memory, to be able to undo it.
+    /// Each field that refers to the object decides what happens: nothing, refuse the deletion, set
+    /// the reference to null, remove the element or entry, or delete the referring object too.
+    /// Objects to which the deleted object refers through a field with forward deletion are also
+    /// deleted.
     ///
-    /// Listeners to deletions are told before each object goes. Listeners to fields are told of the
-    /// changes in referring objects, and of those that listeners to deletions make, when the whole
-    /// deletion stands, in the order in which the changes were made.
+    /// If one of these deletions is refused, or if a listener to deletions fails, nothing has
+    /// changed. Objects are deleted one after the other, without recursion, in no defined order.
+    /// Everything that is removed is kept in memory until the end of the operation, so that it can
+    /// be undone.
     ///
-    /// An object counts as referring if its content says so. An index entry that no content stands
-    /// behind is damage: it is passed over and left for a check to find.
+    /// Listeners to deletions are called before each object is deleted. Listeners to fields are
+    /// called after the whole deletion. They are told of the changes in referring objects, and of
+    /// those made by listeners to deletions, in the order in which the changes were made.
     ///
-    /// Cost per object: one scan of its pairs and one range removal; one delete for each index entry;
-    /// one seek for each reference field of any type that may refer to it (unless dangling references
-    /// are left), one more for each action that different schemas ask for, and again for refusals after
-    /// listeners were told; one get for each referring object that is deleted too; and what the changes
-    /// in other referring objects cost: as those of [`Transaction::set`] and of the views of collections.
+    /// An object counts as referring if its content says so. An index entry without matching
+    /// content is damage: it is ignored, and stays for a check of the database to find.
+    ///
+    /// Cost per deleted object:
+    ///
+    /// * one scan of its pairs and one range removal;
+    /// * one delete for each index entry;
+    /// * one seek for each reference field of any type that may refer to it, unless the field
+    ///   leaves dangling references; one more for each action that different schemas demand; and
+    ///   again for refusals after listeners were called;
+    /// * one get for each referring object that is also deleted;
+    /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
+    ///   views of collections.
     ///
     /// # Errors
-    /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if an
-    /// indexed field has its default value, which is not known; damaged meta-data; those of listeners.
-    /// After an error of a listener to a field the deletion stands.
+    /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if
+    /// an indexed field has its default value and that is not known; [`Error::Inconsistent`] or
+    /// [`Error::InvalidObjectVersion`] if the meta-data are damaged. Errors of listeners: after an
+    /// error of a listener to fields, the objects are deleted.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
         if self.deletions.contains(id) {
@@ -62,10 +72,11 @@ impl Transaction<'_> {
     fn delete_one(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
         let mut entered = None;
         let (object_type, incoming) = loop {
-            // Listeners may have recorded schemas with further reference fields.
+            // Listeners may have recorded schemas with more reference fields.
             let incoming = self.incoming();
             let info = match self.find_info(id) {
                 Ok(Some(info)) => info,
+                // An ID of unknown type is not that of an object.
                 Ok(None) | Err(Error::UnknownType { .. }) => return Ok(false),
                 Err(error) => return Err(error),
             };
@@ -75,6 +86,8 @@ impl Transaction<'_> {
                     return Err(self.referenced(id, referrer, field.field));
                 }
             }
+            // Listeners are called only once. After that the loop checks again, because they may
+            // have changed what refers to the object.
             let first_time = self.deletions.enter(id);
             let told = first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
             entered = entered.or(first_time);
@@ -85,7 +98,8 @@ impl Transaction<'_> {
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        // It may have been entered by a deletion around this one. Another object may get its id now, and be deleted.
+        // A deletion around this one may have entered the object. Another object may now get its ID
+        // and be deleted.
         self.deletions.leave(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
@@ -126,7 +140,7 @@ impl Transaction<'_> {
         Error::ReferencedObject { id, referrer, field: name, full_name }
     }
 
-    /// Takes the references to `target` out of a field of `holder`, if both still are.
+    /// Removes or nullifies the references to `target` in a field of `holder`, if both still exist.
     fn unreference(
         &self,
         holder: ObjId,
@@ -146,7 +160,7 @@ impl Transaction<'_> {
         self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
     }
 
-    /// Removes an object's pairs and index entries; returns what it was.
+    /// Removes an object's pairs and index entries. Returns what the object contained.
     pub(in crate::object) fn remove_object(
         &self,
         id: ObjId,
@@ -158,7 +172,8 @@ impl Transaction<'_> {
         self.store.remove_span_with(span, |key, value| {
             let content = key.get(ObjId::LEN..).unwrap_or_default();
             let mut reader = Reader::new(content);
-            // Only fields in the form they are written in: they alone ascend, and are part of the object.
+            // Only keys in the form that is written count: only these ascend and are part of the
+            // object.
             if let Ok(Some(id)) = uint::read(&mut reader).map(StorageId::new)
                 && let Some(field) = object_type.field_by_storage_id(id)
                 && content.starts_with(&field.key)

@@ -14,7 +14,7 @@ impl Deletions {
         self.0.borrow().contains(&id)
     }
 
-    /// Enters an object until what is returned is dropped; `None` if it is there already.
+    /// Enters an object until the returned guard is dropped; `None` if it is already entered.
     pub(super) fn enter(&self, id: ObjId) -> Option<Deletion<'_>> {
         let is_new = self.0.borrow_mut().insert(id);
         is_new.then(|| Deletion { of: self, id })
@@ -25,7 +25,7 @@ impl Deletions {
     }
 }
 
-/// Ends the deletion of one object when dropped, whether it was deleted or not.
+/// Ends the deletion of one object when dropped, even if the object was not deleted.
 pub(super) struct Deletion<'d> {
     of: &'d Deletions,
     id: ObjId,

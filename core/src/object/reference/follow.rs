@@ -1,4 +1,4 @@
-//! Walking reference paths (transactions §11).
+//! Walking reference paths (docs/src/listeners.md#paths).
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,19 @@ use crate::object::transaction::Transaction;
 
 /// Reference paths.
 impl Transaction<'_> {
-    /// The objects reached from `starts` along `path`, ascending, each once.
+    /// The objects that are reached from `starts` along `path`, in ascending order, each once.
     ///
-    /// `filters` says which objects may stand before the first step, after the first step and so on; it
-    /// may be empty. A forward step through a collection passes over objects that do not exist or
-    /// lack the field, an inverse step over those nobody refers to. The result is a snapshot.
-    /// Cost: for each object and step one get, or one seek and a step per element or referring object.
+    /// `filters` says which objects are allowed before the first step, after the first step and so
+    /// on. It may be empty. A forward step through a collection skips objects that do not exist or
+    /// do not have the field. An inverse step skips objects to which none refers. The result is a
+    /// snapshot. Cost for each object and step: one get, or one seek and a step per element or
+    /// referring object.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if there are filters and their number is not one more than that of the
-    /// steps; [`Error::UnknownField`] for a step through what is no reference field, and for a forward
-    /// step through a simple field that the object lacks; [`Error::DeletedObject`] for such a step from
-    /// an object that does not exist; [`Error::Ended`].
+    /// [`Error::InvalidArgument`] if there are filters and their number is not that of the steps
+    /// plus one. [`Error::UnknownField`] if a step does not name a reference field, or for a
+    /// forward step through a simple field that the object does not have. [`Error::DeletedObject`]
+    /// for such a step from an object that does not exist. [`Error::Ended`].
     pub fn follow_path(
         &self,
         starts: impl IntoIterator<Item = ObjId>,
@@ -68,11 +69,12 @@ impl Transaction<'_> {
         Ok(reached.into_iter().collect())
     }
 
-    /// The objects from which `targets` are reached along `path`, ascending, each once. `filters` are
-    /// in the order of the path, as for [`follow_path`](Transaction::follow_path). Costs as that.
+    /// The objects from which `targets` are reached along `path`, in ascending order, each once.
+    /// `filters` are in the order of the path, as for [`follow_path`](Transaction::follow_path),
+    /// which costs the same.
     ///
     /// # Errors
-    /// As [`follow_path`](Transaction::follow_path) along the inverted path.
+    /// The errors of [`follow_path`](Transaction::follow_path) along the inverted path.
     pub fn invert_path(
         &self,
         path: &[PathStep],
@@ -98,7 +100,7 @@ impl Transaction<'_> {
         bundle.item(field).and_then(|item| item.field()).is_some_and(|f| f.parent.is_none())
     }
 
-    /// What the simple reference field of an object, which must have it, refers to.
+    /// The target of a simple reference field. The object must have the field.
     fn simple_reference(&self, id: ObjId, field: StorageId) -> Result<Option<ObjId>> {
         let object_type = self.object_type(id)?;
         let Some(field) = object_type.field_by_storage_id(field) else {

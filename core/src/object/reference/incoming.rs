@@ -1,5 +1,5 @@
-//! Which reference fields can refer to objects of a type, and what they ask for when such an object is
-//! deleted.
+//! Which reference fields can refer to objects of a type, and what they demand when such an object
+//! is deleted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,18 +16,19 @@ use crate::object::store::LiveScan;
 /// A reference field or sub-field, in all the types and schemas that have it.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// Its storage id.
+    /// Its storage ID.
     pub(crate) field: StorageId,
     places: Vec<ReferenceInfo>,
 }
 
 impl Incoming {
-    /// Whether any holder of such a field may ask for this action when an object of that type goes.
+    /// Whether an object with such a field may demand this action when an object of that type is
+    /// deleted.
     fn may_ask(&self, action: DeleteAction, target: StorageId) -> bool {
         self.places.iter().any(|place| asks(place, action, target))
     }
 
-    /// Whether every holder asks for this action.
+    /// Whether all objects with such a field demand this action.
     fn always_asks(&self, action: DeleteAction, target: StorageId) -> bool {
         self.places.iter().all(|place| asks(place, action, target))
     }
@@ -37,16 +38,16 @@ fn asks(place: &ReferenceInfo, action: DeleteAction, target: StorageId) -> bool 
     place.inverse_delete == action && place.allows(target)
 }
 
-/// Recorded schemas and their reference fields.
+/// Recorded schemas, with their reference fields.
 type Collected = (Arc<SchemaBundle>, Arc<[Incoming]>);
 
-/// The reference fields of a database by ascending storage id, for the schemas recorded last.
+/// The reference fields of a database by ascending storage ID, for the schemas that were used last.
 #[derive(Debug, Default)]
 pub(in crate::object) struct IncomingCache(Mutex<Option<Collected>>);
 
 impl IncomingCache {
     fn get(&self, bundle: &Arc<SchemaBundle>) -> Arc<[Incoming]> {
-        // The content is replaced as a whole, so a panic elsewhere does not harm it.
+        // The content is replaced as a whole, so a panic elsewhere cannot damage it.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, incoming)) = &*cached
             && Arc::ptr_eq(known, bundle)
@@ -77,14 +78,15 @@ fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
 }
 
 impl Transaction<'_> {
-    /// The reference fields of all recorded schemas, by ascending storage id.
+    /// The reference fields of all recorded schemas, by ascending storage ID.
     pub(in crate::object) fn incoming(&self) -> Arc<[Incoming]> {
         self.shared.incoming.get(&self.bundle())
     }
 
-    /// The objects that refer to `target` through this field and, by their own schema and type, ask for
-    /// this action when it is deleted; ascending. One seek and one step per holder. Where holders may
-    /// ask for different actions, one get for each that is not known yet.
+    /// The objects that refer to `target` through this field and demand this action when it is
+    /// deleted, in ascending order. The referring object's own schema and type decide. Cost: one
+    /// seek and one step per referring object. If the schemas or types differ in the action, also
+    /// one get for each referring object that is not known yet.
     pub(in crate::object) fn asking_holders(
         &self,
         incoming: &Incoming,
@@ -109,9 +111,9 @@ impl Transaction<'_> {
         Ok(holders)
     }
 
-    /// The first object other than `target` itself that refers to it through this field and forbids
-    /// its deletion. One seek; where there are referring objects, one step and up to two gets for each
-    /// up to the first that forbids it.
+    /// The first object other than `target` that refers to it through this field and forbids its
+    /// deletion. Cost: one seek; one step and up to two gets for each referring object, until one
+    /// forbids the deletion.
     pub(in crate::object) fn refusing_holder(
         &self,
         incoming: &Incoming,
@@ -127,10 +129,12 @@ impl Transaction<'_> {
         let mut last = Some(target);
         while let Some((entry, _)) = entries.next()? {
             let holder = holder_in(entry, prefix.len())?;
+            // An object may have several entries, and does not prevent its own deletion.
             if last == Some(holder) || holder == target {
                 continue;
             }
             last = Some(holder);
+            // An index entry without matching content is damage and does not count.
             if (always || self.holder_asks(holder, incoming.field, action, target_type)?)
                 && self.refers(holder, incoming.field, target)?
             {
@@ -140,7 +144,7 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Whether an object, by its own schema and type, asks for this action.
+    /// Whether an object demands this action, by its own schema and type.
     fn holder_asks(
         &self,
         holder: ObjId,
@@ -150,6 +154,7 @@ impl Transaction<'_> {
     ) -> Result<bool> {
         let object_type = match self.find_info(holder) {
             Ok(info) => info.and_then(|info| info.object_type),
+            // An ID of unknown type is not that of an object.
             Err(Error::UnknownType { .. }) => None,
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! References to missing objects that a copy lets pass (transactions §13.3).
+//! References to missing objects that a copy accepts (docs/src/transactions.md#copies).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use crate::id::ObjId;
 use crate::schema::ResolvedField;
 
-/// Missing objects that copied references refer to, each with the full name of the field that refers to
-/// it (the last one met).
+/// Missing objects to which copied references refer. Each has the full name of a field that refers
+/// to it, the last one found.
 pub type MissingTargets = BTreeMap<ObjId, Arc<str>>;
 
-/// What a copy that lets references to missing objects pass has noted of them, while it is under way.
+/// The missing objects noted by a copy in progress, if the copy accepts such references.
 #[derive(Default)]
 pub(in crate::object) struct NotedMissing(RefCell<Option<MissingTargets>>);
 
 impl NotedMissing {
-    /// Notes a reference to a missing object; false if none may pass.
+    /// Notes a reference to a missing object. Returns `false` if such references are refused.
     pub(super) fn note(&self, target: ObjId, field: &ResolvedField) -> bool {
         let mut noted = self.0.borrow_mut();
         let Some(missing) = &mut *noted else { return false };
@@ -24,7 +24,8 @@ impl NotedMissing {
         true
     }
 
-    /// Continues with these: nothing noted yet, or `None` to let none pass. Returns those before.
+    /// Continues with `missing`, which is empty to start noting, or `None` to refuse such
+    /// references. Returns the old state.
     pub(in crate::object) fn replace(
         &self,
         missing: Option<MissingTargets>,
@@ -32,7 +33,7 @@ impl NotedMissing {
         self.0.replace(missing)
     }
 
-    /// Forgets what was noted, and goes on noting if it did.
+    /// Forgets what was noted, but keeps noting if it did before.
     pub(in crate::object) fn clear(&self) {
         if let Some(missing) = &mut *self.0.borrow_mut() {
             missing.clear();

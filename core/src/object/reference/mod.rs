@@ -1,6 +1,7 @@
-//! References between objects: which may be set, who refers to whom, paths, and deletion.
+//! References between objects: which ones are allowed, which objects refer to an object, paths, and
+//! deletion.
 //!
-//! Deletion lives here because what it costs and does is decided by who refers to the object.
+//! Deletion is here because its cost and its effects depend on what refers to the object.
 
 mod check;
 mod delete;

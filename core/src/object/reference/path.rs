@@ -1,4 +1,4 @@
-//! Steps and filters of reference paths (transactions §10.2, §11).
+//! Steps and filters of reference paths (docs/src/listeners.md#paths).
 
 use permazen_kv::{KeyRanges, KeySpan};
 
@@ -8,22 +8,23 @@ use crate::layout;
 /// One step of a reference path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathStep {
-    /// From an object to what its reference (sub-)field with this storage id refers to.
+    /// From an object to the objects to which its reference field or sub-field with this storage ID
+    /// refers.
     Forward(StorageId),
-    /// From an object to those that refer to it through the reference (sub-)field with this storage
-    /// id.
+    /// From an object to the objects that refer to it through the reference field or sub-field with
+    /// this storage ID.
     Inverse(StorageId),
 }
 
 impl PathStep {
-    /// The storage id of the field.
+    /// The storage ID of the field.
     pub fn storage_id(self) -> StorageId {
         match self {
             PathStep::Forward(id) | PathStep::Inverse(id) => id,
         }
     }
 
-    /// The same field walked the other way.
+    /// The same field in the other direction.
     #[must_use]
     pub fn inverted(self) -> Self {
         match self {
@@ -33,7 +34,7 @@ impl PathStep {
     }
 }
 
-/// Which object ids may stand at one position of a path.
+/// Which object IDs are allowed at one position of a path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdFilter {
     ranges: KeyRanges,
@@ -66,12 +67,12 @@ impl IdFilter {
         IdFilter { ranges }
     }
 
-    /// Whether this object may stand there.
+    /// Whether this object is allowed.
     pub fn allows(&self, id: ObjId) -> bool {
         self.ranges.contains(id.as_bytes())
     }
 
-    /// Whether any object of this type may stand there.
+    /// Whether any object of this type is allowed.
     pub fn allows_some_of(&self, storage_id: StorageId) -> bool {
         let (min, max) = storage_id.key_range();
         self.ranges.intersects(KeySpan::new(&min, Some(&max)))

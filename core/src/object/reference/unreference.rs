@@ -1,4 +1,4 @@
-//! Taking references to a deleted object out of collections (transactions §9.3).
+//! Removes references to a deleted object from collections.
 
 use std::sync::Arc;
 
@@ -16,29 +16,30 @@ use crate::object::store::LiveScan;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, SubFieldRole};
 
-/// What becomes of a reference in a collection when the object it refers to is deleted.
+/// What happens to a reference in a collection when the object it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreference {
     /// It becomes null.
     Nullify,
-    /// It goes: the element, or the whole entry of a map.
+    /// It is removed: the element, or the whole entry of a map.
     Remove,
 }
 
 impl Transaction<'_> {
-    /// The objects that refer to `target` through the reference field or sub-field with this storage
-    /// id, ascending: a live set over the index. Holders of all types and schemas are in it. Nothing is
-    /// read before the set is; that is one seek and a step per entry.
+    /// The objects that refer to `target` through the reference field or sub-field with this
+    /// storage ID, in ascending order. The set is live: it reads the index. It contains referring
+    /// objects of all types and schemas. Nothing is read until the set is used. Cost then: one seek
+    /// and a step per entry.
     pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
         let prefix = index_prefix(&field.into(), target.as_bytes());
         IdSet::of_keys(self.store(), prefix, any_id())
     }
 
-    /// Takes every reference to `target` out of a set, list or map of `holder`. `field` is the storage id
-    /// of the sub-field. Nothing happens if the holder has no such collection.
+    /// Removes or nullifies every reference to `target` in a set, list or map of `holder`. `field`
+    /// is the storage ID of the sub-field. Does nothing if the holder has no such collection.
     ///
-    /// Each change is an ordinary one of the collection: indexed and told. References in the other half
-    /// of a map entry are not looked at.
+    /// Each change is an ordinary one of the collection: index entries are updated and listeners
+    /// are called. References in the other half of a map entry are not checked.
     pub(crate) fn unreference_in_collection(
         &self,
         holder: ObjId,
@@ -86,6 +87,7 @@ impl Transaction<'_> {
         while let Some((entry, _)) = entries.next()? {
             key.clear();
             key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
+            // An index entry without matching content is damage, so the content decides.
             let refers = map.encoded().get(&key, |value| value == Some(&target.as_bytes()[..]))?;
             if refers {
                 map.unreference_value(&key, null)?;
@@ -116,6 +118,7 @@ impl Transaction<'_> {
             }
             Ok(())
         })?;
+        // Keys with no valid position have no place in the list, so no element moves for them.
         for suffix in stray {
             list.unreference_stray(&suffix, target.as_bytes(), null)?;
         }
@@ -129,9 +132,9 @@ impl Transaction<'_> {
         }
     }
 
-    /// Whether the content of `holder` refers to `target` through the reference field or sub-field with
-    /// this storage id. One get; for list elements and map values one seek, and one get for each index
-    /// entry up to the first that is right.
+    /// Whether the content of `holder` refers to `target` through the reference field or sub-field
+    /// with this storage ID. Cost: one get. For list elements and map values: one seek, and one get
+    /// for each index entry until one matches the content.
     pub(in crate::object) fn refers(
         &self,
         holder: ObjId,
@@ -140,6 +143,7 @@ impl Transaction<'_> {
     ) -> Result<bool> {
         let object_type = match self.find_info(holder) {
             Ok(info) => info.and_then(|info| info.object_type),
+            // An ID of unknown type is not that of an object.
             Err(Error::UnknownType { .. }) => None,
             Err(error) => return Err(error),
         };
