@@ -1,4 +1,4 @@
-//! What listeners are told about a changed field (transactions §10.1).
+//! What listeners are told about a changed field (docs/src/listeners.md).
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// One change of one field of one object.
 ///
-/// Values are those of the moment of the change, in their encoded form; [`FieldChange::decode`] gives them as [`Value`]s.
+/// The values are those at the moment of the change, encoded. [`FieldChange::decode`] gives them as
+/// [`Value`]s.
 #[derive(Clone)]
 pub struct FieldChange {
     pub(crate) id: ObjId,
@@ -20,15 +21,15 @@ pub struct FieldChange {
     pub(crate) kind: ChangeKind,
 }
 
-/// What has changed. Values are encoded, defaults and nulls included.
+/// What has changed. Values are encoded; defaults and nulls are included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<V = Box<[u8]>> {
-    /// A simple field was assigned another value.
+    /// A simple field got another value.
     Simple {
-        /// The value before.
+        /// The old value.
         old: V,
-        /// The value after.
+        /// The new value.
         new: V,
     },
     /// An element was added to a set.
@@ -41,32 +42,32 @@ pub enum ChangeKind<V = Box<[u8]>> {
         /// The element.
         value: V,
     },
-    /// A set that had elements was emptied.
+    /// A set that had elements became empty.
     SetClear,
     /// An element was inserted into a list.
     ListAdd {
-        /// Where it is now.
+        /// Its new position.
         index: u32,
         /// The element.
         value: V,
     },
     /// An element was removed from a list.
     ListRemove {
-        /// Where it was.
+        /// Its old position.
         index: u32,
         /// The element.
         value: V,
     },
     /// An element of a list was replaced.
     ListReplace {
-        /// Where it is.
+        /// Its position.
         index: u32,
-        /// The element before.
+        /// The old element.
         old: V,
-        /// The element after.
+        /// The new element.
         new: V,
     },
-    /// A list that had elements was emptied.
+    /// A list that had elements became empty.
     ListClear,
     /// An entry was added to a map.
     MapAdd {
@@ -86,12 +87,12 @@ pub enum ChangeKind<V = Box<[u8]>> {
     MapReplace {
         /// The key.
         key: V,
-        /// The value before.
+        /// The old value.
         old: V,
-        /// The value after.
+        /// The new value.
         new: V,
     },
-    /// A map that had entries was emptied.
+    /// A map that had entries became empty.
     MapClear,
 }
 
@@ -107,7 +108,7 @@ impl std::fmt::Debug for FieldChange {
 }
 
 impl FieldChange {
-    /// The object changed.
+    /// The changed object.
     pub fn id(&self) -> ObjId {
         self.id
     }
@@ -117,7 +118,7 @@ impl FieldChange {
         &self.object_type
     }
 
-    /// The field changed, as the object's own schema defines it.
+    /// The changed field, as the object's own schema defines it.
     pub fn field(&self) -> &Arc<ResolvedField> {
         &self.field
     }
@@ -130,7 +131,7 @@ impl FieldChange {
     /// What has changed, decoded.
     ///
     /// # Errors
-    /// If stored bytes (the values before the change) are no values of the field.
+    /// [`Error::Inconsistent`] if old values, which are stored bytes, are not values of the field.
     pub fn decode(&self) -> Result<ChangeKind<Value>> {
         let (keys, values) = match &self.field.kind {
             ResolvedKind::Simple(_) | ResolvedKind::Counter => (&self.field, &self.field),

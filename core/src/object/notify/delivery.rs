@@ -1,4 +1,4 @@
-//! Queueing and delivery of notifications (transactions §10.3 to §10.6).
+//! Queueing changes and calling listeners (docs/src/listeners.md#order).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::object::reference::PathStep;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
 
-/// Listeners are registered for the rest of the transaction.
+/// Listeners stay registered for the rest of the transaction.
 impl Transaction<'_> {
     /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
     ///
     /// # Errors
-    /// Those of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`] after
+    /// The errors of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`] after
     /// [`Transaction::set_listeners`]; [`Error::Ended`].
     pub fn on_create(
         &self,
@@ -29,11 +29,10 @@ impl Transaction<'_> {
         self.change_listeners(|set| set.on_create(object_type, listener))
     }
 
-    /// Watches objects of a type being moved to another schema, see
-    /// [`ListenerSet::on_schema_change`].
+    /// Watches moves of objects of a type to another schema, see [`ListenerSet::on_schema_change`].
     ///
     /// # Errors
-    /// As [`Transaction::on_create`].
+    /// The errors of [`Transaction::on_create`].
     pub fn on_schema_change(
         &self,
         object_type: StorageId,
@@ -45,7 +44,7 @@ impl Transaction<'_> {
     /// Watches deletions, see [`ListenerSet::on_delete`].
     ///
     /// # Errors
-    /// Those of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
     pub fn on_delete(&self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_delete(watch, listener))
     }
@@ -53,7 +52,7 @@ impl Transaction<'_> {
     /// Watches changes of a field, see [`ListenerSet::on_change`].
     ///
     /// # Errors
-    /// Those of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    /// The errors of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
     pub fn on_change(
         &self,
         field: StorageId,
@@ -63,7 +62,7 @@ impl Transaction<'_> {
         self.change_listeners(|set| set.on_change(field, watch, listener))
     }
 
-    /// Takes a registration back; unknown ones are ignored.
+    /// Removes a registration. Unknown ones are ignored.
     ///
     /// # Errors
     /// [`Error::ListenersInstalled`]; [`Error::Ended`].
@@ -79,17 +78,18 @@ impl Transaction<'_> {
         self.notifier.change(change)
     }
 
-    /// The listeners as they are registered now.
+    /// The present listeners.
     pub fn listeners(&self) -> Arc<ListenerSet> {
         self.notifier.listeners()
     }
 
-    /// Replaces all listeners by a set. None can be added or removed after that, but the set can be
+    /// Replaces all listeners by a set. After that none can be added or removed, but the set can be
     /// replaced.
     ///
-    /// In a transaction of [`Permazen`](crate::Permazen) there are listeners already: those that convert values whose
-    /// field has another type in the models. A set without them makes such values start at their default when their
-    /// object is moved, and they are lost. Begin with a clone of what [`listeners`](Transaction::listeners) gives there.
+    /// A transaction of [`Permazen`](crate::Permazen) already has listeners: they convert values
+    /// whose field has another type in the models. With a set that lacks them, such values become
+    /// the default when their object is moved, and the old values are lost. So begin with a clone
+    /// of what [`listeners`](Transaction::listeners) returns there.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other
@@ -104,33 +104,37 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Begins with these listeners, made for the recorded schemas this transaction sees. Others can be added.
+    /// Starts with these listeners. They must have been made for the recorded schemas that this
+    /// transaction sees. Others can be added.
     pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
         self.notifier.start_with(listeners);
     }
 
     // ------------------------------------------------------------------ field changes
 
-    /// Runs `body` as one operation that may change fields, then tells what it changed. If `body`
-    /// fails, everything is as before and nothing is told. Within another such operation or a
-    /// listener the changes are told by the outermost one.
+    /// Runs `body` as one operation that may change fields, then tells listeners what it changed.
+    /// If `body` fails, everything is as before and listeners are not called. Inside another such
+    /// operation, or in a listener, the outermost one calls the listeners.
     pub(crate) fn mutate<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         self.mutate_then(body, |_| Ok(()))
     }
 
-    /// As [`Transaction::mutate`], and if `body` succeeds, runs `tell` before the changes are told.
-    /// What `tell` changes is told with them. If `tell` fails, what `body` did stays (unless this is
-    /// part of a larger operation), and the changes are told all the same.
+    /// Does the same as [`Transaction::mutate`], but if `body` succeeds, runs `tell` before
+    /// listeners are told of the changes. They are then also told of what `tell` changes. If `tell`
+    /// fails, the changes of `body` stay (unless this is part of a larger operation), and listeners
+    /// are still told of them.
     pub(crate) fn mutate_then<R>(
         &self,
         body: impl FnOnce() -> Result<R>,
         tell: impl FnOnce(&R) -> Result<()>,
     ) -> Result<R> {
         self.check_open()?;
+        // Part of another such operation, which delivers the changes.
         if self.notifier.is_queueing() {
             let result = self.operation(body)?;
             return tell(&result).map(|()| result);
         }
+        // Without listeners no one needs to be told. `tell` calls listeners too, so it is left out.
         if self.notifier.is_idle() {
             return self.operation(body);
         }
@@ -143,9 +147,10 @@ impl Transaction<'_> {
         told.map(|()| result)
     }
 
-    /// Runs `body`, which consists of several changes, as one operation. What it and the listeners it
-    /// calls change is told once all of it stands, change by change in the order in which they were
-    /// made. If a listener fails then, what `body` did stays, and nothing more is told.
+    /// Runs `body`, which consists of several changes, as one operation. Listeners are told after
+    /// all of it what `body`, and the listeners that it calls, have changed. They are told change
+    /// by change, in the order in which the changes were made. If a listener fails then, the
+    /// changes of `body` stay, and listeners are told nothing more.
     pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let notifier = &self.notifier;
         if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {
@@ -180,13 +185,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Whether changes of this field in objects of this type have to be told.
+    /// Whether listeners watch changes of this field in objects of this type.
     pub(crate) fn is_monitored(&self, object_type: &ResolvedType, field: &ResolvedField) -> bool {
         self.notifier.watches_field(field.storage_id, object_type.storage_id)
     }
 
-    /// Queues a change of a field that [is monitored](Transaction::is_monitored). Only within
-    /// [`Transaction::mutate`].
+    /// Queues a change of a field that [is monitored](Transaction::is_monitored). Call it only
+    /// inside [`Transaction::mutate`].
     pub(crate) fn queue_change(
         &self,
         id: ObjId,
@@ -229,7 +234,8 @@ impl Transaction<'_> {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {
                     (monitor.listener)(self, id, &referrers).map_err(of_listener)?;
-                    // A listener may have deleted what leads to this one.
+                    // A listener may have deleted an object from which the path leads to this one,
+                    // and this one with it.
                     if !self.exists(id)? {
                         break;
                     }
@@ -239,7 +245,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The objects from which the path of `watch` leads to `target`, ascending.
+    /// The objects from which the path of `watch` leads to `target`, in ascending order.
     fn observers(&self, watch: &Watch, target: ObjId) -> Result<Vec<ObjId>> {
         let mut current = vec![target];
         for (position, step) in watch.path().iter().enumerate().rev() {
@@ -268,7 +274,8 @@ impl Transaction<'_> {
     }
 }
 
-/// What a listener failed with, told apart from what refuses the operation it was told of.
+/// The error of a listener, marked as such, so that it differs from errors that refuse the
+/// operation.
 fn of_listener(error: Error) -> Error {
     match error {
         Error::Listener(_) => error,

@@ -1,4 +1,4 @@
-//! Who wants to be told about what (transactions §10.1, §10.7).
+//! The listeners, and what each is told about (docs/src/listeners.md).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,33 +12,34 @@ use crate::object::whole::ObjectData;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ItemKind, ResolvedType, SchemaBundle, SchemaId};
 
-/// Told after an object was created, before `create` returns.
+/// Called after an object was created, before `create` returns.
 pub type CreateListener = Arc<dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync>;
-/// Told before an object is deleted, while it is still there. The last argument are the objects from
-/// which the path leads to it, ascending, never empty.
+/// Called before an object is deleted, while it still exists. The last argument has the objects
+/// from which the path leads to it, in ascending order. It is never empty.
 pub type DeleteListener =
     Arc<dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
-/// Told after an object was moved to another schema. If it was moved for a change that is then refused,
-/// it goes back, and listeners are told again when it moves the next time.
+/// Called after an object was moved to another schema. If it was moved for a change that is then
+/// refused, the move is undone. Listeners are called again when it moves the next time.
 pub type SchemaChangeListener =
     Arc<dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync>;
-/// Told after a field was changed. The last argument are the objects from which the path leads to the
-/// changed one, ascending, never empty.
+/// Called after a field was changed. The last argument has the objects from which the path leads to
+/// the changed one, in ascending order. It is never empty.
 pub type FieldListener =
     Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
-/// Makes what an object gets as it moves to another schema; `None` if that is what it keeps.
+/// Returns the content that an object gets when it moves to another schema; `None` if it is exactly
+/// what the object keeps.
 pub(crate) type Carry =
     Arc<dyn Fn(&Transaction<'_>, &Carried<'_>) -> Result<Option<ObjectData>> + Send + Sync>;
 
-/// An object that is to move to another schema.
+/// An object that is about to move to another schema.
 pub(crate) struct Carried<'a> {
     pub(crate) id: ObjId,
-    /// What it holds.
+    /// Its content.
     pub(crate) old: &'a ObjectData,
-    /// What of that is kept as it is.
+    /// The part of the content that stays as it is.
     pub(crate) kept: &'a ObjectData,
-    /// A field that gets another value, so that its own need not be carried over.
+    /// A field that gets another value, so its old value need not be converted.
     pub(crate) given: Option<StorageId>,
 }
 
@@ -48,25 +49,27 @@ pub(crate) struct Carried<'a> {
 pub struct SchemaChange {
     /// The object.
     pub id: ObjId,
-    /// The schema it was of.
+    /// The schema that it had.
     pub old_schema: SchemaId,
-    /// The schema it is of now.
+    /// The schema that it has now.
     pub new_schema: SchemaId,
-    /// All its fields as they were, by the definitions of the old schema, references included as ids.
+    /// The old values of all its fields, as the old schema defines them. References are included as
+    /// IDs.
     pub old: ObjectData,
     /// Its type in the new schema.
     pub new_type: Arc<ResolvedType>,
 }
 
-/// Names a registration, to take it back.
+/// Names a registration, so that it can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(u64);
 
-/// Which objects are watched, and from where.
+/// Which objects are watched, and which objects observe them.
 ///
-/// Without steps, the objects themselves observe. Otherwise the path leads from the observing objects
-/// to the watched ones; whoever is not on such a path is not watched. For each change that is watched, the
-/// path is walked backwards: one get, or one seek and a step per object, for each object on the way.
+/// Without steps, objects observe themselves. With steps, the path leads from the observing objects
+/// to the watched ones. Objects that are not at the end of such a path are not watched. For each
+/// watched change the path is walked backwards. Cost: for each object on the way one get, or one
+/// seek and a step per object.
 ///
 /// ```
 /// use permazen::StorageId;
@@ -86,23 +89,23 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Objects that observe themselves.
+    /// Objects observe themselves.
     pub fn itself() -> Self {
         Watch { path: Vec::new(), filters: vec![None] }
     }
 
-    /// Objects at the end of this path, observed from its beginning.
+    /// Objects at the beginning of this path observe those at its end.
     pub fn along(path: impl IntoIterator<Item = PathStep>) -> Self {
         let path: Vec<_> = path.into_iter().collect();
         let filters = vec![None; path.len() + 1];
         Watch { path, filters }
     }
 
-    /// Objects at the end of this path, with a filter for every position: before the first step, after
-    /// the first step, and so on.
+    /// Objects at the beginning of this path observe those at its end. There is a filter for each
+    /// position: before the first step, after the first step, and so on.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] unless there is one filter more than steps.
+    /// [`Error::InvalidArgument`] if the number of filters is not that of the steps plus one.
     pub fn filtered(path: Vec<PathStep>, filters: Vec<Option<IdFilter>>) -> Result<Self> {
         if filters.len() != path.len() + 1 {
             return Err(Error::invalid_argument(format!(
@@ -115,23 +118,23 @@ impl Watch {
         Ok(Watch { path, filters })
     }
 
-    /// The steps from the observing to the watched objects.
+    /// The steps from the observing objects to the watched ones.
     pub fn path(&self) -> &[PathStep] {
         &self.path
     }
 
-    /// The filter at a position: 0 for the observing objects, the number of steps for the watched
-    /// ones.
+    /// The filter at a position. Position 0 is for the observing objects; the number of steps is
+    /// for the watched ones.
     pub fn filter(&self, position: usize) -> Option<&IdFilter> {
         self.filters.get(position).and_then(Option::as_ref)
     }
 
-    /// Whether objects of this type may be watched.
+    /// Whether objects of this type can be watched.
     fn watches_type(&self, storage_id: StorageId) -> bool {
         self.filter(self.path.len()).is_none_or(|filter| filter.allows_some_of(storage_id))
     }
 
-    /// Whether this object may be watched.
+    /// Whether this object can be watched.
     pub(crate) fn watches(&self, id: ObjId) -> bool {
         self.filter(self.path.len()).is_none_or(|filter| filter.allows(id))
     }
@@ -168,10 +171,10 @@ type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + S
 type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
 type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 
-/// Listeners, ready to be installed in transactions of databases with the same recorded schemas.
+/// Listeners that can be installed in transactions of databases with the same recorded schemas.
 ///
-/// Cloning costs as much as there are registrations; a transaction takes a shared one for free
-/// ([`Transaction::set_listeners`]).
+/// Cost: cloning takes time proportional to the number of registrations. A transaction takes a
+/// shared set for free ([`Transaction::set_listeners`]).
 #[derive(Clone)]
 pub struct ListenerSet {
     bundle: Arc<SchemaBundle>,
@@ -193,7 +196,7 @@ impl fmt::Debug for ListenerSet {
     }
 }
 
-/// An id no listener of any set has, so that an id of one set says nothing to another one.
+/// An ID that no listener of any set has, so that the ID of one set means nothing to another.
 fn next_id() -> ListenerId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     ListenerId(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -228,7 +231,7 @@ fn add_monitor<L: ?Sized>(
 }
 
 impl ListenerSet {
-    /// No listeners, for transactions that see these recorded schemas.
+    /// An empty set, for transactions that see these recorded schemas.
     pub fn new(bundle: Arc<SchemaBundle>) -> Self {
         ListenerSet {
             bundle,
@@ -240,7 +243,7 @@ impl ListenerSet {
         }
     }
 
-    /// Watches the creation of objects of a type. The same `Arc` again has no effect.
+    /// Watches the creation of objects of a type. Adding the same `Arc` again has no effect.
     ///
     /// # Errors
     /// [`Error::UnknownType`] if no recorded schema has the type.
@@ -254,7 +257,8 @@ impl ListenerSet {
         Ok(add_plain(list, listener))
     }
 
-    /// Watches objects of a type being moved to another schema. The same `Arc` again has no effect.
+    /// Watches moves of objects of a type to another schema. Adding the same `Arc` again has no
+    /// effect.
     ///
     /// # Errors
     /// [`Error::UnknownType`] if no recorded schema has the type.
@@ -268,7 +272,7 @@ impl ListenerSet {
         Ok(add_plain(list, listener))
     }
 
-    /// Decides what objects of a type get as they move to another schema.
+    /// Sets what decides which content objects of a type get when they move to another schema.
     pub(crate) fn carry(&mut self, object_type: StorageId, carry: Carry) {
         self.carried.insert(object_type, carry);
     }
@@ -277,21 +281,23 @@ impl ListenerSet {
         self.carried.get(&object_type)
     }
 
-    /// Watches deletions. The same `Arc` with an equal watch again has no effect.
+    /// Watches deletions. Adding the same `Arc` with an equal watch again has no effect.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if a step of the path is no reference field of a recorded schema.
+    /// [`Error::UnknownField`] if a step of the path does not name a reference field of a recorded
+    /// schema.
     pub fn on_delete(&mut self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
         Ok(add_monitor(&mut self.deleted, watch, listener))
     }
 
-    /// Watches changes of the field with this storage id: simple fields, sets, lists and maps. (Counters
-    /// tell nothing, and nothing is told under the storage id of a sub-field.) There need not be such
-    /// a field. The same `Arc` with an equal watch again has no effect.
+    /// Watches changes of the field with this storage ID: a simple field, set, list or map.
+    /// Listeners are not called for counters, nor under the storage ID of a sub-field. The field
+    /// need not exist. Adding the same `Arc` with an equal watch again has no effect.
     ///
     /// # Errors
-    /// [`Error::UnknownField`] if a step of the path is no reference field of a recorded schema.
+    /// [`Error::UnknownField`] if a step of the path does not name a reference field of a recorded
+    /// schema.
     pub fn on_change(
         &mut self,
         field: StorageId,
@@ -303,7 +309,7 @@ impl ListenerSet {
         Ok(add_monitor(list, watch, listener))
     }
 
-    /// Takes a registration back. Unknown ones are ignored.
+    /// Removes a registration. Unknown ones are ignored.
     pub fn remove(&mut self, id: ListenerId) {
         self.created.values_mut().for_each(|list| list.retain(|(other, _)| *other != id));
         self.created.retain(|_, list| !list.is_empty());
@@ -314,7 +320,7 @@ impl ListenerSet {
         self.fields.retain(|_, list| !list.is_empty());
     }
 
-    /// Whether nothing is watched.
+    /// Whether there are no listeners.
     pub fn is_empty(&self) -> bool {
         self.created.is_empty()
             && self.schema_changed.is_empty()
@@ -330,12 +336,12 @@ impl ListenerSet {
         }
     }
 
-    /// Whether this set was made for these very recorded schemas.
+    /// Whether this set was made for exactly these recorded schemas.
     pub(crate) fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
         Arc::ptr_eq(&self.bundle, bundle)
     }
 
-    /// Whether this set may be installed where these schemas are recorded.
+    /// Whether this set can be installed where these schemas are recorded.
     pub(crate) fn fits(&self, bundle: &Arc<SchemaBundle>) -> bool {
         (self.deleted.is_empty() && self.fields.is_empty())
             || Arc::ptr_eq(&self.bundle, bundle)
@@ -385,7 +391,7 @@ impl ListenerSet {
         self.fields.get(&field).map_or(&[], Vec::as_slice)
     }
 
-    /// The same listeners where other schemas are recorded.
+    /// Makes the set one for other recorded schemas.
     pub(crate) fn set_bundle(&mut self, bundle: Arc<SchemaBundle>) {
         self.bundle = bundle;
     }

@@ -1,6 +1,6 @@
-//! Listeners: who wants to be told, of what, and the delivery after a change.
+//! Listeners: who is told, about what, and the delivery after a change.
 //!
-//! Other folders of `object` queue changes; delivery happens when the operation that made them is complete.
+//! Other modules queue changes. They are delivered when the operation that made them is complete.
 
 mod change;
 mod delivery;

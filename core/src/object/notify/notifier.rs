@@ -1,4 +1,4 @@
-//! Who listens in a transaction, and what is waiting to be told.
+//! The listeners of a transaction, and the changes that are waiting for delivery.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,26 +10,26 @@ use crate::id::StorageId;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
 
-/// Who listens in a transaction, and what is waiting to be told to them.
+/// The listeners of a transaction, and the changes that are waiting for delivery.
 pub(in crate::object) struct Notifier {
     listeners: RefCell<Arc<ListenerSet>>,
-    /// Whether the listeners were given as a whole, so that none can be added or removed.
+    /// Whether the listeners were installed as a set, so that none can be added or removed.
     installed: Cell<bool>,
-    /// The changes of the operation that is under way.
+    /// The changes of the current operation.
     queue: RefCell<Option<Pending>>,
-    /// Changes made in the course of a larger operation that is under way, to be told after it.
+    /// Changes made in a larger operation that is not complete, to be delivered after it.
     held: RefCell<Option<Vec<Pending>>>,
     silent: Cell<bool>,
 }
 
-/// Changes waiting to be told, by the storage ID of the field.
+/// Changes waiting for delivery, by the storage ID of the field.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
     next: u64,
 }
 
-/// How much was waiting to be told at some time.
+/// How much was waiting for delivery at some time.
 pub(in crate::object) struct Mark {
     queued: Option<u64>,
     held: Option<usize>,
@@ -52,12 +52,12 @@ impl Notifier {
         Arc::clone(&self.listeners.borrow())
     }
 
-    /// Begins with these listeners. Others can be added.
+    /// Starts with these listeners. Others can be added.
     pub(super) fn start_with(&self, listeners: Arc<ListenerSet>) {
         self.listeners.replace(listeners);
     }
 
-    /// Replaces all listeners by a set, to which none can be added.
+    /// Replaces all listeners by a set. Others cannot be added.
     pub(super) fn install(&self, listeners: Arc<ListenerSet>) {
         self.listeners.replace(listeners);
         self.installed.set(true);
@@ -73,14 +73,15 @@ impl Notifier {
         change(Arc::make_mut(&mut self.listeners.borrow_mut()))
     }
 
-    /// The transaction continues with other recorded schemas.
+    /// Called when the transaction continues with other recorded schemas.
     pub(in crate::object) fn set_bundle(&self, bundle: &Arc<SchemaBundle>) {
         if !self.installed.get() {
             Arc::make_mut(&mut self.listeners.borrow_mut()).set_bundle(Arc::clone(bundle));
         }
     }
 
-    /// Whether listeners to creation, deletion and fields are told nothing from now on; returns how it was before.
+    /// Sets whether listeners to creation, deletion and fields are not called. Returns the old
+    /// setting.
     pub(in crate::object) fn set_silent(&self, silent: bool) -> bool {
         self.silent.replace(silent)
     }
@@ -107,7 +108,8 @@ impl Notifier {
 
     // ------------------------------------------------------------------ what is waiting
 
-    /// Whether anybody is told of what an operation changes that begins now, and not as part of a larger one.
+    /// Whether there are no listeners, so that the changes of an operation need not be queued. Ask
+    /// only outside of larger operations.
     pub(super) fn is_idle(&self) -> bool {
         self.listeners.borrow().is_empty()
     }
@@ -120,19 +122,21 @@ impl Notifier {
         self.held.borrow().is_some()
     }
 
-    /// Queues changes after these, until what is returned is dropped; then what was not told is forgotten.
+    /// Queues changes after `pending`, until the returned guard is dropped. Changes that were not
+    /// delivered until then are forgotten.
     pub(super) fn queue(&self, pending: Pending) -> Queueing<'_> {
         self.queue.replace(Some(pending));
         Queueing(self)
     }
 
-    /// Holds changes back until what is returned is ended.
+    /// Holds changes back until the returned guard is ended.
     pub(super) fn hold(&self) -> Holding<'_> {
         self.held.replace(Some(Vec::new()));
         Holding(self)
     }
 
-    /// Adds the queued changes to those held back. False if none are to be.
+    /// Adds the queued changes to those held back. Returns `false` if changes are not being held
+    /// back.
     pub(super) fn hold_queued(&self) -> bool {
         let mut held = self.held.borrow_mut();
         let Some(held) = &mut *held else { return false };
@@ -140,7 +144,7 @@ impl Notifier {
         true
     }
 
-    /// Queues a change, if changes are queued.
+    /// Queues a change, if changes are being queued.
     pub(super) fn add(&self, change: impl FnOnce() -> FieldChange) {
         if let Some(pending) = &mut *self.queue.borrow_mut() {
             let (number, change) = (pending.next, change());
@@ -149,7 +153,7 @@ impl Notifier {
         }
     }
 
-    /// Takes the changes of the first field that has any.
+    /// Takes the changes of the field with the lowest storage ID.
     pub(super) fn take_next(&self) -> Option<impl Iterator<Item = FieldChange> + use<>> {
         let (_, changes) = self.queue.borrow_mut().as_mut()?.changes.pop_first()?;
         Some(changes.into_iter().map(|(_, change)| change))
@@ -162,7 +166,7 @@ impl Notifier {
         }
     }
 
-    /// Forgets what was queued and held back since.
+    /// Forgets what was queued and held back since `mark`.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
         if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {
             held.truncate(len);
@@ -174,7 +178,7 @@ impl Notifier {
     }
 }
 
-/// Ends the queueing when dropped, whether everything was told or a listener failed.
+/// Ends the queueing when dropped, even if a listener failed.
 pub(super) struct Queueing<'n>(&'n Notifier);
 
 impl Drop for Queueing<'_> {
@@ -187,7 +191,7 @@ impl Drop for Queueing<'_> {
 pub(super) struct Holding<'n>(&'n Notifier);
 
 impl Holding<'_> {
-    /// Ends it and returns what was held back.
+    /// Stops holding changes back, and returns them.
     pub(super) fn end(self) -> Vec<Pending> {
         self.0.held.take().unwrap_or_default()
     }
