@@ -1,45 +1,45 @@
-//! What a scan has taken from the store and not yet given out.
+//! What a scan has read from the store and not returned yet.
 
 use std::borrow::Cow;
 
 use crate::object::error::{Error, Result};
 
-/// A batch ends once its keys and values take this many bytes.
+/// A batch ends when its keys and values have this many bytes.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// What a scan takes from each pair while the store is borrowed.
+/// What a scan copies from each pair while the store is borrowed.
 pub(crate) trait Keep {
     /// What is kept.
     type Kept: Copy + Default;
 
-    /// Pairs of the first batch: few, since it may be more than is asked for.
+    /// The number of pairs in the first batch. It is small, because the caller may need fewer.
     const FIRST_BATCH: usize = 8;
-    /// How much larger each batch is than the one before.
+    /// By which factor each batch is larger than the previous one.
     const GROWTH: usize = 4;
-    /// Pairs of the largest batch.
+    /// The number of pairs in the largest batch.
     const LARGEST_BATCH: usize = 512;
 
-    /// Takes it from a pair; what has no place in it can be appended to `bytes`.
+    /// Copies from a pair. What does not fit into the result can be appended to `bytes`.
     fn keep(&self, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) -> Result<Self::Kept>;
 
-    /// As [`Keep::keep`] where it needs no more than the key and appends nothing to `bytes`. Asked
-    /// first, so it should be short.
+    /// Does the same as [`Keep::keep`] if the key is enough and nothing is appended to `bytes`;
+    /// otherwise `None`. It is called first, so it should be short.
     #[inline]
     fn keep_short(&self, _key: &[u8]) -> Option<Self::Kept> {
         None
     }
 
-    /// The key of the pair, from all that was appended.
+    /// The key of the pair. `bytes` is everything that was appended.
     fn key<'b>(&self, kept: Self::Kept, bytes: &'b [u8]) -> Cow<'b, [u8]>;
 }
 
-/// Keeps the keys, and the values if asked to.
+/// Keeps the keys and, if `with_values` is set, the values.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     pub(in crate::object) with_values: bool,
 }
 
-/// Where key and value of a pair lie.
+/// The offsets of the key and value of a pair.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairAt {
     start: usize,
@@ -67,15 +67,15 @@ impl Keep for Pairs {
     }
 }
 
-/// What was taken from the store.
+/// What was read from the store.
 #[derive(Debug)]
 pub(in crate::object) struct Batch<K: Keep> {
     bytes: Vec<u8>,
-    /// A place for each pair the batch is to have at most.
+    /// A place for each pair that the batch can have.
     kept: Vec<K::Kept>,
     /// How many pairs there are.
     len: usize,
-    /// Why nothing could be kept of the pair behind them.
+    /// Why nothing could be kept of the pair after the last one.
     pub(in crate::object) fault: Option<Error>,
 }
 
@@ -84,7 +84,7 @@ impl<K: Keep> Batch<K> {
         Batch { bytes: Vec::new(), kept: Vec::new(), len: 0, fault: None }
     }
 
-    /// Makes room for a batch of `pairs` like those of this one.
+    /// Empties the batch, and makes room for `pairs` pairs of about the same size.
     pub(in crate::object) fn clear_for(&mut self, pairs: usize) {
         let bytes = self.bytes.len().div_ceil(self.len.max(1)) * pairs;
         self.bytes.clear();
@@ -102,10 +102,10 @@ impl<K: Keep> Batch<K> {
         self.len
     }
 
-    /// Takes a pair; false once the batch is full, or if the pair could not be taken.
+    /// Adds a pair. Returns `false` if the batch is now full, or if the pair could not be added.
     #[inline]
     pub(in crate::object) fn push(&mut self, keep: &K, key: &[u8], value: &[u8]) -> bool {
-        // Most pairs go this way: what is asked for them is little, and less code is faster.
+        // Most pairs take this path. It needs little, and less code is faster.
         if let Some(kept) = keep.keep_short(key)
             && let Some((_, room)) = self.kept.split_last_mut()
             && let Some(place) = room.get_mut(self.len)

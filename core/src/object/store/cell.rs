@@ -1,4 +1,4 @@
-//! Access to the pairs below the objects: short borrows, a change counter, savepoints.
+//! Access to the key/value pairs: short borrows, a change counter, savepoints.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -8,43 +8,43 @@ use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead
 use super::journal::{Inverse, Journal};
 use crate::object::error::{Error, Result, hex};
 
-/// What the pairs lie in.
+/// What contains the pairs.
 enum Backing<'db> {
     /// A transaction of a database.
     Transaction(Box<dyn KvTransaction + Send + 'db>),
-    /// A store of its own, without commit.
+    /// The transaction's own store, without commit.
     Detached(Box<dyn KvWrite + Send + 'db>),
     /// Committed or rolled back.
     Ended,
 }
 
-/// What is known about a key before it is written, from which the journal takes the inverse.
+/// What is known about a key before it is written. The journal needs it for the inverse.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Undo<'a> {
     /// The key is absent.
     Absent,
     /// The key has this value.
     Old(&'a [u8]),
-    /// Nobody has looked, and this is the only write of its operation. The key is read first if that
-    /// operation is part of another one; otherwise there is nothing to undo.
+    /// The key was not read, and this is the only write of its operation. If that operation is part
+    /// of another one, the key is read first. Otherwise there is nothing to undo.
     Unread,
 }
 
 /// The pairs of one transaction.
 ///
-/// Everything takes `&self`: the store is borrowed for the length of one call only, so that whoever
-/// iterates can change things between two steps. Closures that get borrowed bytes may read on, but
-/// not write ([`Error::Busy`]).
+/// All methods take `&self`. The store is borrowed only for the length of one call, so code that
+/// iterates can make changes between two steps. Closures that get borrowed bytes may read, but not
+/// write ([`Error::Busy`]).
 pub(crate) struct Store<'db> {
     backing: RefCell<Backing<'db>>,
     journal: RefCell<Journal>,
     depth: Cell<u32>,
     changes: Cell<u64>,
-    /// Whether a pair was put, or one that was there removed.
+    /// Whether a pair was put, or an existing one was removed.
     wrote: Cell<bool>,
     undone: Cell<u64>,
     broken: Cell<bool>,
-    /// Whether reads outside of operations are exempt from conflict detection.
+    /// Whether reads outside of operations skip conflict detection.
     untracked: Cell<bool>,
     max_key_len: usize,
 }
@@ -85,19 +85,19 @@ impl<'db> Store<'db> {
         }
     }
 
-    /// A number that changes with every write.
+    /// A counter that changes with every write.
     pub(crate) fn changes(&self) -> &Cell<u64> {
         &self.changes
     }
 
-    /// Whether a pair was put, or one that was there removed, so that the store certainly counts the commit. There may
-    /// have been other writes.
+    /// Whether a pair was put, or an existing one was removed. Then the commit certainly changes
+    /// the version of the store. There may have been other writes.
     pub(crate) fn wrote(&self) -> bool {
         self.wrote.get()
     }
 
-    /// A number that changes whenever writes were taken back, so that what was derived from them
-    /// can be forgotten.
+    /// A number that changes whenever writes are undone, so that what was derived from them can be
+    /// forgotten.
     pub(crate) fn undone(&self) -> u64 {
         self.undone.get()
     }
@@ -112,7 +112,7 @@ impl<'db> Store<'db> {
         key_len <= self.max_key_len
     }
 
-    /// Refuses a key the store cannot hold.
+    /// Refuses a key that the store cannot hold.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         if !self.fits(key.len()) {
             return Err(Error::KeyTooLong {
@@ -148,20 +148,20 @@ impl<'db> Store<'db> {
         }
     }
 
-    /// Runs `body` while reads outside of operations are exempt from conflict detection, if the store has any.
+    /// Runs `body`; its reads outside of operations skip conflict detection, if the store has it.
     pub(crate) fn untracked<R>(&self, body: impl FnOnce() -> R) -> R {
         let _before = Untracked { store: self, before: self.untracked.replace(true) };
         body()
     }
 
-    /// Whether a read now is exempt from conflict detection. Those of operations never are: what an
-    /// operation writes depends on them.
+    /// Whether a read now skips conflict detection. The reads of operations never do, because what
+    /// an operation writes depends on them.
     #[inline]
     pub(crate) fn reads_untracked(&self) -> bool {
         self.untracked.get() && self.depth.get() == 0
     }
 
-    /// The value of `key`. One get; a key the store could not hold is absent without asking.
+    /// The value of `key`. A key that is too long for the store is absent. Cost: one get.
     pub(crate) fn get<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         if key.len() > self.max_key_len {
             return Ok(read(None));
@@ -169,12 +169,12 @@ impl<'db> Store<'db> {
         self.read(|kv| Ok(read(kv.get(key)?.as_deref())))
     }
 
-    /// Whether `key` is there. One get.
+    /// Whether `key` has a value. Cost: one get.
     pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
         self.get(key, |value| value.is_some())
     }
 
-    /// The first pair of `span` in the given direction. One seek.
+    /// The first pair of `span` in the given direction. Cost: one seek.
     pub(crate) fn first<R>(
         &self,
         span: KeySpan<'_>,
@@ -190,13 +190,13 @@ impl<'db> Store<'db> {
         })
     }
 
-    /// Whether `span` holds any pair. One seek.
+    /// Whether `span` has any pair. Cost: one seek.
     pub(crate) fn any(&self, span: KeySpan<'_>) -> Result<bool> {
         self.first(span, Direction::Forward, |pair| pair.is_some())
     }
 
-    /// Visits the pairs of `span`, ascending, under one borrow; `visit` must not write.
-    /// One seek, then one step per pair.
+    /// Visits the pairs of `span` in ascending order, in one borrow. `visit` must not write. Cost:
+    /// one seek, then one step per pair.
     pub(crate) fn each(
         &self,
         span: KeySpan<'_>,
@@ -226,7 +226,7 @@ impl<'db> Store<'db> {
         }
     }
 
-    /// Sets the value of `key`. One put.
+    /// Sets the value of `key`. Cost: one put.
     pub(crate) fn put(&self, key: &[u8], value: &[u8], undo: Undo<'_>) -> Result<()> {
         self.check_key(key)?;
         self.note(key, undo)?;
@@ -235,7 +235,7 @@ impl<'db> Store<'db> {
         Ok(())
     }
 
-    /// Removes `key`. One delete.
+    /// Removes `key`. Cost: one delete.
     pub(crate) fn remove(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         self.remove_unseen(key, undo)?;
         if matches!(undo, Undo::Old(_)) {
@@ -244,8 +244,9 @@ impl<'db> Store<'db> {
         Ok(())
     }
 
-    /// As [`Store::remove`], where nobody has seen that the key is there.
+    /// Removes `key`, which may be absent.
     fn remove_unseen(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
+        // Such a key cannot be in the store.
         if key.len() > self.max_key_len {
             return Ok(());
         }
@@ -253,37 +254,37 @@ impl<'db> Store<'db> {
         self.write(|kv| Ok(kv.remove(key)?))
     }
 
-    /// Puts an entry that has no value and that the pairs of the objects did not call for so far: an
-    /// index entry. If it was there all the same, undoing removes it. One put.
+    /// Puts an index entry, which has no value. So far the pairs of the objects did not require it.
+    /// If it exists anyway, undoing removes it. Cost: one put.
     pub(crate) fn put_entry(&self, key: &[u8]) -> Result<()> {
         self.put(key, &[], Undo::Absent)
     }
 
-    /// Removes an entry that has no value and that the pairs of the objects called for so far: an index
-    /// entry. If it was missing, undoing puts it. One delete.
+    /// Removes an index entry, which has no value. So far the pairs of the objects required it. If
+    /// it is missing, undoing puts it. Cost: one delete.
     pub(crate) fn remove_entry(&self, key: &[u8]) -> Result<()> {
         self.remove_unseen(key, Undo::Old(&[]))
     }
 
-    /// The value that stands for the counter `count`.
+    /// The encoded form of the counter value `count`.
     pub(crate) fn encode_counter(&self, count: i64) -> Result<[u8; 8]> {
         self.read(|kv| Ok(kv.encode_counter(count)))
     }
 
-    /// The counter that a value stands for; none if it is no counter.
+    /// Decodes a counter; `None` if the value is not a counter.
     pub(crate) fn decode_counter(&self, value: &[u8]) -> Result<Option<i64>> {
         self.read(|kv| Ok(kv.decode_counter(value).ok()))
     }
 
-    /// Whether a counter stands at `key`. One get. Conflict detection does not see it: adjustments of
-    /// one counter are not to conflict.
+    /// Whether `key` has a counter. The get is without conflict detection, so that adjustments of
+    /// one counter do not conflict. Cost: one get.
     pub(crate) fn has_counter(&self, key: &[u8]) -> Result<bool> {
         self.read_as(true, |kv| {
             Ok(kv.get(key)?.is_some_and(|value| kv.decode_counter(&value).is_ok()))
         })
     }
 
-    /// Adds to the counter that stands at `key`, wrapping. Whatever the store does to adjust a counter.
+    /// Adds to the counter at `key`, wrapping. Cost: what the store does to adjust a counter.
     pub(crate) fn adjust_counter(&self, key: &[u8], by: i64) -> Result<()> {
         self.check_key(key)?;
         self.write(|kv| Ok(kv.adjust_counter(key, by)?))?;
@@ -294,13 +295,13 @@ impl<'db> Store<'db> {
         Ok(())
     }
 
-    /// Removes all pairs of `span`. One scan for the journal, one range removal.
+    /// Removes all pairs of `span`. Cost: one scan for the journal, one range removal.
     pub(crate) fn remove_span(&self, span: KeySpan<'_>) -> Result<()> {
         self.remove_span_with(span, |_, _| Ok(()))
     }
 
-    /// As [`Store::remove_span`], showing every pair to `visit` (ascending) before it goes, in the
-    /// same scan. If `visit` fails nothing was removed.
+    /// Removes all pairs of `span`. In the same scan, shows each to `visit` before it is removed,
+    /// in ascending order. If `visit` fails, nothing was removed.
     pub(crate) fn remove_span_with(
         &self,
         span: KeySpan<'_>,
@@ -327,8 +328,8 @@ impl<'db> Store<'db> {
         Ok(())
     }
 
-    /// Lets `body` write within `span` (and nowhere else) without telling about each write. One scan of
-    /// the span for the journal.
+    /// Lets `body` write within `span`, and only there, without recording each write. Cost: one
+    /// scan of the span for the journal.
     pub(crate) fn rewrite_span<R>(
         &self,
         span: KeySpan<'_>,
@@ -346,14 +347,15 @@ impl<'db> Store<'db> {
         self.write(body)
     }
 
-    /// Refuses a write while the store is lent for reading, before the journal knows of it: what was not written
-    /// needs no undoing, which would be refused as well.
+    /// Refuses a write while the store is lent for reading. This is checked before the journal
+    /// records the write: what was not written needs no undo, which would also be refused.
     fn check_not_lent(&self) -> Result<()> {
         self.backing.try_borrow_mut().map(drop).map_err(|_| Error::Busy)
     }
 
     fn note(&self, key: &[u8], undo: Undo<'_>) -> Result<()> {
         let depth = self.depth.get();
+        // Outside of an operation nothing can be undone.
         if depth == 0 {
             return Ok(());
         }
@@ -361,6 +363,7 @@ impl<'db> Store<'db> {
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),
+            // The only write of the outermost operation: if it fails, nothing was written.
             Undo::Unread if depth == 1 => {}
             Undo::Unread => {
                 let mut journal = self.journal.borrow_mut();
@@ -375,9 +378,9 @@ impl<'db> Store<'db> {
 
     // ------------------------------------------------------------------ savepoints
 
-    /// Runs `body` as one operation: if it fails, everything written since it began is undone in
-    /// reverse order. Operations nest. If undoing fails too, the transaction is broken, and every
-    /// later operation and the commit fail.
+    /// Runs `body` as one operation. If it fails, everything written since it began is undone in
+    /// reverse order. Operations can be nested. If the undo fails too, the transaction is broken:
+    /// all later operations and the commit fail.
     pub(crate) fn operation<R, E: From<Error>>(
         &self,
         body: impl FnOnce() -> Result<R, E>,
@@ -389,6 +392,7 @@ impl<'db> Store<'db> {
         self.depth.set(self.depth.get() + 1);
         let unwinding = BreakOnUnwind(self);
         let result = body();
+        // `body` has returned, so there was no panic.
         std::mem::forget(unwinding);
         if result.is_err() && !self.journal.borrow().is_clear_since(mark) {
             self.undone.set(self.undone.get().wrapping_add(1));
@@ -425,12 +429,12 @@ impl<'db> Store<'db> {
 
     // ------------------------------------------------------------------ life-cycle
 
-    /// Makes every further operation and the commit fail.
+    /// Makes all later operations and the commit fail.
     pub(crate) fn give_up(&self) {
         self.broken.set(true);
     }
 
-    /// Lends the transaction below, which detached stores have none of.
+    /// Lends the transaction of the key/value store. Detached stores have none.
     pub(crate) fn transaction<R>(
         &self,
         what: &'static str,
@@ -448,7 +452,7 @@ impl<'db> Store<'db> {
         self.transaction("a snapshot of a detached transaction", |kv| Ok(kv.snapshot()?))
     }
 
-    /// Ends the transaction: commits what is below.
+    /// Commits the transaction of the store, and ends this one.
     pub(crate) fn commit(&self) -> Result<()> {
         if self.broken.get() {
             self.rollback();
@@ -463,7 +467,7 @@ impl<'db> Store<'db> {
         }
     }
 
-    /// Ends the transaction: discards what is below.
+    /// Rolls back the transaction of the store, and ends this one.
     pub(crate) fn rollback(&self) {
         if let Ok(Backing::Transaction(kv)) = self.end() {
             kv.rollback();
@@ -476,7 +480,7 @@ impl<'db> Store<'db> {
     }
 }
 
-/// Shows the pairs of `span`, ascending, up to the first error or break.
+/// Visits the pairs of `span` in ascending order, until the first error or break.
 pub(in crate::object) fn visit_pairs(
     kv: &dyn KvRead,
     span: KeySpan<'_>,
@@ -492,7 +496,7 @@ pub(in crate::object) fn visit_pairs(
     result
 }
 
-/// Puts back whether reads are tracked.
+/// Restores whether reads are tracked.
 struct Untracked<'a, 'db> {
     store: &'a Store<'db>,
     before: bool,
@@ -504,7 +508,7 @@ impl Drop for Untracked<'_, '_> {
     }
 }
 
-/// A panic inside an operation leaves half of it done; nothing may be committed after that.
+/// A panic inside an operation leaves it half done. Nothing may be committed after that.
 struct BreakOnUnwind<'a, 'db>(&'a Store<'db>);
 
 impl Drop for BreakOnUnwind<'_, '_> {

@@ -1,16 +1,16 @@
-//! The undo journal: what a failed operation has to put back.
+//! The undo journal: what a failed operation must restore.
 
-/// How to turn one write back.
+/// How to undo one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inverse {
     /// The key was absent: remove it.
     Remove,
-    /// The key had a value: put it back.
+    /// The key had this value: restore it.
     Restore,
-    /// A span, from the key to the value (to the end if that is empty), was rewritten: remove what is
-    /// in it. What was there before has been recorded before this.
+    /// A span was rewritten: remove what is in it. It goes from the key to the value, or to the end
+    /// if the value is empty. What was there before has been recorded earlier.
     RemoveSpan,
-    /// A counter was adjusted by this much: adjust it back.
+    /// A counter was adjusted by this much: adjust it by the opposite.
     Adjust(i64),
 }
 
@@ -21,26 +21,26 @@ struct Record {
     key_len: usize,
 }
 
-/// Where the journal stood when an operation began.
+/// The length of the journal when an operation began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(usize);
 
-/// Inverses of the writes of the operations under way, oldest first.
+/// The inverses of the writes of the current operations, oldest first.
 ///
-/// Keys and values lie in one buffer that is kept between operations, so that recording allocates
-/// nothing once the buffer has grown. It holds a copy of everything an outermost operation removes or
-/// replaces: deleting a million objects in one cascade takes as much memory as these objects.
+/// Keys and values are in one buffer. It is kept between operations, so recording allocates nothing
+/// after the buffer has grown. It has a copy of everything that an outermost operation removes or
+/// replaces. To delete a million objects in one cascade takes as much memory as these objects.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     bytes: Vec<u8>,
     records: Vec<Record>,
 }
 
-/// Buffers above this size are given back after the operation that needed them.
+/// Larger buffers are freed after the operation that needed them.
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Journal {
-    /// The present end.
+    /// The present end of the journal.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.records.len())
     }
@@ -65,7 +65,7 @@ impl Journal {
         self.record(Inverse::Adjust(by), key, &[]);
     }
 
-    /// Records that the span from `min` to `max` (to the end if that is empty) is rewritten.
+    /// Records that the span from `min` to `max` (to the end if `max` is empty) is rewritten.
     pub(crate) fn rewritten(&mut self, min: &[u8], max: &[u8]) {
         self.record(Inverse::RemoveSpan, min, max);
     }
@@ -77,7 +77,7 @@ impl Journal {
         self.records.push(Record { inverse, start, key_len: key.len() });
     }
 
-    /// Takes the youngest record younger than `mark` and hands it to `apply` as inverse, key and value.
+    /// Removes the newest record after `mark`, and calls `apply` with its inverse, key and value.
     pub(crate) fn pop<R>(
         &mut self,
         mark: Mark,
@@ -96,7 +96,7 @@ impl Journal {
         result
     }
 
-    /// Forgets everything: the outermost operation has succeeded.
+    /// Forgets everything, because the outermost operation has succeeded.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.records.clear();

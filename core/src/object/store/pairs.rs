@@ -1,4 +1,4 @@
-//! The pairs below the objects.
+//! Access to the key/value pairs of a transaction.
 
 use permazen_kv::KvRead;
 
@@ -9,23 +9,23 @@ use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 
 impl Transaction<'_> {
-    /// Lends the key/value pairs for reading, as this transaction sees them: for tools that look at
-    /// the layout itself. Nothing can be changed in the transaction while they are lent.
+    /// Lends the key/value pairs for reading, as this transaction sees them. This is for tools that
+    /// read the layout itself. The transaction cannot be changed while they are lent.
     ///
     /// # Errors
-    /// Those of `body`; [`Error::Ended`](crate::object::Error::Ended).
+    /// The errors of `body`; [`Error::Ended`](crate::object::Error::Ended).
     pub fn read_pairs<R>(&self, body: impl FnOnce(&dyn KvRead) -> Result<R>) -> Result<R> {
         self.check_open()?;
         self.store().read(body)
     }
 
-    /// Runs `body` while what is read does not count in the detection of conflicts: should another transaction
-    /// change it meanwhile, this one does not fail for it. For what need not be exact, as figures to show or where to
-    /// begin a search.
+    /// Runs `body` without conflict detection for what it reads: if another transaction changes
+    /// that meanwhile, this one does not fail for it. Use it for what need not be exact, such as
+    /// numbers to show, or where to begin a search.
     ///
-    /// Changes may be made in `body`; what an operation reads to make its changes counts as ever. Iterators read when
-    /// they are advanced, whichever way is in force then. In stores without conflict detection there is no difference.
-    /// (transactions §3.3)
+    /// `body` may make changes; what an operation reads to make them is tracked as usual. Iterators
+    /// read when they are advanced, with or without conflict detection as set at that moment. In
+    /// stores without conflict detection there is no difference.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -41,33 +41,38 @@ impl Transaction<'_> {
         self.store().untracked(|| body(self))
     }
 
-    /// Waits for a later commit to write the pair with this key; see [`permazen_kv::KeyWatch`]. Watching begins at
-    /// once and outlasts the transaction.
+    /// Waits for a later commit that writes the pair with this key; see [`permazen_kv::KeyWatch`].
+    /// Watching begins at once and continues after the transaction.
     ///
     /// # Errors
-    /// [`Error::Ended`](crate::object::Error::Ended); the store may not support this, as a detached transaction does not.
+    /// [`Error::Ended`](crate::object::Error::Ended).
+    /// [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store does not support
+    /// watching, or if the transaction is detached.
     pub fn watch_key(&self, key: &[u8]) -> Result<permazen_kv::KeyWatch> {
         self.check_open()?;
         self.store()
             .transaction("watching a key of a detached transaction", |kv| Ok(kv.watch(key)?))
     }
 
-    /// As [`Transaction::watch_key`], for the object's own pair: it is written when the object is created, deleted or
-    /// moved to another schema.
+    /// Watches the object's own pair, like [`Transaction::watch_key`]. It is written when the
+    /// object is created, deleted or moved to another schema.
     ///
     /// # Errors
-    /// As [`Transaction::watch_key`].
+    /// The errors of [`Transaction::watch_key`].
     pub fn watch_object(&self, id: ObjId) -> Result<permazen_kv::KeyWatch> {
         self.watch_key(id.as_bytes())
     }
 
-    /// As [`Transaction::watch_key`], for the pair of a simple field or counter. It is removed, which counts too, when
-    /// the field is set to its default and when the object is deleted.
+    /// Watches the pair of a simple field or counter, like [`Transaction::watch_key`]. The pair is
+    /// removed when the field is set to its default and when the object is deleted; that counts as
+    /// a write.
     ///
     /// # Errors
-    /// [`Error::DeletedObject`](crate::object::Error::DeletedObject), [`Error::UnknownType`](crate::object::Error::UnknownType);
-    /// [`Error::UnknownField`](crate::object::Error::UnknownField) also for collections, which have
-    /// no pair of their own; as [`Transaction::watch_key`].
+    /// The errors of [`Transaction::watch_key`];
+    /// [`Error::DeletedObject`](crate::object::Error::DeletedObject);
+    /// [`Error::UnknownType`](crate::object::Error::UnknownType);
+    /// [`Error::UnknownField`](crate::object::Error::UnknownField), also for collections, which
+    /// have no pair of their own.
     pub fn watch_field(&self, id: ObjId, field: &str) -> Result<permazen_kv::KeyWatch> {
         let object_type = self.object_type(id)?;
         let field = object_type

@@ -1,9 +1,9 @@
-//! Scans that stay valid while the transaction they read is being changed.
+//! Scans that stay valid while the transaction that they read is changed.
 //!
-//! A scan copies keys in batches under a short borrow of the store, so user code may write between
-//! two steps. When something was written since a batch was read, the rest of that batch is dropped
-//! and reading resumes behind the last key returned: what was removed ahead is not returned, what
-//! was inserted ahead is, and no key is returned twice.
+//! A scan copies keys in batches during a short borrow of the store, so user code may write between
+//! two steps. If something was written since a batch was read, the rest of that batch is dropped,
+//! and reading continues after the last key returned. So keys that are removed ahead are not
+//! returned, keys that are inserted ahead are, and no key is returned twice.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,11 +17,11 @@ use super::batch::{Batch, Keep, Pairs};
 use super::cell::Store;
 use crate::object::error::Result;
 
-/// Pairs of the batch after a write in between or a long jump.
+/// The number of pairs in the batch after a write or a long jump.
 const SMALL_BATCH: usize = 2;
 /// What a [`LiveScan`] reads from: a store that counts its changes and lends itself for reading.
 pub(crate) trait ScanSource {
-    /// A number that differs after every write.
+    /// A number that changes with every write.
     fn changes(&self) -> &Cell<u64>;
 
     /// Calls `read` with the store borrowed.
@@ -38,8 +38,8 @@ impl ScanSource for Store<'_> {
     }
 }
 
-/// Turns `prefix` into the smallest key above every key starting with it, as [`after_prefix`] but in place; false if
-/// there is none.
+/// Turns `prefix` into the smallest key above all keys that start with it. Returns `false` if there
+/// is none. Does in place what [`after_prefix`] does.
 pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
     while let Some(last) = prefix.pop() {
         if last < 0xff {
@@ -50,9 +50,10 @@ pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
     false
 }
 
-/// A scan over a key span that copes with writes between its steps.
+/// A scan over a key span that allows writes between its steps.
 ///
-/// Cost: one seek per batch and one step per pair; batches grow, for keys fourfold from 8 to 512 pairs.
+/// Cost: one seek per batch and one step per pair. Batches grow; for keys fourfold, from 8 to 512
+/// pairs.
 pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     source: &'s dyn ScanSource,
     /// What has not been read yet: `[min, max)`.
@@ -61,15 +62,15 @@ pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     direction: Direction,
     keep: K,
     batch: Batch<K>,
-    /// The pair of the batch that comes next.
+    /// The index in the batch of the next pair.
     at: usize,
     /// Whether a pair was returned since the span was last narrowed.
     returned: bool,
     batch_size: usize,
-    /// The change counter of the store, and what it was when the batch was read.
+    /// The change counter of the store, and its value when the batch was read.
     counter: &'s Cell<u64>,
     changes: u64,
-    /// Whether the store had nothing behind the current batch.
+    /// Whether the store has no pair after the current batch.
     drained: bool,
     done: bool,
 }
@@ -85,7 +86,7 @@ impl<K: Keep> std::fmt::Debug for LiveScan<'_, K> {
 }
 
 impl<'s> LiveScan<'s> {
-    /// A scan over `[min, max)`, without the values unless `with_values`. Reads nothing yet.
+    /// A scan over `[min, max)`, with the values if `with_values` is set. Reads nothing yet.
     pub(crate) fn new(
         source: &'s dyn ScanSource,
         min: Vec<u8>,
@@ -96,7 +97,7 @@ impl<'s> LiveScan<'s> {
         Self::keeping(Pairs { with_values }, source, min, max, direction)
     }
 
-    /// A scan over every key starting with `prefix`.
+    /// A scan over every key that starts with `prefix`.
     pub(crate) fn of_prefix(
         source: &'s dyn ScanSource,
         prefix: &[u8],
@@ -106,14 +107,14 @@ impl<'s> LiveScan<'s> {
         Self::new(source, prefix.to_vec(), after_prefix(prefix), direction, with_values)
     }
 
-    /// The pair returned last, while nothing else was asked.
+    /// The pair that was returned last, if no other method was called after that.
     #[inline]
     pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
         self.batch.pair(self.at.checked_sub(1)?)
     }
 
-    /// The next key and value (an empty value unless values were asked for). After the end, or after
-    /// an error, there is nothing any more.
+    /// The next key and value. The value is empty unless values were asked for. After the end or an
+    /// error, there are no more pairs.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         Ok(if self.advance()? { self.current() } else { None })
@@ -121,7 +122,7 @@ impl<'s> LiveScan<'s> {
 }
 
 impl<'s, K: Keep> LiveScan<'s, K> {
-    /// A scan over `[min, max)` that keeps what `keep` takes. Reads nothing yet.
+    /// A scan over `[min, max)` that keeps what `keep` copies. Reads nothing yet.
     pub(crate) fn keeping(
         keep: K,
         source: &'s dyn ScanSource,
@@ -147,19 +148,19 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
     }
 
-    /// Which way the scan goes.
+    /// The direction of the scan.
     #[inline]
     pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// What was kept of the next pair. After the end, or after an error, there is nothing any more.
+    /// What was kept of the next pair. After the end or an error, there are no more pairs.
     #[inline]
     pub(crate) fn next_kept(&mut self) -> Result<Option<K::Kept>> {
         Ok(if self.advance()? { self.batch.kept(self.at - 1) } else { None })
     }
 
-    /// What was kept of the next pair, if that is in the batch; otherwise nothing is done.
+    /// What was kept of the next pair, if it is in the batch. Otherwise does nothing.
     #[inline]
     pub(crate) fn next_at_hand(&mut self) -> Option<K::Kept> {
         if self.counter.get() != self.changes || self.done {
@@ -171,7 +172,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         Some(kept)
     }
 
-    /// Steps to the next pair; false at the end.
+    /// Moves to the next pair. Returns `false` at the end.
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         if (self.at >= self.batch.len() || self.counter.get() != self.changes || self.done)
@@ -184,7 +185,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         Ok(true)
     }
 
-    /// Makes the next pair available, reading a batch if need be; false at the end.
+    /// Makes the next pair available, and reads a batch if needed. Returns `false` at the end.
     #[cold]
     fn more(&mut self) -> Result<bool> {
         if self.done {
@@ -195,8 +196,9 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             if changed {
                 self.batch_size = SMALL_BATCH;
             }
-            // On an error, and at the end, there is nothing any more.
+            // If this returns an error, or at the end, there are no more pairs.
             self.done = true;
+            // After a change, what is left is read again, with its fault and its end.
             if !changed {
                 if let Some(fault) = self.batch.fault.take() {
                     return Err(fault);
@@ -216,14 +218,14 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         Ok(!self.done)
     }
 
-    /// The key of the pair returned last, while nothing else was asked.
+    /// The key of the pair that was returned last, if no other method was called after that.
     #[inline]
     pub(crate) fn current_key(&self) -> Option<Cow<'_, [u8]>> {
         self.batch.key(&self.keep, self.at.checked_sub(1)?)
     }
 
-    /// Leaves out what lies before `key` in the direction of the scan: forward the keys below `key`,
-    /// backward the keys at or above it. Never goes back. Cheap while `key` lies within the batch.
+    /// Skips what is before `key` in the direction of the scan: forward the keys below `key`,
+    /// backward the keys at or above it. Never goes back. Cheap while `key` is within the batch.
     pub(crate) fn skip_to(&mut self, key: &[u8]) {
         if self.done {
             return;
@@ -258,8 +260,9 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
         self.returned = false;
         if self.at >= self.batch.len() {
-            // What comes behind is read again if it is not passed over.
+            // What follows the batch is read again, unless it is skipped.
             self.batch.fault = None;
+            // The jump left the batch. More jumps are likely, so little is read ahead.
             if self.at > batch_at {
                 self.batch_size = SMALL_BATCH;
             }
@@ -274,7 +277,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.done = true;
     }
 
-    /// Whether reading up to `key` would not narrow what is left.
+    /// Whether skipping to `key` would skip nothing.
     fn returned_bound_is_past(&self, key: &[u8]) -> bool {
         let bound = if self.returned {
             self.current_key()
@@ -291,7 +294,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         }
     }
 
-    /// Narrows the span to what lies behind the last pair returned.
+    /// Narrows the span to what follows the last pair returned.
     fn narrow(&mut self) {
         if !self.returned {
             return;
@@ -319,6 +322,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self.at = 0;
         self.drained = false;
         self.changes = self.counter.get();
+        // Nothing is left of the span.
         if self.max.as_ref().is_some_and(|max| self.min >= *max) {
             self.drained = true;
             return Ok(());
@@ -491,7 +495,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plainest scan: a fresh look-up behind the last key at each step.
+        /// Compares with the simplest scan: a new look-up after the last key at each step.
         #[test]
         fn equals_a_fresh_seek_per_step(
             start in prop::collection::btree_set(any::<u8>(), 0..100),
