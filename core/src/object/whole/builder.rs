@@ -1,4 +1,4 @@
-//! Putting together the content of an object.
+//! Building the content of an object.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// Collects the values of an object, in any order.
 ///
-/// Fields that are not given have their default value or are empty. Values are given encoded, and
-/// refused unless they are what writing some value of the field gives; [`set`](ObjectBuilder::set)
-/// takes fields by name and [`Value`]s.
+/// Fields that are not given have their default value or are empty. [`set`](ObjectBuilder::set)
+/// takes fields by name, with [`Value`]s. The other methods take encoded values. They refuse bytes
+/// that are not the encoding of any value of the field.
 ///
 /// ```
 /// use permazen::encoding::Value;
@@ -49,21 +49,22 @@ impl ObjectBuilder {
         ObjectBuilder { data, in_order: true }
     }
 
-    /// An object with the content of another one, to be changed.
+    /// An object with the content of another one, which can be changed.
     pub(crate) fn of(data: &ObjectData) -> Self {
         ObjectBuilder { data: data.clone(), in_order: true }
     }
 
-    /// The type.
+    /// The type of the object.
     pub fn object_type(&self) -> &Arc<ResolvedType> {
         &self.data.object_type
     }
 
-    /// Sets the field of that name, of whatever kind; what was given for it before does not count.
+    /// Sets the field with that name, of any kind. This replaces what was given for the field
+    /// before.
     ///
     /// # Errors
-    /// [`Error::UnknownField`]; [`Error::InvalidValue`] if the field is of another kind or a value is not
-    /// one of the field. Nothing is given for the field then.
+    /// [`Error::UnknownField`]; [`Error::InvalidValue`] if the field is of another kind or cannot
+    /// hold a value. Then nothing is given for the field.
     pub fn set(&mut self, name: &str, value: &FieldValue) -> Result<()> {
         let object_type = Arc::clone(&self.data.object_type);
         let field = object_type.field(name).ok_or_else(|| unknown_field(&object_type, name))?;
@@ -113,8 +114,8 @@ impl ObjectBuilder {
     /// Sets a simple field to the encoded value that `write` appends.
     ///
     /// # Errors
-    /// Those of `write`; [`EncodingError::Invalid`] if what it appends is no value of the field, or the
-    /// field is of another kind. Nothing is added then.
+    /// The errors of `write`; [`EncodingError::Invalid`] if what it appends is not a value of the
+    /// field, or if the field is of another kind. Then nothing is added.
     pub fn write_simple(
         &mut self,
         field: &ResolvedField,
@@ -135,11 +136,11 @@ impl ObjectBuilder {
         self.push(field.storage_id, start, start);
     }
 
-    /// Adds an element, which `write` appends, to a set. Elements can be added in any order; equal
-    /// ones are one.
+    /// Adds an element to a set. `write` appends it. Elements can be added in any order; equal ones
+    /// count once.
     ///
     /// # Errors
-    /// As [`write_simple`](ObjectBuilder::write_simple).
+    /// The errors of [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_set_element(
         &mut self,
         field: &ResolvedField,
@@ -154,11 +155,11 @@ impl ObjectBuilder {
         })
     }
 
-    /// Adds the element at `position`, which `write` appends, to a list. Every position from 0 on must
-    /// be given; an object with a hole in a list is refused when it is stored.
+    /// Adds the element at `position` to a list. `write` appends it. All positions from 0 on must
+    /// be given: an object with a gap in a list is refused when it is stored.
     ///
     /// # Errors
-    /// As [`write_simple`](ObjectBuilder::write_simple).
+    /// The errors of [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_list_element(
         &mut self,
         field: &ResolvedField,
@@ -176,11 +177,11 @@ impl ObjectBuilder {
         })
     }
 
-    /// Adds an entry to a map; `key` and `value` append the parts. Entries can be added in any order;
-    /// of those with equal keys the last one counts.
+    /// Adds an entry to a map. `key` and `value` append the two parts. Entries can be added in any
+    /// order; of entries with equal keys the last one counts.
     ///
     /// # Errors
-    /// As [`write_simple`](ObjectBuilder::write_simple).
+    /// The errors of [`write_simple`](ObjectBuilder::write_simple).
     pub fn write_map_entry(
         &mut self,
         field: &ResolvedField,
@@ -200,7 +201,7 @@ impl ObjectBuilder {
         })
     }
 
-    /// Takes back what `add` has appended if it fails.
+    /// Runs `add`. If it fails, removes what it has appended.
     fn whole(
         &mut self,
         add: impl FnOnce(&mut Self) -> Result<(), EncodingError>,
@@ -209,7 +210,7 @@ impl ObjectBuilder {
         add(self).inspect_err(|_| self.data.bytes.truncate(start))
     }
 
-    /// Appends a value of `part`, checked.
+    /// Appends a value of `part`, and checks it.
     fn append(
         &mut self,
         part: &ResolvedField,
@@ -231,7 +232,7 @@ impl ObjectBuilder {
         self.data.pairs.push(pair);
     }
 
-    /// Adds a pair as it stands in the store.
+    /// Adds a pair in the form in which it is stored.
     pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
         let start = self.data.bytes.len();
         self.data.bytes.extend_from_slice(key);
@@ -240,7 +241,8 @@ impl ObjectBuilder {
         self.push(field, start, at);
     }
 
-    /// The object. Values that equal defaults are left out, counters not given are 0.
+    /// Returns the object. Values that equal defaults are left out. Counters that were not given
+    /// are 0.
     pub fn finish(mut self) -> ObjectData {
         let counters = self.data.object_type.fields.iter();
         let counters: Vec<_> = counters
@@ -254,11 +256,12 @@ impl ObjectBuilder {
         let ObjectData { id, object_type, bytes, mut pairs } = self.data;
         if !self.in_order {
             let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
-            // The last one given of several pairs with the same key comes first and is kept.
+            // Of several pairs with the same key, the last one given now comes first and is kept.
             pairs.reverse();
             pairs.sort_by(|a, b| a.field.cmp(&b.field).then_with(|| key(a).cmp(&key(b))));
             pairs.dedup_by(|b, a| a.field == b.field && key(a) == key(b));
         }
+        // Default values are not stored.
         pairs.retain(|pair| {
             object_type.field_by_storage_id(pair.field).is_some_and(|field| match &field.kind {
                 ResolvedKind::Simple(simple) => {
@@ -271,7 +274,7 @@ impl ObjectBuilder {
     }
 }
 
-/// What appends a value of `part`.
+/// A closure that appends a value of `part`.
 fn encoded(
     part: &ResolvedField,
     value: &Value,

@@ -1,4 +1,4 @@
-//! Copying objects within a transaction or into another one (transactions §13).
+//! Copying objects within a transaction or into another one (docs/src/transactions.md#copies).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::object::reference::MissingTargets;
 use crate::object::{Error, Migrate, Result, Transaction};
 use crate::schema::Schema;
 
-/// How an object is copied.
+/// How to copy an object.
 #[derive(Debug, Default)]
 pub struct CopyOptions<'a> {
     migrate: Migrate,
@@ -21,36 +21,37 @@ pub struct CopyOptions<'a> {
 }
 
 impl<'a> CopyOptions<'a> {
-    /// The object as it is, with its id; listeners at the destination are told.
+    /// Copies the object as it is, with its ID. Listeners at the destination are called.
     pub fn new() -> Self {
         CopyOptions::default()
     }
 
-    /// First moves the object that is copied to the schema of its transaction.
+    /// First moves the source object to the schema of its transaction.
     #[must_use]
     pub fn migrating(mut self, migrate: Migrate) -> Self {
         self.migrate = migrate;
         self
     }
 
-    /// Tells nobody of creation and changes at the destination. Of an object that is moved to another
-    /// schema for it listeners to schema changes are told all the same, and what these change.
+    /// Does not call listeners to creation and changes at the destination. If an object is moved to
+    /// another schema for the copy, schema-change listeners still run, and listeners are told of
+    /// what these change.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.silent = true;
         self
     }
 
-    /// Lets references to objects missing at the destination pass where they are not allowed, and
-    /// notes them here.
+    /// Accepts references to objects that are missing at the destination, even where they are not
+    /// allowed, and notes the missing objects here.
     #[must_use]
     pub fn noting_missing(mut self, missing: &'a mut MissingTargets) -> Self {
         self.missing = Some(missing);
         self
     }
 
-    /// Gives objects other ids at the destination, and exchanges references to them accordingly; see [`IdMap`]. An
-    /// object mapped to `None` has to be copied before those that refer to it.
+    /// Gives objects other IDs at the destination, and replaces references to them; see [`IdMap`].
+    /// An object mapped to `None` must be copied before those that refer to it.
     #[must_use]
     pub fn mapping_ids(mut self, ids: &'a mut IdMap) -> Self {
         self.ids = Some(ids);
@@ -60,27 +61,34 @@ impl<'a> CopyOptions<'a> {
 
 /// Copying objects.
 impl Transaction<'_> {
-    /// Copies all fields of an object into the object with the same id, or the one the id map says, in
-    /// another transaction or this one. True if that object was created by this. An existing one in
-    /// another schema is first moved to the schema of the source, an existing one's content is
-    /// replaced. Only this one object is copied.
+    /// Copies all fields of an object to an object in another transaction or in this one. That
+    /// object has the same ID, or the one in the ID map. Returns `true` if it was created. An
+    /// object that exists in another schema is first moved to the schema of the source. The content
+    /// of an existing object is replaced. Only this one object is copied.
     ///
-    /// Listeners to creation are told of a new object while it has default values. What they make of
-    /// it is replaced by the content of the source; all changes are told afterwards. So it is with what
-    /// listeners to schema changes make of an existing object that is moved: they are told before it has
-    /// the content. Should they move it on, as reading it with [`Migrate::Yes`] may, it is moved back with
-    /// the content, which is not told once more. Then references are looked at again.
+    /// Listeners to creation are called for a new object while it has default values. What they
+    /// write to it is replaced by the content of the source; listeners are told of all changes
+    /// after that. Listeners to schema changes are called for an existing object that is moved,
+    /// before it has the content. What they write is replaced too. If they move it to another
+    /// schema, which reading it with [`Migrate::Yes`] may do, it is moved back with the content,
+    /// and they are not called again. Then references are checked again.
     ///
-    /// Cost: as [`Transaction::load`] here and [`Transaction::create_with`] or
-    /// [`Transaction::store_object`] there.
+    /// Cost: as much as [`Transaction::load`] at the source, and [`Transaction::create_with`] or
+    /// [`Transaction::store_object`] at the destination.
     ///
     /// # Errors
-    /// Nothing has changed at the destination then. [`Error::DeletedObject`], [`Error::UnknownType`],
-    /// [`Error::TypeNotInSchema`] about the source; [`Error::SchemaMismatch`] if the destination does
-    /// not record the schema, or the destination's id is of another type; [`Error::InvalidArgument`] if
-    /// a reference is mapped to no id; [`Error::DeletedObject`] and [`Error::InvalidValue`] for
-    /// references that are not allowed at the destination, before and after listeners were told. Errors of
-    /// listeners to schema changes. After errors of other listeners the copy is there.
+    /// With these, the destination has not changed:
+    ///
+    /// * [`Error::DeletedObject`], [`Error::UnknownType`] and [`Error::TypeNotInSchema`] about the
+    ///   source;
+    /// * [`Error::SchemaMismatch`] if the destination does not record the schema, or if the
+    ///   destination ID is of another type;
+    /// * [`Error::InvalidArgument`] if a reference is mapped to no ID;
+    /// * [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed
+    ///   at the destination, before and after listeners were called;
+    /// * errors of listeners to schema changes.
+    ///
+    /// After errors of other listeners the copy exists.
     pub fn copy_to(
         &self,
         source: ObjId,
@@ -126,7 +134,7 @@ impl Transaction<'_> {
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
             .and_then(|new| dest.receive_telling(id, &new, remapped, options));
-        // After an error of a listener the copy is there, and keeps its id.
+        // After an error of a listener the copy exists and keeps its ID.
         if fresh
             && result.is_err()
             && !matches!(dest.exists(id), Ok(true))
@@ -137,18 +145,24 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data` the content of the object with this id, which is created if there is none, and
-    /// first moved to the schema of `data` if it is of another one. True if it was created by this. Of
-    /// the options, silence and the noting of missing objects apply.
+    /// Makes `data` the content of the object with this ID. The object is created if it does not
+    /// exist, and first moved to the schema of `data` if it has another one. Returns `true` if it
+    /// was created. Of the options, only [`silent`](CopyOptions::silent) and
+    /// [`noting_missing`](CopyOptions::noting_missing) are used.
     ///
-    /// Cost: as [`Transaction::create_with`] or [`Transaction::store_object`].
+    /// Cost: as much as [`Transaction::create_with`] or [`Transaction::store_object`].
     ///
     /// # Errors
-    /// Nothing has changed then. [`Error::UnknownType`] if the type of `data` is not recorded in this
-    /// database; [`Error::InvalidArgument`] if the id is of another type, or of none that objects are
-    /// created with ([`ObjId::is_shortest`]); [`Error::DeletedObject`] and [`Error::InvalidValue`] for
-    /// references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners to schema changes. After
-    /// errors of other listeners the object is there.
+    /// With these, nothing has changed:
+    ///
+    /// * [`Error::UnknownType`] if the type of `data` is not recorded in this database;
+    /// * [`Error::InvalidArgument`] if the ID is of another type, or not [in its shortest
+    ///   form](ObjId::is_shortest);
+    /// * [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
+    /// * [`Error::KeyTooLong`];
+    /// * errors of listeners to schema changes.
+    ///
+    /// After errors of other listeners the object has the new content.
     pub fn replace_object(
         &self,
         id: ObjId,
@@ -184,8 +198,7 @@ impl Transaction<'_> {
         heard.map(|()| created)
     }
 
-    /// Runs `body` while references to missing objects are noted and listeners are kept quiet, as the
-    /// options say.
+    /// Runs `body` while missing objects are noted and listeners are silent, as the options say.
     fn with_copy_state<R>(
         &self,
         options: &mut CopyOptions<'_>,
@@ -205,8 +218,8 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data`, whose references are allowed, the content of an existing object, which is first
-    /// moved to the schema of `data`.
+    /// Makes `data` the content of an existing object, which is first moved to the schema of
+    /// `data`. The references in `data` must be allowed.
     pub(in crate::object) fn replace_content(
         &self,
         id: ObjId,
@@ -218,7 +231,8 @@ impl Transaction<'_> {
             self.migrate_to_replace(id, &self.schema_of(&data)?, &data)?;
             data = Cow::Owned(self.after_listeners(id, &data)?.into_owned());
             if self.object_type(id)?.schema != data.object_type().schema {
-                // A listener has moved it on, as reading it does. Telling of each way back might never end.
+                // A listener has moved the object to another schema, as reading can do. If it were
+                // called for each move back, this might never end.
                 self.move_with(id, &self.schema_of(&data)?, &data)?;
             }
         }
@@ -226,8 +240,8 @@ impl Transaction<'_> {
         self.change_content(id, &old, &data, told)
     }
 
-    /// Content for an object, looked at again after listeners were called: they may have recorded or
-    /// removed schemas, and deleted or created what it refers to.
+    /// Content for an object, checked again after listeners were called. They may have recorded or
+    /// removed schemas, and deleted or created objects to which it refers.
     pub(in crate::object) fn after_listeners<'d>(
         &self,
         id: ObjId,
@@ -245,15 +259,15 @@ impl Transaction<'_> {
         schema.ok_or_else(|| Error::inconsistent(format!("schema {index} is not recorded")))
     }
 
-    /// While listeners are called in the middle of a copy: their own changes are told, and may not leave
-    /// references to missing objects.
+    /// Used while listeners are called during a copy. Their own changes are told to listeners, and
+    /// may not leave references to missing objects.
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
         let noted = Some(self.missing.replace(None));
         CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }
     }
 }
 
-/// Puts back what a transaction was before a copy.
+/// Restores the state of a transaction before a copy.
 struct CopyState<'a, 'db> {
     tx: &'a Transaction<'db>,
     noted: Option<Option<MissingTargets>>,

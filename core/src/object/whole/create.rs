@@ -1,4 +1,4 @@
-//! Creating objects and loading them whole (transactions §4).
+//! Creating objects and loading them whole (docs/src/objects.md#creating-reading-changing).
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -21,15 +21,15 @@ use crate::object::store::{Undo, visit_pairs};
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
 
-/// How many random ids are tried.
+/// How many random IDs are tried.
 const ATTEMPTS: u32 = 64;
 
 /// Creating and loading objects.
 impl Transaction<'_> {
-    // ------------------------------------------------------------------ ids
+    // ------------------------------------------------------------------ IDs
 
-    /// An id no object has, for an object of the type of that name in any recorded schema. Nothing is
-    /// reserved. One get.
+    /// An ID that no object has, for an object of the type with that name in any recorded schema.
+    /// The ID is not reserved. Cost: one get.
     ///
     /// # Errors
     /// [`Error::UnknownType`]; [`Error::NoFreeId`] after 64 attempts.
@@ -38,7 +38,7 @@ impl Transaction<'_> {
         self.free_id(storage_id, type_name)
     }
 
-    /// The storage id of the type of that name in any recorded schema.
+    /// The storage ID of the type with that name in any recorded schema.
     ///
     /// # Errors
     /// [`Error::UnknownType`].
@@ -49,9 +49,9 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::UnknownType { name: format!("{type_name:?}"), schema: None })
     }
 
-    /// The storage id of a field of a type, by their names: with it listeners, paths and indexes are
-    /// asked for. Sub-fields are named `tags.element`, `scores.key`, `scores.value`. The schema of the
-    /// transaction is looked at first, then the other recorded ones, newest first.
+    /// The storage ID of a field of a type, by their names. Listeners, paths and indexes need it.
+    /// Sub-fields are named `tags.element`, `scores.key`, `scores.value`. The field is searched
+    /// first in the schema of the transaction, then in the other recorded schemas, newest first.
     ///
     /// # Errors
     /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::Ended`].
@@ -69,7 +69,7 @@ impl Transaction<'_> {
             })
     }
 
-    /// The name of the type with this storage id in any recorded schema.
+    /// The name of the type with this storage ID in any recorded schema.
     ///
     /// # Errors
     /// [`Error::UnknownType`].
@@ -80,8 +80,8 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
     }
 
-    /// The key under which an object's own pair is stored, and with which all its keys begin. Says
-    /// nothing about whether there is such an object.
+    /// The key of an object's own pair. All keys of the object begin with it. The object need not
+    /// exist.
     ///
     /// # Errors
     /// [`Error::UnknownType`].
@@ -107,23 +107,24 @@ impl Transaction<'_> {
 
     // ------------------------------------------------------------------ creating
 
-    /// Creates an object of the transaction's schema with a random id and default values.
+    /// Creates an object of the transaction's schema with a random ID and default values.
     ///
-    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each composite
-    /// index.
+    /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
+    /// composite index.
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::NoFreeId`]; [`Error::UnknownEncoding`] if an indexed field has
-    /// a default value that is not known. An error of a create listener, after which the object is
-    /// there.
+    /// [`Error::UnknownType`]; [`Error::NoFreeId`]; [`Error::UnknownEncoding`] if an indexed field
+    /// has a default value that is not known. An error of a create listener: then the object
+    /// exists.
     pub fn create(&self, type_name: &str) -> Result<ObjId> {
         self.create_in(type_name, &self.schema())
     }
 
-    /// As [`Transaction::create`], in another recorded schema.
+    /// Creates an object like [`Transaction::create`], but with another recorded schema.
     ///
     /// # Errors
-    /// As [`Transaction::create`]; [`Error::InvalidArgument`] if the schema is not recorded.
+    /// The errors of [`Transaction::create`]; [`Error::InvalidArgument`] if the schema is not
+    /// recorded.
     pub fn create_in(&self, type_name: &str, schema: &Schema) -> Result<ObjId> {
         self.check_open()?;
         let schema = self.recorded_schema(schema.id)?;
@@ -136,21 +137,22 @@ impl Transaction<'_> {
         Ok(id)
     }
 
-    /// Creates an object of the transaction's schema with this id and default values. False if there
-    /// is one already, whatever its schema; nothing happens then. Cost as [`Transaction::create`].
+    /// Creates an object of the transaction's schema with this ID and default values. Returns
+    /// `false`, and does nothing, if the object already exists in any schema. Costs as much as
+    /// [`Transaction::create`].
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] for an id that is not
-    /// [in its shortest form](ObjId::is_shortest). An error of a create listener, after which the object
-    /// is there.
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the ID is not [in its shortest
+    /// form](ObjId::is_shortest). An error of a create listener: then the object exists.
     pub fn create_with_id(&self, id: ObjId) -> Result<bool> {
         self.create_with_id_in(id, self.schema().id)
     }
 
-    /// As [`Transaction::create_with_id`], in another recorded schema.
+    /// Creates an object like [`Transaction::create_with_id`], but with another recorded schema.
     ///
     /// # Errors
-    /// As [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is not recorded.
+    /// The errors of [`Transaction::create_with_id`]; [`Error::InvalidArgument`] if the schema is
+    /// not recorded.
     pub fn create_with_id_in(&self, id: ObjId, schema: SchemaId) -> Result<bool> {
         if self.operation(|| self.exists(id))? {
             return Ok(false);
@@ -163,22 +165,22 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Creates an object with all its values, with a random id unless one is given. None if there is
-    /// an object with that id already; nothing happens then.
+    /// Creates an object with all its values. The ID is random if none is given. Returns `None`,
+    /// and does nothing, if an object already has the ID.
     ///
-    /// The object gets the schema of the type in `data`, which must be recorded in this database; the
-    /// data may come from another one.
-    /// Listeners are told as if the object had been created with default values and then all others
-    /// been set: listeners to creation see default values, and what they write is replaced.
+    /// The object gets the schema of the type in `data`. This database must have recorded that
+    /// schema; the data may come from another database. Listeners are told as if the object had
+    /// been created with default values and then all other values had been set. Listeners to
+    /// creation see default values, and what they write is replaced.
     ///
-    /// Cost: one get for the id, one get for each reference that may not dangle, one put for each pair
-    /// that is stored, index entries included.
+    /// Cost: one get for the ID, one get for each reference that may not dangle, and one put for
+    /// each stored pair, including index entries.
     ///
     /// # Errors
-    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the id is of another type or not
-    /// [in its shortest form](ObjId::is_shortest);
-    /// [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed;
-    /// [`Error::KeyTooLong`]. Errors of listeners, after which the object is there.
+    /// [`Error::UnknownType`]; [`Error::InvalidArgument`] if the ID is of another type or not [in
+    /// its shortest form](ObjId::is_shortest); [`Error::DeletedObject`] and [`Error::InvalidValue`]
+    /// for references that are not allowed; [`Error::KeyTooLong`]. Errors of listeners: then the
+    /// object exists.
     pub fn create_with(&self, id: Option<ObjId>, data: &ObjectData) -> Result<Option<ObjId>> {
         self.check_open()?;
         data.check_lists()?;
@@ -215,7 +217,8 @@ impl Transaction<'_> {
         )))
     }
 
-    /// The schema of that id: a recorded one, or the transaction's own, which may be the empty one.
+    /// The schema with that ID: a recorded one, or the transaction's own, which may be the empty
+    /// one.
     fn recorded_schema(&self, id: SchemaId) -> Result<Arc<Schema>> {
         let own = self.schema();
         if own.id == id {
@@ -228,10 +231,10 @@ impl Transaction<'_> {
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
     }
 
-    /// The content of an object by the type this database has. The type of `data` may be that of another
-    /// database, or of one schema that was removed and recorded again: what its fields are follows from
-    /// the schema, but neither where they stand nor what the schema is numbered. Counters that are
-    /// missing, which is damage, are 0.
+    /// The content of an object, with the type as this database has it. The type of `data` may come
+    /// from another database, or from a schema that was removed and recorded again. The schema
+    /// decides what its fields are, but neither their storage IDs nor the schema index. Counters
+    /// that are missing, which is damage, become 0.
     pub(in crate::object) fn as_recorded<'d>(
         &self,
         data: &'d ObjectData,
@@ -254,7 +257,8 @@ impl Transaction<'_> {
         translate(data, known, data.id(), None).map(Cow::Owned)
     }
 
-    /// Writes an object that is known not to exist, with default values, and tells about it.
+    /// Writes an object with default values, and calls the listeners to creation. The object must
+    /// not exist.
     fn create_default(&self, id: ObjId, object_type: &Arc<ResolvedType>) -> Result<()> {
         let data = ObjectBuilder::new(Arc::clone(object_type)).finish();
         self.operation(|| self.put_object(id, &data))
@@ -262,12 +266,12 @@ impl Transaction<'_> {
         self.tell_created(id)
     }
 
-    /// Writes an object that is known not to exist, and queues what is told. Within
-    /// [`Transaction::mutate`].
+    /// Writes an object, and queues the changes for listeners. The object must not exist. Call it
+    /// inside [`Transaction::mutate`].
     ///
-    /// If anybody watches the creation, the object is created with default values, they are told, and
-    /// then it gets its content, whatever they made of it. What they failed with is returned; the object
-    /// is there then.
+    /// If there are listeners to the creation, the object is created with default values and they
+    /// are called. Then the object gets its content, whatever they wrote. The error of a listener
+    /// is returned in the inner result; then the object exists.
     pub(in crate::object) fn put_new_telling(
         &self,
         id: ObjId,
@@ -291,12 +295,12 @@ impl Transaction<'_> {
         Ok(heard)
     }
 
-    /// Whether changes of any field of objects of this type have to be told.
+    /// Whether listeners watch any field of objects of this type.
     pub(in crate::object) fn watches_content(&self, object_type: &ResolvedType) -> bool {
         self.notifier.watches_any_field(object_type)
     }
 
-    /// Refuses content with keys or index entries the store cannot hold.
+    /// Refuses content with keys or index entries that the store cannot hold.
     fn check_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         data.each_entry(id, |key| {
@@ -306,9 +310,10 @@ impl Transaction<'_> {
         self.check_content_keys(id, data)
     }
 
-    /// Puts all pairs of an object that is known not to exist.
+    /// Puts all pairs of an object. The object must not exist.
     fn put_object(&self, id: ObjId, data: &ObjectData) -> Result<()> {
-        // Such an object would not be among those of its type, whose keys lie elsewhere.
+        // An object with such an ID would not be found with those of its type, whose keys are
+        // elsewhere.
         if !id.is_shortest() {
             let storage_id = id.storage_id();
             return Err(Error::invalid_argument(format!(
@@ -339,7 +344,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Refuses keys of an object's pairs that are too long for the store.
+    /// Refuses pairs of an object with keys that are too long for the store.
     pub(in crate::object) fn check_content_keys(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         for (field, rest, _) in data.all_pairs() {
             if self.store.fits(ObjId::LEN + uint::len(field.get()) + rest.len()) {
@@ -352,7 +357,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Queues what setting all values of a new object changes.
+    /// Queues the changes that come from setting all values of a new object.
     pub(in crate::object) fn queue_content(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         let object_type = data.object_type();
         for field in &object_type.fields {
@@ -390,10 +395,10 @@ impl Transaction<'_> {
 
     // ------------------------------------------------------------------ loading
 
-    /// Everything an object holds. One seek and a forward scan of its pairs.
+    /// Everything that an object contains. Cost: one seek and a forward scan of its pairs.
     ///
     /// # Errors
-    /// As [`Transaction::visit`].
+    /// The errors of [`Transaction::visit`].
     pub fn load(&self, id: ObjId, migrate: Migrate) -> Result<ObjectData> {
         let mut data = None;
         self.visit(id, migrate, |object_type, pair| {
@@ -409,17 +414,20 @@ impl Transaction<'_> {
         data.ok_or_else(|| Error::deleted(id))
     }
 
-    /// Visits everything stored for an object while its bytes are borrowed: first its type alone, then
-    /// each stored pair, by field storage id and key: the field, what follows the field in the key (the
-    /// element of a set, the encoded position in a list, the key of a map, else nothing) and the value.
-    /// Fields with default values have no pair. Counters have eight bytes, the most significant first,
-    /// however the store keeps them. `visit` must not change anything. One seek and a
-    /// forward scan; with [`Migrate::Yes`] the object is moved to the transaction's schema first if it
-    /// is in another one.
+    /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
+    /// its type, without a pair. Then comes each stored pair, by field storage ID and key: the
+    /// field, what follows the field in the key, and the value. What follows the field is the
+    /// element of a set, the encoded position in a list, or the key of a map; otherwise it is
+    /// empty.
+    ///
+    /// Fields with default values have no pair. Counters have eight bytes, most significant first,
+    /// in every store. `visit` must not change anything. With [`Migrate::Yes`] an object in another
+    /// schema is first moved to the transaction's schema. Cost: one seek and a forward scan.
     ///
     /// # Errors
-    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`] with
-    /// [`Migrate::Yes`]; damaged meta-data; those of `visit`.
+    /// [`Error::UnknownType`]; [`Error::DeletedObject`]; [`Error::TypeNotInSchema`] with
+    /// [`Migrate::Yes`]; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
+    /// meta-data are damaged; errors of `visit`.
     pub fn visit(
         &self,
         id: ObjId,
@@ -432,7 +440,7 @@ impl Transaction<'_> {
         self.check_open()?;
         if migrate == Migrate::Yes {
             let known = self.known_info(id, |info| info.schema);
-            // An object met for the first time is looked at in the scan below.
+            // For an object that is not known yet, the scan below checks the schema.
             if known.is_some_and(|schema| schema != self.schema_index()) {
                 self.migrate_for_good(id)?;
             }
@@ -446,7 +454,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// False if nothing was visited because the object has to be migrated first.
+    /// Returns `false` if nothing was visited because the object must be migrated first.
     fn scan_object(
         &self,
         id: ObjId,
@@ -456,7 +464,7 @@ impl Transaction<'_> {
             Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
         ) -> Result<()>,
     ) -> Result<bool> {
-        // No id begins with ff, so there is a next one.
+        // No ID begins with ff, so there is a next one.
         let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
         let span = KeySpan::new(id.as_bytes(), Some(&end));
         let mut known = self.known_info(id, ObjectInfo::clone);
@@ -467,6 +475,7 @@ impl Transaction<'_> {
                 let mut position = 0;
                 visit_pairs(kv, span, |key, value| {
                     let Some(object_type) = &object else {
+                        // The first key is the object's own pair. Without it there is no object.
                         if *key != *id.as_bytes() {
                             return Ok(ControlFlow::Break(()));
                         }
@@ -486,7 +495,8 @@ impl Transaction<'_> {
                             let single =
                                 matches!(kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
                             if single && !rest.is_empty() {
-                                // a key behind the field's own: not part of the object
+                                // This key is longer than the field's own key, so it is not part of
+                                // the object.
                                 break;
                             }
                             let count = self.counter_out(field, value)?;
@@ -495,7 +505,7 @@ impl Transaction<'_> {
                             break;
                         }
                         if content < &field.key[..] {
-                            // a key of no field: not part of the object
+                            // This key belongs to no field, so it is not part of the object.
                             break;
                         }
                         position += 1;
@@ -516,8 +526,8 @@ impl Transaction<'_> {
 
     // ------------------------------------------------------------------ counters
 
-    /// The value of a counter as [`ObjectData`] has it: eight bytes, the most significant first. None if this is
-    /// no counter, or damaged.
+    /// The value of a counter in the form of [`ObjectData`]: eight bytes, most significant first.
+    /// `None` if this is not a counter, or if it is damaged.
     fn counter_out(&self, field: &ResolvedField, value: &[u8]) -> Result<Option<[u8; 8]>> {
         match field.kind {
             ResolvedKind::Counter => Ok(self.store.decode_counter(value)?.map(i64::to_be_bytes)),
@@ -525,7 +535,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The value of a counter as the store has it, from the one that [`ObjectData`] has.
+    /// The value of a counter in the form of the store, from that of [`ObjectData`].
     pub(in crate::object) fn counter_in(
         &self,
         object_type: &ResolvedType,

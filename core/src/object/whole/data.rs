@@ -1,4 +1,4 @@
-//! The whole content of one object, outside of the store.
+//! The whole content of one object outside of the store.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::object::error::hex;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
-/// The values of all fields of an object, encoded, in one buffer.
+/// The encoded values of all fields of an object, in one buffer.
 ///
-/// Got by loading an object, or from an [`ObjectBuilder`](crate::object::ObjectBuilder). Nothing is decoded before it is asked for, so damage in one field does not hide the
-/// others.
+/// It comes from loading an object, or from an [`ObjectBuilder`](crate::object::ObjectBuilder).
+/// Values are decoded only on request, so damage in one field does not hide the others.
 #[derive(Debug, Clone)]
 pub struct ObjectData {
-    /// The object whose content this was, if it was loaded.
+    /// The object from which this was loaded, if it was.
     pub(in crate::object) id: Option<ObjId>,
     pub(in crate::object) object_type: Arc<ResolvedType>,
     pub(in crate::object) bytes: Vec<u8>,
@@ -33,13 +33,13 @@ pub(in crate::object) struct PairAt {
     pub(in crate::object) end: usize,
 }
 
-/// The value of a field of any kind.
+/// The value of a field, of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldValue {
-    /// Of a simple field.
+    /// The value of a simple field.
     Simple(Value),
-    /// Of a counter.
+    /// The value of a counter.
     Counter(i64),
     /// The elements of a set, in order.
     Set(Vec<Value>),
@@ -50,7 +50,7 @@ pub enum FieldValue {
 }
 
 impl FieldValue {
-    /// The kind of field it is a value of.
+    /// The kind of field that can have this value.
     pub(in crate::object) fn kind(&self) -> &'static str {
         match self {
             FieldValue::Simple(_) => "simple field",
@@ -63,24 +63,24 @@ impl FieldValue {
 }
 
 impl ObjectData {
-    /// Nothing yet, of an object if there is one already.
+    /// No content yet; `id` is that of the object, if it exists.
     pub(crate) fn new(id: Option<ObjId>, object_type: Arc<ResolvedType>) -> Self {
         ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
     }
 
-    /// The object this was loaded from, if it was.
+    /// The object from which this was loaded; `None` if it was not.
     pub fn id(&self) -> Option<ObjId> {
         self.id
     }
 
-    /// The type whose fields these are.
+    /// The type that defines the fields.
     pub fn object_type(&self) -> &Arc<ResolvedType> {
         &self.object_type
     }
 
     // ------------------------------------------------------------------ reading
 
-    /// The field of that name.
+    /// The field with that name.
     ///
     /// # Errors
     /// [`Error::UnknownField`].
@@ -106,11 +106,12 @@ impl ObjectData {
     /// The stored value of a simple field or counter; `None` if nothing is stored, which means the
     /// default.
     pub fn stored(&self, field: &ResolvedField) -> Option<&[u8]> {
+        // A key that is longer than the field's own is not part of the object.
         let pair = self.of(field.storage_id).first().filter(|pair| pair.start == pair.value)?;
         Some(self.value(pair))
     }
 
-    /// The encoded value of a simple field, default or not.
+    /// The encoded value of a simple field, which may be the default.
     ///
     /// # Errors
     /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known;
@@ -128,9 +129,9 @@ impl ObjectData {
         })
     }
 
-    /// The stored pairs of a field, in key order: what follows the field in the key, and the value.
-    /// Of a set, the elements and nothing; of a list, the encoded positions and the elements; of a map,
-    /// the keys and the values.
+    /// The stored pairs of a field in key order. Each pair has what follows the field in the key,
+    /// and the value. For a set these are the element and nothing; for a list, the encoded position
+    /// and the element; for a map, the key and the value.
     pub fn pairs(
         &self,
         field: &ResolvedField,
@@ -138,12 +139,12 @@ impl ObjectData {
         self.of(field.storage_id).iter().map(|pair| (self.key(pair), self.value(pair)))
     }
 
-    /// Every stored pair by field storage id and key.
+    /// All stored pairs by field storage ID and key.
     pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (StorageId, &[u8], &[u8])> {
         self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))
     }
 
-    /// Refuses lists with holes.
+    /// Refuses lists with gaps.
     pub(crate) fn check_lists(&self) -> Result<()> {
         for field in &self.object_type.fields {
             if !matches!(field.kind, ResolvedKind::List { .. }) {
@@ -154,7 +155,7 @@ impl ObjectData {
         Ok(())
     }
 
-    /// Refuses a list with holes.
+    /// Refuses a list with gaps.
     pub(in crate::object) fn check_list(&self, field: &ResolvedField) -> Result<()> {
         for (expected, (key, value)) in (0..).zip(self.pairs(field)) {
             if self.position(field, key, value)? != expected {
@@ -176,7 +177,7 @@ impl ObjectData {
     /// The encoded elements of a list, in order.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for an element under a key that stands for no position.
+    /// [`Error::Inconsistent`] for an element whose key is not that of a position.
     pub fn elements(
         &self,
         field: &ResolvedField,
@@ -187,7 +188,7 @@ impl ObjectData {
     /// The value of a counter.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] if what is stored is no counter.
+    /// [`Error::Inconsistent`] if the stored bytes are not a counter.
     pub fn counter(&self, field: &ResolvedField) -> Result<i64> {
         match self.stored(field) {
             None => Ok(0),
@@ -197,11 +198,11 @@ impl ObjectData {
         }
     }
 
-    /// The decoded value of the field of that name.
+    /// The decoded value of the field with that name.
     ///
     /// # Errors
-    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are no value of the field;
-    /// [`Error::UnknownEncoding`] if nothing is stored and the default value is not known.
+    /// [`Error::UnknownField`]; [`Error::Inconsistent`] if stored bytes are not a value of the
+    /// field; [`Error::UnknownEncoding`] if nothing is stored and the default value is not known.
     pub fn decode(&self, name: &str) -> Result<FieldValue> {
         let field = Arc::clone(self.field(name)?);
         self.decode_field(&field)
@@ -210,7 +211,7 @@ impl ObjectData {
     /// The decoded value of a field.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub fn decode_field(&self, field: &ResolvedField) -> Result<FieldValue> {
         Ok(match &field.kind {
             ResolvedKind::Simple(_) => {
@@ -281,7 +282,7 @@ impl ObjectData {
         }
     }
 
-    /// Adds a pair as it stands in the store, where it follows the pairs added before.
+    /// Adds a pair in the form in which it is stored. It must follow the pairs added before.
     pub(crate) fn push_pair(&mut self, field: StorageId, key: &[u8], value: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -292,7 +293,7 @@ impl ObjectData {
 
     // ------------------------------------------------------------------ index entries
 
-    /// Visits the keys of all index entries an object with this content has, up to the first error.
+    /// Visits the keys of all index entries of an object with this content, until the first error.
     pub(crate) fn each_entry(
         &self,
         id: ObjId,
@@ -317,7 +318,7 @@ impl ObjectData {
         Ok(())
     }
 
-    /// Visits every encoded reference of the content with the field or sub-field it stands in.
+    /// Visits every encoded reference in the content, with its field or sub-field.
     pub(crate) fn each_reference(
         &self,
         mut visit: impl FnMut(&Arc<ResolvedField>, &[u8]) -> Result<()>,
@@ -325,8 +326,9 @@ impl ObjectData {
         self.each_value(ResolvedField::is_reference, |part, value, _| visit(part, value))
     }
 
-    /// Visits every value of the wanted fields and sub-fields, defaults included, up to the first error:
-    /// the field or sub-field, the value, and what follows the object ID in its index entry.
+    /// Visits every value of the wanted fields and sub-fields, including defaults, until the first
+    /// error. Gives the field or sub-field, the value, and what follows the object ID in its index
+    /// entry.
     fn each_value(
         &self,
         wanted: impl Fn(&ResolvedField) -> bool,
@@ -334,7 +336,7 @@ impl ObjectData {
     ) -> Result<()> {
         for field in &self.object_type.fields {
             match &field.kind {
-                // A default that is not known is an error only where the value is wanted.
+                // An unknown default is an error only if the value is wanted.
                 ResolvedKind::Simple(_) if wanted(field) => {
                     visit(field, self.simple(field)?, &[])?;
                 }
@@ -367,7 +369,7 @@ impl ObjectData {
     }
 }
 
-/// Keys in one buffer.
+/// A list of keys in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct KeyList {
     bytes: Vec<u8>,
@@ -375,7 +377,7 @@ pub(crate) struct KeyList {
 }
 
 impl KeyList {
-    /// The keys of all index entries of an object with this content, sorted.
+    /// The sorted keys of all index entries of an object with this content.
     pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Result<Self> {
         let mut list = KeyList::default();
         data.each_entry(id, |key| {
@@ -407,7 +409,7 @@ impl KeyList {
         }
     }
 
-    /// Puts the keys in order, in which stores take them fastest.
+    /// Sorts the keys. Stores take keys fastest in order.
     pub(crate) fn sort(&mut self) {
         let bytes = &self.bytes;
         self.spans.sort_unstable_by_key(|&(start, end)| bytes.get(start..end));
@@ -418,7 +420,7 @@ impl KeyList {
     }
 }
 
-/// Visits what is only in the first and what is only in the second of two sorted sequences.
+/// Visits the elements of two sorted sequences in order, and pairs equal ones.
 pub(crate) fn differences<T>(
     old: impl Iterator<Item = T>,
     new: impl Iterator<Item = T>,

@@ -1,4 +1,5 @@
-//! Transactions in memory: empty ones, and snapshots (transactions §13.1).
+//! Transactions in memory: empty ones and snapshots
+//! (docs/src/transactions.md#snapshots-and-detached-transactions).
 
 use std::sync::Arc;
 
@@ -11,14 +12,16 @@ use crate::object::store::Store;
 use crate::object::{Error, Result, Transaction};
 
 impl Transaction<'_> {
-    /// A transaction in memory with the recorded schemas and the user's meta-data of this one, without
-    /// objects. It lives as long as it is wanted, and has no commit; references in it may be set to
-    /// objects that do not exist. Listeners and callbacks stay behind, also those by which the typed layer converts
-    /// values. Copies all meta-data but the object schema index: one scan for what
-    /// stands before that index and one for what stands behind it.
+    /// A transaction in memory without objects. It gets the recorded schemas and the user's
+    /// meta-data of this one. It lives as long as it is kept, and has no commit. References in it
+    /// may be set to objects that do not exist. Listeners and callbacks are not copied, not even
+    /// those with which the typed layer converts values.
+    ///
+    /// Cost: all meta-data except the object schema index is copied, with one scan for what is
+    /// before that index and one for what is after it.
     ///
     /// # Errors
-    /// [`Error::Ended`]; those of the store.
+    /// [`Error::Ended`].
     pub fn detached(&self) -> Result<Transaction<'static>> {
         self.check_open()?;
         let mut memory = MutableView::untracked(MemoryStore::new().snapshot());
@@ -26,14 +29,15 @@ impl Transaction<'_> {
         Ok(self.over(Box::new(memory)))
     }
 
-    /// A transaction in memory that has all the content of this one as it is now. Changing either does
-    /// not affect the other. It lives as long as it is wanted, and has no commit; references in it may be
-    /// set to objects that do not exist. Listeners and callbacks stay behind, also those by which the typed layer
-    /// converts values. One snapshot of the store; nothing is copied.
+    /// A transaction in memory with all the present content of this one. Changes of one do not
+    /// affect the other. It lives as long as it is kept, and has no commit. References in it may be
+    /// set to objects that do not exist. Listeners and callbacks are not copied, not even those
+    /// with which the typed layer converts values. Cost: one snapshot of the store; nothing is
+    /// copied.
     ///
     /// # Errors
-    /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; the store may not support
-    /// snapshots.
+    /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; an error of the store if
+    /// it does not support snapshots.
     pub fn snapshot(&self) -> Result<Transaction<'static>> {
         self.check_open()?;
         if self.is_detached() {
@@ -51,11 +55,12 @@ impl Transaction<'_> {
         )
     }
 
-    /// Removes all objects from a detached transaction, and keeps all other meta-data. Tells nobody. One
-    /// scan of everything, which is kept in memory until it is done, and three range removals.
+    /// Removes all objects from a detached transaction, and keeps all other meta-data. Listeners
+    /// are not called. Cost: one scan of everything, which is kept in memory until the end, and
+    /// three range removals.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless this is a detached transaction; those of the store.
+    /// [`Error::Unsupported`] if this is not a detached transaction.
     pub fn reset(&self) -> Result<()> {
         self.check_open()?;
         if !self.is_detached() {

@@ -1,4 +1,4 @@
-//! Moving objects to another schema (transactions §12).
+//! Moving objects to another schema (docs/src/schemas.md#evolution).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use crate::schema::{
 };
 
 impl Transaction<'_> {
-    /// Moves an object to the schema of the transaction, older or newer. False if it is of that schema
-    /// already.
+    /// Moves an object to the schema of the transaction, which may be older or newer. Returns
+    /// `false` if the object already has that schema.
     ///
-    /// Fields of the same name and id keep their content, whatever has become of their indexes and
-    /// options; all others get the default value or are empty, since values are not converted here.
-    /// References to objects of types that were allowed and are no longer become null, or go from their
-    /// collection; the latter is told to listeners like any change. Listeners to schema changes are told
-    /// all old values.
+    /// Fields with the same name and schema ID keep their content, even if their indexes and
+    /// options differ. All others get the default value or become empty, because values are not
+    /// converted here. Some references may refer to types that were allowed and are no longer.
+    /// Those become null, or are removed from their collection. Listeners are told of such
+    /// removals, as of any change. Listeners to schema changes are told all old values.
     ///
-    /// Cost: one seek and a forward scan, one put or delete for each pair that differs, index entries
-    /// included, two puts and one delete.
+    /// Cost: one seek and a forward scan; one put or delete for each pair that differs, including
+    /// index entries; two puts and one delete.
     ///
     /// # Errors
-    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`]; damaged meta-data;
-    /// [`Error::KeyTooLong`]. Errors of listeners, after which the object has moved.
+    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`];
+    /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged;
+    /// [`Error::KeyTooLong`]. Errors of listeners: then the object has moved.
     pub fn migrate(&self, id: ObjId) -> Result<bool> {
         let info = self.info(id)?;
         if info.schema == self.schema_index() {
@@ -43,14 +44,15 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Moves an object of another schema to this one, and tells of it. Listeners may have done anything
-    /// to the object when this returns.
+    /// Moves an object from another schema to this one, and calls the listeners. They may have
+    /// changed or deleted the object when this returns.
     pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
         self.migrate_giving(id, schema, Given::Own)
     }
 
-    /// As [`Transaction::migrate_to`], with this content. What is replaced needs no conversion and no index entries,
-    /// which can be too long for the store. The difference is told as changes of the fields.
+    /// Moves an object from another schema to this one, with the given content. Values that this
+    /// replaces need no conversion and no index entries, which can be too long for the store.
+    /// Listeners are told of the difference as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
         self.mutate_then(
             || self.move_giving(id, schema, given),
@@ -60,8 +62,8 @@ impl Transaction<'_> {
         .map(drop)
     }
 
-    /// Moves an object of another schema to this one with the content `new`, whose references are allowed.
-    /// The move itself is not told. Within [`Transaction::mutate`].
+    /// Moves an object from another schema to this one with the content `new`. The references in it
+    /// must be allowed. Listeners are not told of the move. Call it inside [`Transaction::mutate`].
     pub(in crate::object) fn move_with(
         &self,
         id: ObjId,
@@ -71,7 +73,8 @@ impl Transaction<'_> {
         self.move_giving(id, schema, Given::All(new)).map(drop)
     }
 
-    /// As [`Transaction::migrate_giving`], without telling of the move.
+    /// Moves an object like [`Transaction::migrate_giving`], but does not call listeners to schema
+    /// changes.
     fn move_giving(
         &self,
         id: ObjId,
@@ -82,8 +85,8 @@ impl Transaction<'_> {
         let old_schema = self.object_schema(id)?;
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
-        // Before anything is written, so that what cannot be carried over or is too long for an index leaves the object
-        // where it is.
+        // This is before the first write. If a value cannot be converted, or is too long for an
+        // index, the object stays in its schema.
         let replaced = match given {
             Given::Own => self.carried(id, &old, &kept, None)?.map(Cow::Owned),
             Given::Field(field, value) => {
@@ -116,8 +119,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Moves an object of another schema to this one, on the way to giving it the content `new`. Where what is
-    /// replaced keeps it from moving, the object gets `new` at once.
+    /// Moves an object from another schema to this one, before it gets the content `new`. If a
+    /// value that will be replaced prevents the move, the object gets `new` at once.
     pub(in crate::object) fn migrate_to_replace(
         &self,
         id: ObjId,
@@ -125,6 +128,7 @@ impl Transaction<'_> {
         new: &ObjectData,
     ) -> Result<()> {
         match self.migrate_to(id, schema) {
+            // If the object has moved, a listener failed after the move, and the error stands.
             Err(error)
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
@@ -135,9 +139,9 @@ impl Transaction<'_> {
         }
     }
 
-    /// The type of an object whose simple field `field` is about to be set to a checked value, after moving the
-    /// object to the transaction's schema if asked. Where the value that is replaced keeps it from moving, the
-    /// object is moved with the new one.
+    /// The type of an object whose simple field `field` will be set to a checked value. If asked,
+    /// the object is first moved to the transaction's schema. If the value that will be replaced
+    /// prevents the move, the object is moved with the new value.
     pub(in crate::object) fn type_for_setting(
         &self,
         id: ObjId,
@@ -149,6 +153,7 @@ impl Transaction<'_> {
             known => return known,
         };
         let schema = self.schema();
+        // If the object has moved, a listener failed after the move, and the error stands.
         if self.is_current(id)? {
             return Err(error);
         }
@@ -158,8 +163,8 @@ impl Transaction<'_> {
         self.object_type(id)
     }
 
-    /// Everything an object holds, to be replaced by `new`: it is first moved to the transaction's schema, as
-    /// [`Transaction::migrate_to_replace`] does.
+    /// Everything that an object contains, before it is replaced by `new`. The object is first
+    /// moved to the transaction's schema, as [`Transaction::migrate_to_replace`] does.
     pub(crate) fn load_to_replace(&self, id: ObjId, new: &ObjectData) -> Result<ObjectData> {
         let schema = self.schema();
         let fits = new.object_type().schema == schema.index
@@ -173,13 +178,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// Whether an object is of the transaction's schema.
+    /// Whether an object has the transaction's schema.
     pub(crate) fn is_current(&self, id: ObjId) -> Result<bool> {
         Ok(self.info(id)?.schema == self.schema_index())
     }
 
-    /// What an object that is of another schema would hold in the transaction's schema, to which it cannot be moved.
-    /// Changes nothing, and nobody is told.
+    /// What an object from another schema would contain in the transaction's schema, to which it
+    /// cannot be moved. Changes nothing and calls no listeners.
     pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<ObjectData> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
@@ -187,7 +192,8 @@ impl Transaction<'_> {
         Ok(self.carried(id, &old, &kept, None)?.unwrap_or(kept))
     }
 
-    /// What an object gets as it moves, if not just what it keeps. The field `given` gets its value otherwise.
+    /// The content that an object gets when it moves; `None` if it is exactly what the object
+    /// keeps. The caller sets the field `given`.
     fn carried(
         &self,
         id: ObjId,
@@ -202,7 +208,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The type of an object in a schema it is to be moved to.
+    /// The type of an object in the schema to which it will be moved.
     fn type_in<'s>(&self, id: ObjId, schema: &'s Schema) -> Result<&'s Arc<ResolvedType>> {
         match schema.type_by_storage_id(id.storage_id()) {
             Some(object_type) => Ok(object_type),
@@ -213,7 +219,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The content of an object as it is in another schema.
+    /// The part of an object's content that it keeps in another schema.
     fn converted(
         &self,
         id: ObjId,
@@ -242,30 +248,32 @@ impl Transaction<'_> {
     }
 }
 
-/// Whether listeners are told of references that go from collections because their type is no longer allowed.
+/// Whether listeners are told of references that are removed from collections because their type is
+/// no longer allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Narrowed {
     Told,
     Untold,
 }
 
-/// What an object is given as it moves to another schema.
+/// The content that an object gets when it moves to another schema.
 enum Given<'a> {
-    /// What it holds.
+    /// Its own content.
     Own,
-    /// What it holds, but this encoded value of this simple field.
+    /// Its own content, but this encoded value in this simple field.
     Field(StorageId, &'a [u8]),
     /// Other content.
     All(&'a ObjectData),
 }
 
-/// Whether an object that did not move may do so with another value: one is too long for an index, or cannot be
-/// converted.
+/// Whether the object might move if it had another value: a value is too long for an index, or
+/// cannot be converted.
 fn keeps_from_moving(error: &Error) -> bool {
     matches!(error, Error::KeyTooLong { .. } | Error::Listener(_))
 }
 
-/// Says which object cannot be moved and what would let it, if the key of one of its index entries is too long.
+/// If an index entry's key is too long, adds to the error which object cannot be moved and what
+/// would allow it.
 fn unmovable(error: Error, id: ObjId, schema: &Schema) -> Error {
     match error {
         Error::KeyTooLong { of, key, len, limit } => Error::KeyTooLong {
@@ -282,7 +290,8 @@ fn unmovable(error: Error, id: ObjId, schema: &Schema) -> Error {
     }
 }
 
-/// References to which types a field loses when its object moves to another schema.
+/// The references that a field loses when its object moves to another schema, by the type they
+/// refer to.
 pub(crate) struct Narrowing<'a> {
     bundle: &'a SchemaBundle,
     old: Option<&'a ReferenceInfo>,
@@ -290,7 +299,7 @@ pub(crate) struct Narrowing<'a> {
 }
 
 impl<'a> Narrowing<'a> {
-    /// Of the same field in two schemas.
+    /// The narrowing between two definitions of the same field.
     pub(crate) fn new(
         bundle: &'a SchemaBundle,
         old: &'a ResolvedField,
@@ -306,7 +315,7 @@ impl<'a> Narrowing<'a> {
         self.refused(bytes).is_some()
     }
 
-    /// What this encoded reference refers to, if it was allowed and is no longer.
+    /// The target of this encoded reference, if it was allowed and is no longer.
     pub(crate) fn refused(&self, bytes: &[u8]) -> Option<ObjId> {
         let (old, new) = (self.old?, self.new?);
         // Damaged references are kept as they are.
@@ -321,7 +330,7 @@ impl<'a> Narrowing<'a> {
 }
 
 /// Copies the content of a field into the same field of another schema, without references to types
-/// no longer allowed. What goes from collections is told.
+/// that are no longer allowed. Calls `tell` for what is removed from collections.
 fn keep(
     bundle: &SchemaBundle,
     old: &ObjectData,
@@ -345,14 +354,14 @@ fn keep(
         (ResolvedKind::List { element: was }, ResolvedKind::List { element: is }) => {
             let narrowing = Narrowing::new(bundle, was, is);
             let (mut index, mut gone) = (0, false);
-            // Those behind one that goes move up, which takes positions that can be relied on.
+            // If an element is removed, those after it move up. That needs positions without gaps.
             if old.pairs(before).any(|(_, value)| narrowing.refuses(value)) {
                 old.check_list(before)?;
             }
             let mut left = old.pairs(before).len();
             for (position, value) in old.pairs(before) {
                 if !narrowing.refuses(value) {
-                    // Until something has gone, keys are kept as they are.
+                    // Until an element was removed, keys stay as they are.
                     match gone {
                         false => new.push_pair(storage_id, position, value),
                         true => new.push_pair(storage_id, &layout::list_position(index), value),

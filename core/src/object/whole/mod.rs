@@ -1,7 +1,7 @@
-//! Whole objects: created, loaded, replaced, copied and moved to another schema.
+//! Whole objects: created, loaded, replaced, copied, and moved to another schema.
 //!
-//! `ObjectData` is the content of one object outside of the store. It is read in one scan, compared, and written in key
-//! order.
+//! `ObjectData` is the content of one object outside of the store. It is read in one scan,
+//! compared, and written in key order.
 
 mod builder;
 mod copy;

@@ -1,4 +1,5 @@
-//! Replacing the whole content of an object: what differs is written, and told (transactions §13.3).
+//! Replacing the whole content of an object: only differences are written, and listeners are told
+//! of them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,37 +13,42 @@ use crate::object::store::Undo;
 use crate::object::{Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// How the elements of sets and the entries of maps are told when their references were exchanged for
-/// others.
+/// How listeners are told of set elements and map entries whose references were replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) enum Told {
-    /// What goes and what comes.
+    /// Only of what was removed and what was added.
     Differences,
-    /// Collections with references: all go, then all come.
+    /// For collections with references: that all were removed, then that all were added.
     ClearedAndFilled,
 }
 
 type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
 
 impl Transaction<'_> {
-    /// Gives an object other content. What differs is written, nothing else.
+    /// Gives an object other content. Only what differs is written.
     ///
-    /// Listeners are told of each simple field that changed; of each element added to or removed from a
-    /// set; of each element of a list replaced, removed at the end or appended; of each map entry added,
-    /// removed or replaced. They are told when all is written, and see all of the new content. What a
-    /// listener changes stands; what is still to be told then says, as its old and new values, what this
-    /// operation did.
+    /// Listeners are told of:
     ///
-    /// Cost: one seek and a forward scan; one get for each reference that is new and may not dangle, unless
-    /// its object is known in this transaction; one put or delete for each pair that differs, index entries
-    /// included.
+    /// * each simple field that changed;
+    /// * each element that was added to or removed from a set;
+    /// * each element of a list that was replaced, removed at the end or appended;
+    /// * each map entry that was added, removed or replaced.
+    ///
+    /// They are called after all of it is written, and see all of the new content. What a listener
+    /// changes stays. The changes that are told after that have the old and new values of this
+    /// operation.
+    ///
+    /// Cost: one seek and a forward scan; one get for each new reference that may not dangle,
+    /// unless its object is known in this transaction; one put or delete for each pair that
+    /// differs, including index entries.
     ///
     /// # Errors
     /// [`Error::DeletedObject`](crate::object::Error::DeletedObject);
-    /// [`Error::SchemaMismatch`](crate::object::Error::SchemaMismatch) if the object is of another type than
-    /// `data` or, without [`Migrate::Yes`], of another schema; references that are not allowed; keys
-    /// that are too long; those of listeners to schema changes, which refuse the operation as the others
-    /// do. After an error of a listener to fields the content is there.
+    /// [`Error::SchemaMismatch`](crate::object::Error::SchemaMismatch) if the object has another
+    /// type than `data` or, without [`Migrate::Yes`], another schema; errors for references that
+    /// are not allowed and for keys that are too long. An error of a listener to schema changes
+    /// refuses the operation, as these do. After an error of a listener to fields the object has
+    /// the new content.
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             data.check_lists()?;
@@ -51,7 +57,7 @@ impl Transaction<'_> {
                 Migrate::Yes => self.load_to_replace(id, &data)?,
                 Migrate::No => self.load(id, migrate)?,
             };
-            // After listeners to a move, which may have recorded or removed schemas.
+            // Listeners to the move have run, and may have recorded or removed schemas.
             let data = &*self.as_recorded(&data)?;
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
@@ -69,8 +75,8 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("object {id}")))
     }
 
-    /// Refuses content with references that are not allowed. Those that `old`, which is of the same
-    /// type, has in the same place are not looked at.
+    /// Refuses content with references that are not allowed. References that `old` has in the same
+    /// place are not checked. `old` must have the same type.
     fn check_new_references(&self, id: ObjId, old: &ObjectData, new: &ObjectData) -> Result<()> {
         let check = |part: &Arc<ResolvedField>, bytes: &[u8]| {
             self.check_reference_exists(id, part, bytes)?;
@@ -104,8 +110,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Turns the content `old` of an object into `new`, of the same type, and queues what is told.
-    /// Within [`Transaction::mutate`].
+    /// Changes the content of an object from `old` to `new`, which must have the same type, and
+    /// queues the changes for listeners. Call it inside [`Transaction::mutate`].
     pub(in crate::object) fn change_content(
         &self,
         id: ObjId,
@@ -117,7 +123,8 @@ impl Transaction<'_> {
         self.queue_differences(id, old, new, told)
     }
 
-    /// Queues what is told of two contents of an object, of the same type.
+    /// Queues the differences between two contents of an object for listeners. Both must have the
+    /// same type.
     pub(in crate::object) fn queue_differences(
         &self,
         id: ObjId,
@@ -139,8 +146,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes the pairs and index entries in which two contents of an object differ. They may be of
-    /// types in different schemas.
+    /// Writes the pairs and index entries that differ between two contents of an object. Their
+    /// types may be in different schemas.
     pub(in crate::object) fn write_differences(
         &self,
         id: ObjId,
@@ -197,7 +204,7 @@ impl Transaction<'_> {
     }
 }
 
-/// What is told about a field when its content becomes another one.
+/// Queues the changes between two contents of a field.
 fn content_changes(
     field: &Arc<ResolvedField>,
     old: &ObjectData,

@@ -1,4 +1,4 @@
-//! The content of an object as the same type of another database has it.
+//! The content of an object, converted to the same type in another database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use crate::object::reference::target_of;
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
-/// Which ids objects get where they are copied to. An object mapped to `None` gets a new id when it is
-/// copied, which is then entered; other objects keep their ids. References are exchanged accordingly.
+/// Which IDs objects get at the destination of a copy. An object mapped to `None` gets a new ID
+/// when it is copied, and the new ID is entered into the map. Other objects keep their IDs.
+/// References are replaced accordingly.
 pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
 
-/// The content of `source` as the type of another database has it, with references exchanged.
+/// Converts the content of `source` to the type of another database, and replaces references.
 pub(super) fn translate(
     data: &ObjectData,
     to: &Arc<ResolvedType>,
@@ -63,7 +64,7 @@ pub(super) fn translate(
     Ok(new.finish())
 }
 
-/// What became of an encoded value.
+/// What replaces an encoded value.
 enum Exchanged {
     Same,
     By([u8; 8]),
@@ -84,6 +85,7 @@ fn exchange(
     bytes: &[u8],
     ids: Option<&IdMap>,
 ) -> Result<Exchanged> {
+    // Only references are replaced.
     if part.simple().is_none_or(|simple| simple.reference.is_none()) {
         return Ok(Exchanged::Same);
     }
