@@ -1,12 +1,12 @@
-//! Callbacks around the end of a transaction (transactions §3.2).
+//! Callbacks around the end of a transaction (docs/src/transactions.md#before-and-after-the-end).
 
 use std::sync::Arc;
 
 use super::{Result, Transaction};
 
-/// What is told when a transaction ends. All methods do nothing unless overridden.
+/// Methods that are called when a transaction ends. By default they do nothing.
 ///
-/// Callbacks run in the order they were added. Registering the same `Arc` again has no effect.
+/// Callbacks run in the order in which they were added. Adding the same `Arc` again has no effect.
 ///
 /// ```
 /// use permazen::object::{Callback, Error, Result, Transaction};
@@ -25,25 +25,26 @@ use super::{Result, Transaction};
 /// # }
 /// ```
 pub trait Callback: Send + Sync {
-    /// Before the commit; the transaction is fully usable, but takes no further callbacks. An error
-    /// rolls the transaction back and is what `commit` returns.
+    /// Called before the commit. The transaction is fully usable, but more callbacks cannot be
+    /// added. An error rolls the transaction back, and `commit` returns it.
     fn before_commit(&self, _tx: &Transaction<'_>, _read_only: bool) -> Result<()> {
         Ok(())
     }
 
-    /// Before the commit or rollback takes place, whichever it is. An error is logged and ignored.
-    /// The transaction is usable only if it is being rolled back.
+    /// Called before the commit or the rollback. An error is logged and ignored. The transaction is
+    /// usable only if it is being rolled back.
     fn before_completion(&self, _tx: &Transaction<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// After a successful commit. An error keeps the callbacks behind this one from being called and is
-    /// what `commit` returns, though the data is committed.
+    /// Called after a successful commit. If it fails, the callbacks after it are not called, and
+    /// `commit` returns the error although the data is committed.
     fn after_commit(&self) -> Result<()> {
         Ok(())
     }
 
-    /// After the end, told whether the transaction was committed. An error is logged and ignored.
+    /// Called after the end. `committed` says whether the transaction was committed. An error is
+    /// logged and ignored.
     fn after_completion(&self, _committed: bool) -> Result<()> {
         Ok(())
     }

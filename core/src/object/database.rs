@@ -1,4 +1,4 @@
-//! A database: where transactions begin (transactions §3.1).
+//! A database, from which transactions begin (docs/src/transactions.md#opening-a-database).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::schema::{
     open_schema_at,
 };
 
-/// How a transaction is begun.
+/// How to begin a transaction.
 #[derive(Debug, Clone)]
 pub struct TransactionConfig {
     schema: SchemaConfig,
@@ -23,8 +23,8 @@ pub struct TransactionConfig {
 }
 
 impl TransactionConfig {
-    /// With this schema, which is recorded if it is not yet; unused ones are dropped when the
-    /// configuration changes.
+    /// Uses this schema, and records it if it is not recorded yet. When the configuration changes,
+    /// unused schemas are removed.
     ///
     /// # Errors
     /// [`Error::Schema`] if the model is not valid.
@@ -32,19 +32,20 @@ impl TransactionConfig {
         Ok(TransactionConfig { schema: SchemaConfig::new(model)?, kv: TxOptions::default() })
     }
 
-    /// With the empty schema: sees the objects of all recorded schemas, as they are.
+    /// Uses the empty schema. The transaction sees the objects of all recorded schemas, as they
+    /// are.
     pub fn without_schema() -> Self {
         TransactionConfig { schema: SchemaConfig::empty(), kv: TxOptions::default() }
     }
 
-    /// Whether the schema may be recorded if it is not yet (it may, unless said otherwise).
+    /// Whether the schema may be recorded if it is not recorded yet. The default is `true`.
     #[must_use]
     pub fn allow_new_schema(mut self, allow: bool) -> Self {
         self.schema = self.schema.allow_new_schema(allow);
         self
     }
 
-    /// When recorded schemas without objects are dropped.
+    /// When to remove recorded schemas that have no objects.
     #[must_use]
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema = self.schema.schema_removal(removal);
@@ -63,7 +64,8 @@ impl TransactionConfig {
         &self.kv
     }
 
-    /// A snapshot that keeps no writer waiting; what is written in it is lost.
+    /// Begins transactions on a snapshot, which do not keep writers waiting. What they write is
+    /// lost.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.kv.read_only = true;
@@ -87,9 +89,9 @@ impl Shared {
         }
     }
 
-    /// An id that is unlikely to be taken.
+    /// An ID that is probably not in use.
     pub(super) fn random_id(&self, storage_id: StorageId) -> Result<ObjId> {
-        // The generator is replaced or advanced as a whole, so a panic elsewhere does not harm it.
+        // The generator is replaced or advanced as a whole, so a panic elsewhere cannot damage it.
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let generator = match &mut *ids {
             Some(generator) => generator,
@@ -101,7 +103,7 @@ impl Shared {
 
 /// An object database over a key/value database.
 ///
-/// Cheap to clone; clones share what is remembered of the recorded schemas.
+/// It is cheap to clone. Clones share what is remembered of the recorded schemas.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -145,35 +147,35 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// The database in this store, knowing the built-in encodings. Reads nothing yet.
+    /// The database in this store, with the built-in encodings. Reads nothing yet.
     pub fn new(kv: Arc<dyn KvDatabase>) -> Self {
         Database::with_encodings(kv, Arc::new(EncodingRegistry::default()))
     }
 
-    /// The database in this store, knowing these encodings. Reads nothing yet.
+    /// The database in this store, with these encodings. Reads nothing yet.
     pub fn with_encodings(kv: Arc<dyn KvDatabase>, encodings: Arc<EncodingRegistry>) -> Self {
         Database { kv, shared: Arc::new(Shared::new(encodings, UnknownEncodings::Refuse)) }
     }
 
-    /// The same store, opened with this answer to recorded schemas with fields of encodings that are
-    /// not registered. Unless said otherwise such a database is refused. To be called first:
-    /// transactions of a clone made before keep to what held then, and an id generator that was set is
-    /// forgotten.
+    /// The same store, with this rule for recorded schemas whose fields have encodings that are not
+    /// registered. The default is to refuse such a database. Call this first: transactions of
+    /// earlier clones keep the earlier rule, and a generator set with
+    /// [`set_id_generator`](Database::set_id_generator) is forgotten.
     ///
-    /// With [`UnknownEncodings::Carry`] the database can be worked with, and the values of those
-    /// fields are bytes, [`Value::Custom`](crate::encoding::Value::Custom):
+    /// With [`UnknownEncodings::Carry`] the database can be used, and the values of those fields
+    /// are bytes, [`Value::Custom`](crate::encoding::Value::Custom):
     ///
-    /// * They can be read, set, copied, kept in sets, lists and maps, and deleted; to set one is to
-    ///   vouch that the bytes are a value of the encoding, in its canonical form.
-    /// * A field nothing is stored for has its encoding's default value, which is not known: reading
-    ///   it is [`Error::UnknownEncoding`], [`Transaction::is_default`] tells. If the field is indexed,
-    ///   alone or with others, so is whatever needs its index entry: creating such an object,
-    ///   deleting or migrating it, setting the field.
-    /// * An index can be queried if the unknown value is the last one in it and its entries end with
-    ///   the object id, since then the end of the value can be found: on a simple field, the elements
-    ///   of a set, the keys of a map, and composite if the field is the last. Any other is
-    ///   [`Error::UnknownEncoding`]. The values sort by their bytes, as always. All these indexes are
-    ///   kept right when objects change.
+    /// * They can be read, set, copied and deleted, and kept in sets, lists and maps. Whoever sets
+    ///   one must make sure that the bytes are a value of the encoding, in its canonical form.
+    /// * A field without a stored value has its encoding's default value, which is not known.
+    ///   Reading it fails with [`Error::UnknownEncoding`]; [`Transaction::is_default`] finds out.
+    ///   If the field is indexed, alone or with others, everything that needs its index entry fails
+    ///   in the same way: creating such an object, deleting or migrating it, setting the field.
+    /// * An index can be queried if the unknown value is its last one and its entries end with the
+    ///   object ID, because then the end of the value can be found. Such indexes are: on a simple
+    ///   field, on the elements of a set, on the keys of a map, and composite with the field as the
+    ///   last one. Querying any other fails with [`Error::UnknownEncoding`]. The values sort by
+    ///   their bytes, as always. All these indexes are updated when objects change.
     /// * Values are not converted to or from an unknown encoding.
     ///
     /// ```
@@ -207,33 +209,35 @@ impl Database {
         Database { kv: self.kv, shared: Arc::new(Shared::new(encodings, unknown)) }
     }
 
-    /// The store below.
+    /// The key/value store.
     pub fn kv(&self) -> &Arc<dyn KvDatabase> {
         &self.kv
     }
 
-    /// The encodings known.
+    /// The registered encodings.
     pub fn encodings(&self) -> &Arc<EncodingRegistry> {
         self.shared.state.registry()
     }
 
-    /// Uses ids from this generator for new objects; unless said otherwise they are random. For objects that are to lie in
-    /// the store in the order of their creation, see [`ObjIdGenerator::ordered`].
+    /// Uses this generator for the IDs of new objects. The default is random IDs. With
+    /// [`ObjIdGenerator::ordered`] objects are stored in the order of their creation.
     pub fn set_id_generator(&self, generator: ObjIdGenerator) {
         *self.shared.ids.lock().unwrap_or_else(PoisonError::into_inner) = Some(generator);
     }
 
-    /// Begins a transaction: reads the recorded schemas, drops unused ones and records the given one,
-    /// as the configuration says. Reads nothing of them if the store has the
-    /// [version](permazen_kv::KvTransaction::version) it had at the previous transaction, or that to which the commit
-    /// of a transaction of this database led that recorded and removed no schemas; where transactions that write
-    /// are checked for conflicts, only those that are read-only can do without. Otherwise one scan of the recorded
-    /// schemas, of which those that are new are decoded. If that fails for a reason that may pass, it is begun again, as
+    /// Begins a transaction. Reads the recorded schemas, removes unused ones and records the given
+    /// one, as the configuration says. If that fails for a reason that may pass, tries again as
     /// [`Retry::default`] says.
     ///
+    /// Cost: one scan of the recorded schemas; only those that are new are decoded. The scan is
+    /// saved if the store has a known [version](permazen_kv::KvTransaction::version): that of the
+    /// previous transaction, or the one after a commit of this database that recorded and removed
+    /// no schemas. Where the store checks writing transactions for conflicts, only read-only
+    /// transactions save the scan.
+    ///
     /// # Errors
-    /// [`Error::Schema`] if the store is no database, is damaged, or the schema does not fit or is not
-    /// allowed; those of the store. Nothing is left behind.
+    /// [`Error::Schema`] if the store contains no database, if the database is damaged, or if the
+    /// schema does not fit or is not allowed. The store is not changed then.
     pub fn begin(&self, config: &TransactionConfig) -> Result<Transaction<'_>> {
         Retry::default().run(
             |failed| Ok(self.kv.begin(&config.kv.after_failures(failed))?),
@@ -242,26 +246,28 @@ impl Database {
         )
     }
 
-    /// As [`begin`](Database::begin), on a transaction that was begun in the store below.
+    /// Begins like [`begin`](Database::begin), but on a transaction of the store that was begun
+    /// before.
     ///
     /// # Errors
-    /// As [`begin`](Database::begin).
+    /// The errors of [`begin`](Database::begin).
     pub fn begin_on<'k>(
         &self,
         kv: Box<dyn KvTransaction + Send + 'k>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
-        // Nobody knows of which store it is, and what was written in it.
+        // It is not known to which store the transaction belongs, nor what was written in it.
         self.begin_at(AsOf::Unknown, kv, config)
     }
 
-    /// As [`begin_on`](Database::begin_on), on a transaction of this store in which nothing was done.
+    /// Begins on a transaction of this database's store in which nothing was done yet.
     pub(crate) fn begin_on_new<'k>(
         &self,
         kv: Box<dyn KvTransaction + Send + 'k>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
-        // Where writing transactions are checked for conflicts, the recorded schemas have to be among what was read.
+        // Where writing transactions are checked for conflicts, the recorded schemas must be among
+        // what was read.
         let offers = self.kv.capabilities();
         let in_turn = offers.serializable && !offers.concurrent_writers;
         let as_of = match kv.version() {
@@ -293,11 +299,11 @@ impl Database {
         Ok(transaction)
     }
 
-    /// A transaction over a store of its own, which is opened as [`Database::begin`] does. It has no
-    /// commit: what is written is in the store at once.
+    /// A transaction over its own store. It begins as [`Database::begin`] does, but has no commit:
+    /// what it writes is in the store at once.
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// The errors of [`Database::begin`].
     pub fn detached<'s>(
         &self,
         mut kv: Box<dyn KvWrite + Send + 's>,

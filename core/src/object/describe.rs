@@ -1,4 +1,4 @@
-//! Objects and fields in the words of messages, and the errors that several operations have in common.
+//! How messages name objects and fields, and errors that several operations share.
 
 use super::Error;
 use super::error::hex;
@@ -11,7 +11,7 @@ pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
     format!("field {} of object {id}", field.full_name)
 }
 
-/// The object and what of it the index entry with this key is of, for messages.
+/// The object, and the field or index to which the index entry with this key belongs, for messages.
 pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) -> String {
     let index = StorageId::read_from(&mut Reader::new(key)).ok();
     let mut fields = object_type.fields.iter();
@@ -27,7 +27,7 @@ pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) 
     }
 }
 
-/// The object and the field with this storage id, for messages.
+/// The object and the field with this storage ID, for messages.
 pub(super) fn describe_stored(id: ObjId, object_type: &ResolvedType, field: StorageId) -> String {
     match object_type.field_by_storage_id(field) {
         Some(field) => describe(id, field),
@@ -35,7 +35,7 @@ pub(super) fn describe_stored(id: ObjId, object_type: &ResolvedType, field: Stor
     }
 }
 
-/// An error saying that the stored bytes of a field are not as its encoding calls for.
+/// An error saying that the stored bytes of a field do not match its encoding.
 pub(crate) fn damaged(
     id: ObjId,
     field: &ResolvedField,
@@ -51,12 +51,12 @@ pub(crate) fn damaged(
     ))
 }
 
-/// An error saying that nothing is stored for a field of an encoding that is not registered.
+/// An error saying that a field has no stored value and its encoding is not registered.
 pub(super) fn unknown_default(id: ObjId, field: &ResolvedField, simple: &ResolvedSimple) -> Error {
     Error::unknown_default(describe(id, field), simple)
 }
 
-/// An error saying that an object type has no such field, or none of the kind asked for.
+/// An error saying that an object type does not have the field, or not with the kind asked for.
 pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
     Error::UnknownField {
         type_name: Some(object_type.name.to_string()),
@@ -64,7 +64,7 @@ pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
     }
 }
 
-/// What may have been meant by the name of a field that is not as it should be.
+/// A hint for the message: the kind of the field, or a field with a similar name.
 fn hint(object_type: &ResolvedType, field: &str) -> String {
     if let Some(known) = object_type.field(field) {
         let kind = match &known.kind {
@@ -77,7 +77,7 @@ fn hint(object_type: &ResolvedType, field: &str) -> String {
         };
         return format!(" (a {kind})");
     }
-    // Names in Rust and in the database differ in how words are joined.
+    // Rust and the database join the words of a name differently.
     let plain = |name: &str| name.replace('_', "").to_lowercase();
     let similar = object_type.fields.iter().find(|known| plain(&known.name) == plain(field));
     similar.map_or_else(String::new, |known| format!(" (there is {:?})", &*known.name))

@@ -1,19 +1,21 @@
 //! The level of resolved fields and encoded bytes.
 
-/// The methods of a [`Transaction`], [`SetView`], [`ListView`], [`MapView`] or [`IndexView`] for resolved fields and
-/// encoded bytes: what `encoded()` of these gives.
+/// The methods of a [`Transaction`], [`SetView`], [`ListView`], [`MapView`] or [`IndexView`] for
+/// resolved fields and encoded bytes. The method `encoded()` of these returns it.
 ///
-/// A method has the name it has for [`Value`](crate::encoding::Value)s, costs the same, and differs in this only:
+/// Each method has the same name and cost as the one for [`Value`](crate::encoding::Value)s. The
+/// differences are:
 ///
-/// * A field is given as [`ResolvedField`](crate::schema::ResolvedField), for which nothing is looked up by name.
-/// * A value is given as the bytes it is stored as. Bytes that are not what writing some value of the field gives
-///   are refused with [`Error::InvalidValue`] when they are written; a search for them finds nothing.
-/// * A value that is read is lent to a closure, `read`, which must not change anything; the closures of iterators may.
-///   Nothing is decoded, so damaged values are read like any other.
+/// * A field is given as [`ResolvedField`](crate::schema::ResolvedField), so no name is looked up.
+/// * A value is given as the bytes that are stored. If the bytes are not the encoding of any value
+///   of the field, writing them fails with [`Error::InvalidValue`], and a search for them finds
+///   nothing.
+/// * A value that is read is lent to a closure, `read`, which must not change anything. The
+///   closures of iterators may. Values are not decoded, so damaged values are read like any other.
 /// * What a change replaces or removes is returned as bytes, and may be damaged.
 ///
-/// Views and iterators that are made with it live as long as the transaction is borrowed; they do not borrow the
-/// `Encoded`, nor the view it was made from.
+/// Views and iterators that are made with it live as long as the borrow of the transaction. They
+/// borrow neither the `Encoded` nor the view that it was made from.
 ///
 /// ```
 /// # use permazen::object::{Migrate, Result, SetView, Transaction};

@@ -11,28 +11,28 @@ use crate::schema::{ResolvedSimple, SchemaError, SchemaId};
 /// Result of an object operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an object operation was refused. A refused operation has changed nothing, unless it failed only
-/// when listeners were told of the change (see [`Transaction`](super::Transaction)).
+/// Why an object operation was refused. A refused operation has changed nothing, unless it failed
+/// when listeners were called after the change (see [`Transaction`](super::Transaction)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The key/value store failed.
     #[error("{}{source}", Prefix(.of))]
     Kv {
-        /// The object, and the field if it was one; empty if that is not known.
+        /// The object, and the field if the failure was about one; empty if that is not known.
         of: String,
-        /// What the store says.
+        /// The error of the store.
         source: KvError,
     },
     /// A schema is invalid, not allowed, unknown or in use, or the recorded schemas are damaged.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The object does not exist, or a reference may not be set to it because it does not exist.
+    /// The object does not exist. Or a reference may not be set to it because it does not exist.
     #[error("{}object {id} does not exist", Prefix(.attempted))]
     DeletedObject {
         /// The object.
         id: ObjId,
-        /// What was attempted; empty if that is plain.
+        /// What was attempted; empty if that is clear.
         attempted: String,
     },
     /// The object cannot be deleted because another one refers to it.
@@ -50,15 +50,15 @@ pub enum Error {
         /// The field's full name, `friends.element`.
         full_name: String,
     },
-    /// There is no such object type, in the schema concerned or in any.
+    /// There is no such object type in the schema, or in any recorded schema.
     #[error(
         "object type {name} is not known{}; check the name, or open the database with a schema that has it",
         InSchema(.schema)
     )]
     UnknownType {
-        /// Its name, or `#n` for storage id n.
+        /// Its name, or `#n` for storage ID n.
         name: String,
-        /// The schema it was looked for in; `None` for all recorded ones.
+        /// The schema that was searched; `None` means all recorded ones.
         schema: Option<SchemaId>,
     },
     /// The object cannot be moved to the transaction's schema, which lacks its type.
@@ -74,34 +74,34 @@ pub enum Error {
         /// The transaction's schema.
         schema: SchemaId,
     },
-    /// There is no such field, or it is of another kind than the operation needs.
+    /// There is no such field, or its kind is not the one that the operation needs.
     #[error(
         "{}field {field} is not known, or is of another kind; check the name and what the schema says of it",
         OfType(.type_name)
     )]
     UnknownField {
-        /// The object type it was looked for in, if it was one.
+        /// The object type that was searched, if it was one.
         type_name: Option<String>,
-        /// The field's name, or `#n` for storage id n; with what kind of field it is, or what name it may be
-        /// meant to be.
+        /// The field's name, or `#n` for storage ID n. The kind of the field, or a similar name,
+        /// may follow.
         field: String,
     },
-    /// There is no such index, or it has another shape than the operation needs.
+    /// There is no such index, or its shape is not the one that the operation needs.
     #[error(
         "index {name} is not known, or has another shape; check the name and the fields, or add it to \
          the schema"
     )]
     UnknownIndex {
-        /// Its name, or `#n` for storage id n.
+        /// Its name, or `#n` for storage ID n.
         name: String,
     },
-    /// Stored bytes contradict the schema, or each other.
+    /// Stored bytes contradict the schema or each other.
     #[error("inconsistent database: {what}")]
     Inconsistent {
-        /// What was found, on which object, field and key.
+        /// What was found, and on which object, field and key.
         what: String,
     },
-    /// An object says it is of a schema that is not recorded.
+    /// An object has a schema that is not recorded.
     #[error(
         "inconsistent database: object {id} is of schema {index}, which is not recorded; check and \
          repair the database"
@@ -109,21 +109,21 @@ pub enum Error {
     InvalidObjectVersion {
         /// The object.
         id: ObjId,
-        /// The schema index it has.
+        /// The schema index of the object.
         index: u32,
     },
-    /// The value is none the field can hold.
+    /// The field cannot hold the value.
     #[error("invalid value for {field}: {source}")]
     InvalidValue {
         /// The field, and the object if there is one.
         field: String,
-        /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an object
-        /// of a type the field does not allow.
+        /// What is wrong with the value. [`EncodingError::InvalidReference`] if it refers to an
+        /// object of a type that the field does not allow.
         source: EncodingError,
     },
-    /// The operation has to know values of an encoding that is not registered. Only databases that
-    /// carry unknown encodings ([`Database::unknown_encodings`](super::Database::unknown_encodings))
-    /// have such fields.
+    /// The operation needs to understand values of an encoding that is not registered. Only
+    /// databases that carry unknown encodings
+    /// ([`Database::unknown_encodings`](super::Database::unknown_encodings)) have such fields.
     #[error("{of}: {why}, because encoding {encoding} is not registered; register it first")]
     UnknownEncoding {
         /// The field or index.
@@ -133,7 +133,7 @@ pub enum Error {
         /// The encoding.
         encoding: EncodingId,
     },
-    /// A key of the field or its index would be longer than the store takes.
+    /// A key of the field or its index would be longer than the store allows.
     #[error(
         "{}key {key} of {len} bytes is longer than the {limit} bytes this store takes; store a shorter \
          value, or one that is in no index, set or map key",
@@ -146,10 +146,10 @@ pub enum Error {
         key: String,
         /// Its length.
         len: usize,
-        /// The longest key the store takes.
+        /// The length of the longest key that the store allows.
         limit: usize,
     },
-    /// A position outside of a list.
+    /// The position is outside of the list.
     #[error("{}position {index} is outside of the list of size {size}", Prefix(.of))]
     OutOfRange {
         /// Object and field.
@@ -159,8 +159,8 @@ pub enum Error {
         /// The size of the list.
         size: u32,
     },
-    /// A collection is not as it was any more when the elements of it were chosen that are now to be removed or
-    /// replaced. Nothing was removed or replaced.
+    /// A collection was changed after the elements to remove or replace were chosen. Nothing was
+    /// removed or replaced.
     #[error(
         "{of} was changed since it was looked at, so nothing was removed or replaced; make other changes of it \
          before or after"
@@ -169,7 +169,7 @@ pub enum Error {
         /// Object and field.
         of: String,
     },
-    /// Source and destination of a copy do not fit.
+    /// The source and the destination of a copy do not fit together.
     #[error("{what}")]
     SchemaMismatch {
         /// What does not fit.
@@ -181,10 +181,10 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// Listeners were given as a set, to which none can be added and from which none can be removed.
+    /// The listeners were installed as a set. None can be added or removed.
     #[error("the listeners of this transaction were installed as a set; change that set instead")]
     ListenersInstalled,
-    /// No free object id was found.
+    /// No free object ID was found.
     #[error(
         "no free id for a new object of type {type_name:?} after {attempts} attempts; give its id, or \
          the type a storage id of fewer bytes"
@@ -195,26 +195,26 @@ pub enum Error {
         /// How many were tried.
         attempts: u32,
     },
-    /// A listener or callback failed. The change that a listener was told of stays; one to deletions is
-    /// told before, and its failure prevents the deletion.
+    /// A listener or callback failed. The change that the listener was told of stays. Listeners to
+    /// deletions are called before the deletion, and their failure prevents it.
     #[error("a listener failed: {0}")]
     Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system gave no random bytes.
     #[error("no random bytes from the operating system: {0}")]
     Random(#[source] std::io::Error),
-    /// This transaction cannot do that.
+    /// This transaction does not support the operation.
     #[error("{0} is not possible")]
     Unsupported(&'static str),
     /// The transaction has ended, or is ending.
     #[error("the transaction has ended; begin a new one")]
     Ended,
-    /// The transaction was marked to be rolled back only, and was rolled back.
+    /// The transaction was marked for rollback, and was rolled back.
     #[error("the transaction was marked to be rolled back, and was; run it again without that")]
     RollbackOnly,
-    /// A write failed and could not be undone, so the transaction's content is unknown.
+    /// A write failed and could not be undone, so the content of the transaction is unknown.
     #[error("an earlier failure could not be undone; roll back and run the transaction again")]
     Broken,
-    /// A write was attempted while borrowed bytes of the same transaction are being read.
+    /// A write was attempted while bytes borrowed from the same transaction were being read.
     #[error(
         "the transaction cannot be changed while bytes borrowed from it are in use; change it after \
          the closure that reads them"
@@ -276,7 +276,7 @@ impl Error {
         Error::Inconsistent { what: what.into() }
     }
 
-    /// An error saying that the default value of a field is needed but not known.
+    /// An error saying that the default value of a field is needed but unknown.
     #[cold]
     pub(crate) fn unknown_default(of: String, simple: &ResolvedSimple) -> Self {
         let why = "nothing is stored for it, and its default value is not known";
@@ -292,7 +292,8 @@ impl Error {
         Error::InvalidArgument { what: what.into() }
     }
 
-    /// Says of what a key is that is too long, or with what the store failed, if that was not said.
+    /// Adds what the key is that is too long, or what the store failed with, unless that is already
+    /// said.
     #[cold]
     pub(crate) fn about(mut self, describe: impl FnOnce() -> String) -> Self {
         if let Error::KeyTooLong { of, .. } | Error::Kv { of, .. } = &mut self
@@ -304,7 +305,8 @@ impl Error {
     }
 }
 
-/// Whether running the transaction again may remove the cause of an error: looks through its sources for one that says so.
+/// Whether running the transaction again may succeed. The first error in the chain of sources that
+/// can tell decides.
 fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
     let sources = std::iter::successors(Some(error), |error| error.source());
     sources

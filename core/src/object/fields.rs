@@ -1,4 +1,4 @@
-//! Simple fields, references and counters (transactions §6.1 to §6.5).
+//! Simple fields, references and counters (docs/src/objects.md).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn simple_field<'a>(
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
-/// The object's own definition of a simple field that another schema may have defined.
+/// The object's own definition of a simple field. `field` may come from another schema.
 fn own_simple_field<'a>(
     object_type: &'a ResolvedType,
     field: &ResolvedField,
@@ -40,17 +40,17 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
-/// Where the entry of a composite index with the old value of a field ends in a buffer, and the one with its new value,
-/// which follows it.
+/// Where two entries of a composite index end in a buffer: the one with the old value of a field,
+/// and the one with its new value, which follows.
 struct Exchanged {
     old_end: usize,
     new_end: usize,
 }
 
-/// Simple fields and references. Costs are for an object known in this transaction; otherwise one get
-/// more.
+/// Simple fields and references. Costs are for an object that is known in this transaction;
+/// otherwise one get more.
 impl Transaction<'_> {
-    /// The methods for resolved fields and encoded values. Nothing is read.
+    /// The methods for resolved fields and encoded values. Reads nothing.
     ///
     /// ```
     /// # use permazen::ObjId;
@@ -66,13 +66,13 @@ impl Transaction<'_> {
         Encoded(self)
     }
 
-    /// The value of a simple field. One get.
+    /// The value of a simple field. Cost: one get.
     ///
     /// # Errors
-    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::UnknownField`] (also if the field is
-    /// of another kind), [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::Inconsistent`] if
-    /// the stored bytes are no value of the field; [`Error::UnknownEncoding`] if the field has its
-    /// default value, which is not known.
+    /// [`Error::UnknownType`], [`Error::DeletedObject`]; [`Error::UnknownField`], also if the field
+    /// is of another kind; [`Error::TypeNotInSchema`] with [`Migrate::Yes`];
+    /// [`Error::Inconsistent`] if the stored bytes are not a value of the field;
+    /// [`Error::UnknownEncoding`] if the field has its default value and that is not known.
     pub fn get(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<Value> {
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = simple_field(&object_type, field)?;
@@ -83,7 +83,8 @@ impl Transaction<'_> {
         })?
     }
 
-    /// Whether this very definition of a field is that of an object, which need not be migrated first.
+    /// Whether the object's schema has exactly this definition of the field, and the object need
+    /// not be migrated first.
     #[inline]
     fn has_field(&self, info: &ObjectInfo, field: &ResolvedField, migrate: Migrate) -> bool {
         let own = |object_type: &Arc<ResolvedType>| {
@@ -113,17 +114,17 @@ impl Transaction<'_> {
 
     /// Sets a simple field.
     ///
-    /// Cost of a field that is not indexed, nor part of a composite index, nor watched: one put (one
-    /// delete for the default value). Otherwise one get, and if the value differs: one put or delete;
-    /// one delete and one put for the index; for each composite index one get per other field, one
-    /// delete and one put.
+    /// Cost if the field is neither indexed, nor part of a composite index, nor watched: one put
+    /// (one delete for the default value). Otherwise one get and, if the value differs: one put or
+    /// delete; one delete and one put for the index; for each composite index one get per other
+    /// field, one delete and one put.
     ///
     /// # Errors
-    /// In this order: [`Error::DeletedObject`] (also for an id of unknown type);
+    /// In this order: [`Error::DeletedObject`] (also for an ID of unknown type);
     /// [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::UnknownField`];
     /// [`Error::DeletedObject`] for a reference to a missing object; [`Error::InvalidValue`];
-    /// [`Error::UnknownEncoding`] if the field is indexed or watched and had its default value,
-    /// which is not known; [`Error::KeyTooLong`]. Errors of listeners; the change stays then.
+    /// [`Error::UnknownEncoding`] if the field is indexed or watched, had its default value, and
+    /// that is not known; [`Error::KeyTooLong`]. Errors of listeners: then the change stays.
     pub fn set(&self, id: ObjId, field: &str, value: &Value, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             let encode = |object_type: &ResolvedType, bytes: &mut Vec<u8>| {
@@ -150,7 +151,8 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
-    /// Sets a simple field to a checked encoded value, inside of [`Transaction::mutate`].
+    /// Sets a simple field to an encoded value that was checked. Call it inside
+    /// [`Transaction::mutate`].
     pub(crate) fn write_simple(
         &self,
         id: ObjId,
@@ -160,13 +162,15 @@ impl Transaction<'_> {
         new: &[u8],
     ) -> Result<()> {
         let monitored = self.is_monitored(object_type, field);
+        // Without index entries and listeners the old value is not needed, so it is not read.
         if !simple.indexed && field.indexes.is_empty() && !monitored {
             return self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread);
         }
         self.exchange_simple(id, object_type, field, simple, None, new)
     }
 
-    /// As [`Transaction::write_simple`], only if the field has the value `only`, should that be given.
+    /// Sets a simple field to an encoded value that was checked. If `only` is given, does so only
+    /// if the field has that value.
     pub(crate) fn exchange_simple(
         &self,
         id: ObjId,
@@ -184,6 +188,7 @@ impl Transaction<'_> {
             old.extend_from_slice(known.ok_or_else(|| unknown_default(id, field, simple))?);
             Ok::<_, Error>(value.is_some())
         })??;
+        // Nothing changes, so nothing is written and listeners are not called.
         if old[..] == *new || only.is_some_and(|only| old[..] != *only) {
             return Ok(());
         }
@@ -198,6 +203,7 @@ impl Transaction<'_> {
             for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
                 layout::write_index_entry(&field.key, value, id, &[], entry);
             }
+            // Checked before the first write, so that the field is not set without its entry.
             self.store
                 .check_key(&new_entry)
                 .map_err(|error| error.about(|| describe(id, field)))?;
@@ -227,6 +233,7 @@ impl Transaction<'_> {
         new: &[u8],
         undo: Undo<'_>,
     ) -> Result<()> {
+        // A default value is stored as no value.
         if simple.is_default(new) {
             self.store.remove(key, undo)
         } else {
@@ -234,8 +241,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Appends, for each composite index that `field` is part of, the entry with its old value and the
-    /// one with its new value.
+    /// Appends two entries for each composite index with `field`: one with its old value, one with
+    /// its new value.
     #[allow(clippy::too_many_arguments, reason = "the parts of one computation")]
     fn composite_entries(
         &self,
@@ -270,7 +277,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Appends the encoded value, default or not, of a simple field. One get.
+    /// Appends the encoded value of a simple field, which may be the default. Cost: one get.
     fn append_value(&self, id: ObjId, field: &ResolvedField, out: &mut Vec<u8>) -> Result<()> {
         let simple = field.simple().ok_or_else(|| {
             Error::inconsistent(format!("{} has an index but no values", describe(id, field)))
@@ -278,11 +285,12 @@ impl Transaction<'_> {
         self.read_value(id, field, simple, |value| out.extend_from_slice(value))
     }
 
-    /// Whether a field has its default value: a simple field its default, a counter 0, a collection no
-    /// element. One get or seek.
+    /// Whether a field has its default value. That is the default of a simple field, 0 for a
+    /// counter, no elements for a collection. Cost: one get or seek.
     ///
     /// # Errors
-    /// As [`Transaction::get`], for fields of all kinds. Sub-fields are unknown fields.
+    /// The errors of [`Transaction::get`], for fields of all kinds. A sub-field is an unknown field
+    /// here.
     pub fn is_default(&self, id: ObjId, field: &str) -> Result<bool> {
         let object_type = self.type_for_reading(id, Migrate::No)?;
         let field = object_type.field(field).ok_or_else(|| unknown_field(&object_type, field))?;
@@ -303,10 +311,10 @@ impl Transaction<'_> {
 
     // ------------------------------------------------------------------ counters
 
-    /// The value of a counter. One get.
+    /// The value of a counter. Cost: one get.
     ///
     /// # Errors
-    /// As [`Transaction::get`], for counters.
+    /// The errors of [`Transaction::get`], for counters.
     pub fn counter(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<i64> {
         let object_type = self.type_for_reading(id, migrate)?;
         self.read_counter(id, counter_field(&object_type, field)?)
@@ -329,10 +337,10 @@ impl Transaction<'_> {
         self.store.put(&FieldKey::new(id, &field.key), &value, Undo::Unread)
     }
 
-    /// Sets a counter. One put. Nothing is told to listeners.
+    /// Sets a counter. Listeners are not called. Cost: one put.
     ///
     /// # Errors
-    /// As [`Transaction::get`], for counters.
+    /// The errors of [`Transaction::get`], for counters.
     pub fn set_counter(&self, id: ObjId, field: &str, value: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             let object_type = self.type_for_reading(id, migrate)?;
@@ -341,13 +349,14 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
     }
 
-    /// Adds to a counter, wrapping in 64 bits. One get, which is exempt from conflict detection, and one
-    /// counter adjustment of the store. Nothing is told to listeners. Adding 0 does nothing, whether or
-    /// not there is such an object.
+    /// Adds to a counter, wrapping at 64 bits. Listeners are not called. Adding 0 does nothing,
+    /// even if there is no such object. Cost: one get, without conflict detection, and one counter
+    /// adjustment of the store.
     ///
     /// # Errors
-    /// As [`Transaction::get`], for counters: stores pass over what they cannot adjust, so a damaged
-    /// counter is found by looking. A counter that is missing is taken for 0, as when it is read.
+    /// The errors of [`Transaction::get`], for counters. Stores ignore what they cannot adjust, so
+    /// the get is there to find a damaged counter. A missing counter counts as 0, as when it is
+    /// read.
     pub fn adjust_counter(&self, id: ObjId, field: &str, by: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             if by == 0 {
@@ -361,6 +370,7 @@ impl Transaction<'_> {
 
     fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {
         let key = FieldKey::new(id, &field.key);
+        // The store can only adjust a counter that is there.
         if self.store.has_counter(&key)? {
             return self.store.adjust_counter(&key, by);
         }
@@ -369,13 +379,13 @@ impl Transaction<'_> {
     }
 }
 
-/// Simple fields, references and counters. A field may come from any schema; the object's own schema decides whether
-/// there is such a field, and how it is indexed.
+/// Simple fields, references and counters. A field may come from any schema. The object's own
+/// schema decides whether the object has the field and how it is indexed.
 impl Encoded<'_, Transaction<'_>> {
-    /// Lends the value of a simple field, default or not. One get.
+    /// Lends the value of a simple field, which may be the default. Cost: one get.
     ///
     /// # Errors
-    /// As [`Transaction::get`], except that nothing is decoded.
+    /// The errors of [`Transaction::get`], except that damaged bytes are not noticed.
     pub fn get<R>(
         self,
         id: ObjId,
@@ -385,6 +395,8 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<R> {
         let tx = self.0;
         tx.check_open()?;
+        // The common case needs no look-up: the caller has the object's own definition of the
+        // field.
         if let Some(simple) = field.simple()
             && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
         {
@@ -395,11 +407,11 @@ impl Encoded<'_, Transaction<'_>> {
         tx.read_value(id, field, simple, read)
     }
 
-    /// Sets a simple field. Costs as [`Transaction::set`].
+    /// Sets a simple field. Costs as much as [`Transaction::set`].
     ///
     /// # Errors
-    /// As [`Transaction::set`]; [`Error::InvalidValue`] also for bytes that are not what writing some value of
-    /// the field gives.
+    /// The errors of [`Transaction::set`]; also [`Error::InvalidValue`] if the bytes are not the
+    /// encoding of any value of the field.
     pub fn set(
         self,
         id: ObjId,
@@ -431,20 +443,20 @@ impl Encoded<'_, Transaction<'_>> {
         .map_err(|error| error.about(|| describe(id, field)))
     }
 
-    /// As [`Transaction::counter`].
+    /// The value of a counter. Cost: one get.
     ///
     /// # Errors
-    /// As [`Transaction::counter`].
+    /// The errors of [`Transaction::counter`].
     pub fn counter(self, id: ObjId, field: &ResolvedField, migrate: Migrate) -> Result<i64> {
         let tx = self.0;
         let object_type = tx.type_for_reading(id, migrate)?;
         tx.read_counter(id, own_counter_field(&object_type, field)?)
     }
 
-    /// As [`Transaction::set_counter`].
+    /// Sets a counter. Listeners are not called. Cost: one put.
     ///
     /// # Errors
-    /// As [`Transaction::set_counter`].
+    /// The errors of [`Transaction::set_counter`].
     pub fn set_counter(
         self,
         id: ObjId,
@@ -460,10 +472,10 @@ impl Encoded<'_, Transaction<'_>> {
         .map_err(|error| error.about(|| describe(id, field)))
     }
 
-    /// As [`Transaction::adjust_counter`].
+    /// Adds to a counter. Costs as much as [`Transaction::adjust_counter`].
     ///
     /// # Errors
-    /// As [`Transaction::adjust_counter`].
+    /// The errors of [`Transaction::adjust_counter`].
     pub fn adjust_counter(
         self,
         id: ObjId,

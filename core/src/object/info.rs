@@ -1,4 +1,4 @@
-//! What is known about an object: its schema and type (transactions §2.2).
+//! What a transaction knows about an object: its schema and type.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use crate::id::ObjId;
 use crate::layout::{self, SchemaIndex};
 use crate::schema::{ItemKind, ResolvedType, Schema};
 
-/// Whether an operation first moves the object to the schema of the transaction.
+/// Whether an operation first moves the object to the transaction's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Migrate {
-    /// The object stays in its schema, whose definition of the field counts.
+    /// The object stays in its schema. That schema's definition of the field applies.
     #[default]
     No,
     /// The object is moved to the transaction's schema if it is in another one.
     Yes,
 }
 
-/// Schema and type of an object.
+/// The schema and type of an object.
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectInfo {
     pub(crate) schema: SchemaIndex,
-    /// None if the schema is not recorded or has no such type.
+    /// `None` if the schema is not recorded or does not have the type.
     pub(crate) object_type: Option<Arc<ResolvedType>>,
 }
 
-/// Remembers the infos of up to 2048 objects, four in each bucket. An object that finds its bucket full
-/// drives out the one that came first.
+/// Remembers the infos of up to 2048 objects, four in each bucket. If a bucket is full, a new
+/// object replaces the oldest one.
 #[derive(Debug, Default)]
 struct InfoCache {
     buckets: Vec<[Option<(ObjId, ObjectInfo)>; WAYS]>,
@@ -61,6 +61,7 @@ impl InfoCache {
 
     fn insert(&mut self, id: ObjId, info: ObjectInfo) {
         let buckets = self.buckets.len();
+        // The table grows when it is half full, up to its largest size.
         if 2 * self.used >= WAYS * buckets && buckets < MOST_BUCKETS {
             let old = std::mem::take(&mut self.buckets);
             let more = (4 * buckets).clamp(FIRST_BUCKETS, MOST_BUCKETS);
@@ -80,7 +81,7 @@ impl InfoCache {
             *entry = Some((id, info));
             return;
         }
-        // The newest stands first; the one that stands last goes when there is no room.
+        // The newest entry is the first one. If there is no room, the last one is dropped.
         let place = entries.iter().position(Option::is_none);
         self.used += usize::from(place.is_some());
         if let Some(newer) = entries.get_mut(..=place.unwrap_or(WAYS - 1)) {
@@ -108,18 +109,18 @@ impl InfoCache {
     }
 }
 
-/// What is known of objects in a transaction.
+/// What a transaction knows about objects.
 #[derive(Default)]
 pub(super) struct Infos {
     cache: RefCell<InfoCache>,
-    /// How many operations had been undone when something was last known to hold.
+    /// How many operations had been undone at the last look-up.
     as_of: Cell<u64>,
 }
 
 impl Infos {
     #[inline]
     fn peek<R>(&self, undone: u64, id: ObjId, read: impl FnOnce(&ObjectInfo) -> R) -> Option<R> {
-        // What an operation made of objects is not known any more once it is undone.
+        // When an operation is undone, what is remembered may be wrong, so all of it is dropped.
         if self.as_of.replace(undone) != undone {
             self.clear();
         }
@@ -132,7 +133,8 @@ impl Infos {
 }
 
 impl Transaction<'_> {
-    /// Shows schema and type of an object to `read` if they are known in this transaction. No read of the store.
+    /// Shows the schema and type of an object to `read` if this transaction knows them. Does not
+    /// read the store.
     #[inline]
     pub(super) fn known_info<R>(
         &self,
@@ -142,11 +144,12 @@ impl Transaction<'_> {
         self.infos.peek(self.store.undone(), id, read)
     }
 
-    /// Schema and type of an object; none if there is no such object. No read if the object is known,
-    /// otherwise one get.
+    /// The schema and type of an object; `None` if there is no such object. Cost: nothing if the
+    /// object is known in this transaction, otherwise one get.
     ///
     /// # Errors
-    /// [`Error::UnknownType`] if no recorded schema has a type for the id; damaged meta-data.
+    /// [`Error::UnknownType`] if no recorded schema has a type for the ID; [`Error::Inconsistent`]
+    /// or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
     pub(crate) fn find_info(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
         self.check_open()?;
         if let Some(info) = self.known_info(id, ObjectInfo::clone) {
@@ -163,8 +166,9 @@ impl Transaction<'_> {
             .transpose()
     }
 
-    /// Schema and type of an object from the value of its own pair; remembered from now on.
+    /// The schema and type of an object, from the value of its own pair. They are remembered.
     pub(super) fn info_from(&self, id: ObjId, value: &[u8]) -> Result<ObjectInfo> {
+        // Schema index 0 is the empty schema, which has no objects.
         if value.first() == Some(&0) {
             return Err(Error::InvalidObjectVersion { id, index: 0 });
         }
@@ -182,7 +186,7 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn remember(&self, id: ObjId, info: ObjectInfo) {
-        // What was read without conflict detection must not stand for a read that needs it.
+        // A read without conflict detection must not replace a later read that needs it.
         if self.store.reads_untracked() {
             return;
         }
@@ -193,7 +197,7 @@ impl Transaction<'_> {
         self.infos.cache.borrow_mut().remove(id);
     }
 
-    /// As [`Transaction::find_info`], for an object that must exist.
+    /// Does the same as [`Transaction::find_info`], for an object that must exist.
     pub(crate) fn info(&self, id: ObjId) -> Result<ObjectInfo> {
         self.find_info(id)?.ok_or_else(|| Error::deleted(id))
     }
@@ -212,11 +216,12 @@ impl Transaction<'_> {
         })
     }
 
-    /// The type of an object that is read, in its own schema, after moving it to the transaction's if
-    /// asked.
+    /// The type of an object for reading, as its own schema defines it. With [`Migrate::Yes`] the
+    /// object is first moved to the transaction's schema.
     ///
     /// # Errors
-    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`], damaged meta-data.
+    /// [`Error::UnknownType`], [`Error::DeletedObject`], [`Error::TypeNotInSchema`], damaged
+    /// meta-data.
     pub(crate) fn type_for_reading(
         &self,
         id: ObjId,
@@ -240,14 +245,14 @@ impl Transaction<'_> {
         self.type_of_info(id, info)
     }
 
-    /// Moves an object to the schema of the transaction, for an operation that relies on its being there.
+    /// Moves an object to the transaction's schema and checks that it is still there afterwards.
     pub(super) fn migrate_for_good(&self, id: ObjId) -> Result<()> {
         self.migrate(id)?;
         self.check_current(id)
     }
 
-    /// Refuses an object that was moved to the schema of the transaction, and then deleted or moved on by
-    /// listeners to the move.
+    /// Refuses an object that was moved to the transaction's schema, but that a listener to the
+    /// move has deleted or moved to another schema.
     pub(super) fn check_current(&self, id: ObjId) -> Result<()> {
         if self.is_current(id)? {
             return Ok(());
@@ -260,7 +265,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// The type of an object that is changed. An id of unknown type is one of no object.
+    /// The type of an object for changing it. An ID of unknown type counts as that of a deleted
+    /// object.
     ///
     /// # Errors
     /// [`Error::DeletedObject`], [`Error::TypeNotInSchema`], damaged meta-data.
@@ -276,8 +282,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Moves an object that must exist to the schema of the transaction, if it is of another one. No read if the object
-    /// is known in this transaction.
+    /// Moves an object to the transaction's schema if it has another one. The object must exist.
+    /// Cost: no read if the object has the schema and is known in this transaction.
     pub(crate) fn require_current(&self, id: ObjId) -> Result<()> {
         if !self.is_current(id)? {
             self.migrate_for_good(id)?;
@@ -285,16 +291,17 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The type, in its own schema, of an object that is changed through a view.
+    /// The type of an object that is changed through a view, as its own schema defines it.
     pub(crate) fn require_object_type(&self, id: ObjId) -> Result<Arc<ResolvedType>> {
         self.type_for_writing(id, Migrate::No)
     }
 
-    /// Whether an object exists. An id of no known type is of no object. No read if the object is
-    /// known in this transaction, otherwise one get.
+    /// Whether an object exists. An ID of no known type is not that of an object. Cost: nothing if
+    /// the object is known in this transaction, otherwise one get.
     ///
     /// # Errors
-    /// Damaged meta-data; [`Error::Ended`]; those of the store.
+    /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged;
+    /// [`Error::Ended`].
     pub fn exists(&self, id: ObjId) -> Result<bool> {
         match self.find_info(id) {
             Ok(info) => Ok(info.is_some()),
@@ -303,21 +310,21 @@ impl Transaction<'_> {
         }
     }
 
-    /// The type of an object, as the object's own schema defines it. Cost: as
+    /// The type of an object, as the object's own schema defines it. Costs as much as
     /// [`Transaction::exists`].
     ///
     /// # Errors
-    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::InvalidObjectVersion`] if its schema
-    /// is not recorded; damaged meta-data.
+    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::InvalidObjectVersion`] if its
+    /// schema is not recorded; [`Error::Inconsistent`] if the meta-data are damaged.
     pub fn object_type(&self, id: ObjId) -> Result<Arc<ResolvedType>> {
         let info = self.info(id)?;
         self.type_of_info(id, info)
     }
 
-    /// The schema of an object. Cost: as [`Transaction::exists`].
+    /// The schema of an object. Costs as much as [`Transaction::exists`].
     ///
     /// # Errors
-    /// As [`Transaction::object_type`].
+    /// The errors of [`Transaction::object_type`].
     pub fn object_schema(&self, id: ObjId) -> Result<Arc<Schema>> {
         let info = self.info(id)?;
         self.bundle()

@@ -1,9 +1,10 @@
 //! Transactions over objects: fields, collections, indexes, deletion, notifications, migration.
 //!
-//! This is what the [typed layer](crate::model) stands on, and what programs use that know no structs: fields are named,
-//! values are [`Value`](crate::encoding::Value)s. [`Database`] has an example to begin with.
+//! The [typed layer](crate::model) is built on this module. Programs without structs use it
+//! directly: they give the name of a field, and [`Value`](crate::encoding::Value)s. [`Database`]
+//! has an example to begin with.
 //!
-//! There are three levels, with the same names for the same things:
+//! There are three levels. The same things have the same names on each:
 //!
 //! | level | a field is | a value is | example |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! The schemas a transaction sees, and recording and removing them inside of it (schema §7.8).
+//! The schemas that a transaction sees, and how it records and removes schemas.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,25 +16,26 @@ use crate::schema::{
     without_schema,
 };
 
-/// The schemas a transaction was begun with, and when.
+/// The schemas and the store version with which a transaction began.
 pub(super) struct Begun {
     pub(super) bundle: Arc<SchemaBundle>,
-    /// The version of the store, which writing transactions enter one after the other.
+    /// The version of the store. Each commit of a writing transaction adds 1 to it.
     pub(super) version: u64,
-    /// Whether something was written already.
+    /// Whether something was written while the transaction began.
     pub(super) wrote: bool,
 }
 
-/// The recorded schemas as a transaction sees them, and its own among them.
+/// The recorded schemas as a transaction sees them, and its own schema.
 pub(super) struct Schemas {
     bundle: RefCell<Arc<SchemaBundle>>,
     own: RefCell<Arc<Schema>>,
     own_index: Cell<SchemaIndex>,
-    /// Whether schemas were added or removed in this transaction.
+    /// Whether this transaction added or removed schemas.
     changed: Cell<bool>,
-    /// The indexes asked for so far.
+    /// The indexes that were looked up so far.
     indexes: RefCell<HashMap<StorageId, Arc<IndexShape>>>,
-    /// With which schemas it was begun in which version of the store, where its commit leads to the next version.
+    /// The schemas and store version at the beginning. `None` if the commit may not lead to the
+    /// next version.
     begun: RefCell<Option<Begun>>,
 }
 
@@ -50,7 +51,7 @@ impl Schemas {
         }
     }
 
-    /// Says with which schemas the transaction was begun in which version of the store.
+    /// Notes the schemas and store version at the beginning of the transaction.
     pub(super) fn begun(&self, begun: Option<Begun>) {
         self.begun.replace(begun);
     }
@@ -64,7 +65,7 @@ impl Schemas {
         self.indexes.borrow_mut().clear();
     }
 
-    /// The index with this storage ID, which is looked up once; `None` if there is none.
+    /// The index with this storage ID; `None` if there is none. It is searched only once.
     pub(super) fn index(&self, storage_id: StorageId) -> Option<Arc<IndexShape>> {
         if let Some(known) = self.indexes.borrow().get(&storage_id) {
             return Some(Arc::clone(known));
@@ -76,8 +77,8 @@ impl Schemas {
 }
 
 impl Transaction<'_> {
-    /// The schema of the transaction: that of new objects and the one objects are moved to. The empty
-    /// schema if the transaction was begun without one.
+    /// The schema of the transaction. New objects get it, and objects are moved to it. It is the
+    /// empty schema if the transaction was begun without one.
     pub fn schema(&self) -> Arc<Schema> {
         Arc::clone(&self.schemas.own.borrow())
     }
@@ -92,39 +93,40 @@ impl Transaction<'_> {
         Arc::clone(&self.schemas.bundle.borrow())
     }
 
-    /// Continues with other recorded schemas; the transaction's own becomes the empty one if it is
-    /// not among them.
+    /// Continues with other recorded schemas. If the transaction's own schema is not among them,
+    /// the empty schema replaces it.
     fn set_bundle(&self, bundle: Arc<SchemaBundle>) {
         self.notifier.set_bundle(&bundle);
         self.schemas.set_bundle(bundle);
         self.infos.clear();
     }
 
-    /// Records a further schema, whether or not new schemas are allowed. The schema of the transaction
-    /// stays the same. False if it was recorded before. One put for the schema and for each new storage id.
+    /// Records another schema, even if new schemas are not allowed. The schema of the transaction
+    /// stays the same. Returns `false` if it was recorded before. Cost: one put for the schema and
+    /// one for each new storage ID.
     ///
     /// # Errors
-    /// [`Error::Schema`] if the model is empty or invalid, or contradicts a
-    /// recorded storage id.
+    /// [`Error::Schema`] if the model is empty or invalid, or if it contradicts a recorded storage
+    /// ID.
     pub fn add_schema(&self, model: &SchemaModel) -> Result<bool> {
         self.add_schemas(std::slice::from_ref(model))
     }
 
-    /// Records further schemas, as [`Transaction::add_schema`] would one after the other. True if any
-    /// of them was not recorded before.
+    /// Records several schemas, one after the other, as [`Transaction::add_schema`] does. Returns
+    /// `true` if any of them was not recorded before.
     ///
     /// # Errors
-    /// As [`Transaction::add_schema`]; none is recorded then.
+    /// The errors of [`Transaction::add_schema`]; then none is recorded.
     pub fn add_schemas(&self, models: &[SchemaModel]) -> Result<bool> {
         self.change_schemas(|_, bundle| with_schemas(&self.shared.state, bundle, models))
     }
 
-    /// Removes a recorded schema. If it is the transaction's own, that becomes the empty schema. False
-    /// if there is no such schema. One seek for its objects, and one delete for the schema and for each storage id that
-    /// only it has.
+    /// Removes a recorded schema. If it is the transaction's own, the empty schema replaces it.
+    /// Returns `false` if there is no such schema. Cost: one seek for its objects, one delete for
+    /// the schema and one for each storage ID that only it has.
     ///
     /// # Errors
-    /// [`Error::Schema`] if there are objects of it.
+    /// [`Error::Schema`] if objects have that schema.
     pub fn remove_schema(&self, id: SchemaId) -> Result<bool> {
         self.change_schemas(|kv, bundle| without_schema(kv, &self.shared.state, bundle, id))
     }
@@ -148,8 +150,10 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Turns the recorded schemas `old` into `new`.
+    /// Changes the recorded schemas from `old` to `new`.
     fn write_tables(&self, old: &SchemaTables, new: &SchemaTables) -> Result<()> {
+        // Some keys have a number in more bytes than it needs. Writing the entries one by one would
+        // not replace these keys.
         if old.is_over_long() {
             return self.store.rewrite_span(TABLES_SPAN, |kv| Ok(new.write_over(old, kv)?));
         }
@@ -163,14 +167,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Commits what is below. Its schemas are those of the version of the store it leads to, if it is known to lead to
-    /// one.
+    /// Commits the transaction of the store. If the store version after it is known, remembers the
+    /// schemas for that version.
     pub(super) fn commit_store(&self) -> Result<()> {
         let begun = self.schemas.begun.take();
         let counts = begun.as_ref().is_some_and(|begun| {
             begun.wrote || self.store.wrote() || !Arc::ptr_eq(&begun.bundle, &self.bundle())
         });
-        // What a read-only transaction has written is lost.
+        // What a read-only transaction has written is discarded.
         let lost = counts
             && self
                 .store
@@ -178,16 +182,16 @@ impl Transaction<'_> {
         self.store.commit()?;
         if let Some(Begun { bundle, version, wrote }) = begun.filter(|_| counts && !lost) {
             let now = self.bundle();
-            // With a change of the recorded schemas the next transaction looks: SQLite can give a number of its own to
-            // the state that a large transaction has before its commit.
+            // If the recorded schemas changed, the next transaction reads them: SQLite can give its
+            // own number to the state that a large transaction has before its commit.
             let same = !wrote && bundle.tables() == now.tables();
             self.shared.state.committed(&bundle, &now, same.then_some(version + 1));
         }
         Ok(())
     }
 
-    /// Goes back to the schemas that are recorded, after changes of them may have been undone. If they
-    /// cannot be read, nothing works any more.
+    /// Returns to the schemas that are recorded, because changes of them may have been undone. If
+    /// they cannot be read, the transaction cannot be used any more.
     pub(super) fn restore_schemas(&self) {
         if !self.schemas.changed.get() {
             return;

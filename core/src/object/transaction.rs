@@ -1,4 +1,4 @@
-//! A transaction over objects: its state and its end (transactions §2, §3).
+//! A transaction over objects: its state and its end (docs/src/transactions.md).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -15,37 +15,42 @@ use super::store::Store;
 use super::{Error, Result};
 use crate::schema::{Schema, SchemaBundle};
 
-/// Where a transaction is in its life.
+/// How far a transaction has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// `commit` or `rollback` has begun; still usable.
+    /// `commit` or `rollback` has begun. The transaction is still usable.
     Ending,
     Ended,
 }
 
 /// One transaction: everything that can be done with objects.
 ///
-/// All operations take `&self`; listeners called in the middle of one may use the transaction
-/// likewise. A transaction can be sent to another thread, but not be shared between threads.
+/// All operations take `&self`. Listeners may use the transaction too, even those that are called
+/// during an operation. A transaction can be sent to another thread, but threads cannot share it.
 ///
-/// An operation that fails leaves everything as it was before it began (see [`Transaction::atomic`]
-/// for larger steps). Two things come before and after an operation and are not taken back with it:
-/// an object that is only read is moved to the transaction's schema first
-/// ([`Migrate::Yes`](super::Migrate)), and once a change is made, listeners are told of it. If a
-/// listener fails, or the store when it is asked for those to be told, the change stays.
+/// An operation that fails leaves everything as it was before it began. [`Transaction::atomic`]
+/// does the same for larger steps. Two things are not undone with an operation:
+///
+/// * Before an operation, an object that is only read may be moved to the transaction's schema
+///   ([`Migrate::Yes`](super::Migrate)).
+/// * After a change, listeners are called. If a listener fails, or if the store fails when it is
+///   asked which listeners to call, the change stays.
+///
 /// Dropping a transaction rolls it back.
 ///
-/// In a database whose indexes are damaged, an operation that fails can mend entries. Nobody looks
-/// whether an index entry is there before it is written or removed, which would cost a get each and, on
-/// optimistic stores, a conflict. So of the entries that a failed operation had written or removed, those
-/// that the objects' values call for are there afterwards and the others are not, whatever was before.
+/// Index entries are written and removed without checking that they exist. A check would cost a get
+/// for each entry and, on optimistic stores, a conflict. So if the indexes of a database are
+/// damaged, an operation that fails can repair some entries: of the entries that it had written or
+/// removed, exactly those that match the objects' values exist afterwards.
 ///
-/// There are two ways to name a field: by its name, with [`Value`](crate::encoding::Value)s; or by its
-/// [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, by the methods of
-/// [`encoded`](Transaction::encoded). The documentation of each operation states what it costs in operations
-/// of the store below, where the object concerned is known already; getting to know an object takes
-/// one more get.
+/// A field can be given in two ways: by its name, with [`Value`](crate::encoding::Value)s; or as
+/// its [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, through the methods of
+/// [`encoded`](Transaction::encoded).
+///
+/// The documentation of each operation states its cost in operations of the key/value store. The
+/// object must be known in this transaction for that cost; the first use of an object costs one
+/// more get. Every operation that uses the store can fail with [`Error::Kv`].
 pub struct Transaction<'db> {
     pub(super) store: Store<'db>,
     pub(super) shared: Arc<Shared>,
@@ -103,7 +108,7 @@ impl<'db> Transaction<'db> {
         &self.store
     }
 
-    /// A buffer to build keys in, empty.
+    /// An empty buffer for building keys.
     pub(super) fn buffer(&self) -> Buffer<'_> {
         let bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
         Buffer { bytes, pool: &self.buffers }
@@ -120,13 +125,13 @@ impl<'db> Transaction<'db> {
         if self.is_open() { Ok(()) } else { Err(Error::Ended) }
     }
 
-    /// Whether this is a detached transaction: one over a store in memory of its own, without commit,
-    /// in which references may be set to objects that do not exist.
+    /// Whether this is a detached transaction. It uses its own store, usually in memory, and has no
+    /// commit. In it, references may be set to objects that do not exist.
     pub fn is_detached(&self) -> bool {
         self.detached
     }
 
-    /// Whether what is written is discarded by `commit`.
+    /// Whether `commit` discards what was written.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -138,11 +143,11 @@ impl<'db> Transaction<'db> {
         self.store.transaction("a read-only mode", |kv| Ok(kv.is_read_only()))
     }
 
-    /// Makes the transaction read-only from now on. Writing stays possible and is seen inside, but
-    /// `commit` discards it.
+    /// Makes the transaction read-only from now on. Writing is still possible, and the transaction
+    /// sees what it writes, but `commit` discards it.
     ///
     /// # Errors
-    /// [`Error::Ended`]; those of the store.
+    /// [`Error::Ended`].
     pub fn set_read_only(&self) -> Result<()> {
         self.check_open()?;
         if self.detached {
@@ -152,20 +157,20 @@ impl<'db> Transaction<'db> {
         self.store.transaction("a read-only mode", |kv| Ok(kv.set_read_only()?))
     }
 
-    /// Limits how long the transaction may be used, counted from its beginning; `None` and zero are
-    /// without limit (kv §5). What is used later, the commit included, fails with the store's
-    /// [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Free.
+    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero
+    /// mean no limit. Operations after that time, including the commit, fail with the store's
+    /// [time-out](permazen_kv::KvError::Timeout), and nothing is committed. Cost: nothing.
     ///
     /// # Errors
-    /// [`Error::Ended`]; [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) from stores without time-outs and in detached
-    /// transactions.
+    /// [`Error::Ended`]. [`KvError::Unsupported`](permazen_kv::KvError::Unsupported) if the store
+    /// has no time-outs, or if the transaction is detached.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
         self.check_open()?;
         self.store
             .transaction("a time-out of a detached transaction", |kv| Ok(kv.set_timeout(timeout)?))
     }
 
-    /// Makes `commit` fail and roll back instead. Cannot be taken back.
+    /// Makes `commit` fail and roll back. This cannot be undone.
     pub fn set_rollback_only(&self) {
         self.rollback_only.set(true);
     }
@@ -180,9 +185,10 @@ impl<'db> Transaction<'db> {
         self.user_object.borrow().clone()
     }
 
-    /// Attaches something of the application's to the transaction, for listeners and callbacks to find; `None` takes it
-    /// away. Nothing here looks at it.
+    /// Attaches an object of the application to the transaction, so that listeners and callbacks
+    /// can get it. `None` removes it. Permazen does not use it.
     pub fn set_user_object(&self, object: Option<Arc<dyn Any + Send + Sync>>) {
+        // Dropped after the borrow ends, because its destructor may use the transaction.
         let before = self.user_object.replace(object);
         drop(before);
     }
@@ -205,13 +211,15 @@ impl<'db> Transaction<'db> {
         Ok(())
     }
 
-    /// Runs several operations as one: if `body` fails, everything they changed is taken back, and
-    /// the transaction goes on. Costs the memory for what is replaced and removed meanwhile, and one
-    /// get for each assignment that needs none otherwise: to counters, and to fields without index that
-    /// nobody watches. What listeners were told is not taken back.
+    /// Runs several operations as one: if `body` fails, all its changes are undone, and the
+    /// transaction continues. Listeners are not told of the undo.
+    ///
+    /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
+    /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
+    /// indexed nor watched.
     ///
     /// # Errors
-    /// Those of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
+    /// The errors of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
     pub fn atomic<R, E: From<Error>>(
         &self,
         body: impl FnOnce(&Self) -> Result<R, E>,
@@ -220,8 +228,8 @@ impl<'db> Transaction<'db> {
         self.operation(|| body(self))
     }
 
-    /// Runs `body` as one operation: if it fails, everything is as before, and nobody is told of the
-    /// changes it made.
+    /// Runs `body` as one operation. If it fails, everything is as before, and listeners are not
+    /// told of its changes.
     pub(crate) fn operation<R, E: From<Error>>(
         &self,
         body: impl FnOnce() -> Result<R, E>,
@@ -239,12 +247,14 @@ impl<'db> Transaction<'db> {
 
     /// Makes the changes durable and visible to others.
     ///
-    /// # Errors
-    /// [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`]; [`Error::Broken`] if an undo
-    /// has failed; the first error of a callback's `before_commit`; those of the store, some of them
-    /// [retryable](Error::is_retryable). In all these cases everything was rolled back. An error of a
-    /// callback's `after_commit` is returned too, although the data is committed then.
-    /// [`Error::Unsupported`] for a detached transaction.
+    /// In all cases but the last two, everything was rolled back:
+    ///
+    /// * [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`];
+    /// * [`Error::Broken`] if an undo has failed;
+    /// * the first error of a callback's `before_commit`;
+    /// * an error of the store, which may be [retryable](Error::is_retryable);
+    /// * an error of a callback's `after_commit`: the data is committed, but the error is returned;
+    /// * [`Error::Unsupported`] for a detached transaction.
     pub fn commit(self) -> Result<()> {
         if self.detached {
             return Err(Error::Unsupported("to commit a detached transaction"));
@@ -257,7 +267,7 @@ impl<'db> Transaction<'db> {
         self.state.set(State::Ending);
         let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
         let refused = callbacks::before_commit(&callbacks, &self, read_only).err();
-        // A callback may have asked for it.
+        // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
         self.state.set(State::Ended);
         callbacks::before_completion(&callbacks, &self);
@@ -287,6 +297,7 @@ impl<'db> Transaction<'db> {
     }
 
     fn end_by_rollback(&self) {
+        // The end may have begun already: `commit` and `rollback` drop the transaction after it.
         if self.state.get() != State::Open {
             return;
         }
@@ -307,13 +318,13 @@ impl Drop for Transaction<'_> {
     }
 }
 
-/// A byte buffer that goes back to its transaction when dropped.
+/// A byte buffer that returns to its transaction when dropped.
 pub(super) struct Buffer<'t> {
     bytes: Vec<u8>,
     pool: &'t RefCell<Vec<Vec<u8>>>,
 }
 
-/// How many buffers are kept, and up to which size each.
+/// How many buffers are kept, and the largest capacity of one that is kept.
 const POOLED: usize = 16;
 const POOLED_BYTES: usize = 64 * 1024;
 
