@@ -1,7 +1,8 @@
 //! Sorted sets of object IDs, and their union, intersection and difference.
 //!
 //! A set reads IDs from keys of objects or index entries. Any number of sets, nested to any depth,
-//! are merged without recursion. Other modules make sets with the functions exported here.
+//! are merged without recursion. Other folders of `object` make sets with the functions exported
+//! here.
 
 mod enumeration;
 mod merge;

@@ -1,8 +1,8 @@
 //! Indexes: their shape, and live views of their entries.
 //!
 //! A view has a selection: a restriction for each column. It gives entries, only object IDs, or a
-//! set of IDs. The other modules find an index by name or storage ID and use views. Entries are
-//! written where values change: by the code for fields, collections and whole objects.
+//! set of IDs. Other folders of `object` find an index by name or storage ID and use views. Entries
+//! are written where values change: by the code for fields, collections and whole objects.
 
 mod column;
 mod entry;

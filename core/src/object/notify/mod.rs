@@ -1,6 +1,7 @@
 //! Listeners: who is told, about what, and the delivery after a change.
 //!
-//! Other modules queue changes. They are delivered when the operation that made them is complete.
+//! Other folders of `object` queue changes. They are delivered when the operation that made them is
+//! complete.
 
 mod change;
 mod delivery;

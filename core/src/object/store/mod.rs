@@ -1,9 +1,9 @@
-//! The key/value pairs of the objects. Only this module uses the store.
+//! The key/value pairs of the objects. No other folder of `object` writes to the store.
 //!
 //! [`Store`] is the cell that holds the key/value transaction. The transaction is borrowed only for
 //! the length of one call. The journal records the inverse of every write, so that a failed
-//! operation changes nothing. All iteration is a scan that copies keys in batches. Other modules
-//! use `Store`, `Undo` and the scans.
+//! operation changes nothing. All iteration is a scan that copies keys in batches. Other folders of
+//! `object` use `Store`, `Undo` and the scans.
 
 mod batch;
 mod cell;
