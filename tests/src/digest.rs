@@ -1,4 +1,4 @@
-//! Digests that stand for whole stores and results.
+//! Digests of whole stores and results.
 
 use permazen::kv::{Direction, KeySpan, KvRead, Result};
 use permazen::schema::inflate;
@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 use crate::hex;
 use crate::outcome::Outcome;
 
-/// Keys that start like this are the schema table, whose compressed values depend on the
-/// compressor; digests leave them out.
+/// Keys that start like this belong to the schema table. Its compressed values depend on the
+/// compressor, so digests leave them out.
 pub const SCHEMA_TABLE: [u8; 2] = [0x00, 0x01];
 
-/// What a store holds, in short.
+/// The content of a store, in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDigest {
     /// Number of pairs, the schema table included.
@@ -37,8 +37,8 @@ pub fn state_digest(store: &dyn KvRead) -> Result<StateDigest> {
     Ok(StateDigest { pairs, pairs_in_digest, sha256: lines.finish() })
 }
 
-/// The pairs of `store` as lines `hex(key)=hex(value)`, and `hex(key): document` for the schema table,
-/// whose values are inflated because their bytes depend on the compressor. One full scan.
+/// The pairs of `store` as lines `hex(key)=hex(value)`. The schema table is given as
+/// `hex(key): document`, because its compressed bytes depend on the compressor. One full scan.
 pub fn pairs(store: &dyn KvRead) -> Outcome<Vec<String>> {
     let mut lines = Vec::new();
     for pair in store.scan(KeySpan::FULL, Direction::Forward)? {

@@ -1,6 +1,6 @@
-//! Reading recorded files, which may be stored plain or compressed.
+//! Reads recorded files, which may be plain or compressed.
 //!
-//! Every function takes the plain name, `answers.json`, and finds `answers.json.gz` as well.
+//! Every function takes the plain name, such as `answers.json`, and also finds `answers.json.gz`.
 
 use std::fs;
 use std::io::Read;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// Why a recorded file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Neither the file nor its compressed form is there.
+    /// Neither the file nor its compressed form exists.
     #[error("{} (or .gz) does not exist", .0.display())]
     Missing(PathBuf),
     /// The file cannot be read or inflated.
@@ -51,8 +51,8 @@ pub fn json<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T, FileError>
         .map_err(|error| FileError::Parse(dir.join(name), Box::new(error)))
 }
 
-/// The plain names of everything directly in `dir`, sorted, and whether each is a folder; a trailing
-/// `.gz` of a file is left off.
+/// The plain names of everything directly in `dir`, sorted, each with whether it is a folder. A
+/// file's name is without a trailing `.gz`.
 pub fn entries(dir: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut names: Vec<(String, bool)> = entries
@@ -69,8 +69,8 @@ pub fn entries(dir: &Path) -> Vec<(String, bool)> {
     names
 }
 
-/// The plain names of the files below `dir`, at any depth, as paths relative to `dir` with `/` between
-/// their parts, sorted.
+/// The plain names of the files below `dir`, at any depth, sorted. They are paths relative to
+/// `dir`, with `/` between their parts.
 pub fn all_below(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for (name, is_folder) in entries(dir) {
@@ -84,7 +84,7 @@ pub fn all_below(dir: &Path) -> Vec<String> {
     found
 }
 
-/// Whether a file is an explanation beside recorded data.
+/// Whether a file explains the recorded data beside it.
 pub fn is_for_people(name: &str) -> bool {
     name.rsplit('/').next().unwrap_or(name).starts_with("README")
 }

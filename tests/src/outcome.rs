@@ -1,11 +1,11 @@
-//! How a comparison ends, and telling where two texts part.
+//! How a comparison ends, and where two texts begin to differ.
 
 use std::fmt::Debug;
 
 /// Why a case did not pass.
 #[derive(Debug)]
 pub enum Stop {
-    /// It gave something else than recorded; the text shows the first difference.
+    /// It gave another result than recorded; the text shows the first difference.
     Fail(String),
     /// It cannot be run; the text says why.
     Skip(String),
@@ -44,7 +44,7 @@ pub fn same<T: PartialEq<U> + Debug, U: Debug>(what: &str, found: T, expected: U
     Err(fail(format!("{what}: {}", difference(&format!("{found:?}"), &format!("{expected:?}")))))
 }
 
-/// Fails, showing where they part, unless the text `found` equals `expected`.
+/// Fails, and shows where they begin to differ, unless the text `found` equals `expected`.
 pub fn same_text(what: &str, found: &str, expected: &str) -> Outcome {
     if found == expected {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn same_text(what: &str, found: &str, expected: &str) -> Outcome {
     Err(fail(format!("{what}: {}", difference(found, expected))))
 }
 
-/// Short texts in full, long ones from a little before the place where they part.
+/// Short texts in full; long ones from a little before the place where they begin to differ.
 fn difference(found: &str, expected: &str) -> String {
     const SHORT: usize = 160;
     if found.len() <= SHORT && expected.len() <= SHORT {

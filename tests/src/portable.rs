@@ -1,11 +1,12 @@
-//! Object XML without storage ids: how Java writes references in it, and how they should be.
+//! Object XML without storage IDs: how Java writes references in it, and how they should be
+//! written.
 
 use std::str::FromStr;
 
 use permazen::ObjId;
 use permazen::object_xml::GeneratedIds;
 
-/// What stands before the type in the portable name of an object.
+/// The text before the type in the portable name of an object.
 const PREFIX: &str = "generated:";
 
 /// The parts `TYPE` and `ID` of `generated:TYPE:ID` at the start of `text`.
@@ -16,8 +17,8 @@ fn name_at(text: &str) -> Option<(&str, &str)> {
     Some((type_name, id))
 }
 
-/// The document as Java writes it: references, other than the ids of objects, are raw ids (weakness
-/// XD4). Also the number of references that were portable.
+/// The document as Java writes it: references are raw IDs (weakness XD4), except the IDs of the
+/// objects themselves. Also returns how many references were portable.
 pub fn with_raw_references(document: &str) -> (String, usize) {
     let mut raw = String::with_capacity(document.len());
     let (mut rest, mut count) = (document, 0);
@@ -40,7 +41,7 @@ pub fn with_raw_references(document: &str) -> (String, usize) {
     (raw, count)
 }
 
-/// Says of every `generated:TYPE:ID` in the document that it is the object with that id.
+/// Maps every `generated:TYPE:ID` in the document to the object with that ID.
 pub fn original_ids(document: &str) -> GeneratedIds {
     let mut ids = GeneratedIds::new();
     for (at, _) in document.match_indices(PREFIX) {

@@ -1,5 +1,5 @@
-//! Scratch copies of recorded databases: opening a database writes lock files beside it, so the
-//! recorded one is never opened itself.
+//! Scratch copies of recorded databases. Opening a database writes lock files beside it, so a
+//! recorded database is never opened itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The sources of a crate: which files it has, and what they import and declare.
+//! The source files of a crate, and what they import and declare.
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "only tests use it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// The names of a path, without the `::` between them.
+/// The names of a path, without the `::`.
 pub type Names = Vec<String>;
 
 /// One file of a crate.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// Whether this is the file of a folder, which passes on what the files in it have.
+    /// Whether this is the file of a folder, which re-exports items of the files in it.
     pub is_door: bool,
-    /// What is declared at its top level.
+    /// What the file declares at its top level.
     pub declares: BTreeSet<String>,
-    /// What it imports or passes on: the path, and the name it has here.
+    /// What the file imports or re-exports: the path, and the name it has here.
     pub imports: Vec<(Names, String)>,
     /// The paths it uses itself.
     pub uses: Vec<Names>,
@@ -27,7 +27,7 @@ pub struct Module {
 pub struct Crate(pub BTreeMap<Names, Module>);
 
 impl Crate {
-    /// Reads the sources below a folder, those of programs excepted.
+    /// Reads the sources below a folder, except programs.
     pub fn read(src: &Path) -> Crate {
         let mut modules = BTreeMap::new();
         let mut folders = vec![(src.to_path_buf(), Names::new())];
@@ -48,7 +48,8 @@ impl Crate {
         Crate(modules)
     }
 
-    /// A path used in a module as one from the root of the crate; `None` if it leads out of it.
+    /// A path used in a module, as a path from the root of the crate. `None` if it leads out of the
+    /// crate.
     pub fn absolute(&self, module: &Names, path: &[String]) -> Option<Names> {
         let first = path.first()?;
         let supers = path.iter().take_while(|name| *name == "super").count();
@@ -66,7 +67,7 @@ impl Crate {
         }
     }
 
-    /// The file that declares what this path leads to, past what other files pass on.
+    /// The file that declares what this path names, through all re-exports.
     pub fn declaring(&self, path: &Names, seen: &mut BTreeSet<Names>) -> Names {
         let mut module = Names::new();
         for (at, name) in path.iter().enumerate() {
@@ -97,7 +98,7 @@ impl Crate {
         module
     }
 
-    /// Which files each file needs.
+    /// Which other files each file needs.
     pub fn arrows(&self) -> BTreeMap<&Names, BTreeSet<Names>> {
         let of = |(path, module): (&_, &Module)| {
             let passed_on: &[_] = if module.is_door { &[] } else { &module.imports };
@@ -152,7 +153,7 @@ impl Module {
             at += 1;
             match token {
                 TokenTree::Group(group) => {
-                    // What only tests need is no arrow.
+                    // What only tests need does not count.
                     if group.stream().to_string().replace(' ', "") == "cfg(test)" {
                         let ends = |token: &TokenTree| match token {
                             TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
@@ -210,7 +211,7 @@ fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
-/// Whether what follows these tokens is `pub`, or `pub(…)`.
+/// Whether the item after these tokens is `pub`, or `pub(…)`.
 fn is_visible(before: &[TokenTree]) -> bool {
     let is_pub = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == "pub");
     match before {
@@ -222,7 +223,7 @@ fn is_visible(before: &[TokenTree]) -> bool {
     }
 }
 
-/// The single paths of `a::{b, c as d}`, each with the name it gets.
+/// The single paths of `a::{b, c as d}`, each with its new name.
 fn flattened(tokens: &[TokenTree]) -> Vec<(Names, String)> {
     let mut all = Vec::new();
     for tree in tokens.split(|token| is_punct(token, ',')) {

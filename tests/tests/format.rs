@@ -15,7 +15,7 @@ use permazen::schema::{
 use permazen::{ObjId, StorageId};
 use permazen_tests::files;
 
-/// Every kind of pair that the sample database has: all there are but the user's meta-data.
+/// Every kind of pair in the sample database: all kinds except the user's meta-data.
 const KINDS: [&str; 16] = [
     "counter",
     "format-version",
@@ -35,7 +35,7 @@ const KINDS: [&str; 16] = [
     "storage-id",
 ];
 
-/// A fenced block of the page: its language, the kind given after that, and its lines.
+/// A fenced block of the page: its language, the kind named after the language, and its lines.
 struct Block {
     line: usize,
     language: String,
@@ -71,7 +71,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 impl Block {
-    /// What follows the word at the start of the only line that starts with it.
+    /// The text after a word, in the only line that starts with the word.
     fn after(&self, word: &str) -> &str {
         let mut found = self.lines.iter().filter_map(|line| line.strip_prefix(word));
         let (first, second) = (found.next(), found.next());
@@ -242,7 +242,8 @@ fn contains(file: &[u8], bytes: &[u8]) -> bool {
 fn files_of_the_stores() {
     let lmdb = files::bytes(&directory(), "lmdb/data.mdb").unwrap();
     let sqlite = files::bytes(&directory(), "sqlite.db").unwrap();
-    // A node of LMDB has the length of the key, the key and the value; that of a database its name.
+    // A node of LMDB has the length of the key, the key and the value; the node of a database has
+    // its name.
     let node = |key: &[u8], value: &[u8]| [&(key.len() as u16).to_le_bytes(), key, value].concat();
     assert!(contains(&lmdb, &node(b"permazen", b"")));
     for block in blocks("lmdb") {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::text::{encoding_of, field_text, text_of, value_of};
 
-/// The restriction of a column to values between two bounds, given as recorded.
+/// Restricts a column to values between two bounds, which are given as recorded.
 pub fn restricted<'t>(
     tx: &Transaction<'_>,
     view: &IndexView<'t>,
@@ -30,7 +30,7 @@ pub fn restricted<'t>(
     view.with_bounds(column, lower.as_ref(), upper.as_ref())
 }
 
-/// The value that a recorded one stands for in a column.
+/// The value of a column for a recorded one.
 pub fn column_value(
     tx: &Transaction<'_>,
     view: &IndexView<'_>,
@@ -92,7 +92,7 @@ pub fn row(
     Ok(row)
 }
 
-/// The key sub-field of the map whose value sub-field has this storage id.
+/// The key sub-field of the map whose value sub-field has this storage ID.
 fn map_key(object_type: &ResolvedType, value_id: StorageId) -> Option<Arc<ResolvedField>> {
     object_type.fields.iter().find_map(|field| match &field.kind {
         ResolvedKind::Map { key, value } if value.storage_id == value_id => Some(Arc::clone(key)),

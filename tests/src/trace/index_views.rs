@@ -89,7 +89,8 @@ fn rows(
     Ok(rows?)
 }
 
-/// The rows by all columns but the last, which become a list; that ascends in either direction.
+/// Groups the rows by all columns but the last. The last becomes a list, which ascends in either
+/// direction.
 fn groups(rows: Vec<Vec<Value>>, reverse: bool) -> Vec<Vec<Value>> {
     let mut groups: Vec<(Vec<Value>, Vec<Value>)> = Vec::new();
     for mut row in rows {

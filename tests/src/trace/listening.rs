@@ -1,4 +1,4 @@
-//! Listeners and callbacks that write down what they are told.
+//! Listeners and callbacks that record what they are told.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::{Text, field_text, object_texts};
 
-/// What listeners and callbacks were told since it was last looked at.
+/// What listeners and callbacks were told since the last look.
 #[derive(Debug, Clone, Default)]
 pub struct EventLog(Arc<Mutex<Vec<Value>>>);
 
@@ -31,7 +31,7 @@ impl EventLog {
     }
 }
 
-/// What a listener does when it has been told something.
+/// What a listener does after it was told something.
 struct Reaction {
     name: String,
     steps: Vec<Step>,
@@ -56,7 +56,7 @@ impl Reaction {
         })
     }
 
-    /// Writes the event down and performs the listener's steps.
+    /// Records the event and performs the listener's steps.
     fn to(&self, tx: &Transaction<'_>, mut event: Value) -> Result<()> {
         event["listener"] = json!(self.name);
         self.context.log.add(event);
@@ -113,7 +113,7 @@ pub fn listen(tx: &Tx<'_, '_>, step: &Step) -> Answer<()> {
     Ok(())
 }
 
-/// Takes the listener with this name away.
+/// Removes the listener with this name.
 pub fn unlisten(tx: &Tx<'_, '_>, name: &str) -> Answer<()> {
     let mut listeners = tx.context.listeners.lock().unwrap_or_else(PoisonError::into_inner);
     match listeners.remove(name) {
@@ -127,7 +127,7 @@ fn watch(tx: &Tx<'_, '_>, step: &Step) -> Answer<Watch> {
     if filters.is_empty() { Ok(Watch::along(path)) } else { Ok(Watch::filtered(path, filters)?) }
 }
 
-/// The reference path of a step and its type filters; no filters if it has none.
+/// The reference path of a step and its type filters. The filters are empty if it has none.
 pub fn path(tx: &Tx<'_, '_>, step: &Step) -> Answer<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
     let mut path = Vec::new();
     for number in step.list("path")?.iter().filter_map(Value::as_i64) {
@@ -217,7 +217,7 @@ fn map_key(field: &ResolvedField) -> Option<&ResolvedField> {
     }
 }
 
-/// A callback that writes down its calls and fails where the trace says so.
+/// A callback that records its calls and fails where the trace says so.
 struct Recorder {
     name: String,
     fails_in: Option<String>,

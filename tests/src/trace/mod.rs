@@ -1,7 +1,8 @@
-//! Operations on objects as data: steps in JSON, performed on the object layer, answered in recorded form.
+//! Operations on objects as data: steps in JSON, performed on the object layer, with answers in
+//! recorded form.
 //!
-//! The form is that of the recorded traces (`tests/data/README.md`). Everything that replays
-//! recorded histories, or makes up new ones, speaks through this.
+//! The form is that of the recorded traces (`tests/data/README.md`). All programs that replay
+//! recorded histories, or make new ones, use this module.
 
 pub mod index_rows;
 mod index_views;

@@ -1,4 +1,4 @@
-//! Recorded operations as calls of the object layer: names, ids and texts in, texts out.
+//! Recorded operations as calls of the object layer. They take and return names, IDs and texts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound as End;
@@ -53,12 +53,12 @@ enum Part {
     Key,
 }
 
-/// The object with this id.
+/// The object with this ID.
 pub fn obj_id(text: &str) -> Answer<ObjId> {
     text.parse().map_err(|_| Refusal::new("test error", format!("{text} is no object id")))
 }
 
-/// The storage id a step names as `sid`.
+/// The storage ID that a step names as `sid`.
 pub fn storage_id(step: &Step) -> Answer<StorageId> {
     let number = step.integer("sid")?;
     u32::try_from(number)
@@ -178,7 +178,7 @@ impl<'t, 'db> Tx<'t, 'db> {
 
     // ------------------------------------------------------------------ values
 
-    /// The field that a place means, as far as there is one.
+    /// The field of a place, if it exists.
     pub fn field(&self, place: &Place<'_>) -> Option<Arc<ResolvedField>> {
         let object_type = self.tx.object_type(obj_id(place.id).ok()?).ok()?;
         let object_type = if place.migrate {
@@ -189,8 +189,8 @@ impl<'t, 'db> Tx<'t, 'db> {
         object_type.field(place.field).map(Arc::clone)
     }
 
-    /// The value a text stands for at a place. Null if there is no such place: then the operation
-    /// itself has to say what is wrong.
+    /// The value of a text at a place. Null if there is no such place: the operation itself then
+    /// has to report the error.
     fn value(&self, place: &Place<'_>, part: Part, text: Option<&str>) -> Answer<Value> {
         let Some(field) = self.field(place) else { return Ok(Value::Null) };
         let Some(encoding) = part_of(&field, part).and_then(encoding_of) else {
@@ -396,7 +396,7 @@ impl<'t, 'db> Tx<'t, 'db> {
         }
     }
 
-    /// The value of an entry; none if there is no entry.
+    /// The value of an entry; `None` if there is no entry.
     pub fn map_get(&self, place: &Place<'_>, key: Option<&str>) -> Answer<Option<Text>> {
         let view = self.map_view(place)?;
         let value = view.get(&self.value(place, Part::Key, key)?)?;
@@ -490,7 +490,7 @@ fn is_before(how: How) -> bool {
     matches!(how, How::Lower | How::Floor)
 }
 
-/// The bounds of what lies on that side of a value.
+/// The bounds of the values on that side of a value.
 fn beside(how: How, value: &Value) -> (End<&Value>, End<&Value>) {
     match how {
         How::Lower => (End::Unbounded, End::Excluded(value)),

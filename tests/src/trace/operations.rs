@@ -1,6 +1,6 @@
-//! The operations of a trace, told to the object layer.
+//! The operations of a trace, performed on the object layer.
 //!
-//! Everything here speaks in recorded texts; [`super::objects`] turns them into calls.
+//! Everything here uses recorded texts; [`super::objects`] turns them into calls.
 
 use permazen::ObjId;
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use super::refusal::{Answer, Refusal};
 use super::step::Step;
 use super::text::Text;
 
-/// Performs an operation on objects in the open transaction and gives its answer in recorded form.
+/// Performs an operation on objects in the open transaction. Returns its answer in recorded form.
 ///
-/// A value that is none of its encoding is called an invalid value where one is stored, and an illegal
-/// argument elsewhere.
+/// If a value does not belong to its encoding, the error is "invalid value" where a value is
+/// stored, and "illegal argument" elsewhere.
 pub fn perform(tx: &Tx<'_, '_>, step: &Step) -> Answer {
     let stores =
         ["set", "set.add", "list.append", "list.insert", "list.insertAll", "list.set", "map.put"];
@@ -70,7 +70,7 @@ pub fn done((): ()) -> Answer {
     Ok("ok".into())
 }
 
-/// The answer of an operation that returns nothing here, and there true.
+/// The answer of an operation that returns nothing here, and true in Java.
 fn done_if(changed: bool) -> Answer {
     if changed { done(()) } else { Ok(false.into()) }
 }

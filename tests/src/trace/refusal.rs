@@ -7,20 +7,20 @@ use serde_json::{Map, Value, json};
 
 use crate::outcome::Stop;
 
-/// What an operation answers.
+/// The answer of an operation.
 pub type Answer<T = Value> = Result<T, Refusal>;
 
 /// A failed operation.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The recorded name of this kind of failure; for failures that are never recorded, something
-    /// else.
+    /// The recorded name of this kind of failure. Failures that are never recorded have another
+    /// name.
     pub kind: &'static str,
-    /// The objects and fields the error names.
+    /// The objects and fields that the error names.
     pub detail: Map<String, Value>,
-    /// For people.
+    /// The text for people.
     pub text: String,
-    /// The error itself, to let it pass through a listener.
+    /// The error itself, to pass it through a listener.
     error: Option<Box<Error>>,
 }
 
@@ -29,7 +29,7 @@ impl Refusal {
         Refusal { kind, detail: Map::new(), text: text.into(), error: None }
     }
 
-    /// The error to raise from a listener.
+    /// The error that a listener returns.
     pub fn into_error(self) -> Error {
         match self.error {
             Some(error) => *error,

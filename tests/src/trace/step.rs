@@ -16,12 +16,12 @@ pub struct Header {
     pub steps: usize,
     /// Schema XML by name.
     pub schemas: BTreeMap<String, String>,
-    /// Schema id by name.
+    /// Schema ID by name.
     pub schema_ids: BTreeMap<String, String>,
 }
 
 impl Header {
-    /// The name of the schema with this id; the id itself if the trace does not name it.
+    /// The name of the schema with this ID. The ID itself if the trace does not name it.
     pub fn schema_name<'h>(&'h self, schema_id: &'h str) -> &'h str {
         let found = self.schema_ids.iter().find(|(_, id)| *id == schema_id);
         found.map_or(schema_id, |(name, _)| name)
@@ -58,12 +58,12 @@ impl Step {
         Step::new(serde_json::from_str(line)?)
     }
 
-    /// The step as it was given.
+    /// The step in its original form.
     pub fn members(&self) -> Value {
         self.0.clone().into()
     }
 
-    /// Its place in the trace, from 1; steps that listeners execute have none.
+    /// Its place in the trace, from 1. Steps that listeners execute have no number.
     pub fn number(&self) -> u64 {
         self.0.get("n").and_then(Value::as_u64).unwrap_or_default()
     }
@@ -117,7 +117,7 @@ impl Step {
         bounds(&self.0)
     }
 
-    /// The bounds of each column of an index; empty if none is bounded.
+    /// The bounds of each column of an index. Empty if no column has bounds.
     pub fn column_bounds(&self) -> Outcome<Vec<Bounds>> {
         if !self.has("bounds") {
             return Ok(Vec::new());

@@ -5,15 +5,15 @@ use permazen::object::{Error, FieldValue, ObjectData};
 use permazen::schema::{ResolvedField, ResolvedKind};
 use serde_json::{Map, Value as Json, json};
 
-/// A value in the text form of its encoding; none for null.
+/// A value in the text form of its encoding; `None` for null.
 pub type Text = Option<String>;
 
-/// The value a text stands for.
+/// The value of a text.
 pub fn value_of(encoding: &dyn Encoding, text: Option<&str>) -> Result<Value, EncodingError> {
     text.map_or(Ok(Value::Null), |text| encoding.from_text(text))
 }
 
-/// The text that stands for a value.
+/// The text of a value.
 pub fn text_of(encoding: &dyn Encoding, value: &Value) -> Result<Text, EncodingError> {
     match value {
         Value::Null => Ok(None),

@@ -1,5 +1,5 @@
-//! Compacting copies, while another thread goes on writing, in a process that is killed: the source
-//! is unharmed, and a copy is whole or not there.
+//! Compacting copies while another thread continues to write, in a process that is killed. The
+//! source stays undamaged, and a copy is complete or does not exist.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::processes::{Role, Store, commit_until, inspect, say};
 use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
-/// Makes one copy after the other beside the store, which a thread writes to.
+/// Makes one copy after the other beside the store, while a thread writes to the store.
 pub(crate) fn child(path: &Path, workload: Workload) {
     let store = LmdbStore::open_or_create(path).unwrap();
     let enough = AtomicBool::new(false);
@@ -52,7 +52,7 @@ fn kills_while_a_copy_is_made() {
             let copy = path.with_file_name(format!("copy-{number}"));
             match LmdbStore::open(&copy) {
                 Ok(store) => {
-                    // It has some state the source went through.
+                    // The copy has some state that the source has had.
                     let held = inspect(Arc::new(store), workload, &when);
                     assert!(held.last <= found.last, "{when}, copy {number}");
                     assert_eq!(held, Model::after(workload, held.last), "{when}, copy {number}");

@@ -1,9 +1,9 @@
-//! A data file of LMDB with flipped bytes, or cut short: it is refused, or what is read is right up
-//! to the pair that was hit. Never does the program panic or die of a signal.
+//! A data file of LMDB with flipped bytes, or cut short. It is refused, or what is read is right
+//! except for the damaged pair. The program never panics, and never dies of a signal.
 //!
-//! `PERMAZEN_FLIPS` sets how many flips are tried; 600 unless set. `PERMAZEN_UNVERIFIED=1` opens
-//! without looking at the structure first and counts how processes end, which shows what the look
-//! is good for.
+//! `PERMAZEN_FLIPS` sets how many flips are tried (default 600). `PERMAZEN_UNVERIFIED=1` opens
+//! files without checking their structure first, and counts how processes end. This shows what the
+//! check is good for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,11 @@ fn victim(path: &Path) -> Vec<u8> {
     std::fs::read(path.join("data.mdb")).unwrap()
 }
 
-/// What one flip does to the file.
+/// Changes the file with one flip.
 fn flip(bytes: &mut [u8], seed: u64, number: u64) -> usize {
     let mut random = Random::new(seed, number);
     let page = random.below((bytes.len() / PAGE) as u64) as usize * PAGE;
-    // Heads of pages and the places of their entries are where most can go wrong.
+    // Damage does most harm in the heads of pages and the positions of their entries.
     let within = match random.below(3) {
         0 => random.below(16),
         1 => random.below(200),
@@ -71,7 +71,7 @@ fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
 
 /// How reading a damaged file ended.
 fn read(path: &Path, verify: bool, whole: &Pairs) -> &'static str {
-    // Nothing of this has to reach the disk.
+    // None of this has to reach the disk.
     let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
     let store = match builder.verify(verify).open(path) {
         Ok(store) => store,
@@ -83,7 +83,7 @@ fn read(path: &Path, verify: bool, whole: &Pairs) -> &'static str {
     let Ok(found) = pairs(&*store.begin(&TxOptions::reading()).unwrap()) else { return "error" };
     let missing = whole.iter().filter(|(key, value)| found.get(*key) != Some(*value)).count();
     let added = found.keys().filter(|key| !whole.contains_key(*key)).count();
-    // All pairs but the one that was hit are there, and nothing else.
+    // All pairs except the damaged one exist, and nothing else.
     let right = missing <= 1 && added <= missing;
     let objects = read_objects(&store);
     let findings = check(&store);
@@ -122,7 +122,7 @@ fn check(store: &LmdbStore) -> u64 {
         .map_or(1, |report| if report.complete { report.findings } else { report.findings.max(1) })
 }
 
-/// Writes here and there, which uses the lists of free pages.
+/// Writes at various places, which uses the lists of free pages.
 fn write(store: &LmdbStore) {
     for round in 0..3u8 {
         let Ok(mut kv) = store.begin(&TxOptions::writing()) else { return };
@@ -136,7 +136,7 @@ fn write(store: &LmdbStore) {
     }
 }
 
-/// The process that opens what is damaged: from the flip number given as the seed of the workload.
+/// The process that opens damaged files. The seed of the workload is the number of its first flip.
 pub(crate) fn child(path: &Path, workload: Workload, verify: bool) {
     let whole = std::fs::read(path.join("data.mdb")).unwrap();
     let original = {
@@ -155,7 +155,7 @@ pub(crate) fn child(path: &Path, workload: Workload, verify: bool) {
     }
 }
 
-/// Runs flips in processes; counts how they end.
+/// Runs flips in processes, and counts how they end.
 fn flips(role: &'static str, count: u64) -> BTreeMap<String, u64> {
     let seed = seed(role) & 0xffff_ffff;
     let dir = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ fn flips(role: &'static str, count: u64) -> BTreeMap<String, u64> {
     outcomes
 }
 
-/// Listens to a process until it ends or has tried enough; how many it has tried.
+/// Listens to a process until it ends or has tried enough flips. Returns how many it has tried.
 fn run(mut process: Process, most: u64, outcomes: &mut BTreeMap<String, u64>) -> u64 {
     let mut tried = 0;
     let mut trying = String::new();

@@ -1,4 +1,4 @@
-//! No room left, and no right to write.
+//! No space left, and no permission to write.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::workload::{SLOTS, Step, Workload, config};
 
 const WORKLOAD: Workload = Workload { seed: 3, partition: 0, large: true };
 
-/// Commits until there is no room. What is there can then be read, and made smaller.
+/// Commits until there is no space. The content can then be read and made smaller.
 pub(crate) fn fill(path: &Path, store: Store) {
     let (number, removed) = fill_up(path, store);
     removed.unwrap();
@@ -25,12 +25,12 @@ pub(crate) fn fill(path: &Path, store: Store) {
     say(&format!("committed {number}"));
 }
 
-/// As [`fill`] on a file system of its own, which then gets room again.
+/// Like [`fill`], on a file system of its own, which is then given more space.
 pub(crate) fn fill_mounted(path: &Path, store: Store) {
     let (number, removed) = fill_up(path, store);
     match &removed {
         Ok(()) => {}
-        // SQLite's log has to grow for that, too.
+        // SQLite's log would have to grow for that.
         Err(Error::Kv { source: KvError::Full { .. }, .. }) if store == Store::Sqlite => {}
         Err(error) => panic!("{error:?}"),
     }
@@ -51,8 +51,8 @@ pub(crate) fn fill_mounted(path: &Path, store: Store) {
     say(&format!("committed {number}"));
 }
 
-/// The number of the last commit for which there was room, and whether there was any to remove all
-/// photos afterwards.
+/// Commits until there is no space. Returns the number of the last commit that succeeded, and
+/// whether all photos could be removed afterwards.
 fn fill_up(path: &Path, store: Store) -> (u64, permazen::object::Result<()>) {
     let kv = store.create(path).unwrap();
     let db = Database::new(Arc::clone(&kv));
@@ -83,12 +83,12 @@ fn remove_photos(db: &Database, number: u64) -> permazen::object::Result<()> {
     tx.commit()
 }
 
-/// Removes what takes the room.
+/// Removes the photos, which take the space.
 fn removals() -> impl Iterator<Item = Step> {
     (0..SLOTS).map(|slot| Step::Photo(slot, None))
 }
 
-/// What there is after commit `number` and the removals.
+/// The content after commit `number` and the removals.
 fn made_smaller(number: u64) -> Model {
     let full = Model::after(WORKLOAD, number);
     let mut model = full.clone();
@@ -99,7 +99,7 @@ fn made_smaller(number: u64) -> Model {
     model
 }
 
-/// With room again it goes on.
+/// With space again, commits succeed again.
 fn go_on(path: &Path, store: Store, number: u64) {
     let kv = store.create(path).unwrap();
     let mut model = made_smaller(number);
@@ -114,7 +114,7 @@ fn go_on(path: &Path, store: Store, number: u64) {
     assert_eq!(inspect(kv, WORKLOAD, "gone on"), model);
 }
 
-/// Files may not grow beyond a size.
+/// Files cannot grow beyond a size.
 fn limited(store: Store) {
     for kib in [1200, 2500] {
         let dir = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ fn a_limit_of_file_sizes_on_sqlite() {
     limited(Store::Sqlite);
 }
 
-/// A file system has no block left.
+/// A file system has no free block.
 fn full(store: Store) {
     for mib in [3, 6] {
         let mounting = format!(
@@ -164,8 +164,8 @@ fn a_full_disk_on_sqlite() {
     full(Store::Sqlite);
 }
 
-/// What can be done where nothing can be written: writing is refused in words that help; reading too,
-/// except for LMDB on a file system that is read-only as such.
+/// What is possible where nothing can be written. Writing is refused with a helpful message. So is
+/// reading, except for LMDB on a file system that is read-only as a whole.
 pub(crate) fn look_without_writing(path: &Path, store: Store, all_read_only: bool) {
     let text = match store.create(path) {
         Ok(kv) => {
@@ -199,7 +199,7 @@ pub(crate) fn look_without_writing(path: &Path, store: Store, all_read_only: boo
             say("read");
         }
         Err(error) => {
-            // SQLite has to be able to make files beside its own. LMDB has to be able to write its
+            // SQLite must be able to create files beside its own. LMDB must be able to write its
             // lock file, unless the file system is read-only.
             assert!(store == Store::Sqlite || !all_read_only, "{error}");
             let advice =
@@ -221,8 +221,8 @@ fn written(path: &Path, store: Store) {
     let _ = db.begin(&looking()).unwrap();
 }
 
-/// A command that starts its arguments as a process that has to obey permissions, also if this one
-/// is an administrator's, who does not.
+/// A command that starts its arguments as a process that must obey permissions, even if this
+/// process runs as an administrator, who need not.
 fn without_privileges() -> Command {
     let has_them = std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -240,7 +240,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a role says of a database in a directory that cannot be written.
+/// What a role reports about a database in a directory that cannot be written.
 fn read_only(
     dir: &TempDir,
     store: Store,
@@ -277,8 +277,9 @@ fn a_directory_that_cannot_be_written() {
     }
 }
 
-/// A command that starts its arguments with something mounted on a directory, in a name space of its
-/// own. Without the right to do that it says what is not tested, past the capture of output.
+/// A command that starts its arguments in their own name space, with something mounted on a
+/// directory. Without the permission to do that, it prints what is not tested, even if output is
+/// captured.
 fn mounted(script: &str, directory: &Path, what: &str) -> Option<Command> {
     let command = || {
         let mut command = Command::new("unshare");
@@ -300,7 +301,7 @@ fn mounted(script: &str, directory: &Path, what: &str) -> Option<Command> {
     None
 }
 
-/// Needs the right to mount in a name space of its own; where there is none it says so.
+/// Needs permission to mount in its own name space. Without it, the test says so.
 #[test]
 fn a_file_system_that_is_read_only() {
     let mounting = "mount --bind \"$PERMAZEN_MOUNTED\" \"$PERMAZEN_MOUNTED\" && \

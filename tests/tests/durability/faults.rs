@@ -1,6 +1,7 @@
-//! Every operation of the store fails in turn, through a whole story: a new database, two versions of
-//! a schema, objects created, changed, migrated, copied and deleted, in many transactions. Whatever
-//! failed, the database is as before the transaction, or, if only the word of it was lost, after it.
+//! Every operation of the store fails in turn, during a whole story: a new database, two versions
+//! of a schema, and objects that are created, changed, migrated, copied and deleted, in many
+//! transactions. After a failure the database is as before the transaction. If only the answer of
+//! the commit was lost, it is as after the transaction.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::workload::{Kind, Workload, config};
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 const WORKLOAD: Workload = Workload { seed: 40, partition: 0, large: false };
-/// The story has so many transactions, in which the schema changes three times.
+/// The number of transactions in the story. In these, the schema changes three times.
 const STAGES: u64 = 24;
 
 fn all(kv: &dyn KvDatabase) -> Pairs {
@@ -41,7 +42,7 @@ fn stage(db: &Database, number: u64) -> Result<()> {
     tx.commit()
 }
 
-/// Copies of all objects, with their references among each other, among objects of other ids.
+/// Copies all objects, with the references between them, to objects with other IDs.
 fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
     if !number.is_multiple_of(3) {
         return Ok(());
@@ -55,7 +56,7 @@ fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
     let originals = ids.into_iter().filter(|id| id.to_bytes()[2] == 0);
     let mut map: IdMap = originals.map(|id| (id, copied(id))).collect();
     let originals: Vec<ObjId> = map.keys().copied().collect();
-    // Those that are copied later are missing at first.
+    // Objects that are copied later are missing at first.
     let mut missing = MissingTargets::new();
     for id in originals {
         let options = CopyOptions::new().noting_missing(&mut missing);
@@ -68,8 +69,8 @@ fn copies(tx: &Transaction<'_>, number: u64) -> Result<()> {
     })
 }
 
-/// What the store must hold after each stage, and how many operations of the store each takes where nothing is known
-/// of the recorded schemas.
+/// The expected content of the store after each stage, and how many operations of the store each
+/// stage takes if nothing is known of the recorded schemas.
 fn story() -> (Vec<Pairs>, Vec<u64>) {
     let store = FaultStore::new(MemoryStore::new());
     let faults = store.faults();
@@ -111,7 +112,7 @@ fn countdown(inner: impl KvDatabase + 'static) {
                 if !hit {
                     break;
                 }
-                // Beginning is run again after a failure that says so; then the stage is whole.
+                // Beginning runs again after a failure that allows it; then the stage is complete.
                 assert!(n % 3 == 0, "{when}: the failure was passed over");
                 assert!(all(store.inner()) == state[1], "{when}: something is missing");
                 load(store.inner(), &state[0]);
@@ -161,7 +162,7 @@ fn a_commit_whose_word_was_lost_is_there() {
     }
 }
 
-/// One operation on objects fails, the application goes on with the others and commits.
+/// One operation on objects fails. The application continues with the others and commits.
 #[test]
 fn what_goes_on_after_a_failed_operation_commits_a_sound_database() {
     let (states, operations) = story();

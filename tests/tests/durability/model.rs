@@ -1,4 +1,4 @@
-//! The same commits on plain maps, and what a database holds as such maps.
+//! The same commits on plain maps, and the content of a database as such maps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,7 +33,7 @@ pub(crate) struct Account {
     shares: BTreeMap<u8, i64>,
 }
 
-/// What the objects of one workload are.
+/// The expected content of the objects of one workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     /// The number of the last commit.
@@ -44,14 +44,14 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// What there must be after the commits up to `last`.
+    /// The expected content after the commits up to `last`.
     pub(crate) fn after(workload: Workload, last: u64) -> Model {
         let mut model = Model::default();
         (1..=last).for_each(|number| model.perform(workload, number));
         model
     }
 
-    /// How many objects there are, the one with the number of the last commit not counted.
+    /// How many objects there are, without the one that holds the number of the last commit.
     pub(crate) fn objects(&self) -> usize {
         self.persons.len() + self.accounts.len()
     }
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Does a step; false if it is impossible.
+    /// Does a step. Returns false if it is impossible.
     pub(crate) fn apply(&mut self, step: &Step, version: u8) -> bool {
         self.change(step, version).is_some()
     }
@@ -146,7 +146,7 @@ impl Model {
             }
             Step::Balance(n, balance) => self.account(n)?.balance = balance,
             Step::Photo(n, photo) => {
-                // Of no bytes it does not matter which.
+                // Without bytes, their value does not matter.
                 let photo = photo.map(|(len, byte)| (len, if len == 0 { 0 } else { byte }));
                 self.account(n)?.photo = photo;
             }
@@ -161,7 +161,7 @@ impl Model {
         Some(())
     }
 
-    /// What is left after a deletion; none if it is refused.
+    /// The content after a deletion; `None` if the deletion is refused.
     fn delete(&self, kind: Kind, slot: u8) -> Option<Model> {
         let mut left = self.clone();
         let mut todo = VecDeque::from([(kind, slot)]);
@@ -205,7 +205,7 @@ impl Model {
         }
     }
 
-    /// What the database has of a workload.
+    /// Reads the objects of a workload from the database.
     pub(crate) fn read(tx: &Transaction<'_>, workload: Workload) -> Result<Model> {
         let mut model = Model::default();
         if tx.exists(workload.log())? {

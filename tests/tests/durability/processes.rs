@@ -1,4 +1,4 @@
-//! This program run again to play a role on a database, and what such a process has said.
+//! This program, started again to play a role on a database, and the output of such a process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -49,15 +49,15 @@ impl Role {
         self.start_by(Command::new(std::env::current_exe().unwrap()))
     }
 
-    /// As [`start`](Role::start), with files limited to so many KiB.
+    /// Like [`start`](Role::start), with files limited to this many KiB.
     pub(crate) fn start_limited(&self, kib: u32) -> Process {
         let mut shell = Command::new("bash");
-        // Writing too much is to be an error and not to kill the process.
+        // Writing too much must be an error, and not kill the process.
         shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"")]);
         self.start_with(shell)
     }
 
-    /// As [`start`](Role::start), by a command that starts its arguments.
+    /// Like [`start`](Role::start), with a command that starts its arguments.
     pub(crate) fn start_with(&self, mut command: Command) -> Process {
         command.arg(std::env::current_exe().unwrap());
         self.start_by(command)
@@ -88,13 +88,13 @@ pub(crate) struct Process {
 
 /// How a process has ended.
 pub(crate) struct Ended {
-    /// Its lines that were complete.
+    /// Its complete lines.
     pub(crate) said: Vec<String>,
     pub(crate) status: std::process::ExitStatus,
 }
 
 impl Process {
-    /// Waits until it says something that has `word` in it.
+    /// Waits for a line with `word` in it.
     pub(crate) fn wait_for(&mut self, word: &str) {
         loop {
             let mut line = String::new();
@@ -108,7 +108,7 @@ impl Process {
         }
     }
 
-    /// What it says next; none when it has ended.
+    /// Its next line; `None` after it has ended.
     pub(crate) fn next_line(&mut self) -> Option<String> {
         let mut line = String::new();
         (self.out.read_line(&mut line).unwrap() > 0).then_some(line)
@@ -124,12 +124,12 @@ impl Process {
         self.ended()
     }
 
-    /// Tells one that is ready to begin.
+    /// Tells a process that waits to begin.
     pub(crate) fn go(&mut self) {
         self.child.stdin.as_mut().unwrap().write_all(b"!").unwrap();
     }
 
-    /// Tells it to end and waits for that.
+    /// Tells it to end, and waits until it has.
     pub(crate) fn stop(mut self) -> Ended {
         drop(self.child.stdin.take());
         self.ended()
@@ -138,7 +138,7 @@ impl Process {
     /// Waits until it ends.
     pub(crate) fn ended(mut self) -> Ended {
         let mut rest = String::new();
-        // A killed process can have left half a line, even half a character.
+        // A killed process can have written half a line, or even half a character.
         let mut bytes = Vec::new();
         self.out.read_to_end(&mut bytes).unwrap();
         rest.push_str(&String::from_utf8_lossy(&bytes));
@@ -151,21 +151,21 @@ impl Process {
 }
 
 impl Ended {
-    /// The number after the last `word` it said; 0 if it never did.
+    /// The number after the last `word` in its output; 0 if there was none.
     pub(crate) fn last(&self, word: &str) -> u64 {
         let number = |line: &String| line.trim_end().rsplit_once(word)?.1.trim().parse().ok();
         self.said.iter().rev().find_map(number).unwrap_or(0)
     }
 }
 
-/// Tells the process that started this one; at once, so that being killed loses nothing.
+/// Tells the process that started this one. The text is sent at once, so that a kill loses nothing.
 pub(crate) fn say(what: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{what}").unwrap();
     out.flush().unwrap();
 }
 
-/// What the processes do.
+/// The entry of the processes, which plays a role.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ENV) else { return };
@@ -203,7 +203,7 @@ pub(crate) fn wait_for_go() {
     std::io::stdin().read_exact(&mut [0]).unwrap();
 }
 
-/// Set when the process that started this one says that it is enough.
+/// Set when the process that started this one tells it to end.
 pub(crate) fn stop_flag() -> Arc<std::sync::atomic::AtomicBool> {
     let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let set = Arc::clone(&flag);
@@ -214,7 +214,7 @@ pub(crate) fn stop_flag() -> Arc<std::sync::atomic::AtomicBool> {
     flag
 }
 
-/// Makes one commit of the workload after the other and reports each.
+/// Makes one commit of the workload after another, and reports each.
 pub(crate) fn commit_until(db: &Database, workload: Workload, enough: &dyn Fn() -> bool) {
     let configs = [config(1), config(2)];
     let mut number = last(db, workload);
@@ -226,13 +226,13 @@ pub(crate) fn commit_until(db: &Database, workload: Workload, enough: &dyn Fn() 
         tx.commit().unwrap();
         say(&format!("committed {number}"));
         if workload.partition > 0 {
-            // SQLite has no queue: a process that never rests leaves others no turn.
+            // SQLite has no queue, so a process that never pauses gives others no turn.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// Sees everything as it is and records no schema.
+/// Sees everything as it is, and records no schema.
 pub(crate) fn looking() -> TransactionConfig {
     TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never).read_only()
 }
@@ -243,20 +243,20 @@ fn last(db: &Database, workload: Workload) -> u64 {
     Model::read(&tx, workload).unwrap().last
 }
 
-/// What the database has of a workload; everything in it is found to be sound first.
+/// The objects of a workload in the database, after a check that everything in it is healthy.
 pub(crate) fn inspect(kv: Arc<dyn KvDatabase>, workload: Workload, when: &str) -> Model {
     check(Arc::clone(&kv), when);
     read(kv, workload)
 }
 
-/// What the database has of a workload.
+/// The objects of a workload in the database.
 pub(crate) fn read(kv: Arc<dyn KvDatabase>, workload: Workload) -> Model {
     let db = Database::new(kv);
     let tx = db.begin(&looking()).unwrap();
     Model::read(&tx, workload).unwrap()
 }
 
-/// Everything in the database is sound.
+/// Checks that everything in the database is healthy.
 pub(crate) fn check(kv: Arc<dyn KvDatabase>, when: &str) {
     match kv.verify() {
         Ok(problems) => assert!(problems.is_empty(), "{when}: {problems:?}"),

@@ -4,7 +4,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The numbers of one commit, or whatever else `number` counts, of a run with this seed.
+    /// The numbers for one commit (or for whatever else `number` counts) of a run with this seed.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Random(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         random.next();
@@ -29,7 +29,8 @@ pub(crate) fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// The seed of a run, which is printed so that the run can be repeated: `PERMAZEN_SEED`, or a new one.
+/// The seed of a run: `PERMAZEN_SEED`, or a new one. It is printed, so that the run can be
+/// repeated.
 pub(crate) fn seed(what: &str) -> u64 {
     let seed = setting("PERMAZEN_SEED").unwrap_or_else(|| {
         use std::hash::{BuildHasher, RandomState};

@@ -1,8 +1,8 @@
-//! What the processes that are killed do: numbered commits of random operations on objects.
+//! The work of the processes that are killed: numbered commits of random operations on objects.
 //!
-//! The operations follow from a seed and the commit's number alone, so what a database must hold
-//! after any commit can be worked out anew. What is impossible, such as changing an object that is
-//! not there, is skipped by the database and by the model alike.
+//! The operations depend only on a seed and the commit's number. So the expected content after any
+//! commit can be computed again. The database and the model both skip what is impossible, such as
+//! changing an object that does not exist.
 
 use permazen::ObjId;
 use permazen::encoding::Value;
@@ -49,7 +49,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Workload {
     pub(crate) seed: u64,
-    /// Workloads with different numbers share no objects, so they can go on side by side.
+    /// Workloads with different numbers share no objects, so they can run side by side.
     pub(crate) partition: u8,
     /// Whether commits are large, so that the file grows with each.
     pub(crate) large: bool,
@@ -94,7 +94,8 @@ impl Workload {
             14 => Step::Nick(slot(r), word(r)),
             15 => Step::Boss(slot(r), target(r)),
             16 => Step::Main(slot(r), target(r)),
-            // Adding nothing is not even tried, so it is possible where nothing else is.
+            // Adding 0 would do nothing, so it would succeed where every other step fails. So at
+            // least 1 is added.
             17 => Step::Visits(slot(r), r.below(9) as i64 + 1),
             18 | 19 => Step::Befriend(slot(r), slot(r)),
             20 => Step::Unfriend(slot(r), slot(r)),
@@ -140,7 +141,7 @@ impl Workload {
         id(if kind == Kind::Person { 10 } else { 30 }, self.partition, slot)
     }
 
-    /// Does one step; false if it is impossible.
+    /// Does one step. Returns false if it is impossible.
     pub(crate) fn apply(self, tx: &Transaction<'_>, step: &Step) -> Result<bool> {
         match self.change(tx, step) {
             Ok(()) => Ok(true),

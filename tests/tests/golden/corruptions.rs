@@ -195,9 +195,9 @@ impl Case {
             }
             return Ok(());
         }
-        // C055b names the missing entry of the object schema index `missing-index-entry`, C111u and
-        // X018 name it `missing-schema-index-entry`, which README tells apart no further. Where a
-        // case asks for the former, both will do: the object schema index is an index, too.
+        // C055b names the missing entry of the object schema index `missing-index-entry`; C111u and
+        // X018 name it `missing-schema-index-entry`. README does not say more. If a case asks for
+        // the former, both are accepted, as the object schema index is an index too.
         let class = |finding: &Finding| match finding.class {
             Class::MissingSchemaIndexEntry if self.class == Class::MissingIndexEntry.as_str() => {
                 Class::MissingIndexEntry
@@ -268,7 +268,7 @@ fn mend(
     Ok((repair, all(kv)?))
 }
 
-/// What becomes of a database when one finding after the other is repaired.
+/// The result of repairing one finding after the other.
 fn bit_by_bit(damaged: &Pairs, mut options: Options) -> Result<Pairs, Stop> {
     options.max_findings = 1;
     let store = MemoryStore::new();
@@ -282,7 +282,7 @@ fn bit_by_bit(damaged: &Pairs, mut options: Options) -> Result<Pairs, Stop> {
         if repair.found.findings == 0 {
             return Ok(pairs);
         }
-        // What is asked for by hand is a finding each time.
+        // What is set by hand would be a finding each time.
         options.schemas.clear();
         options.storage_ids.clear();
         left -= 1;

@@ -5,11 +5,11 @@
 //! PERMAZEN_GOLDEN=<dir> cargo test -p permazen-tests --test golden
 //! ```
 //!
-//! runs every case found below `<dir>/vectors`, `<dir>/databases`, `<dir>/traces` and
+//! These commands run every case found below `<dir>/vectors`, `<dir>/databases`, `<dir>/traces` and
 //! `<dir>/corruptions`; without the variable, below `tests/data`. `FILTER` restricts the cases to
-//! those whose name contains it. Without the variable it is also tried whether damage to such a directory
-//! is noticed. A file or folder that is not what it should be there fails, and so does a skipped case. The files may be plain or gzipped; `tests/data/README.md` tells
-//! what they hold.
+//! those whose name contains it. Without the variable, the tests also check that damage to such a
+//! directory is noticed. A file or folder of an unexpected kind is a failure, and so is a skipped
+//! case. The files may be plain or gzipped. `tests/data/README.md` describes their content.
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub)]
 
 mod corruptions;
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 /// The directory to read: `PERMAZEN_GOLDEN`, or the repository's own. Tests run in their package's
-/// folder, so a relative path is also tried from where the command was given and from the root.
+/// folder, so a relative path is also tried from the directory of the command and from the root.
 fn golden_dir() -> Result<PathBuf, String> {
     let Some(given) = std::env::var_os("PERMAZEN_GOLDEN").filter(|given| !given.is_empty()) else {
         return Ok(permazen_tests::files::data_dir());

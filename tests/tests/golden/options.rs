@@ -1,9 +1,9 @@
-//! The part of libtest's command line that means something here.
+//! The part of libtest's command line that has a meaning here.
 
 /// What the command line asks for.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Names, or parts of names, of the cases to run; empty: all.
+    /// Names, or parts of names, of the cases to run. Empty for all.
     filters: Vec<String>,
     /// Names, or parts of names, of the cases not to run.
     skips: Vec<String>,
@@ -11,14 +11,14 @@ pub struct Options {
     exact: bool,
     /// Only print the names.
     pub list: bool,
-    /// Print only what went wrong, and the last line.
+    /// Print only failures and the last line.
     pub quiet: bool,
-    /// Only ignored tests were asked for, and there are none here.
+    /// Only ignored tests were asked for. There are none here.
     only_ignored: bool,
 }
 
 impl Options {
-    /// Reads libtest's arguments; those that make no difference here are accepted and ignored.
+    /// Reads libtest's arguments. Arguments that have no effect here are accepted and ignored.
     pub fn from_args(args: impl Iterator<Item = String>) -> Options {
         let mut options = Options::default();
         let mut args = args;

@@ -1,4 +1,4 @@
-//! Running cases and telling what came of them.
+//! Runs cases and reports their results.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -118,7 +118,7 @@ impl Report {
         }
     }
 
-    /// Prints the counts; failure if a case failed or if there was none at all.
+    /// Prints the counts. Returns failure if a case failed, or if there was no case.
     pub fn finish(self) -> ExitCode {
         if self.options.list {
             return ExitCode::SUCCESS;

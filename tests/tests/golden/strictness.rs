@@ -1,5 +1,5 @@
-//! Whether what is wrong is noticed, and nothing depends on names: cases over changed copies of the
-//! repository's own data.
+//! Checks that errors are noticed, and that nothing depends on names. The cases run on changed
+//! copies of the repository's own data.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ const EVOLUTION: &[&str] = &[
     "steps.json",
 ];
 
-/// Runs all of it over copies of what is in `data`.
+/// Runs all cases on copies of the files in `data`.
 pub fn run(data: &Path, report: &mut Report) {
     of_databases(&data.join("databases"), report);
     of_others(data, report);
@@ -157,7 +157,7 @@ fn copy(from: &Path, names: &[&str], to: &Path) -> Outcome {
     names.iter().try_for_each(|name| Ok(fs::write(to.join(name), files::bytes(from, name)?)?))
 }
 
-/// Changes a text file, which must make a difference.
+/// Changes a text file. The change must make a difference.
 fn change(file: &Path, by: impl FnOnce(&str) -> String) -> Outcome {
     let before = fs::read_to_string(file)?;
     let after = by(&before);

@@ -1,11 +1,11 @@
-//! A store that breaks its promise: reads of its transactions do not count as reads.
+//! A store that breaks its promise: it does not count the reads of its transactions as reads.
 
 use permazen::kv::{
     Blob, Capabilities, Direction, KeySpan, KvDatabase, KvRead, KvTransaction, KvWrite, Pair,
     Result, Scan, SharedRead, TxOptions,
 };
 
-/// Passes everything on, and reads without being checked for conflicts.
+/// Passes everything on, but reads without a check for conflicts.
 pub(crate) struct Careless<D>(D);
 
 impl<D> Careless<D> {

@@ -1,13 +1,15 @@
-//! Histories of concurrent transactions on lists of objects, and whether a serial order explains them.
+//! Histories of concurrent transactions on lists of objects, and whether a serial order explains
+//! them.
 
 use super::*;
 
-/// What is known of one object's list: the numbers that were read, and out of which range.
+/// What is known of one object's list: the numbers that were read, and the range they were read
+/// from.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     cell: u8,
     range: (i64, i64),
-    /// In order of the list if the list itself was read.
+    /// In the order of the list, if the list itself was read.
     numbers: Vec<i64>,
 }
 
@@ -22,14 +24,14 @@ pub(crate) struct Done {
 
 type Lists = BTreeMap<u8, Vec<i64>>;
 
-/// Runs transactions in threads; gives those that were committed, the lists at the end, and how many
-/// were refused.
+/// Runs transactions in threads. Returns the transactions that were committed, the lists at the
+/// end, and how many transactions were refused.
 pub(crate) fn run(db: &Database, threads: u64, each: u64) -> (Vec<Done>, Lists, u64) {
     let done = Mutex::new(Vec::new());
     let (next, refused) = (AtomicI64::new(1), AtomicU64::new(0));
     in_threads(threads, |thread| {
         for round in 0..each {
-            // Each attempt does the same.
+            // All attempts do the same.
             let seed = (thread << 32 | round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let committed = loop {
                 let begun = Instant::now();
@@ -102,8 +104,8 @@ fn list(tx: &Transaction<'_>, n: u8) -> Result<Vec<i64>> {
     Ok(values.iter().map(|value| value.get::<i64>().unwrap()).collect())
 }
 
-/// The numbers of all lists within a range, found through the index: of every object, also of those
-/// that have none there.
+/// The numbers of all lists within a range, found through the index. Objects without numbers in the
+/// range are included.
 fn by_index(tx: &Transaction<'_>, (from, to): (i64, i64)) -> Result<Lists> {
     let mut found: Lists = (0..CELLS).map(|n| (n, Vec::new())).collect();
     let index = tx.index(StorageId::new(12).unwrap())?;
@@ -117,7 +119,7 @@ fn by_index(tx: &Transaction<'_>, (from, to): (i64, i64)) -> Result<Lists> {
     Ok(found)
 }
 
-/// Why no serial order explains a history; none if one does.
+/// Why no serial order explains a history; `None` if one does.
 pub(crate) fn contradiction(history: &[Done], lists: &Lists) -> Option<String> {
     let mut writer = HashMap::new();
     for (id, done) in history.iter().enumerate() {
@@ -144,7 +146,8 @@ pub(crate) fn contradiction(history: &[Done], lists: &Lists) -> Option<String> {
     }
     for (id, done) in history.iter().enumerate() {
         for seen in &done.seen {
-            // The list as far as it can be seen from the range; through the index it comes sorted.
+            // The part of the list that can be seen from the range. Through the index it comes
+            // sorted.
             let within = |number: &&i64| (seen.range.0..seen.range.1).contains(number);
             let list: Vec<i64> = lists[&seen.cell].iter().filter(within).copied().collect();
             let (mut first, mut read) = (list.clone(), seen.numbers.clone());
@@ -169,7 +172,8 @@ pub(crate) fn contradiction(history: &[Done], lists: &Lists) -> Option<String> {
             }
         }
     }
-    // Without a cycle the transactions can be taken away one by one, first those none comes before.
+    // Without a cycle, the transactions can be removed one by one, beginning with those that no
+    // other comes before.
     let mut before = vec![0; history.len()];
     after.iter().flatten().for_each(|id| before[*id] += 1);
     let mut free: Vec<usize> = (0..history.len()).filter(|id| before[*id] == 0).collect();

@@ -1,6 +1,6 @@
-//! The interleavings that make the anomalies, step by step in one thread, where stores let several
-//! transactions write at a time: in each, one transaction must be refused. On a store that does not
-//! check reads none is, and each leaves behind what it is known by.
+//! The interleavings that cause the anomalies, step by step in one thread, for stores where several
+//! transactions can write at a time. In each of them one transaction must be refused. On a store
+//! that does not check reads, none is refused, and each leaves the trace of its anomaly.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{
     until_committed, with_cells,
 };
 
-/// Transactions that no order of them explains if all are committed.
+/// Transactions that no serial order explains, if all are committed.
 struct Interleaving {
     name: &'static str,
-    /// Performs them and gives the result of the last commit; all others succeed.
+    /// Performs them and returns the result of the last commit. All other operations succeed.
     perform: fn(&Database) -> Result<()>,
-    /// Whether the database is as no order of them leaves it, once all are committed.
+    /// Whether the database is in a state that no serial order leaves, once all are committed.
     shows: fn(&Database) -> bool,
 }
 
@@ -76,8 +76,8 @@ const INTERLEAVINGS: [Interleaving; 5] = [
         },
         shows: |db| !findings(db).is_empty(),
     },
-    // A withdrawal that makes the sum of two accounts negative costs a fee. It looks before the
-    // deposit comes, so it takes the fee; a reader sees the deposit and not yet the withdrawal.
+    // A withdrawal that makes the sum of two accounts negative costs a fee. It reads the sum before
+    // the deposit, so it takes the fee. A reader sees the deposit, but not yet the withdrawal.
     Interleaving {
         name: "read-only transaction",
         perform: |db| {
@@ -99,7 +99,7 @@ const INTERLEAVINGS: [Interleaving; 5] = [
     },
 ];
 
-/// Two transactions of which neither sees the other; the result of the second one's commit.
+/// Two transactions that do not see each other. Returns the result of the second one's commit.
 fn overlapping(
     db: &Database,
     one: impl Fn(&Transaction<'_>) -> Result<()>,
@@ -129,7 +129,7 @@ fn each_is_refused() {
     }
 }
 
-/// The test is able to fail, with each of them.
+/// Each interleaving can make the test fail.
 #[test]
 fn each_shows_on_a_store_that_does_not_check_reads() {
     for Interleaving { name, perform, shows } in INTERLEAVINGS {

@@ -1,10 +1,12 @@
-//! Transactions on objects are serializable on every store that says so: what concurrent ones read,
-//! also through indexes, and write is what they would one after the other.
+//! Transactions on objects are serializable on every store that claims it. What concurrent
+//! transactions read (also through indexes) and write is the same as if they ran one after the
+//! other.
 //!
-//! Histories: each object has a list, and a transaction appends numbers that nobody else appends;
-//! it reads lists, and ranges of an index over all lists. The final lists tell the order of the
-//! appends, and what was read tells which appends its reader came after and which before. If these
-//! orders together with real time contradict each other, no serial execution explains the history.
+//! Histories: each object has a list. A transaction appends numbers that no other transaction
+//! appends. It reads lists, and ranges of an index over all lists. The final lists show the order
+//! of the appends. What a transaction has read shows which appends came before it and which after
+//! it. If these orders together with real time contradict each other, no serial execution explains
+//! the history.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -169,7 +171,7 @@ fn histories_have_a_serial_order() {
     });
 }
 
-/// The test is able to fail.
+/// This test is able to fail.
 #[test]
 fn histories_on_a_store_that_does_not_check_reads_have_none() {
     let found = (0..200).any(|_| {
@@ -198,7 +200,7 @@ fn a_lost_update_does_not_happen() {
     });
 }
 
-/// Each may leave the state if another one stays: there is always one in it.
+/// An object may leave the state if another one stays in it. So there is always one in it.
 #[test]
 fn write_skew_through_an_index_does_not_happen() {
     on_each(|name, db| {
@@ -216,7 +218,7 @@ fn write_skew_through_an_index_does_not_happen() {
     });
 }
 
-/// At most three objects may have a state in a range; each thread wants to add one.
+/// At most three objects may have a state in a range. Each thread wants to add one.
 #[test]
 fn phantoms_in_an_index_range_are_noticed() {
     on_each(|name, db| {
@@ -238,8 +240,9 @@ fn phantoms_in_an_index_range_are_noticed() {
     });
 }
 
-/// Two accounts: a withdrawal that makes their sum negative costs a fee, a deposit comes meanwhile.
-/// A reader that sees the deposit and not yet the withdrawal must not be told of a fee afterwards.
+/// Two accounts. A withdrawal that makes their sum negative costs a fee. Meanwhile a deposit
+/// arrives. If a reader sees the deposit, but not yet the withdrawal, there must be no fee
+/// afterwards.
 #[test]
 fn the_anomaly_of_a_read_only_transaction_does_not_happen() {
     on_each(|name, db| {

@@ -1,4 +1,4 @@
-//! Makes up histories: schemas, transactions, and operations that fit the objects there are.
+//! Makes up histories: schemas, transactions, and operations that fit the existing objects.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::values::Values;
 
 /// How often the sides change places in each history.
 pub const HAND_OVERS: usize = 4;
-/// About so many objects are kept.
+/// About how many objects are kept.
 const OBJECTS: usize = 25;
 
-/// So many of them are worked on most.
+/// How many of them get most of the operations.
 const FAVOURITES: usize = 3;
 
-/// A history that a seed stands for.
+/// The history of a seed.
 pub struct Invention<'v> {
     values: &'v Values,
     random: Random,
@@ -34,14 +34,14 @@ pub struct Invention<'v> {
     schemas: Vec<(String, String)>,
     first_kind: Kind,
     kind: Kind,
-    /// Steps of the whole history, those made, and those left in the transaction.
+    /// The steps of the whole history, the steps made, and the steps left in the transaction.
     steps: usize,
     made: usize,
     left: usize,
     handed_over: usize,
-    /// Objects seen, whether they still exist or not.
+    /// All objects seen, whether they still exist or not.
     seen: Vec<ObjId>,
-    /// The objects that most is done to for a while, so that their collections grow.
+    /// The objects that get most of the operations for a while, so that their collections grow.
     favourites: Vec<ObjId>,
 }
 
@@ -80,7 +80,8 @@ impl<'v> Invention<'v> {
         let removals =
             ["NEVER", "NEVER", "NEVER", "CONFIG_CHANGE", "CONFIG_CHANGE", "ONCE", "ALWAYS"];
         let allow_new = !self.random.chance(5);
-        // Where Java may not add a schema it may still remove one, and then fails for lack of it.
+        // If Java may not add a schema, it may still remove one, and then fails because it is
+        // missing.
         let removal = if allow_new { removals[self.random.below(removals.len())] } else { "NEVER" };
         json!({ "op": "open", "schema": schema, "allowNew": allow_new, "removal": removal })
     }
@@ -118,7 +119,7 @@ impl<'v> Invention<'v> {
 
     // ------------------------------------------------------------------ objects
 
-    /// The id of an object, mostly of one that exists.
+    /// The ID of an object, mostly of one that exists.
     fn id(&mut self, objects: &[ObjId]) -> String {
         let from = match self.random.below(100) {
             0..4 => &self.seen[..],
@@ -164,7 +165,8 @@ impl<'v> Invention<'v> {
     fn new_id(&mut self, storage_id: StorageId) -> Option<ObjId> {
         let mut bytes = ObjId::min(storage_id).to_bytes();
         let random = self.random.next().to_be_bytes();
-        // The last bytes are free whatever the type; few values, so that ids differ here and there.
+        // The last bytes are free, whatever the type. They take few values, so that IDs differ in
+        // few places.
         for (at, limit) in [(5, 3), (6, 2), (7, 0)] {
             bytes[at] = if limit == 0 { random[at] } else { random[at] % limit };
         }
@@ -298,8 +300,8 @@ impl<'v> Invention<'v> {
                     0..4 => json!({ "op": "list.append", "value": value(element, r) }),
                     4..7 => json!({ "op": "list.insert", "index": at, "value": value(element, r) }),
                     7..9 => {
-                        // Now and then so many that positions take two bytes, or more than are
-                        // moved at a time.
+                        // Sometimes so many that positions take two bytes, or more than are moved
+                        // at a time.
                         let count = if r.chance(3) { 260 << r.below(3) } else { r.below(5) };
                         let values: Vec<Text> = (0..count).map(|_| value(element, r)).collect();
                         json!({ "op": "list.insertAll", "index": at, "values": values })
@@ -404,10 +406,10 @@ impl Author for Invention<'_> {
     }
 }
 
-/// Which values will do.
+/// Which values are acceptable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
-    /// Only those the field takes.
+    /// Only values that the field accepts.
     Good,
     /// Also some that it refuses.
     Any,

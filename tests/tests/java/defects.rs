@@ -1,8 +1,8 @@
 //! Steps on which Permazen 5.2.0 for Java is known to be wrong. They are left out on both sides.
 //!
-//! The numbers are those of the rows in `docs/deviations.md` and of transactions §16. What can be kept
-//! clear of in schemas and values is kept clear of there: actions on deletion that differ within a
-//! storage id (D1) in `sketch`, values whose text or bytes Java misreads in `values`.
+//! The numbers are the rows in `docs/deviations.md`. Some defects are avoided by the choice of
+//! schemas and values: `sketch` avoids delete actions that differ within a storage ID (D1),
+//! `values` avoids values whose text or bytes Java misreads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::deletion;
 use crate::references::{options, target};
 use crate::values::Values;
 
-/// Why a step cannot be compared; none if it can.
+/// Why a step cannot be compared; `None` if it can.
 pub fn defect(tx: &Tx<'_, '_>, values: &Values, step: &Step) -> Outcome<Option<&'static str>> {
     let id = |name: &str| step.text(name).ok().and_then(|text| obj_id(text).ok());
     let found = match (step.op(), id("id")) {
@@ -42,7 +42,7 @@ pub fn defect(tx: &Tx<'_, '_>, values: &Values, step: &Step) -> Outcome<Option<&
     }
 }
 
-/// D16, D31, and a range that Java takes for one whose bounds are the wrong way round.
+/// D16, D31, and a range whose bounds Java believes to be the wrong way round.
 fn in_index(tx: &Transaction<'_>, step: &Step) -> Option<&'static str> {
     let nothing = |bounds: &Bounds| match (&bounds.min, &bounds.max) {
         (Some(min), Some(max)) => min == max && !min.inclusive,
@@ -91,7 +91,7 @@ fn in_path(tx: &Transaction<'_>, step: &Step) -> Outcome<Option<&'static str>> {
     Ok(None)
 }
 
-/// The maps that a half of a map belongs to.
+/// The maps that a key or value sub-field belongs to.
 pub fn maps_of(item: &BundleItem) -> BTreeSet<StorageId> {
     let fields = item.occurrences.iter().filter_map(|occurrence| match &occurrence.part {
         ResolvedPart::Field(field) => field.parent.as_ref(),
@@ -103,7 +103,7 @@ pub fn maps_of(item: &BundleItem) -> BTreeSet<StorageId> {
         .collect()
 }
 
-/// Java looks for an element as its own lists do, which do not find arrays, patterns and the like.
+/// Java looks for an element as its own lists do. They do not find arrays, patterns and the like.
 fn in_search(
     tx: &Transaction<'_>,
     values: &Values,
@@ -117,7 +117,7 @@ fn in_search(
     Ok((!found).then_some("D28: elements without equality by value"))
 }
 
-/// D28, and what migration of either object meets.
+/// D28, and the defects of migration for both objects.
 fn in_copy(
     tx: &Transaction<'_>,
     values: &Values,

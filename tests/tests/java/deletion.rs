@@ -1,5 +1,5 @@
-//! Deletions that Permazen 5.2.0 for Java gets wrong, or whose outcome depends on the order, left
-//! open by both, in which the objects of a cascade go.
+//! Deletions that Permazen 5.2.0 for Java gets wrong, or whose result depends on the order in which
+//! the objects of a cascade are deleted. Both implementations leave this order open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use permazen_tests::outcome::Outcome;
 
 use crate::references::{Reference, References, options};
 
-/// Why deleting `root` cannot be compared; none if it can.
+/// Why deleting `root` cannot be compared; `None` if it can.
 pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>> {
     if !tx.exists(root)? {
         return Ok(None);
@@ -20,7 +20,7 @@ pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>
         action(reference) == Some(DeleteAction::Exception) && reference.holder != reference.target
     };
     if references.to(root).any(refuses) {
-        // Refused before anything is done.
+        // The deletion is refused before anything is done.
         return Ok(None);
     }
     let going = going(tx, root, &references)?;
@@ -80,7 +80,7 @@ pub fn defect(tx: &Transaction<'_>, root: ObjId) -> Outcome<Option<&'static str>
     Ok(None)
 }
 
-/// Everything that goes if nothing is refused.
+/// All objects that are deleted if nothing is refused.
 fn going(tx: &Transaction<'_>, root: ObjId, references: &References) -> Outcome<BTreeSet<ObjId>> {
     let mut going = BTreeSet::new();
     let mut left = vec![root];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use permazen_tests::outcome::{Outcome, Stop, fail, skip};
 use serde_json::Value as Json;
 
-/// How long an answer may take. Only an endless loop of Java's takes so long.
+/// How long an answer may take. Only an endless loop in Java takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where the driver is built.
@@ -17,7 +17,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("java")
 }
 
-/// Says what is missing and how to get all that is needed.
+/// Says what is missing, and how to get everything that is needed.
 fn missing(what: &str) -> Stop {
     skip(format!(
         "{what}. Permazen for Java needs a JDK 17 (Debian and Ubuntu: `apt-get install \
@@ -36,7 +36,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Starts it. What is missing is told as a reason to skip.
+    /// Starts it. If something is missing, the case is skipped for this reason.
     pub fn start() -> Outcome<Driver> {
         let target = folder().join("target");
         let libraries = std::fs::read_to_string(target.join("classpath.txt"))
@@ -72,7 +72,7 @@ impl Driver {
         Ok(Driver { process, input, answers })
     }
 
-    /// Has the steps performed and gives the answer to each.
+    /// Lets Java perform the steps. Returns the answer to each.
     pub fn ask(&mut self, steps: &[Json]) -> Outcome<Vec<Json>> {
         let last = steps.last().map(Json::to_string).unwrap_or_default();
         writeln!(self.input, "{}", serde_json::to_string(steps)?)?;
@@ -92,7 +92,7 @@ impl Driver {
         Ok(answers)
     }
 
-    /// Has one step performed that must succeed.
+    /// Lets Java perform one step, which must succeed.
     pub fn must(&mut self, step: Json) -> Outcome<Json> {
         let mut answers = self.ask(std::slice::from_ref(&step))?;
         match answers.pop().as_mut().and_then(|answer| answer.get_mut("expect")) {

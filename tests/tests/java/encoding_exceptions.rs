@@ -1,4 +1,4 @@
-//! Inputs of encodings that are taken in another way than Java does, each with the reason, which stands in
+//! Inputs of encodings that Java accepts in another way, each with the reason. The reasons are in
 //! `docs/deviations.md`.
 
 use permazen::encoding::{Encoding, EncodingKind, Primitive};
@@ -6,7 +6,7 @@ use permazen::encoding::{Encoding, EncodingKind, Primitive};
 use crate::encodings::{Answer, Input};
 use crate::values::depends_on_rules;
 
-/// Why a difference is no error; none if it is one.
+/// Why a difference is no error; `None` if it is one.
 pub fn left_out(
     encoding: &dyn Encoding,
     from: &dyn Encoding,

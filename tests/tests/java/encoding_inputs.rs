@@ -1,15 +1,15 @@
-//! Makes up texts and bytes that are values of an encoding, or nearly so.
+//! Makes up texts and bytes that are values of an encoding, or almost.
 
 use crate::random::Random;
 
 /// Longer inputs are not made up.
 pub const MAX_LENGTH: usize = 2000;
 
-/// Characters that mean something in some encoding, or nearly do.
+/// Characters that have a meaning in some encoding, or almost.
 const ODD_CHARS: &str = " \t\n\r\u{b}\u{c}\0\u{1}\u{7f}\u{85}\u{a0}+-.,:;/%#?@&=_~()[]{}<>\"'\\|^$*!`0189aAbBdDeEfFhHiInNpPsStTuUwWxXyYzZ\
     \u{131}\u{130}\u{17f}\u{212a}\u{e9}\u{ff10}\u{ff19}\u{661}\u{966}\u{1d7ce}\u{1f600}\u{2028}\u{3000}\u{feff}\u{fffe}\u{ffff}\u{d7ff}";
 
-/// Pieces that are at a limit, or begin another form.
+/// Pieces that are at a limit, or are the beginning of another form.
 const ODD_PIECES: [&str; 32] = [
     "null",
     "NaN",
@@ -45,7 +45,7 @@ const ODD_PIECES: [&str; 32] = [
     "\"",
 ];
 
-/// Texts where the sides once differed, and other odd forms, besides the recorded ones.
+/// Texts on which the sides once differed, and other odd forms, besides the recorded ones.
 pub const ODD_TEXTS: [(&str, &[&str]); 6] = [
     (
         "Inet6Address",
@@ -98,7 +98,8 @@ pub const ODD_TEXTS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Pieces, separated by spaces, of which texts of an encoding are put together, after and before two others.
+/// Texts of an encoding are made of these: a text that comes first, pieces separated by spaces, and
+/// a text that comes last.
 const PIECES: [(&str, &str, &str, &str); 18] = [
     (
         "Pattern",

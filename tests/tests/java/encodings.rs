@@ -1,5 +1,5 @@
-//! Texts, bytes and conversions of every registered encoding, made up by changing recorded ones: both sides
-//! take and refuse the same, and give the same values.
+//! Texts, bytes and conversions of every registered encoding, made up by changing recorded ones.
+//! Both sides accept and refuse the same, and give the same values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::encoding_exceptions::left_out;
 use crate::encoding_inputs::{MAX_LENGTH, ODD_TEXTS, changed_bytes, changed_text};
 use crate::random::{Random, mixed};
 
-/// Differences shown of one sort.
+/// How many differences of one sort are shown.
 const SHOWN: usize = 8;
 
-/// Texts, byte strings and conversions asked for at a time, of each so many.
+/// How many texts, byte strings and conversions are asked for at a time, each.
 const BATCH: usize = 60;
 
 /// From so many inputs on, one in so many must have been taken by both sides.
@@ -47,8 +47,8 @@ struct Subject {
     values: Vec<Vec<u8>>,
 }
 
-/// Compares so many texts, as many byte strings, and as many conversions to each encoding, or only to that with
-/// this alias.
+/// Compares `count` texts, as many byte strings, and as many conversions for each encoding, or only
+/// for the encoding with this alias.
 pub fn compare(java: &mut Driver, seed: u64, count: usize, alias: Option<&str>) -> Outcome {
     let subjects = subjects()?;
     let mut tally = Tally::default();
@@ -107,7 +107,7 @@ fn subjects() -> Outcome<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// So many texts, then as many byte strings, then as many conversions.
+/// Makes up texts, then as many byte strings, then as many conversions.
 fn made_up(
     subjects: &[Subject],
     subject: &Subject,

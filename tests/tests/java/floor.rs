@@ -1,16 +1,16 @@
-//! What a run must have compared. Without this, a generator that makes almost nothing, or a reason to
-//! leave out almost everything, would go unseen.
+//! What a run must have compared. Without this check nobody would notice if a generator made almost
+//! nothing, or if almost everything were left out for some reason.
 
 use permazen_tests::outcome::{Outcome, fail};
 
 use crate::author::HAND_OVERS;
 use crate::play::Counts;
 
-/// From so many histories and so many steps in all on, the shares below hold whatever the seed: they
-/// are half of what 200 histories of 500 steps give, or twice.
+/// With at least this many histories and steps, the shares below hold for any seed. They are half
+/// (or twice) what 200 histories of 500 steps give.
 const HISTORIES: usize = 50;
 const STEPS: usize = 25_000;
-/// From so many steps on, every operation has also succeeded on both sides.
+/// With at least this many steps, every operation has also succeeded on both sides.
 const STEPS_TO_SUCCEED: usize = 100_000;
 
 /// Every operation that `author` and `queries` make up.
@@ -67,7 +67,7 @@ const OPERATIONS: [&str; 50] = [
     "typeOf",
 ];
 
-/// Fails if histories of so many steps have come to less than they must.
+/// Fails if histories with this many steps compared less than they must.
 pub fn check(counts: &Counts, steps: usize) -> Outcome {
     let compared = counts.histories - counts.skipped;
     let performed: usize = counts.steps.values().map(|(all, _)| all).sum();

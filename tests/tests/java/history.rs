@@ -14,7 +14,7 @@ use crate::stores::Kind;
 pub enum Part {
     /// Opens a transaction, as the step says.
     Open(Json),
-    /// Each side goes on with what the other has written; we with a file of this kind.
+    /// Each side continues with what the other has written; ours is a file of this kind.
     HandOver(Kind),
 }
 
@@ -26,7 +26,7 @@ pub trait Author {
     /// The kind of file we begin with.
     fn first_kind(&self) -> Kind;
 
-    /// What comes next outside of a transaction; none at the end.
+    /// The next part outside of a transaction; `None` at the end.
     fn part(&mut self) -> Option<Part>;
 
     /// The next step within the open transaction. `commit` and `rollback` end it.

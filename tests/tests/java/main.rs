@@ -1,17 +1,17 @@
-//! Permazen for Java and this implementation do the same, and go on with each other's files.
+//! Permazen for Java and this implementation do the same, and continue with each other's files.
 //!
 //! ```text
 //! mvn -q -B package -f tests/java      # once; needs a JDK 17 and Maven
 //! cargo test -p permazen-tests --test java
 //! ```
 //!
-//! Random schemas and random operations on them are performed by both, each on its own copy. Every
-//! answer must be the same, every refusal of the same kind, and after every transaction the stores
-//! equal pair by pair. Then each goes on with the file the other has written, in each kind of file in
-//! turn, and the checker of either side finds nothing in it. Before all that, texts, bytes and
-//! conversions of every encoding, most of them not quite values, are compared in the same way. What is
-//! left out, because Java is known to be wrong there, is in `defects`, `deletion` and
-//! `encoding_exceptions`, with the reasons. Settings, all but one numbers:
+//! Both sides perform random operations on random schemas, each on its own copy. Every answer must
+//! be the same, and every refusal of the same kind. After every transaction the stores must be
+//! equal, pair by pair. Then each side continues with the file that the other has written, in each
+//! kind of file in turn, and the checker of each side finds nothing in it. Before all that, texts,
+//! bytes and conversions of every encoding are compared in the same way; most of them are almost
+//! values. Steps on which Java is known to be wrong are left out. They are in `defects`, `deletion`
+//! and `encoding_exceptions`, with the reasons. Settings (all but one are numbers):
 //!
 //! | variable | meaning | unless set |
 //! |---|---|---|
@@ -23,7 +23,7 @@
 //! | `PERMAZEN_ENCODING` | only this encoding, by its alias | |
 //! | `PERMAZEN_JAVA` | 1: fail if Java or the driver is not there, instead of skipping | 0 |
 //!
-//! A run that compares too little fails, too: see `floor`.
+//! A run that compares too little also fails: see `floor`.
 #![allow(clippy::print_stdout, unreachable_pub)]
 
 mod author;
@@ -127,7 +127,8 @@ fn run() -> Outcome {
     floor::check(&counts, steps)
 }
 
-/// The history shortened as long as there is a difference of this sort, and the last one.
+/// The history, made as short as possible while a difference of this sort remains, and its last
+/// difference.
 fn shortest(
     java: Driver,
     values: &Values,
@@ -138,7 +139,7 @@ fn shortest(
     let sort = sort(&first).to_owned();
     let mut last = first;
     let short = shrink::shrink(history, |history| {
-        // An unanswered step leaves a process that is of no further use.
+        // If a step has no answer, the process is of no further use.
         let Some(driver) = java.as_mut() else { return false };
         let (_, outcome) = play(driver, values, &mut Counts::default(), &mut Again::new(history));
         if driver.ask(&[]).is_err() {
@@ -155,7 +156,7 @@ fn shortest(
     Ok((short, last))
 }
 
-/// What tells one sort of difference from another: the operation, or how the text begins.
+/// What distinguishes sorts of differences: the operation, or the beginning of the text.
 fn sort(difference: &str) -> &str {
     match difference.split_once("\"op\":") {
         Some((_, rest)) => rest.split(',').next().unwrap_or_default(),

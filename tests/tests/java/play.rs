@@ -22,16 +22,17 @@ use crate::history::{Author, History, Part, Round};
 use crate::stores::Store;
 use crate::values::Values;
 
-/// What was done, in numbers.
+/// Counts of what was done.
 #[derive(Debug, Default, Clone)]
 pub struct Counts {
     pub histories: usize,
-    /// Of these, those with a schema that Java records and then cannot read: left out as a whole.
+    /// How many of these have a schema that Java records and then cannot read. They are left out
+    /// completely.
     pub skipped: usize,
     pub transactions: usize,
     pub commits: usize,
     pub hand_overs: usize,
-    /// Steps by name: performed, and of these refused.
+    /// Steps by name: how many were performed, and how many of these were refused.
     pub steps: BTreeMap<String, (usize, usize)>,
     /// Steps left out, by the reason.
     pub left_out: BTreeMap<&'static str, usize>,
@@ -51,8 +52,8 @@ pub struct Play<'p> {
     files: usize,
 }
 
-/// Performs the history; the error tells the first difference. What was done up to there is in
-/// `done`.
+/// Performs the history. The error names the first difference. `done` has what was done up to that
+/// point.
 pub fn play(
     java: &mut Driver,
     values: &Values,
@@ -100,7 +101,8 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Tells Java the schemas; both give them the same ids. False if Java could not work with one.
+    /// Tells Java the schemas. Both sides give them the same IDs. Returns false if Java could not
+    /// work with one.
     fn name_schemas(&mut self) -> Outcome<bool> {
         self.java.must(json!({ "op": "reset" }))?;
         let mut ids = BTreeMap::new();
@@ -204,7 +206,7 @@ impl Play<'_> {
         }
     }
 
-    /// Java goes on with our file, we with what Java makes of it.
+    /// Java continues with our file, then we continue with the file that Java writes.
     fn hand_over(&mut self, store: Store, kind: crate::stores::Kind) -> Outcome<Store> {
         self.counts.hand_overs += 1;
         let checked = can_be_checked(&store)?;
@@ -262,9 +264,10 @@ impl Play<'_> {
     }
 }
 
-/// Whether Java's checker copes with a healthy store like this. Without a schema it has nothing to
-/// look at; with several it finds fault with healthy objects, or never ends (tools D2); if maps share
-/// their values but not their keys it decodes the keys of one as those of the other (like D31).
+/// Whether Java's checker can check a healthy store like this one. Without a schema it has nothing
+/// to check. With several schemas it reports healthy objects, or never ends (D2 of the tools). If
+/// maps share their values but not their keys, it decodes the keys of one map as those of the other
+/// (similar to D31).
 fn can_be_checked(store: &Store) -> Outcome<bool> {
     let database = Database::new(Arc::clone(store.kv()));
     let config = TransactionConfig::without_schema().schema_removal(SchemaRemoval::Never);
@@ -273,8 +276,8 @@ fn can_be_checked(store: &Store) -> Outcome<bool> {
     Ok(bundle.schemas().len() == 1 && !shared)
 }
 
-/// Whether Java leaves a part of the failed step behind; we leave nothing, so the transaction cannot
-/// go on. Documented: an operation happens or does not.
+/// Whether Java keeps a part of the failed step. We keep nothing, so the transaction cannot
+/// continue. This is documented: an operation happens or does not.
 fn is_partial(step: &Step, refusal: &Refusal) -> bool {
     let elsewhere = || refusal.detail.get("id") != step.get("id");
     step.op() == "copy" || step.flag("migrate") || step.op() == "delete" && elsewhere()
@@ -296,7 +299,7 @@ fn compare(step: &Json, ours: Answer, theirs: &Json) -> Outcome {
             if theirs["error"] != refusal.kind {
                 return Err(ours());
             }
-            // In a cascade another order leads to another refusal first.
+            // In a cascade, another order may lead to another refusal first.
             if step["op"] == "delete" && refusal.detail.get("id") != step.get("id") {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Queries of indexes and walks along references that fit what there is.
+//! Queries of indexes, and walks along references, that fit the existing objects.
 
 use permazen::ObjId;
 use permazen::schema::{BundleItem, ResolvedPart, SubFieldRole};
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::random::Random;
 use crate::references::options;
 
-/// A query of some index, or of something that is none.
+/// A query of some index, or of something that is no index.
 pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {
     let bundle = tx.tx.bundle();
     let items: Vec<&BundleItem> = bundle
@@ -32,7 +32,7 @@ pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {
         json!({ "op": "index", "kind": kind, "sid": item.storage_id.get(), "view": "entries" });
     let rows = match perform(tx, &Step::new(query.clone())?) {
         Ok(Json::Array(rows)) => rows,
-        // Refused, or about to be.
+        // It is refused, or will be.
         _ => return Ok(query),
     };
     let rows: Vec<Vec<Json>> = rows.iter().filter_map(|row| row.as_array().cloned()).collect();
@@ -66,7 +66,8 @@ pub fn index(tx: &Tx<'_, '_>, random: &mut Random) -> Outcome<Json> {
                     bounds["min"] = json!([some(column, random), random.chance(50)]);
                 }
                 if random.chance(60) {
-                    // Java loses entries between an included upper bound and the way backwards (D26).
+                    // When Java walks backwards from an included upper bound, it loses entries
+                    // (D26).
                     let inclusive = !reverse && random.chance(50);
                     bounds["max"] = json!([some(column, random), inclusive]);
                 }
@@ -126,7 +127,7 @@ pub fn path(tx: &Tx<'_, '_>, objects: &[ObjId], random: &mut Random) -> Outcome<
     let inverse = random.chance(50);
     let mut path = Vec::new();
     for at in 0..random.below(3) {
-        // Going forward needs objects that have the field; any will do backwards.
+        // A walk forward needs objects that have the field. A walk backward takes any objects.
         let from = if at == 0 && !inverse { &own } else { &references };
         if let Some(step) = random.of(from) {
             path.push(if random.chance(50) { *step } else { -step });

@@ -19,12 +19,12 @@ impl Random {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these; none if there are none.
+    /// One of these items; `None` if there is no item.
     pub fn of<'t, T>(&mut self, items: &'t [T]) -> Option<&'t T> {
         items.get(self.below(items.len()))
     }

@@ -13,7 +13,7 @@ use permazen_tests::outcome::Outcome;
 pub struct Reference {
     pub holder: ObjId,
     pub target: ObjId,
-    /// The field or sub-field, as the holder's own schema has it.
+    /// The field or sub-field, as defined by the holder's own schema.
     pub field: Arc<ResolvedField>,
 }
 

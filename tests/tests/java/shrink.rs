@@ -1,11 +1,11 @@
-//! From a history that fails to a short one that fails.
+//! Makes a short failing history from a long one.
 
 use crate::history::{History, Round};
 
 /// How many shorter histories are tried at most.
 const ATTEMPTS: usize = 500;
 
-/// The shortest history found, by leaving out rounds and steps, for which `fails` holds.
+/// The shortest history found for which `fails` holds. It is found by leaving out rounds and steps.
 pub fn shrink(history: History, mut fails: impl FnMut(&History) -> bool) -> History {
     let mut best = history;
     let mut left = ATTEMPTS;
@@ -54,7 +54,7 @@ fn shorten(
 ) {
     let mut run = count(best).next_power_of_two();
     while run > 0 {
-        // From the end, so that what is left out does not move what is still to be tried.
+        // This begins at the end, so that what is left out does not move what is still to be tried.
         let mut end = count(best);
         while end > 0 {
             let start = end.saturating_sub(run);

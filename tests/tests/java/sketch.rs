@@ -21,7 +21,8 @@ pub fn versions(values: &Values, random: &mut Random) -> Vec<SchemaModel> {
     let mut ids = StorageIds { explicit, ..StorageIds::default() };
     let count = [1, 1, 2, 3][random.below(4)];
     let mut models = Vec::new();
-    // A sketch may break a rule of schemas, such as one composite index beginning another.
+    // A sketch may break a rule of schemas, for example if one composite index is the beginning of
+    // another.
     for _ in 0..1000 {
         let mut next = sketch.clone();
         next.change(random);
@@ -63,13 +64,13 @@ struct Sketch {
     /// All kinds of values.
     names: Vec<String>,
     types: BTreeMap<String, TypeSketch>,
-    /// What happens to holders. Java lets one action
-    /// work on all holders that share a storage id within a schema (transactions D1), so within one
-    /// version all fields of the same storage id have the same.
+    /// What happens to holders. Java lets one action work on all holders that share a storage ID
+    /// within a schema (D1). So within one version, all fields with the same storage ID have the
+    /// same action.
     actions: BTreeMap<Place, DeleteAction>,
-    /// Which references may refer to nothing. In all versions the same: migrating an object to a
-    /// version that does not allow what its references are is no defect of either side, and yet
-    /// something for the checkers to find.
+    /// Which references may dangle. All versions have the same. Otherwise, migrating an object to a
+    /// version that does not allow its dangling references would be no defect of either side, but
+    /// the checkers would report it.
     dangling: BTreeMap<Place, bool>,
 }
 
@@ -113,7 +114,7 @@ impl Sketch {
         let new_fields = if first { 2 + random.below(7) } else { random.below(3) };
         for _ in 0..new_fields {
             let name = FIELDS[random.below(FIELDS.len())];
-            // Often the same field as in another type: then they share a storage id.
+            // Often this is the same field as in another type, so that they share a storage ID.
             let elsewhere = self.types.values().find_map(|other| other.fields.get(name)).cloned();
             let shape = match elsewhere {
                 Some(mut shape) if random.chance(70) => {
@@ -169,7 +170,7 @@ impl Sketch {
         }
     }
 
-    /// Changes what is not part of a field's identity: indexes and options of references.
+    /// Changes what does not belong to a field's identity: indexes and options of references.
     fn change_options(&self, shape: &mut Shape, random: &mut Random) {
         let parts: Vec<&mut Part> = match shape {
             Shape::Simple(part) | Shape::Set(part) | Shape::List(part) => vec![part],
@@ -286,10 +287,10 @@ fn declared_part(
     }
 }
 
-/// The storage ids asked for explicitly, the same in all versions.
+/// The storage IDs that are asked for explicitly. They are the same in all versions.
 #[derive(Debug, Default)]
 struct StorageIds {
-    /// Of so many of a hundred items.
+    /// How many of a hundred items have one.
     explicit: usize,
     given: BTreeMap<SchemaId, Option<StorageId>>,
 }
@@ -303,7 +304,7 @@ impl StorageIds {
             }
             let mut free = None;
             while free.is_none() && random.chance(self.explicit) {
-                // One to four bytes in keys.
+                // They take one to four bytes in keys.
                 let first = [60, 240, 250, 500, 65_780, 16_777_460][random.below(6)];
                 free = StorageId::new(first + random.below(30) as u32)
                     .filter(|id| !self.given.values().any(|given| *given == Some(*id)));

@@ -13,7 +13,7 @@ use permazen_tests::outcome::Outcome;
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A dump of all pairs; in between we work in memory.
+    /// A dump of all pairs. Between reading and writing it we work in memory.
     Xml,
     /// An environment.
     Lmdb,
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// A store of ours and the file it is in, or comes from.
+/// A store of ours, and the file it is in or comes from.
 pub struct Store {
     pub kind: Kind,
     path: PathBuf,
@@ -41,9 +41,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file Java has written; an empty one if there is none.
+    /// Opens the file that Java has written. Without a file, the store is empty.
     pub fn open(kind: Kind, path: &Path) -> Outcome<Store> {
-        // Whether commits survive a power failure is no question here.
+        // Commits need not survive a power failure here.
         let durability = Durability::MayLoseEverything;
         let kv: Arc<dyn KvDatabase> = match kind {
             Kind::Lmdb => {
@@ -69,7 +69,7 @@ impl Store {
         &self.kv
     }
 
-    /// Closes it; the file is then what Java is to read.
+    /// Closes it. Java then reads the file.
     pub fn close(self) -> Outcome<PathBuf> {
         if self.kind == Kind::Xml {
             let kv = self.kv.begin(&TxOptions::reading())?;

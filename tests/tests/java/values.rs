@@ -11,10 +11,10 @@ use serde_json::Value as Json;
 
 use crate::random::{Random, mixed};
 
-/// Longer values are left out: four of them, an object id and a map key must fit into a key of LMDB.
+/// Longer values are left out: four values, an object ID and a map key must fit into a key of LMDB.
 const MAX_BYTES: usize = 80;
 
-/// How many different values of one encoding a history uses, so that equal ones meet.
+/// How many different values of one encoding a history uses. They are few, so that equal ones meet.
 const DIFFERENT: usize = 10;
 
 /// The values of one encoding, enum or enum array.
@@ -49,7 +49,7 @@ impl Values {
                 .collect();
             let bad = rows("bad_texts")
                 .iter()
-                // Java reports some texts that are no values in other ways (encodings D12).
+                // Java reports some texts that are no values in other ways (D12 of the encodings).
                 .filter(|row| row["error"] == "Invalid" && row.get("defect").is_none())
                 .filter_map(|row| row["text"].as_str().map(str::to_owned))
                 .filter(|text| !has_base64(text))
@@ -93,7 +93,7 @@ impl Values {
     }
 }
 
-/// The name and declaration of a recorded encoding; none if no field can have it.
+/// The name and declaration of a recorded encoding; `None` if no field can have it.
 fn declared(entry: &Json) -> Outcome<Option<(String, Simple)>> {
     let identifiers = || -> Vec<String> {
         let names = entry["identifiers"].as_array().into_iter().flatten();
@@ -115,38 +115,39 @@ fn declared(entry: &Json) -> Outcome<Option<(String, Simple)>> {
 }
 
 fn is_usable(entry: &Json, row: &Json) -> bool {
-    // Texts that Java does not read back (encodings D4, D8, D9), and digits that Java before 19
-    // prints in another way.
+    // Texts that Java does not read back (D4, D8, D9 of the encodings), and digits that Java before
+    // 19 prints in another way.
     if row["text_reads_back"] == false || row.get("defect").is_some() || row.get("java25").is_some()
     {
         return false;
     }
-    // Java stumbles over decimals that are not positive when it passes over them (encodings D1).
+    // Java fails on decimals that are not positive when it skips them (D1 of the encodings).
     let name = entry["name"].as_str().unwrap_or_default();
     let text = row["text"].as_str();
     if name.starts_with("BigDecimal") && text.is_some_and(|text| !is_positive(text)) {
         return false;
     }
-    // The offset of a region in later years depends on the age of the zone rules either side has.
+    // The offset of a region in later years depends on the age of each side's zone rules.
     if name.starts_with("ZonedDateTime") && text.is_some_and(depends_on_rules) {
         return false;
     }
     row["hex"].as_str().is_some_and(|hex| hex.len() <= 2 * MAX_BYTES)
 }
 
-/// Whether there may be Base64 in it, some of which Java refuses for its length (encodings D4).
+/// Whether the text may contain Base64. Java refuses some Base64 for its length (D4 of the
+/// encodings).
 fn has_base64(text: &str) -> bool {
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '+' || c == '/'));
     words.any(|word| word.len() > 20 && word.contains(char::is_alphabetic))
 }
 
-/// Whether there is a region and a year from 2010 on.
+/// Whether the text has a region, and a year from 2010 on.
 pub fn depends_on_rules(text: &str) -> bool {
     let mut years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() < 6);
     text.contains('/') && years.any(|year| year.parse().is_ok_and(|year: u32| year >= 2010))
 }
 
-/// Whether a decimal is; of an array, whether it has no elements.
+/// Whether a decimal is positive. For an array, whether it has no elements.
 fn is_positive(decimal: &str) -> bool {
     let digits = decimal.split('E').next().unwrap_or_default();
     decimal == "[]"

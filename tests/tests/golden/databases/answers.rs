@@ -46,7 +46,7 @@ pub struct TypeObjects {
     pub last_ids: Vec<String>,
 }
 
-/// All entries under one storage id.
+/// All entries of the index with one storage ID.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Index {
@@ -54,13 +54,13 @@ pub struct Index {
     pub kind: IndexKind,
     pub items: Vec<IndexedItem>,
     pub encodings: Vec<String>,
-    /// Of the keys beside map values.
+    /// The encoding of the keys that are stored with map values.
     pub map_key_encoding: Option<String>,
     pub entries: u64,
     pub distinct_values: u64,
     pub value_object_pairs: u64,
     pub keys_digest: String,
-    /// Each entry is value…, id, and for list elements and map values the position or the map key.
+    /// Each entry is value…, ID, and for list elements and map values the position or the map key.
     pub all: Option<Vec<Vec<Value>>>,
     pub first: Option<Vec<Vec<Value>>>,
     pub last: Option<Vec<Vec<Value>>>,
@@ -156,9 +156,9 @@ pub struct RecordedSchema {
     pub file: String,
     pub stored_xml_bytes: usize,
     pub stored_xml_sha256: String,
-    /// Storage id by item path.
+    /// Storage ID by item path.
     pub storage_ids: BTreeMap<String, u32>,
-    /// Schema id by item path.
+    /// Schema ID by item path.
     pub item_ids: BTreeMap<String, String>,
 }
 

@@ -21,13 +21,13 @@ use super::objects::{obj_id, reading, schema_index};
 use super::scripts::newest_model;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-/// What leads from the database to a state, or from the state before. Told from the numbers of objects
-/// in each schema.
+/// What leads from the database, or from the state before, to a state. The numbers of objects in
+/// each schema tell which step it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Half of the objects, or all, are moved to the newest schema.
     Migrate { half: bool },
-    /// Objects of types the newest schema lacks are deleted.
+    /// Objects of types that the newest schema does not have are deleted.
     DeleteRemovedTypes,
     /// The newest schema is opened, which removes schemas without objects.
     OpenAgain,
@@ -47,7 +47,7 @@ pub fn check(group: &str, folder: &Path, file: &str, report: &mut Report) {
                 continue;
             }
         };
-        // The states before that of the forms are those of its making.
+        // The states before the one of the forms belong to the making of the database.
         let begin = steps.steps.iter().position(|state| state.state_digest == start.sha256);
         let name = format!("{}: {file}: the state to go on from", kind.name);
         report.case(group, &name, || {
@@ -108,7 +108,7 @@ fn compare((found, counts): &(StateDigest, Counts), expected: &State) -> Outcome
     same_text("state digest", &found.sha256, &expected.state_digest)
 }
 
-/// What leads to this state of a database that had these numbers of objects in its schemas.
+/// The step that leads to this state, from a database with these numbers of objects in its schemas.
 fn step(start: &Counts, expected: &State, half: &[String]) -> Outcome<Step> {
     let counts = expected_counts(expected)?;
     let total = |counts: &Counts| counts.values().sum::<u64>();
@@ -129,8 +129,8 @@ fn step(start: &Counts, expected: &State, half: &[String]) -> Outcome<Step> {
     }
 }
 
-/// The form with these objects moved, or all. Whether values are converted is what the name of the
-/// state says, or whatever leads to it.
+/// The form with these objects moved, or all. The name of the state says whether values are
+/// converted. If it does not, both ways are tried.
 fn migrated(
     open: impl Fn() -> Form,
     half: Option<&Vec<String>>,
@@ -182,8 +182,8 @@ fn migrate(form: &Form, ids: Option<&Vec<String>>, convert: bool) -> Outcome {
     Ok(tx.commit()?)
 }
 
-/// Gives every simple field and counter whose encoding changed the value that corresponds to the old
-/// one, if there is one.
+/// Converts every simple field and counter whose encoding has changed, if the new encoding has a
+/// value for the old one.
 fn convert_values(tx: &Transaction<'_>, change: &SchemaChange) -> ObjectResult<()> {
     for field in &change.new_type.fields {
         let Ok(old) = change.old.field(&field.name) else { continue };
@@ -213,7 +213,7 @@ fn convert_values(tx: &Transaction<'_>, change: &SchemaChange) -> ObjectResult<(
     Ok(())
 }
 
-/// The count that a number becomes; none if the field was a counter before.
+/// The count that a number becomes; `None` if the field was already a counter.
 fn count_of(old: &ResolvedField, value: &Value) -> Option<i64> {
     match value {
         Value::Int(number) => Some(i64::from(*number)),
@@ -222,7 +222,7 @@ fn count_of(old: &ResolvedField, value: &Value) -> Option<i64> {
     }
 }
 
-/// Deletes the objects whose type the newest schema lacks.
+/// Deletes the objects whose type the newest schema does not have.
 fn delete_removed_types(form: &Form) -> Outcome {
     let database = Database::new(form.shared()?);
     let model = newest_model(&database)?;

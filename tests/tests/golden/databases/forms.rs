@@ -17,7 +17,7 @@ type Opened = (Arc<dyn KvDatabase>, Option<Scratch>);
 /// One form of storing databases.
 pub struct Kind {
     pub name: &'static str,
-    /// The file by which it is known.
+    /// The file that identifies the form.
     file: &'static str,
     open: fn(&Path) -> Outcome<Opened>,
 }
@@ -28,7 +28,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "xml", file: "kv.xml", open: in_memory },
 ];
 
-/// The forms in which the database in this folder is there.
+/// The forms of the database in this folder.
 pub fn kinds_in(folder: &Path) -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().filter(|kind| files::find(folder, kind.file).is_some())
 }
@@ -38,14 +38,14 @@ pub fn is_folder(name: &str) -> bool {
     KINDS.iter().any(|kind| kind.file.split_once('/').is_some_and(|(folder, _)| folder == name))
 }
 
-/// Whether a file of this name is a form, or what an engine leaves beside it.
+/// Whether a file of this name is a form, or a file that an engine leaves beside it.
 pub fn is_file(name: &str) -> bool {
     KINDS.iter().any(|kind| {
         name.strip_prefix(kind.file).is_some_and(|rest| ["", "-wal", "-shm"].contains(&rest))
     })
 }
 
-/// The files by which forms are known.
+/// The files that identify forms.
 pub fn files() -> String {
     KINDS.iter().map(|kind| kind.file).collect::<Vec<_>>().join(", ")
 }
@@ -66,7 +66,7 @@ pub struct Form {
     pub name: &'static str,
     /// The opened copy, or why it could not be opened.
     store: Outcome<Arc<dyn KvDatabase>>,
-    /// What must outlive the store.
+    /// Must live longer than the store.
     _scratch: Option<Scratch>,
 }
 

@@ -18,7 +18,8 @@ use serde_json::Value as Json;
 use crate::report::{Report, fail};
 use answers::{Answers, RecordedSchema};
 
-/// Checks every database below `dir`. A folder that holds anything but folders is one.
+/// Checks every database below `dir`. A folder that contains anything other than folders is a
+/// database.
 pub fn run(dir: &Path, report: &mut Report) {
     for (name, is_folder) in files::entries(dir) {
         if is_folder {

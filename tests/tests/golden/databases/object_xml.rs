@@ -14,7 +14,7 @@ use super::answers::Answers;
 use super::forms::Form;
 use crate::report::{Outcome, Report, fail, same, same_text};
 
-/// Checks what `form` is written as.
+/// Checks what is written from `form`.
 pub fn check(group: &str, folder: &Path, form: &Form, answers: &Answers, report: &mut Report) {
     if files::find(folder, "objects.xml").is_none() {
         return;
@@ -52,7 +52,8 @@ pub fn check_read(group: &str, folder: &Path, answers: &Answers, report: &mut Re
     });
 }
 
-/// Without the original ids the document gives as many objects; with them the same state.
+/// Without the original IDs, the document gives the same number of objects. With them, it gives the
+/// same state.
 fn portable(form: &Form, answers: &Answers, document: &str) -> Outcome {
     let database = Database::new(Arc::new(MemoryStore::new()));
     let tx = database.begin(&TransactionConfig::without_schema())?;

@@ -48,14 +48,14 @@ pub fn check(group: &str, form: &Form, answers: &Answers, report: &mut Report) {
     }
 }
 
-/// SHA-256 over the ids, a line each.
+/// SHA-256 over the IDs, one per line.
 pub fn ids_digest(ids: &[ObjId]) -> String {
     let mut lines = Lines::default();
     ids.iter().for_each(|id| lines.add(&id.to_string()));
     lines.finish()
 }
 
-/// The object with this id.
+/// The object with this ID.
 pub fn obj_id(text: &str) -> Outcome<ObjId> {
     text.parse().map_err(|_| fail(format!("{text} is no object id")))
 }

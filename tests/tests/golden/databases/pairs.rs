@@ -1,4 +1,4 @@
-//! What can be said about a database from its pairs alone.
+//! What the pairs alone say about a database.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Indexes: what they hold, and queries on them.
+//! Indexes: their content, and queries on them.
 
 use std::collections::BTreeSet;
 use std::ops::Bound as End;
@@ -110,7 +110,7 @@ fn items(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<(u32, String)> {
     places.iter().filter_map(path).collect()
 }
 
-/// The encodings of the keys beside the map values that are in an index.
+/// The encodings of the map keys that an index has beside the values.
 fn map_keys(tx: &Transaction<'_>, id: StorageId) -> BTreeSet<String> {
     let bundle = tx.bundle();
     let places = bundle.item(id).map(|item| item.occurrences.as_slice()).unwrap_or_default();

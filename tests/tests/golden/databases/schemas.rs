@@ -32,7 +32,8 @@ pub fn check(group: &str, folder: &Path, form: &Form, report: &mut Report) {
     report.case(group, &format!("{}: opening writes nothing", form.name), || opening(form));
 }
 
-/// Opens with each recorded schema in turn, as a program that knows it would; then with none.
+/// Opens the database with each recorded schema in turn, as a program that knows it would. Then
+/// opens it without a schema.
 fn opening(form: &Form) -> Outcome {
     let store = form.store()?;
     let before = SchemaTables::read(&*store.begin(&TxOptions::reading())?)?;
@@ -52,7 +53,7 @@ fn opening(form: &Form) -> Outcome {
             )?;
         }
     }
-    // By default unused schemas are dropped, but the one asked for comes back as it was.
+    // By default, unused schemas are removed. The schema asked for comes back unchanged.
     if let [only] = recorded.schemas() {
         let state = DatabaseState::new(Arc::new(EncodingRegistry::new()));
         let config = SchemaConfig::new(Arc::clone(&only.model))?;

@@ -79,7 +79,7 @@ fn run(form: &Form, script: &Script) -> Outcome {
                     same(member, found, Some(expected.as_str()))?;
                 }
             }
-            // What was refused has changed nothing.
+            // Operations that were refused have changed nothing.
             tx.commit()?;
             let after = digest::state_digest(&*form.store()?.begin(&TxOptions::reading())?)?;
             return same("state", after, before);

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The events in an order that does not depend on the order of listeners: events next to each other
-/// that differ in listener and referrers only are sorted by listener. Where the whole order is
-/// undefined, sorted by their text.
+/// The events in an order that does not depend on the order of listeners. Adjacent events that
+/// differ only in listener and referrers are sorted by listener. Where the whole order is
+/// undefined, all are sorted by their text.
 pub fn in_order(events: Vec<Value>, unordered: bool) -> Vec<Value> {
     let mut events = events;
     if unordered {

@@ -21,7 +21,7 @@ use permazen_tests::trace::operations::{done, perform};
 use permazen_tests::trace::refusal::{Answer, Refusal};
 use permazen_tests::trace::step::{Header, Step};
 
-/// Replays `steps` on an empty store; the first answer, event or digest that differs ends it.
+/// Replays `steps` on an empty store. It ends at the first answer, event or digest that differs.
 pub fn replay(dir: &Path, name: &str, header: &Header, steps: &[Step]) -> Outcome {
     let mut replay = Replay {
         header: Arc::new(header.clone()),
@@ -47,7 +47,7 @@ struct Replay<'t> {
     at: usize,
     store: MemoryStore,
     log: EventLog,
-    /// The storage ids listed last.
+    /// The storage IDs listed last.
     storage_ids: Value,
 }
 
@@ -75,7 +75,8 @@ impl<'t> Replay<'t> {
                     self.compare_schemas(step, found)?;
                 }
                 "open" => self.transaction(&database, step)?,
-                // The recorded transaction has ended; ours is gone, so there is no such call.
+                // The recorded transaction has ended. Ours no longer exists, so this call is
+                // impossible.
                 _ if step.op() == "rollback" || is_stale(step) => {}
                 _ => return Err(fail("no transaction is open here")),
             }
@@ -134,8 +135,8 @@ impl<'t> Replay<'t> {
     fn in_transaction(&self, tx: &Tx<'_, '_>, step: &Step) -> Answer {
         match step.op() {
             "setReadOnly" => {
-                // There is no way back here, and it only matters at the end: a switch that is taken back
-                // before that is left out.
+                // Our switch cannot be taken back, and it only matters at the end. So a switch that
+                // the trace takes back before the end is left out.
                 let rest = self.steps.iter().skip(self.at);
                 let taken_back = rest
                     .take_while(|next| !matches!(next.op(), "commit" | "rollback"))
@@ -149,7 +150,7 @@ impl<'t> Replay<'t> {
         }
     }
 
-    /// The recorded schemas and the storage ids as `schemas` steps list them.
+    /// The recorded schemas and the storage IDs as `schemas` steps list them.
     fn schemas(&self, tables: SchemaTables) -> Outcome<(Value, Value)> {
         let recorded = RecordedSchemas::decode(tables)?;
         let mut schemas = Vec::new();
@@ -221,7 +222,7 @@ impl<'t> Replay<'t> {
         same_text("schemas", &answer.to_string(), &expected.to_string())
     }
 
-    /// Compares what is left in the store with the recorded pairs, to show the first that differs.
+    /// Compares the final store with the recorded pairs, to show the first difference.
     fn compare_store(&self, dir: &Path, name: &str) -> Outcome {
         if files::find(dir, &format!("{name}.kv.xml")).is_none() {
             return Ok(());

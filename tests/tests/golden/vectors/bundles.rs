@@ -20,7 +20,7 @@ use serde_json::Value as Json;
 
 use crate::report::{Outcome, Report, fail, same};
 
-/// Java writes the tables of a schema it then refuses; here nothing is written.
+/// Java writes the tables of a schema that it then refuses; we write nothing.
 const FAILED_ADD_IS_WRITTEN: &str = "failed add is written";
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ struct Action {
     action: String,
     schema: Option<String>,
     id: Option<String>,
-    /// The name of the type the id is of.
+    /// The name of the type that the ID belongs to.
     #[serde(default, rename = "type")]
     _type: IgnoredAny,
     result: Option<bool>,
@@ -129,7 +129,7 @@ fn play(sequence: &Sequence, schemas: &BTreeMap<String, String>) -> Outcome {
             }
             Step::Open(open) => {
                 let defect = sequence.defect.as_deref() == Some(FAILED_ADD_IS_WRITTEN);
-                // After Java has damaged its database it cannot open it; ours is undamaged.
+                // After Java has damaged its database, it cannot open it. Ours is undamaged.
                 let damaged = defect && open.error.is_some();
                 perform(open, damaged, schemas, &store, &state).map_err(in_step)?;
                 if defect && open.actions.iter().any(|action| action.error.is_some()) {

@@ -1,4 +1,5 @@
-//! `encodings.json` and `convert.json`: values, texts and bytes of every encoding, and conversions between them.
+//! `encodings.json` and `convert.json`: values, texts and bytes of every encoding, and conversions
+//! between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ impl Known {
     }
 }
 
-/// Members of an encoding beside its lists that are checked, and those that tell about Java alone.
+/// Members of an encoding that are checked besides its lists, and members that only concern Java.
 const MEMBERS: &[&str] = &[
     "null",
     "default",
@@ -106,7 +107,7 @@ const MEMBERS: &[&str] = &[
     "defect",
 ];
 
-/// Lists of an encoding and what checks their rows.
+/// Lists of an encoding, and the checks of their rows.
 const LISTS: [(&str, CheckRow); 8] = [
     ("values", value),
     ("random", value),
@@ -212,13 +213,13 @@ fn order(described: &Described, encoding: &dyn Encoding) -> Outcome {
     Ok(())
 }
 
-/// A member of a row, as Java 25 gives it where that differs.
+/// A member of a row, in the form of Java 25 where that differs.
 fn newest<'r>(row: &'r Json, name: &str) -> &'r Json {
     row["java25"].get(name).unwrap_or(&row[name])
 }
 
 fn encoded(encoding: &dyn Encoding, value: &Value) -> Outcome<String> {
-    // What is there already must stay.
+    // The bytes already in the buffer must stay.
     let mut out = vec![0xab];
     encoding.encode(value, &mut out)?;
     Ok(hex::encode(&out[1..]))
@@ -274,7 +275,7 @@ fn is_in_region(value: &Value) -> bool {
     }
 }
 
-/// Regions whose rules in the edition that is built in differ from those in the edition of the recorded answers.
+/// Regions whose rules differ between the built-in edition and the edition of the recorded answers.
 const CHANGED_REGIONS: [&str; 19] = [
     "Africa/Casablanca",
     "Africa/El_Aaiun",
@@ -308,8 +309,8 @@ fn rules_changed(value: &Value) -> bool {
     }
 }
 
-/// That the bytes of a value are those recorded, but for the offsets of times in regions whose rules have changed:
-/// reading replaces these, and these alone.
+/// Checks that the bytes of a value are those recorded. The offsets of times in regions whose rules
+/// have changed may differ, because reading replaces them.
 fn same_bytes(encoding: &dyn Encoding, value: &Value, recorded: Option<&str>) -> Outcome {
     let written = encoded(encoding, value)?;
     if rules_changed(value)
@@ -321,7 +322,7 @@ fn same_bytes(encoding: &dyn Encoding, value: &Value, recorded: Option<&str>) ->
     same("bytes", Some(written.as_str()), recorded)
 }
 
-/// That the text of a value is the one recorded, but for such offsets.
+/// Checks that the text of a value is the recorded one, except for such offsets.
 fn same_value_text(encoding: &dyn Encoding, value: &Value, recorded: &str) -> Outcome {
     let text = encoding.to_text(value)?;
     if text != recorded && rules_changed(value) {
@@ -330,8 +331,8 @@ fn same_value_text(encoding: &dyn Encoding, value: &Value, recorded: &str) -> Ou
     same_text("text", &text, recorded)
 }
 
-/// The tolerance itself: one hour more or less in the offset passes in a region whose rules have changed, and nothing
-/// else does.
+/// Tests the tolerance itself. In a region whose rules have changed, an offset with one hour more
+/// or less is accepted, and nothing else is.
 fn tolerance(registry: &EncodingRegistry) -> Outcome {
     let zoned = registry.find_alias("ZonedDateTime")?.ok_or_else(|| fail("no encoding"))?;
     let offsets = registry.find_alias("OffsetDateTime")?.ok_or_else(|| fail("no encoding"))?;
@@ -364,7 +365,8 @@ fn text(_: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome {
     same_value_text(encoding, &value, canonical)
 }
 
-/// Whether a text, or an item of its list, is Base64 that Java prints but does not read (D4). It is read here.
+/// Whether a text, or an item of its list, is Base64 that Java prints but does not read (D4). We
+/// read it.
 fn is_unpadded(encoding: &dyn Encoding, value: &Value, text: &str) -> bool {
     let numbers =
         matches!(encoding.kind(), EncodingKind::PrimitiveArray(_)) && !text.starts_with('[');
@@ -375,7 +377,7 @@ fn is_unpadded(encoding: &dyn Encoding, value: &Value, text: &str) -> bool {
 
 fn bad_text(_: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome {
     let Some(text) = row["text"].as_str() else {
-        // Rust text cannot hold unpaired surrogates, so such a text cannot even be given.
+        // Rust text cannot hold unpaired surrogates, so such a text cannot be passed at all.
         return same("unpaired", row["text16"].is_string(), true);
     };
     match encoding.from_text(text) {
@@ -392,8 +394,8 @@ fn bad_write(_: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome {
     same("left as it was", out, vec![1, 2, 3])
 }
 
-/// A text without its zone if that is nothing but an offset: here it is one as soon as it is read, in Java only when it
-/// is written.
+/// A text without its zone, if the zone is only an offset. We make it an offset when the text is
+/// read; Java does so when the value is written.
 fn without_fixed_zone(text: &str) -> &str {
     let split = text.strip_suffix(']').and_then(|text| text.split_once('['));
     match split {
@@ -409,12 +411,12 @@ fn odd_bytes(_: &Described, encoding: &dyn Encoding, row: &Json) -> Outcome {
         same_value_text(encoding, &value, without_fixed_zone(text))?;
     }
     if row.get("rewrite_error").is_some() {
-        // The types a reference may be of are not checked when it is read.
+        // Reading does not check which types a reference may refer to.
         encoding.check_canonical(&bytes)?;
         return same("cannot be written", encoding.encode_all(&value).is_err(), true);
     }
     let refused = encoding.check_canonical(&bytes).is_err();
-    // Whether the offset is that of a region is not asked, because the rules of regions change.
+    // Whether the offset belongs to the region is not checked, because the rules of regions change.
     same("canonical", refused || is_in_region(&value), true)?;
     same_bytes(encoding, &value, row["canonical"].as_str())
 }

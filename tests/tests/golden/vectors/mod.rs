@@ -19,7 +19,7 @@ use crate::report::{Outcome, Report, fail};
 /// `vectors/uint.json`.
 type Run = fn(&str, &str, &mut Report);
 
-/// What a file of vectors is: told from the lists it has.
+/// A kind of vector files. The lists in a file show its kind.
 struct Kind {
     /// A file that has one of these is of this kind, unless it has one of another kind.
     lists: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! `names.json`: names of schema items, encoding ids, schema ids.
+//! `names.json`: names of schema items, encoding IDs, schema IDs.
 
 use permazen::encoding::{EncodingId, EncodingRegistry};
 use permazen::schema::{
@@ -74,7 +74,7 @@ pub fn run(group: &str, text: &str, report: &mut Report) {
 
 fn name(row: &Name) -> Outcome {
     let Some(name) = &row.name else {
-        // Rust text cannot hold unpaired surrogates, so such a name cannot even be asked about.
+        // Rust text cannot hold unpaired surrogates, so such a name cannot be passed at all.
         let units = row.name16.as_deref().and_then(hex::decode).ok_or_else(|| fail("no name"))?;
         let units: Vec<u16> =
             units.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
@@ -116,7 +116,8 @@ fn survives(model: &SchemaModel) -> bool {
     read.is_ok_and(|read| read.validate().is_ok() && read == *model)
 }
 
-/// The rows give the ranges of Java 17; those of Java 25, with newer Unicode, are what counts.
+/// The rows have the ranges of Java 17. The ranges of Java 25, with newer Unicode, are the ones
+/// that count.
 fn every_code_point(file: &Json, kind: &str) -> Outcome {
     let ranges = file["java25"].get(kind).unwrap_or(&file[kind]);
     let ranges: Vec<(u32, u32)> = serde_json::from_value(ranges.clone())?;

@@ -1,4 +1,4 @@
-//! `uint.json`, `long.json`, `fixed.json`: number codes, object ids, keys.
+//! `uint.json`, `long.json`, `fixed.json`: number codes, object IDs, keys.
 
 use permazen::encoding::{EncodingError, Reader, long, uint};
 use permazen::kv::memory::MemoryStore;
@@ -47,7 +47,7 @@ pub const FIXED: &[&str] = &[
     "format_version_key",
 ];
 
-/// Those of [`FIXED`] that are no lists of rows.
+/// The members of [`FIXED`] that are no lists of rows.
 const PLAIN: &[&str] = &["object_ids_in_order", "byte_order", "format_version_key"];
 
 /// Checks the rows of each list.
@@ -141,7 +141,7 @@ impl Code {
     }
 }
 
-/// Numbers are listed in ascending order, and so must their bytes be.
+/// Numbers are listed in ascending order, so their bytes must ascend too.
 fn ascending(group: &str, content: &str, report: &mut Report) {
     report.case(group, "values ascend", || {
         let file: Json = serde_json::from_str(content)?;

@@ -1,4 +1,4 @@
-//! `xml-kv.json`, its part about objects as XML.
+//! The part of `xml-kv.json` about objects as XML.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn read(schemas: &Schemas, row: &Document) -> Outcome {
         reader = reader.allow_unresolved();
     }
     let ok = match row.defect.as_deref() {
-        // An id of another type makes no object of that type.
+        // An ID of another type makes no object of that type.
         Some("XD2") => false,
         _ => row.ok,
     };
@@ -153,7 +153,7 @@ fn read(schemas: &Schemas, row: &Document) -> Outcome {
     same("digest", Some(found.sha256), row.digest.clone())
 }
 
-/// Compares what is stored after a refusal with what is stored if nothing was read.
+/// Compares what is stored after a refusal with what is stored if nothing is read.
 fn unchanged(
     schemas: &Schemas,
     row: &Document,
@@ -165,7 +165,8 @@ fn unchanged(
     same("pairs after a refusal", state(database, tx)?, state(&without, begun)?)
 }
 
-/// What is stored if the first object of the document is left out, as the second one replaces it.
+/// What is stored if the first object of the document is left out, because the second one replaces
+/// it.
 fn without_first_object(schemas: &Schemas, row: &Document) -> Outcome<Pairs> {
     let text = row.xml.as_deref().unwrap_or_default();
     let (start, end) = match (text.find("<P "), text.find("</P>")) {
@@ -205,7 +206,7 @@ fn write(schemas: &Schemas, row: &Written) -> Outcome {
     } else {
         same_text("document", &document, &row.xml)?;
     }
-    // Read again, the document gives the same pairs.
+    // When the document is read again, it gives the same pairs.
     let target = database(schemas, None)?;
     let into = target.begin(&config(schemas, Some("main"))?)?;
     let mut ids = portable::original_ids(&document);

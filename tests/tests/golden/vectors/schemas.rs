@@ -1,4 +1,4 @@
-//! `schemas.json`: schema documents, their ids, written forms and differences.
+//! `schemas.json`: schema documents, their IDs, written forms and differences.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ struct Invalid {
     name: String,
     xml: String,
     reason: String,
-    /// Where Java refuses it.
+    /// The stage at which Java refuses it.
     stage: Stage,
     #[serde(rename = "error")]
     _error: IgnoredAny,
@@ -88,7 +88,7 @@ struct Invalid {
     _defect: IgnoredAny,
 }
 
-/// Where a document is refused, in order.
+/// The stages at which a document is refused, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Stage {
@@ -105,7 +105,7 @@ pub fn run(group: &str, text: &str, report: &mut Report) {
     let mut models = HashMap::new();
     for row in &file.valid {
         report.case(group, &row.name, || valid(row));
-        // What stands in a refused document is compared in its recorded form.
+        // The content of a refused document is compared in its recorded form.
         let model =
             read(row).or_else(|_| Ok::<_, Stop>(SchemaModel::from_xml(row.stored_xml.as_bytes())?));
         models.extend(model.ok().map(|model| (row.name.as_str(), model)));
@@ -207,12 +207,12 @@ fn pair(row: &Pair, models: &HashMap<&str, SchemaModel>) -> Outcome {
         text.as_deref().unwrap_or("none"),
         row.differences.as_deref().unwrap_or("none"),
     )?;
-    // Whatever enters the id must be told, with what it means.
+    // Whatever is part of the ID must be reported, with what it means.
     let comparison = SchemaComparison::new(b, a);
     same("no changes", comparison.types.is_empty(), row.same_id)
 }
 
-/// A document is refused where Java refuses it, or earlier.
+/// A document is refused at the stage at which Java refuses it, or earlier.
 fn invalid(row: &Invalid) -> Outcome {
     let stage = refused_at(row.xml.as_bytes())?
         .ok_or_else(|| fail(format!("accepted, though: {}", row.reason)))?;

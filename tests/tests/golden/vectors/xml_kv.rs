@@ -35,7 +35,7 @@ struct Document {
     ok: bool,
     #[serde(default)]
     pairs: Pairs,
-    /// Entries without a value are not counted by Java; here all are.
+    /// Java does not count entries without a value; we count all.
     #[serde(default, rename = "count")]
     _count: IgnoredAny,
     #[serde(default, rename = "error")]
@@ -69,7 +69,7 @@ pub fn run(group: &str, content: &str, report: &mut Report) {
     object_xml::run(group, &file.schemas, &file.objects, &file.objects_written, report);
 }
 
-/// The bytes a text gives in hex.
+/// The bytes that a text gives in hex.
 pub fn bytes(text: &str) -> Outcome<Vec<u8>> {
     hex::decode(text).ok_or_else(|| fail(format!("{text} is no hex")))
 }
