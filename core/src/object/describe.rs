@@ -56,7 +56,7 @@ pub(super) fn unknown_default(id: ObjId, field: &ResolvedField, simple: &Resolve
     Error::unknown_default(describe(id, field), simple)
 }
 
-/// An error saying that an object type does not have the field, or not with the kind asked for.
+/// An error saying that an object type lacks the field, or that the field is of another kind.
 pub(crate) fn unknown_field(object_type: &ResolvedType, field: &str) -> Error {
     Error::UnknownField {
         type_name: Some(object_type.name.to_string()),

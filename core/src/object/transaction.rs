@@ -212,7 +212,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
-    /// transaction continues. Listeners are not told of the undo.
+    /// transaction continues. Listeners that were already called are not told of the undo.
     ///
     /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
     /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
@@ -247,6 +247,7 @@ impl<'db> Transaction<'db> {
 
     /// Makes the changes durable and visible to others.
     ///
+    /// # Errors
     /// In all cases but the last two, everything was rolled back:
     ///
     /// * [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`];

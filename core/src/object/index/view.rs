@@ -432,7 +432,7 @@ impl<'t> IndexView<'t> {
     }
 }
 
-/// Restrictions to encoded values. It is not checked that the bytes can be values of their column.
+/// Restrictions to encoded values. The bytes are not checked against the encoding of their column.
 impl<'t> Encoded<'_, IndexView<'t>> {
     /// Restricts a column to the values between two bounds.
     ///

@@ -187,7 +187,7 @@ impl Drop for Queueing<'_> {
     }
 }
 
-/// Ends the holding back when dropped.
+/// Stops holding changes back when dropped.
 pub(super) struct Holding<'n>(&'n Notifier);
 
 impl Holding<'_> {
