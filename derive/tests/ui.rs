@@ -1,4 +1,4 @@
-//! What the derive macros accept, and what they say about what they do not.
+//! What the derive macros accept, and the messages for what they do not accept.
 
 #[test]
 fn models() {

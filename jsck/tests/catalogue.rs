@@ -1,5 +1,5 @@
-//! Every row of the corruption catalogue (tools §2) has a case; the cases themselves are run by
-//! `cargo test -p permazen-tests --test golden corruptions`.
+//! Every row of the corruption catalogue has a case.
+//! `cargo test -p permazen-tests --test golden corruptions` runs the cases.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ fn every_row_has_a_case() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Each class of damage in the cases is one the checker knows.
+/// The checker knows every class of damage in the cases.
 #[test]
 fn every_class_is_known() {
     for case in cases() {

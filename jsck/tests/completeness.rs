@@ -1,9 +1,9 @@
-//! Is everything found, and nothing but? A healthy database is changed in one place, in every
-//! place in turn, and the checker's word is held against that of a naive model.
+//! Does the checker find all damage, and nothing else? A healthy database is changed in one place,
+//! in every place in turn. What the checker finds is compared with a simple model.
 //!
-//! `PERMAZEN_MUTANTS=all` tries every mutant; otherwise `PERMAZEN_MUTANTS` (default 600) of each
-//! kind are tried, spread evenly. A mutant of the larger music database takes much longer: of it
-//! `PERMAZEN_MUSIC_MUTANTS` (default 20) are tried.
+//! `PERMAZEN_MUTANTS=all` tries every mutant. Otherwise `PERMAZEN_MUTANTS` (default 600) of each
+//! kind are tried, spread evenly. A mutant of the larger music database takes much longer, so only
+//! `PERMAZEN_MUSIC_MUTANTS` (default 20) of these are tried.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 mod naive;
@@ -33,7 +33,7 @@ struct Tally {
     missed: u64,
 }
 
-/// How many mutants of a kind to try: what the environment says, a number or `all`.
+/// How many mutants of a kind to try. The environment says a number or `all`.
 fn mutants(variable: &str, default: u64) -> u64 {
     match std::env::var(variable).as_deref() {
         Ok("all") => u64::MAX,
@@ -42,7 +42,7 @@ fn mutants(variable: &str, default: u64) -> u64 {
     }
 }
 
-/// `limit`: how many mutants with a pair deleted to try, and three times as many with a byte changed.
+/// `limit` is the number of mutants with a deleted pair. Three times as many have a changed byte.
 fn mutate(file: &str, limit: u64) {
     let store = load(file);
     let pairs = all(&store);
@@ -98,7 +98,7 @@ fn mutate(file: &str, limit: u64) {
     assert_eq!(deleted.missed + changed.missed, 0, "damage was missed in {file}");
 }
 
-/// Up to `limit` numbers below `count`, evenly spread but not in step with anything.
+/// Up to `limit` numbers below `count`. They are spread evenly, but without a simple period.
 fn spread(count: u64, limit: u64) -> impl Iterator<Item = u64> {
     let step = (count / limit.max(1)).max(1);
     (0..count.div_ceil(step)).map(move |n| {
@@ -143,7 +143,8 @@ fn judge(store: &MemoryStore, pairs: &Pairs, change: impl FnOnce(&mut Pairs), ta
     kv.rollback();
 }
 
-/// Collects what an online check in slices of so many entries finds; tells whether it came to the end.
+/// Collects the findings of an online check in slices of so many entries. Returns whether it
+/// reached the end.
 fn check_online(kv: &dyn KvRead, entries: u64, findings: &mut Vec<String>) -> bool {
     let check = OnlineCheck::new(Options::default());
     let mut sink = |finding: &Finding| {

@@ -1,4 +1,4 @@
-//! Damage in particular places: which class it is given, and what repair makes of it.
+//! Damage in particular places: the class it gets, and what repair makes of it.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn mend(kv: &mut (dyn KvTransaction + Send), options: &Options) -> RepairReport 
     repair(kv, options, &mut |_| {}, &mut |_| {}, &mut |_| Ok(())).expect("repair")
 }
 
-/// What repair makes of a database, with so many findings in each run.
+/// What repair makes of a database, with at most `limit` findings in each run.
 fn mended(store: &MemoryStore, limit: u64) -> Pairs {
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     let mut options = Options::default();
@@ -58,8 +58,8 @@ fn mended(store: &MemoryStore, limit: u64) -> Pairs {
     panic!("it does not come to an end");
 }
 
-/// An element under a list index that is written too long moves up all after it, and those with it
-/// that cannot be used go.
+/// An element under a list index that is written too long. All elements after it move up, and those
+/// among them that cannot be used are removed.
 #[test]
 fn elements_that_move_up_are_kept() {
     let list = bytes("28000000000000030d");
@@ -87,7 +87,8 @@ fn elements_that_move_up_are_kept() {
     };
     let found = elements(&one);
     assert_eq!(found[..509], expected);
-    // The one that is written too long is written shorter, but not where its neighbour is now.
+    // The element whose index is written too long gets a shorter index, but not the one that its
+    // neighbour has now.
     assert_eq!(found.len(), 512);
     assert_eq!(found[510..], [value(510), value(511)]);
     for limit in [1, 2] {
@@ -109,7 +110,7 @@ fn missing_elements_leave_a_gap_and_a_stray_one_has_a_bad_index() {
         let found = classes(&damaged("base-a", &[(stray.0, Some(stray.1))]));
         assert!(found.contains(&Class::BadListIndex), "{stray:?}: {found:?}");
     }
-    // Positions 1 and 3, each in five bytes: readers find neither.
+    // Positions 1 and 3, each in five bytes. Readers find neither.
     for stray in ["280000000000000126feffffff06", "280000000000000126feffffff08"] {
         let found = classes(&damaged("base-a", &[(stray, Some("c800000000000001"))]));
         assert!(found.contains(&Class::BadListIndex), "{stray}: {found:?}");
@@ -158,7 +159,7 @@ fn white_space_around_a_schema_is_nothing_to_remark_on() {
     assert_eq!(classes_with(inside.as_bytes()), [Class::UnusualSchemaXml]);
 }
 
-/// As if the record of the schema were lost, and nothing else tells the two apart.
+/// This looks the same as a database whose record of the schema was lost.
 #[test]
 fn objects_of_a_schema_that_is_not_recorded_go_if_asked_for() {
     let store = damaged(
@@ -185,7 +186,7 @@ fn objects_of_a_schema_that_is_not_recorded_go_if_asked_for() {
     assert!(gone.iter().all(|key| !pairs(&*kv).contains_key(key)));
 }
 
-/// A schema that is recorded is not dropped while there are objects of it.
+/// A recorded schema is not removed while it has objects.
 #[test]
 fn a_recorded_schema_is_not_dropped_from_under_its_objects() {
     let store = damaged("base-b", &[]);

@@ -1,4 +1,4 @@
-//! Names, values, paths and arguments that could steer a terminal reach no output as they are.
+//! Names, values, paths and arguments that could control a terminal are never printed unchanged.
 #![allow(clippy::expect_used)]
 
 mod fixture;
@@ -57,7 +57,7 @@ fn model(type_name: &str, field: &str, identifier: &str) -> Option<SchemaModel> 
     Some(model)
 }
 
-/// A name with each character that names can have.
+/// A name with each character that a name can have.
 fn name(start: &str, fits: impl Fn(&str) -> bool) -> String {
     let fit = hostile().into_iter().filter(|c| fits(&format!("{start}{c}")));
     let name: String = start.chars().chain(fit).collect();
@@ -67,11 +67,11 @@ fn name(start: &str, fits: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// A damaged database full of such characters, under a path of such characters, and its type.
+/// A damaged database with many such characters, under a path with such characters, and its type.
 fn hostile_database() -> (TempDir, PathBuf, String) {
     let dir = TempDir::new().expect("a directory");
     let in_path: String = hostile().into_iter().filter(|&c| c != '\0').collect();
-    // A name has 255 bytes at most.
+    // A file name has at most 255 bytes.
     let mut path = dir.path().to_path_buf();
     for part in in_path.chars().collect::<Vec<_>>().chunks(50) {
         path.push(part.iter().collect::<String>());
@@ -82,7 +82,7 @@ fn hostile_database() -> (TempDir, PathBuf, String) {
     let field = name("f", |name| model("P", name, "E").is_some());
     let identifier = name("E", |name| model("P", "f", name).is_some());
     let model = model(&type_name, &field, &identifier).expect("a schema");
-    // An index entry on LMDB has 510 bytes at most, and 60 characters are shown.
+    // An index entry on LMDB has at most 510 bytes, and 60 characters of it are shown.
     let hostile = hostile();
     let values: Vec<String> = hostile.chunks(50).map(|part| part.iter().collect()).collect();
 
@@ -119,7 +119,7 @@ fn hostile_database() -> (TempDir, PathBuf, String) {
     (dir, path, type_name)
 }
 
-/// Runs the program; what it prints on both outputs, none of which is hostile.
+/// Runs the program. Checks that nothing it prints on both outputs is hostile, and returns it.
 fn shown(args: &[&str], path: &Path, code: i32) -> String {
     let mut command = fixture::jsck(args);
     let output = command.arg(path).assert().code(code).get_output().clone();
@@ -164,7 +164,7 @@ fn no_output_has_control_or_format_characters_of_the_database() {
         }
     }
     is_harmless(&fs::read_to_string(undo).expect("read"), &["the undo file"]);
-    // A value has changed since the repair: it is named, and nothing is undone.
+    // A value has changed since the repair. It is named, and nothing is undone.
     let store = LmdbStore::open(&path).expect("open");
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     let change = fs::read_to_string(undo).expect("read");
@@ -179,7 +179,7 @@ fn no_output_has_control_or_format_characters_of_the_database() {
     let text = shown(&["--repair", "--yes", "--json", "--undo-file", undo], &path, 1);
     assert!(text.contains(r"undo\u202e\u009b\udb40\udc41"), "{text}");
     shown(&["--apply-undo", undo], &path, 0);
-    // What a person may do with findings in a program of their own.
+    // What other programs may do with findings.
     let store = LmdbStore::open(&path).expect("open");
     let kv = store.begin(&TxOptions::reading()).expect("begin");
     let sink = &mut |finding: &_| is_harmless(&format!("{finding}"), &["Display"]);
@@ -217,7 +217,7 @@ fn no_error_has_them_either() {
     shown(&["--apply-undo", file], good, 2);
     shown(&["--online", "--position", file], good, 2);
     shown(&["--repair", "--yes", "--undo-file", file], good, 2);
-    // XML that quotes what it has, and a schema whose names cannot be.
+    // XML whose content is quoted in the error, and a schema whose names are not allowed.
     fs::write(&missing, "<entries><\u{202e}\u{9b}/></entries>").expect("write");
     shown(&[], &missing, 2);
     shown(&["--schema", &schema], good, 2);
@@ -230,7 +230,7 @@ fn no_error_has_them_either() {
     shown(&["--json"], Path::new(&path), 1);
 }
 
-/// Every unit of a string is told, those that are no characters too.
+/// Every unit of a string is shown, also units that are no characters.
 #[test]
 fn unpaired_surrogates_are_told_as_they_are() {
     let entry = |unit: u16| {

@@ -1,5 +1,5 @@
-//! Input that was never a database, or was made to hurt: the program says what is wrong, in
-//! bounded memory, and never panics or is killed.
+//! Input that never was a database, or was made to do harm. The program says what is wrong, in
+//! bounded memory. It never panics, and is never killed.
 #![cfg(unix)]
 #![allow(clippy::expect_used)]
 
@@ -14,11 +14,11 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
 use tempfile::TempDir;
 
-/// How much memory the program may have for data, in KiB. What is mapped from files does not count.
+/// How much memory the program may use for data, in KiB. Memory mapped from files does not count.
 const MEMORY_KIB: u32 = 400 * 1024;
 
-/// Runs the program with bounded memory, and checks that it ended by itself: 0 for a healthy
-/// database, 1 with findings, 2 with one line that says why it could not be checked.
+/// Runs the program with bounded memory, and checks that it ends by itself. The exit code is 0 for
+/// a healthy database; 1 with findings; 2 with one line that says why it could not be checked.
 fn run(args: &[&str], path: &Path) -> Output {
     let output = Command::new("sh")
         .arg("-c")
@@ -38,7 +38,7 @@ fn run(args: &[&str], path: &Path) -> Output {
     output
 }
 
-/// As [`run`], and repairs as well; damage is always noticed.
+/// Like [`run`], and repairs too. Damage is always noticed.
 fn survives(path: &Path) {
     for args in [&["--json"][..], &["--online"], &["--repair", "--yes"]] {
         let output = run(args, path);
@@ -117,7 +117,7 @@ fn an_lmdb_file_cut_off_anywhere() {
     for len in pages.chain(odd) {
         fs::write(cut.join("data.mdb"), whole.get(..len).expect("shorter")).expect("write");
         let _ = fs::remove_file(cut.join("lock.mdb"));
-        // A cut at the end may leave off only pages that are not in use.
+        // A cut at the end may remove only pages that are not in use.
         run(&["--json"], &cut);
         run(&["--repair", "--dry-run"], &cut);
     }

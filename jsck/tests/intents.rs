@@ -1,4 +1,4 @@
-//! What a repair tells before it changes anything, and what it counts.
+//! What a repair announces before it changes anything, and what it counts.
 #![allow(clippy::expect_used)]
 
 mod fixture;
@@ -49,7 +49,7 @@ fn all_changes_of_a_pass_are_told_before_the_first_is_made() {
         let mut options = Options::default();
         options.sort_memory = sort_memory;
         let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-        // Told in passes that have ended, and in this one.
+        // Announced in passes that have ended, and in this one.
         let (ended, told) = (Cell::new(0), Cell::new(0));
         let report = repair(&mut *kv, &options, &mut |_| {}, &mut |_| {}, &mut |intent| {
             assert_eq!(made(), ended.get(), "changes are made before they are told: {intent:?}");

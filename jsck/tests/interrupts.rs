@@ -15,9 +15,9 @@ use fixture::{STALE_ENTRY, damaged, jsck};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
 
-/// To open a file so that writing to it never waits.
+/// Opens a file so that writing to it never waits.
 const NONBLOCKING: i32 = 0o4000;
-/// How long something may take that is expected to happen.
+/// How long to wait for something that is expected to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start(args: &[&str], stdout: impl Into<Stdio>) -> Child {
@@ -26,7 +26,7 @@ fn start(args: &[&str], stdout: impl Into<Stdio>) -> Child {
     command.spawn().expect("run")
 }
 
-/// The shell's own `kill` needs no program of that name.
+/// Uses the shell's own `kill`, which needs no program of that name.
 fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
@@ -40,7 +40,7 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// Presses Ctrl-C until the program ends; presses that follow each other too fast count once.
+/// Presses Ctrl-C until the program ends. Presses that follow each other too quickly count once.
 fn press_until_it_ends(child: &mut Child) -> ExitStatus {
     let mut ended = None;
     wait_until("it ends", || {
@@ -56,7 +56,8 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// A pipe that is full: whoever writes to it waits. It must not be dropped before that one ends.
+/// A full pipe: a program that writes to it waits. The pipe must not be dropped before that program
+/// has ended.
 fn full_pipe(dir: &Path) -> File {
     let pipe = dir.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -73,14 +74,14 @@ fn full_pipe(dir: &Path) -> File {
     blocking
 }
 
-/// Whether a process has said what it does when Ctrl-C comes.
+/// Whether a process has set what it does on Ctrl-C.
 fn listens(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a process");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("signals");
     u64::from_str_radix(caught.trim(), 16).expect("hex") & 2 != 0
 }
 
-/// The first line of the report, or what an undo came to, finds no room in a pipe that is full.
+/// The first line of the report, or the result of an undo, does not fit into a full pipe.
 #[test]
 fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
@@ -99,7 +100,7 @@ fn where_nothing_can_be_summed_up_it_ends_the_program_with_130() {
 #[test]
 fn once_it_ends_a_check_and_the_second_time_the_program() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
-    // The summary finds no room in a pipe that is full, and waits.
+    // The summary does not fit into a full pipe, and waits.
     let blocking = full_pipe(dir.path());
     let position = dir.path().join("position");
     let args = ["--json", "--online", "--rate", "2", "--position", text(&position), &path];
@@ -108,7 +109,8 @@ fn once_it_ends_a_check_and_the_second_time_the_program() {
     assert_eq!(press_until_it_ends(&mut child).code(), Some(130));
 }
 
-/// With findings so far the code is that of findings; the test of online checks has that, too.
+/// If there are findings so far, the exit code is that of findings. The test of online checks
+/// covers that too.
 #[test]
 fn a_check_that_was_ended_without_findings_says_that_it_was_not_complete() {
     let (dir, path) = damaged(&[]);
@@ -128,7 +130,7 @@ fn a_backup_is_ended_at_once_and_leaves_nothing() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
     let store = LmdbStore::builder().map_size(1 << 30).open(&path).expect("open");
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
-    // User meta-data, which no check looks at: nothing but the backup takes long.
+    // User meta-data, which no check reads. So only the backup takes long.
     for number in 0..30_u8 {
         kv.put(&[0, 0xff, number], &vec![number; 1 << 20]).expect("put");
     }

@@ -1,6 +1,6 @@
-//! Many changes at once, at random: a check ends and changes nothing, repair ends in a database in
-//! which nothing is found, or refuses; what repair gives out beforehand brings the old pairs back;
-//! and repair of derived data leaves objects alone.
+//! Many random changes at once. A check ends and changes nothing. Repair ends with a database in
+//! which nothing is found, or refuses. What repair announces before it changes anything brings the
+//! old pairs back. Repair of derived data leaves objects unchanged.
 //!
 //! `PERMAZEN_MUTATIONS` sets the number of rounds (300 for the small database).
 #![allow(clippy::expect_used)]
@@ -68,7 +68,7 @@ fn mutate(file: &str, costly: u64) {
     assert!(mended > 0, "nothing was ever repaired");
 }
 
-/// One change: a pair goes, or gets another value, or a changed copy of it appears.
+/// One change: a pair is removed, or gets another value, or a changed copy of it is added.
 fn change(kv: &mut (dyn KvTransaction + Send), keys: &[&Vec<u8>], random: &mut Random) {
     let key = keys[random.below(keys.len())];
     let value = kv.get(key).expect("get").map_or_else(Vec::new, |value| value.into_owned());
@@ -108,7 +108,7 @@ fn change(kv: &mut (dyn KvTransaction + Send), keys: &[&Vec<u8>], random: &mut R
     .expect("change");
 }
 
-/// What repair tells before it makes changes: for each key what was there and what will be.
+/// What repair announces before it makes changes: for each key, the old and the new value.
 #[derive(Default)]
 struct Undo(BTreeMap<Vec<u8>, [Option<Vec<u8>>; 2]>);
 
@@ -121,7 +121,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Brings back what was there; what is there now must be what was told.
+    /// Brings back the old values. The present values must be those that were announced.
     fn apply(&self, kv: &mut (dyn KvTransaction + Send), now: &Pairs) {
         for (key, [old, new]) in &self.0 {
             assert_eq!(now.get(key), new.as_ref(), "what repair says it leaves");
@@ -133,7 +133,7 @@ impl Undo {
     }
 }
 
-/// Tells whether something was repaired.
+/// Returns whether something was repaired.
 fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     let before = pairs_of(kv);
     let options = Options::default();
@@ -162,7 +162,7 @@ fn judge(kv: &mut (dyn KvTransaction + Send), round: u64) -> bool {
     repaired.changes > 0
 }
 
-/// Repairs derived data only, looks at what that changed, and takes it back.
+/// Repairs derived data only, looks at what that changed, and undoes it.
 fn derived_only(kv: &mut (dyn KvTransaction + Send), before: &Pairs, round: u64) {
     let mut options = Options::default();
     options.repair = RepairScope::Derived;

@@ -11,7 +11,7 @@ use permazen::object::{Database, Migrate, TransactionConfig};
 use permazen::schema::SchemaModel;
 use permazen_jsck::{OnlineCheck, Options};
 
-/// Counts lookups and the pairs that scans give.
+/// Counts lookups, and the pairs that scans return.
 struct Counting<'k> {
     kv: &'k dyn KvRead,
     reads: &'k Cell<u64>,
@@ -33,8 +33,8 @@ const SCHEMA: &str = r#"<Schema><ObjectType name="Note"><ListField name="words">
   <SimpleField encoding="urn:fdc:permazen.io:2020:int" indexed="true"/>
 </ListField></ObjectType></Schema>"#;
 
-/// Two objects that each have all the values: in the index, entries of one and of the other take
-/// turns.
+/// Two objects that each have all the values. In the index, entries of the one and of the other
+/// alternate.
 #[test]
 fn large_collections_are_read_a_few_times_only() {
     const ELEMENTS: i32 = 500;

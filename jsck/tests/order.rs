@@ -1,8 +1,8 @@
-//! The order in which a repair writes: the undo file and the backup are whole, on disk and under
-//! their names before anything is written to the database.
+//! The order in which a repair writes. Before anything is written to the database, the undo file
+//! and the backup are complete, on disk, and under their names.
 //!
-//! A small C library, compiled here, stands between the program and the C library and notes what is
-//! written and synced.
+//! A small C library is compiled here. It stands between the program and the C library, and records
+//! what is written and synced.
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 use fixture::{STALE_ENTRY, change, damaged, sqlite_file};
 
-/// Compiles the library; none if there is no compiler.
+/// Compiles the library. Returns `None` if there is no compiler.
 fn recorder(dir: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order/record.c");
     let library = dir.join("record.so");
@@ -36,8 +36,8 @@ fn recorder(dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Repairs a database, and looks at the order of what is written; `is_store` tells of a path
-/// whether it is of the database.
+/// Repairs a database, and checks the order of what is written. `is_store` says whether a path
+/// belongs to the database.
 fn repair(dir: &Path, database: &str, is_store: impl Fn(&str) -> bool) {
     let Some(library) = recorder(dir) else { return };
     let [record, undo, backup] = ["record", "undo", "backup.xml"].map(|name| dir.join(name));
@@ -60,7 +60,7 @@ fn repair(dir: &Path, database: &str, is_store: impl Fn(&str) -> bool) {
     let first = lines.iter().position(change);
     let first = first.unwrap_or_else(|| panic!("the database is not written:\n{text}"));
     let (before, after) = lines.split_at(first);
-    // What the program writes is under other names until it is whole.
+    // The files that the program writes have other names until they are complete.
     let of_files = |line: &str| line.contains("/.jsck-");
     let written = |line: &&str| line.starts_with("write ") && of_files(line);
     let synced = |line: &&str| line.starts_with("sync ") && of_files(line);

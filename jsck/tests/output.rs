@@ -11,7 +11,8 @@ use permazen::kv::{KvDatabase, TxOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whether a value is as a schema says; the part of JSON schema that the program's uses.
+/// Whether a value matches a schema. It knows the part of JSON schema that the program's schema
+/// uses.
 fn is_valid(schema: &Value, value: &Value) -> bool {
     let rules = schema.as_object().expect("a schema is an object");
     rules.iter().all(|(rule, wanted)| match rule.as_str() {
@@ -92,7 +93,7 @@ fn every_line_of_json_is_as_its_schema_says() {
     assert!(!is_valid(&schema, &serde_json::json!({"type": "store"})));
 }
 
-/// Each pair is counted once as one that is there; how often pairs were read is told beside it.
+/// Each pair is counted once as an existing pair. How often pairs were read is reported separately.
 #[test]
 fn pairs_and_reads_are_told_apart() {
     for changes in [&[][..], &[STALE_ENTRY, ("13ff1000000000000002", None), ("01", Some("aa"))]] {
@@ -113,7 +114,7 @@ fn pairs_and_reads_are_told_apart() {
             assert!(text.contains(&told), "no {told:?} in\n{text}");
         }
     }
-    // A partial check counts what it looks at.
+    // A partial check counts the pairs it looks at.
     let (_dir, path) = damaged(&[]);
     let part = |args: &[&str]| {
         let json = lines(&mut jsck(&[args, &["--json", &path]].concat()), 0);
@@ -126,7 +127,7 @@ fn pairs_and_reads_are_told_apart() {
 
 #[test]
 fn a_dry_run_shows_the_exact_changes() {
-    // An element is missing from the middle of a list: another moves down.
+    // An element is missing from the middle of a list, so another one moves down.
     let (_dir, path) = damaged(&[("10000000000000011701", None)]);
     let text = stdout(&mut jsck(&["--repair", "--dry-run", &path]), 1);
     let changes: Vec<&str> =
@@ -240,7 +241,7 @@ fn a_sqlite_file_is_checked_and_mended_too() {
     );
 }
 
-/// The store fails in the middle of a check: what was found before is summed up.
+/// The store fails in the middle of a check. The findings before the failure are summed up.
 #[test]
 fn a_check_that_fails_ends_in_a_summary() {
     let dir = TempDir::new().expect("a directory");
@@ -307,7 +308,7 @@ fn an_interrupt_ends_a_check_with_what_was_found_so_far() {
     assert_eq!(summary["complete"], false);
     let stopped = summary["position"].as_str().expect("where it stopped");
     assert_eq!(fs::read_to_string(&position).expect("read").trim(), stopped);
-    // The rest has nothing wrong, and what was found is not told again.
+    // The rest is healthy, and earlier findings are not reported again.
     let position = position.to_str().expect("UTF-8");
     jsck(&["--online", "--position", position, &path]).assert().code(0);
 }
@@ -319,7 +320,7 @@ fn the_help_fits_the_terminal() {
         let help = String::from_utf8(output.stdout).expect("UTF-8");
         let longest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         assert!(longest <= width.min(100), "{longest} columns of {width}:\n{help}");
-        // narrow terminals are used, and wide ones up to a hundred columns
+        // Narrow terminals are used in full, and wide ones up to a hundred columns.
         assert!(longest > width.min(100) - 25, "{longest} columns of {width}:\n{help}");
     }
 }

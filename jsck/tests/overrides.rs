@@ -1,4 +1,4 @@
-//! Saying by hand what the meta-data should be, through the program.
+//! Setting by hand what the meta-data should be, through the program.
 #![allow(clippy::expect_used)]
 
 mod fixture;
@@ -7,17 +7,17 @@ use fixture::{damaged, jsck, lines, stdout};
 use permazen::kv::Hex;
 
 const FORMAT_VERSION: &str = "00005065726d617a656e00";
-/// What the reference database has as storage ID 18.
+/// What the reference database has recorded for storage ID 18.
 const AGE: &str = "SimpleField_d005e02d8b94f2956e15f7434919fae4";
 
-/// Damage that repair does nothing about by itself, but with these options.
+/// Damage that repair does not mend by itself, but mends with these options.
 fn mended_with(damage: &[(&str, Option<&str>)], class: &str, options: &[&str]) {
     let (_dir, path) = damaged(damage);
     let found = lines(&mut jsck(&["--json", &path]), 1);
     assert!(found.iter().any(|line| line["class"] == class), "no {class}: {found:#?}");
     let text = stdout(&mut jsck(&["--repair", "--yes", &path]), 1);
     assert!(text.contains("cannot be repaired automatically"), "{text}");
-    // A check with the options shows what would be done, and does nothing.
+    // A check with the options shows what would be done, and changes nothing.
     let shown = lines(&mut jsck(&[&["--json"], options, &[&path]].concat()), 1);
     let (summary, shown) = shown.split_last().expect("lines");
     assert_eq!(summary["unrepairable"], 0, "{shown:#?}");
@@ -56,7 +56,7 @@ fn a_format_version_that_is_lost_or_damaged_is_given() {
     }
 }
 
-/// What is stored is right already: giving something else is a change all the same.
+/// The stored value is already right. Setting another one still is a change.
 #[test]
 fn what_is_right_can_be_replaced() {
     let (_dir, path) = damaged(&[]);
@@ -68,7 +68,7 @@ fn what_is_right_can_be_replaced() {
     jsck(&[&path]).assert().code(0);
 }
 
-/// Several at once, with an undo file that brings back all of them.
+/// Several options at once, with an undo file that takes all of them back.
 #[test]
 fn what_was_given_is_undone_as_all_else() {
     let damage = [("000212", None), ("000102", Some("aabb")), (FORMAT_VERSION, Some("02"))];

@@ -1,7 +1,7 @@
-//! `jsck --repair` is killed at random instants: the database is as before or as after, the undo
-//! file was complete before the first change, and a second repair ends clean.
+//! `jsck --repair` is killed at random instants. The database is as before or as after the repair,
+//! the undo file was complete before the first change, and a second repair ends clean.
 //!
-//! `PERMAZEN_KILLS` sets how often; 40 times unless set. `PERMAZEN_SEED` repeats the pauses.
+//! `PERMAZEN_KILLS` sets how often (default 40). `PERMAZEN_SEED` repeats the pauses.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;
@@ -24,7 +24,7 @@ fn open(path: &Path) -> Box<dyn KvDatabase> {
     }
 }
 
-/// The small reference database with thousands of index entries of objects that are not there.
+/// The small reference database, with thousands of index entries of objects that do not exist.
 fn damage(path: &Path) -> Pairs {
     let store = open(path);
     let mut kv = store.begin(&TxOptions::writing()).unwrap();
@@ -66,7 +66,7 @@ fn kills(name: &str) {
     let before = damage(&path);
     let begun = Instant::now();
     assert_eq!(code(&path, &["--repair", "--yes"]), Some(1));
-    // A machine with other work is now slower, now faster.
+    // The speed of a machine with other work varies.
     let mut takes = begun.elapsed();
     let after = pairs(&*open(&path));
     assert!(after.len() + 3000 == before.len());
@@ -79,7 +79,7 @@ fn kills(name: &str) {
         let undo_text = undo.to_str().unwrap();
         let mut process =
             jsck(&path, &["--repair", "--yes", "--undo-file", undo_text]).spawn().unwrap();
-        // The end, where it writes, is what matters most.
+        // The end of the repair, where it writes, matters most.
         let late = rng.random_ratio(2, 3);
         let pause = rng.random_range(if late { 0.6..1.1 } else { 0.0..1.0 });
         std::thread::sleep(takes.mul_f64(pause));
@@ -96,7 +96,7 @@ fn kills(name: &str) {
             assert_eq!(code(&path, &["--apply-undo", undo_text]), Some(0), "{when}");
             assert!(pairs(&*open(&path)) == before, "{when}: undone");
         }
-        // One that was left behind is not written over.
+        // An undo file that an earlier run left is not overwritten.
         assert_eq!(code(&path, &["--repair", "--yes"]), Some(1), "{when}");
         assert_eq!(code(&path, &[]), Some(0), "{when}");
         assert!(pairs(&*open(&path)) == after, "{when}: repaired again");

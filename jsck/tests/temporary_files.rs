@@ -1,4 +1,5 @@
-//! Temporary files that cannot be written. Alone in its program: the directory holds for all of it.
+//! Temporary files that cannot be written. This test is alone in its program, because the directory
+//! setting applies to all of the program.
 #![allow(clippy::expect_used)]
 
 mod fixture;
@@ -17,7 +18,7 @@ fn the_error_names_the_directory_and_what_decides_it() {
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     xml::load(&mut *kv, std::fs::File::open(data("reference/R.kv.xml")).expect("data"))
         .expect("load");
-    // Nothing is collected where nothing differs.
+    // Without differences, nothing is collected.
     let mut options = Options::default();
     options.sort_memory = 0;
     assert!(check(&*kv, &options, &mut |_| {}).expect("check").is_clean());
@@ -28,10 +29,10 @@ fn the_error_names_the_directory_and_what_decides_it() {
             assert!(text.contains(part), "no {part:?} in {text:?}");
         }
     };
-    // Entries that objects call for are to be sorted …
+    // Entries that objects call for must be sorted …
     kv.remove(&bytes("13ff1000000000000002")).expect("remove");
     assert_named(check(&*kv, &options, &mut |_| {}).err());
-    // … and changes to be kept.
+    // … and changes must be kept.
     kv.put(&bytes("13ff1000000000000002"), &[]).expect("put");
     kv.put(&bytes("01"), &bytes(STALE_ENTRY.0)).expect("put");
     let mut mend = || -> Result<RepairReport, _> {

@@ -13,13 +13,14 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions, xml};
 
-/// The program on a terminal; none if there is no `script`.
+/// The program on a terminal; `None` if there is no `script`.
 fn on_terminal(args: &str, environment: &[(&str, &str)]) -> Option<Child> {
     if Command::new("script").arg("--version").output().is_err() {
         println!("skipped: there is no program `script`");
         return None;
     }
-    // `exec`: a shell that stays beside the program may die of the Ctrl-C itself, and hide its code.
+    // `exec` is needed: a shell that stays beside the program may itself be killed by the Ctrl-C,
+    // and hide the program's exit code.
     let command = format!("exec '{}' {args}", env!("CARGO_BIN_EXE_jsck"));
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
@@ -30,7 +31,7 @@ fn on_terminal(args: &str, environment: &[(&str, &str)]) -> Option<Child> {
     Some(script.spawn().expect("run"))
 }
 
-/// Reads until `wanted` was shown or nothing more comes; gives all that was shown.
+/// Reads until `wanted` was shown or the output ends. Returns everything that was shown.
 fn shown(child: &mut Child, wanted: &str) -> String {
     let output = child.stdout.as_mut().expect("output");
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -92,13 +93,13 @@ fn a_repair_asks_first() {
     }
 }
 
-/// Others write while the program asks. What was agreed to is done if the database needs just
-/// that; else what it needs is shown, and asked for, anew.
+/// Others write while the program asks. If the database still needs exactly what was agreed to,
+/// that is done. Otherwise the program shows what it needs now, and asks again.
 #[test]
 fn a_repair_that_asks_keeps_nobody_from_writing() {
     let another = ("11416e70001000000000000001", Some(""));
-    // An object goes and takes its index entries with it: the one that repair would put is absent
-    // as before, but nothing calls for it any more.
+    // An object is removed with its index entries. The entry that repair would put is missing as
+    // before, but no object calls for it any more.
     let gone = [
         ("2000000000000001", None),
         ("200000000000000111", None),
@@ -116,7 +117,7 @@ fn a_repair_that_asks_keeps_nobody_from_writing() {
         let text = shown(&mut child, "[y/N]");
         assert!(text.contains("Make 1 changes? [y/N]"), "{text}");
         let store = LmdbStore::open(&path).expect("open");
-        // It would wait for ever if the program had the right to write.
+        // This would wait for ever if the program held the right to write.
         let mut kv = store.begin(&TxOptions::writing()).expect("begin");
         change(&mut *kv, meanwhile);
         kv.commit().expect("commit");
@@ -143,7 +144,7 @@ fn a_repair_that_asks_keeps_nobody_from_writing() {
     }
 }
 
-/// A dump is read whole at the beginning: what others write into it since would be lost.
+/// A dump is read completely at the beginning. What others write into it after that would be lost.
 #[test]
 fn a_dump_that_changed_is_not_replaced() {
     let dir = tempfile::TempDir::new().expect("a directory");
@@ -165,7 +166,7 @@ fn a_dump_that_changed_is_not_replaced() {
     assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
 }
 
-/// A store that does not say which state it is in, and one that is read whole.
+/// A store that does not say which state it is in, and one that is read completely.
 #[test]
 fn a_repair_asks_whatever_the_store() {
     for (name, kind) in [("db.sqlite", "SQLite file"), ("db.xml", "XML dump")] {

@@ -1,4 +1,4 @@
-//! One thread or several: the same findings in the same order.
+//! One thread or several threads give the same findings in the same order.
 #![allow(clippy::expect_used)]
 
 use std::num::NonZeroUsize;
@@ -20,7 +20,7 @@ const SCHEMA: &str = r#"<Schema><ObjectType name="Person">
   <SimpleField name="name" encoding="urn:fdc:permazen.io:2020:String" indexed="true"/>
 </ObjectType></Schema>"#;
 
-/// More pairs than are checked in one thread whatever is asked for.
+/// More pairs than are checked in one thread regardless of what is asked for.
 const OBJECTS: i32 = 9_000;
 
 fn fill(store: Arc<dyn KvDatabase>) {
@@ -42,7 +42,7 @@ fn fill(store: Arc<dyn KvDatabase>) {
     tx.commit().expect("commit");
 }
 
-/// Removes every so many pairs, and spoils some values.
+/// Removes every `every`th pair, and damages some values.
 fn damage(store: &dyn KvDatabase, every: usize) {
     let mut kv = store.begin(&TxOptions::writing()).expect("begin");
     let keys: Vec<Vec<u8>> = kv
@@ -67,7 +67,7 @@ fn found(store: &dyn KvDatabase, options: &Options) -> (Report, Vec<Finding>) {
     (report, findings)
 }
 
-/// How many pairs are those of objects, all of which are of one type.
+/// How many pairs belong to objects. All objects are of one type.
 fn pairs_of_objects(kv: &dyn KvRead) -> u64 {
     let (key, _) = kv.at_least(&[0, 0x80], None).expect("get").expect("an object");
     let id = ObjId::from_bytes(key[3..].try_into().expect("eight bytes")).expect("an id");

@@ -1,4 +1,4 @@
-//! Undo files: what they hold, and what they are not applied to.
+//! Undo files: their content, and the databases they are not applied to.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod fixture;
@@ -11,7 +11,7 @@ use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use serde_json::Value;
 
-/// The meta-data of an object with a flag nobody knows; without, it is `01`.
+/// The meta-data of an object, with an unknown flag. Without it, the value is `01`.
 const SPOILED: (&str, Option<&str>) = ("2000000000000001", Some("0105"));
 
 /// A database that was repaired, its directory and its undo file.
@@ -36,7 +36,7 @@ fn set(path: &str, key: &str, value: Option<&str>) {
     kv.commit().expect("commit");
 }
 
-/// Applying it is refused, and changes nothing; what is printed and the error.
+/// Applying the undo file is refused and changes nothing. Returns what is printed, and the error.
 fn refused(args: &[&str], path: &str) -> (String, String) {
     let before = pairs(path);
     let output = jsck(&[&["--apply-undo"], args, &[path]].concat()).output().expect("run");
@@ -85,7 +85,8 @@ fn applied_twice_it_has_nothing_to_do() {
 #[test]
 fn pairs_that_changed_since_are_named_and_left() {
     for (key, value, told) in [
-        // A value that was put right and then changed, or removed; a pair removed and put again.
+        // A value that was repaired and then changed or removed; a pair that was removed and put
+        // again.
         (SPOILED.0, Some("02"), "it is 02, not 01"),
         (SPOILED.0, None, "it is absent, not 01"),
         (STALE_ENTRY.0, Some("77"), "it is 77, not absent"),
@@ -119,7 +120,7 @@ fn one_of_another_database_is_refused() {
     refused(&[&undo, "--force=changed"], &second);
     jsck(&["--apply-undo", &undo, "--force=database", &second]).assert().code(0);
     jsck(&[&second]).assert().code(1);
-    // The same database by another path.
+    // The same database under another path.
     let there = Path::new(&first).join("..").join("db");
     jsck(&["--apply-undo", &undo, there.to_str().expect("UTF-8")]).assert().code(0);
 }
@@ -181,7 +182,8 @@ fn without_room_for_it_nothing_is_changed() {
     let (dir, path) = damaged(&damage);
     let undo = dir.path().join("undo");
     let before = pairs(&path);
-    // In blocks of 512 bytes: less than the undo file takes, but enough for the lock file.
+    // The limit is in blocks of 512 bytes. It is less than the undo file takes, but enough for the
+    // lock file.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
     let output = std::process::Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_jsck"), "--repair", "--yes", "--undo-file"])
@@ -197,7 +199,7 @@ fn without_room_for_it_nothing_is_changed() {
     assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
 }
 
-/// They are looked at before the database is, which need not even exist.
+/// The undo file is checked before the database, which need not even exist.
 #[test]
 fn files_that_cannot_be_written_are_refused_at_once() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
@@ -222,13 +224,13 @@ fn files_that_cannot_be_written_are_refused_at_once() {
             assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
-    // A dry run writes none.
+    // A dry run writes no undo file.
     let name = taken.to_str().expect("UTF-8");
     jsck(&["--repair", "--dry-run", "--undo-file", name, &path]).assert().code(1);
     assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 2, "a file was left behind");
 }
 
-/// A repaired dump under a name that need not be text, and the undo file.
+/// A repaired dump, whose name need not be text, and the undo file.
 #[cfg(unix)]
 fn repaired_dump(dir: &Path, name: &[u8]) -> (std::path::PathBuf, std::path::PathBuf) {
     use std::os::unix::ffi::OsStrExt;
@@ -265,7 +267,7 @@ fn paths_that_are_no_text_are_told_apart() {
     }
 }
 
-/// The first form named the path as it is shown, with U+FFFD for what is no text.
+/// The first form of undo files named the path as it is shown, with U+FFFD for what is no text.
 #[cfg(unix)]
 #[test]
 fn undo_files_of_the_first_form_are_read() {

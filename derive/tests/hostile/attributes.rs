@@ -1,4 +1,4 @@
-//! Attributes that are none of the derive's, and lints of the program.
+//! Attributes that do not belong to the derive macros, and lints of the program.
 
 use permazen::{PermazenEnum, PermazenObject, Ref};
 

@@ -1,4 +1,4 @@
-//! Constants, statics, unit structs and fields with the names that generated code may have for its own.
+//! Constants, statics, unit structs and fields whose names generated code may use itself.
 #![allow(non_upper_case_globals, non_camel_case_types)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Declarations that are hard for a derive, under the strictest lints: whatever is generated must compile among names,
-//! attributes and lints it does not know.
+//! Declarations that are hard for a derive macro, under the strictest lints. Generated code must
+//! compile among names, attributes and lints that it does not know.
 #![deny(
     warnings,
     missing_docs,

@@ -1,4 +1,5 @@
-//! Traits of the program whose methods are named like those that generated code calls, implemented for everything.
+//! Traits of the program, implemented for everything. Their methods have the names of methods that
+//! generated code calls.
 #![allow(
     dead_code,
     clippy::iter_not_returning_iterator,
@@ -12,7 +13,7 @@ use permazen::{Counter, PermazenEnum, PermazenObject, Ref};
 
 macro_rules! for_everything {
     ($($method:ident)*) => {
-        /// A trait that wins wherever a method is looked up by value first.
+        /// A trait that wins where a method is first looked up by value.
         pub(crate) trait ForEverything: Sized {
             $(
                 /// Takes all.

@@ -1,4 +1,4 @@
-//! Structs and enums in functions, in blocks, in modules without imports, and in each other's way.
+//! Structs and enums in functions, in blocks, in modules without imports, and beside each other.
 
 mod without_imports {
     #[derive(::permazen::PermazenObject, ::std::fmt::Debug)]
@@ -41,7 +41,7 @@ mod renamed {
     }
 }
 
-/// A module in the way of the crates of the language.
+/// A module with names that hide the crates of the language.
 mod shadowed_crates {
     mod core {}
     mod std {}

@@ -1,4 +1,4 @@
-//! Names of the prelude and of primitive types that mean something else.
+//! Names of the prelude and of primitive types that have another meaning.
 #![allow(non_camel_case_types)]
 
 use permazen::{PermazenEnum, PermazenObject};
@@ -49,7 +49,7 @@ pub(crate) enum Vec {
     Err,
 }
 
-/// Types that the names of primitive ones mean here.
+/// Types that have the names of primitive types.
 mod primitives {
     use permazen::{PermazenEnum, PermazenObject};
 

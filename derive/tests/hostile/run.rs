@@ -1,4 +1,4 @@
-//! That what compiles also works.
+//! What compiles also works.
 
 use permazen::kv::memory::MemoryStore;
 use permazen::{Counter, Permazen, Result};

@@ -1,4 +1,4 @@
-//! Names that are odd in themselves.
+//! Unusual names.
 
 use permazen::{Model, PermazenEnum, PermazenObject, Ref};
 
@@ -78,7 +78,7 @@ pub(crate) struct Dollars {
     pub(crate) x1_y2: i32,
 }
 
-/// A field whose name is no constant.
+/// A field whose name cannot be the name of a constant.
 #[derive(PermazenObject, Debug)]
 pub(crate) struct Underscores {
     #[permazen(rename = "nothing")]

@@ -1,5 +1,6 @@
-//! A second opinion on whether a database is healthy: everything is decoded into plain maps,
-//! written afresh from them, and compared pair by pair. Slow, and shares nothing with the checker.
+//! A second opinion on whether a database is healthy. Everything is decoded into simple maps and
+//! written again from them, and the pairs are compared. It is slow, and shares nothing with the
+//! checker.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ pub(crate) fn is_healthy(pairs: &Pairs) -> bool {
     })
 }
 
-/// The pairs that belong to objects; nothing if the schemas cannot be read.
+/// The pairs that belong to objects. Empty if the schemas cannot be read.
 #[allow(dead_code, reason = "not every test that has the model needs it")]
 pub(crate) fn object_pairs(pairs: &Pairs) -> Pairs {
     let mut tables = SchemaTables::default();
@@ -49,7 +50,7 @@ pub(crate) fn object_pairs(pairs: &Pairs) -> Pairs {
         .collect()
 }
 
-/// The pairs as they would be written from what they say; `None` if they say nothing sensible.
+/// The pairs as they would be written from their own content; `None` if that makes no sense.
 fn rebuild(pairs: &Pairs) -> Option<Pairs> {
     let format_version = b"\x00\x00Permazen\x00";
     let mut expected = Pairs::new();
@@ -128,7 +129,7 @@ fn object(
     composites(id, object_type, &values, expected)
 }
 
-/// Writes a field; gives the encoded value of a simple one.
+/// Writes a field. Returns the encoded value of a simple one.
 fn one_field(
     id: ObjId,
     field: &ResolvedField,
@@ -224,8 +225,7 @@ fn composites(
     Some(())
 }
 
-/// The bytes, if writing the value they stand for gives them again and, for a reference, its
-/// target exists.
+/// The bytes, if their value is encoded as the same bytes and, for a reference, its target exists.
 fn canonical(field: &ResolvedField, bytes: &[u8], ids: &BTreeSet<[u8; 8]>) -> Option<Vec<u8>> {
     let simple = field.simple()?;
     let encoding: &dyn Encoding = &*simple.encoding;

@@ -265,8 +265,8 @@ impl Play<'_> {
 }
 
 /// Whether Java's checker can check a healthy store like this one. Without a schema it has nothing
-/// to check. With several schemas it reports healthy objects, or never ends (D2 of the tools). If
-/// maps share their values but not their keys, it decodes the keys of one map as those of the other
+/// to check. With several schemas it reports healthy objects, or never ends (tools D2). If maps
+/// share their values but not their keys, it decodes the keys of one map as those of the other
 /// (similar to D31).
 fn can_be_checked(store: &Store) -> Outcome<bool> {
     let database = Database::new(Arc::clone(store.kv()));

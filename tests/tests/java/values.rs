@@ -49,7 +49,7 @@ impl Values {
                 .collect();
             let bad = rows("bad_texts")
                 .iter()
-                // Java reports some texts that are no values in other ways (D12 of the encodings).
+                // Java reports some texts that are no values in other ways (encodings D12).
                 .filter(|row| row["error"] == "Invalid" && row.get("defect").is_none())
                 .filter_map(|row| row["text"].as_str().map(str::to_owned))
                 .filter(|text| !has_base64(text))
@@ -115,13 +115,13 @@ fn declared(entry: &Json) -> Outcome<Option<(String, Simple)>> {
 }
 
 fn is_usable(entry: &Json, row: &Json) -> bool {
-    // Texts that Java does not read back (D4, D8, D9 of the encodings), and digits that Java before
-    // 19 prints in another way.
+    // Texts that Java does not read back (encodings D4, D8, D9), and digits that Java before 19
+    // prints in another way.
     if row["text_reads_back"] == false || row.get("defect").is_some() || row.get("java25").is_some()
     {
         return false;
     }
-    // Java fails on decimals that are not positive when it skips them (D1 of the encodings).
+    // Java fails on decimals that are not positive when it skips them (encodings D1).
     let name = entry["name"].as_str().unwrap_or_default();
     let text = row["text"].as_str();
     if name.starts_with("BigDecimal") && text.is_some_and(|text| !is_positive(text)) {
@@ -134,8 +134,7 @@ fn is_usable(entry: &Json, row: &Json) -> bool {
     row["hex"].as_str().is_some_and(|hex| hex.len() <= 2 * MAX_BYTES)
 }
 
-/// Whether the text may contain Base64. Java refuses some Base64 for its length (D4 of the
-/// encodings).
+/// Whether the text may contain Base64. Java refuses some Base64 for its length (encodings D4).
 fn has_base64(text: &str) -> bool {
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '+' || c == '/'));
     words.any(|word| word.len() > 20 && word.contains(char::is_alphabetic))
