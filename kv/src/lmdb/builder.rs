@@ -47,7 +47,7 @@ impl Default for LmdbBuilder {
 }
 
 impl LmdbBuilder {
-    /// Whether to create the directory and the environment if there is none; off unless set.
+    /// Whether to create the directory and the environment if they are missing; off unless set.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.options.create = create;
@@ -56,19 +56,19 @@ impl LmdbBuilder {
 
     /// Whether to open for reading only, which never changes `data.mdb`; off unless set.
     ///
-    /// LMDB still needs to write `lock.mdb`, except on a read-only file system.
+    /// LMDB must still write `lock.mdb`, except on a read-only file system.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// The size in bytes the environment can grow to; one TiB unless set, less if the operating
-    /// system refuses that much. Only addresses are reserved, neither memory nor disk.
+    /// The size in bytes that the environment can grow to. Unless set, one TiB, or less if the
+    /// operating system refuses that much. This reserves addresses only, neither memory nor disk.
     ///
-    /// If the environment is open in this process already, a larger size than it was opened with
-    /// makes its map grow, for all who have it open; that is refused while a transaction or snapshot of
-    /// it is open in this process. Unless set, the size stays as it is then.
+    /// If the environment is already open in this process, a larger size than it has makes its map
+    /// grow, for all that have it open. This is refused while a transaction or snapshot of it is
+    /// open in this process. Unless set, the size then stays as it is.
     #[must_use]
     pub fn map_size(mut self, bytes: usize) -> Self {
         self.options.map_size = Some(map::rounded(bytes));
@@ -76,14 +76,14 @@ impl LmdbBuilder {
     }
 
     /// How many read-only transactions and snapshots there can be at the same time, in all
-    /// processes; 1022 unless set. The first process to open the environment decides.
+    /// processes; 1022 unless set. The first process that opens the environment decides.
     #[must_use]
     pub fn max_readers(mut self, readers: u32) -> Self {
         self.options.max_readers = readers.max(1);
         self
     }
 
-    /// What a commit has reached when it returns; the disk unless set.
+    /// What a commit guarantees when it returns; [`Durability::Full`] unless set.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
@@ -97,8 +97,8 @@ impl LmdbBuilder {
         self
     }
 
-    /// How long [`open`](Self::open) waits for the right to write; 30 seconds unless set. It waits where
-    /// it has to create the database and another process writes just then, and where a program without
+    /// How long [`open`](Self::open) waits for the right to write; 30 seconds unless set. It waits
+    /// in two cases: it must create the database while another process writes, or a program without
     /// this crate takes more than half a second to end a commit.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
@@ -106,12 +106,13 @@ impl LmdbBuilder {
         self
     }
 
-    /// Whether to look at the structure of the whole file before any pair in it can be used, as
-    /// [`verify`](crate::KvDatabase::verify) does; off unless set. LMDB has the file open meanwhile,
-    /// and has used what the look that opening takes each time has passed.
+    /// Whether to check the structure of the whole file before any pair in it can be used, as
+    /// [`verify`](crate::KvDatabase::verify) does; off unless set. At that time LMDB already has
+    /// the file open, and has used the pages that opening always checks.
     ///
-    /// Without it opening looks only at the pages LMDB needs for that. Should others be damaged,
-    /// using them can end the process with a signal; with it opening says what is wrong.
+    /// Without this, opening checks only the pages that LMDB needs for it. If others are damaged,
+    /// using them can end the process with a signal. With this, opening returns an error that says
+    /// what is wrong.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
@@ -119,11 +120,11 @@ impl LmdbBuilder {
     }
 
     /// Opens the environment in the directory `path`. If several processes create it at the same
-    /// time, one does and the others wait for it.
+    /// time, one of them does, and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if
-    /// another process has kept the right to write, which this one needed, for as long as it was to wait.
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::Retry`] if
+    /// this needed the right to write, and another process had that for all the time to wait.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<LmdbStore> {
         let directory = path.as_ref();
         if self.options.name.is_empty() || self.options.name.contains('\0') {
@@ -143,7 +144,8 @@ impl LmdbBuilder {
         Ok(store)
     }
 
-    /// Sees to it that there is an environment to open; true if its files are yet to be created.
+    /// Makes sure that there is an environment to open. Returns true if its files must still be
+    /// created.
     fn prepare(&self, directory: &Path) -> Result<bool> {
         let create = self.options.create && !self.options.read_only;
         match std::fs::metadata(directory) {

@@ -1,4 +1,4 @@
-//! Copies of environments, which get their name when they are whole.
+//! Copies of environments. A copy gets its name when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,11 +11,11 @@ use crate::store_parts::file_id::FileId;
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";
 
-/// A copy that is being written, `data.mdb.part`. Dropped, it goes.
+/// A copy that is being written, `data.mdb.part`. Dropping this removes it.
 pub(super) struct Part<'t> {
     target: &'t Path,
     path: PathBuf,
-    /// Locked, so that there is one copy at a time.
+    /// Locked, so that only one copy is written at a time.
     pub(super) file: File,
 }
 
@@ -37,21 +37,22 @@ impl<'t> Part<'t> {
                 file => (file.map_err(failed)?, true),
             };
             if file.try_lock().is_err() {
-                // It can be an environment that is open and has kept this name too.
+                // The file may also be an environment that is open and has kept this name as well.
                 if target.join("data.mdb").exists() {
                     return Err(cannot_open(target, EXISTS));
                 }
                 return Err(cannot_open(target, "another copy is just being written to it"));
             }
-            // Until it was locked another copy could give it its name and another one begin.
+            // Before the lock was taken, that copy may have been finished, and another one may have
+            // begun.
             let is_at =
                 FileId::at(&path).map_err(failed)? == Some(FileId::of(&file).map_err(failed)?);
             if !is_at {
                 continue;
             }
             if !new {
-                // One that was left behind is of no use. It may be a copy that got its name and kept
-                // this one too, so it must not be written to.
+                // A part that was left over is of no use. It may also be a finished copy that has
+                // kept this name as well, so it must not be written to.
                 fs::remove_file(&path).map_err(failed)?;
                 continue;
             }
@@ -63,7 +64,8 @@ impl<'t> Part<'t> {
         }
     }
 
-    /// Gives the copy its name, once all of it is on disk. What has the name already stays.
+    /// Gives the copy its name after all of it is on disk. If a file has the name already, that
+    /// stays.
     pub(super) fn publish(self) -> Result<()> {
         let failed = |error| io_failed(self.target, "cannot name the copy data.mdb", error);
         self.file
@@ -75,7 +77,8 @@ impl<'t> Part<'t> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(cannot_open(self.target, EXISTS));
             }
-            // A file system without links; there is no better way to leave alone what is there.
+            // A file system without links. Renaming is the best way that remains: it replaces a
+            // file that is created at this very moment.
             Err(_) if fs::symlink_metadata(&path).is_err() => {
                 fs::rename(&self.path, &path).map_err(failed)?;
             }
@@ -93,7 +96,7 @@ impl<'t> Part<'t> {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        // After an error that is the one to report; else the next copy removes it.
+        // After an error, that error matters more. The next copy removes the file.
         let _ = fs::remove_file(&self.path);
     }
 }

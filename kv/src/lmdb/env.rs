@@ -1,4 +1,4 @@
-//! An open environment, and what all of its users in this process share.
+//! An open environment, and what its users in this process share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,13 +22,13 @@ use crate::{Durability, KvError, Result};
 /// The database inside the environment that holds the pairs.
 pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 
-/// How long to wait at a time for the right to create the database, before looking whether somebody
-/// else has created it.
+/// How long to wait at a time for the right to create the database. Then it looks whether another
+/// process has created it.
 const CREATING: Duration = Duration::from_millis(100);
 
-/// An environment with everything that all of its users share.
+/// An environment, with everything that its users share.
 pub(super) struct Shared {
-    /// Ends the writer thread before the environment goes.
+    /// Dropped first: this ends the writer thread before the environment is closed.
     pub(super) writer: Option<Writer>,
     pub(super) turn: Arc<WriteLock>,
     pub(super) env: Arc<OpenEnv>,
@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pairs: Mutex<Option<Pairs>>,
 }
 
-/// An environment that stays open as long as anybody, be it the writer thread, needs it.
+/// An environment that stays open as long as its users or the writer thread need it.
 pub(super) struct OpenEnv {
     env: Env<WithoutTls>,
     directory: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct OpenEnv {
     map: Map,
 }
 
-/// A reader that is counted as long as this lives, which must be longer than its transaction.
+/// A reader that is counted while this exists. It must be dropped after its transaction.
 pub(super) struct CountedReader {
     env: Arc<OpenEnv>,
     version: usize,
@@ -59,8 +59,8 @@ impl Drop for CountedReader {
 }
 
 impl OpenEnv {
-    /// What LMDB has opened in `directory`, where the files `before` were, with a map for which
-    /// `map_size` was asked.
+    /// The environment that LMDB has opened in `directory`. `before` are the files that were there
+    /// before; `map_size` is the size of the map that was asked for.
     pub(super) fn new(
         env: Env<WithoutTls>,
         directory: &Path,
@@ -82,7 +82,7 @@ impl OpenEnv {
         &self.files
     }
 
-    /// Fails if the directory has no longer the files that are open.
+    /// Fails if the directory no longer has the files that are open.
     pub(super) fn check_files(&self) -> Result<()> {
         self.files.check(&self.directory)
     }
@@ -103,13 +103,13 @@ impl OpenEnv {
         &self.map
     }
 
-    /// Keeps the memory map where it is. Whatever LMDB does with an open environment uses the map,
-    /// unless it is about `lock.mdb` only.
+    /// Keeps the memory map where it is. Everything that LMDB does with an open environment uses
+    /// the map, except operations on `lock.mdb` alone.
     pub(super) fn using_map(&self) -> Result<MapUse<'_>> {
         self.map.using(&self.directory)
     }
 
-    /// Makes the memory map larger if less than `map_size` was asked for until now.
+    /// Makes the memory map larger if `map_size` is more than was asked for before.
     pub(super) fn grow(&self, map_size: usize) -> Result<()> {
         self.map.grow(&self.directory, map_size, |size| {
             // SAFETY: No transaction of this process is active, and nothing else uses the map: that
@@ -146,9 +146,9 @@ impl OpenEnv {
         }
     }
 
-    /// Begins a write transaction, waiting for as long as it takes.
+    /// Begins a write transaction. Waits without a limit.
     ///
-    /// Whoever holds the transaction also holds this environment and its map.
+    /// The holder of the transaction must also hold this environment and its map.
     pub(super) fn begin_write(&self) -> heed::Result<RwTxn<'static>> {
         let txn = self.env.write_txn()?;
         // SAFETY: The transaction refers to `self.env`, which lies in an `Arc<OpenEnv>`, so it
@@ -159,7 +159,8 @@ impl OpenEnv {
         Ok(txn)
     }
 
-    /// Finds or creates the database `name` in `txn`, and commits; nothing if there are others only.
+    /// Finds or creates the database `name` in `txn`, and commits. `None` if there are only other
+    /// databases.
     pub(super) fn create_pairs(
         &self,
         txn: RwTxn<'static>,
@@ -169,7 +170,7 @@ impl OpenEnv {
             if let Some(pairs) = opener.open_database::<Bytes, Bytes>(txn, Some(name))? {
                 return Ok(CommitOrAbort::Commit(pairs));
             }
-            // Nobody else can add a database during this transaction.
+            // No other process can add a database during this transaction.
             if self.env.unnamed_database_stat().entries > 0 {
                 return Ok(CommitOrAbort::Abort(()));
             }
@@ -178,11 +179,11 @@ impl OpenEnv {
         created.map(CommitOrAbort::commit)
     }
 
-    /// The error of a failed commit, which depends on whether the environment survived it.
+    /// The error of a failed commit. It depends on whether the environment is still usable.
     pub(super) fn commit_failed(&self, error: heed::Error) -> KvError {
         let _using = self.using_map();
         match self.env.read_txn() {
-            // LMDB gives up when the page that makes a commit valid could not be written.
+            // LMDB stops working when it could not write the page that makes a commit valid.
             Err(heed::Error::Mdb(MdbError::Panic)) => KvError::OutcomeUnknown(format!(
                 "{}: {error}; close the store and open it again to see",
                 self.directory.display()
@@ -223,12 +224,12 @@ impl Shared {
         Err(self.still_open(cannot_open(self.path(), reason)))
     }
 
-    /// Fails if the directory has no longer the files that are open.
+    /// Fails if the directory no longer has the files that are open.
     pub(super) fn check_files(&self) -> Result<()> {
         self.env.check_files().map_err(|error| self.still_open(error))
     }
 
-    /// `error`, which advises to close the environment, with what keeps it open after that.
+    /// `error` advises to close the environment; adds what keeps that open nevertheless.
     fn still_open(&self, error: KvError) -> KvError {
         match error {
             KvError::Open { path, reason }
@@ -243,17 +244,17 @@ impl Shared {
         }
     }
 
-    /// Sees to it that the environment can be used as `options` ask for. May wait for other
-    /// processes.
+    /// Prepares the environment for use with `options`. May wait for other processes.
     pub(super) fn prepare(self: &Arc<Self>, options: &Options) -> Result<()> {
         let env = &self.env;
-        // Readers that died without saying so would keep old pages from being used again.
+        // Slots of readers whose process died keep old pages from being used again.
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
         self.check_joined(options.wait)?;
         if options.read_only {
-            // An environment without any database was never written, or its database is just being created.
+            // An environment without any database was never written, or another process is just
+            // creating the database.
             let using = env.using_map()?;
             let empty = env.env.unnamed_database_stat().entries == 0;
             drop(using);
@@ -263,7 +264,7 @@ impl Shared {
             };
         }
         if self.pairs()?.is_none() {
-            // To start a database in the environment changes the file, which therefore has to be asked for.
+            // Creating a database changes the file, so `options` must ask for it.
             match &self.writer {
                 Some(writer) if options.create => self.create_pairs(writer, options.wait)?,
                 _ => return Err(self.no_pairs()),
@@ -272,7 +273,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The error for an environment that holds something else.
+    /// The error for an environment without this database.
     fn no_pairs(&self) -> KvError {
         cannot_open(
             self.path(),
@@ -289,7 +290,7 @@ impl Shared {
         &self.name
     }
 
-    /// The database of the pairs; none in an environment that was never written.
+    /// The database of the pairs; `None` in an environment that was never written.
     pub(super) fn pairs(&self) -> Result<Option<Pairs>> {
         let mut pairs = lock(&self.pairs);
         if pairs.is_none() {
@@ -314,8 +315,8 @@ impl Shared {
         Ok(opened.map_err(failed)?.commit().flatten())
     }
 
-    /// Creates the database, unless another process does so first: that one may go on writing, so this
-    /// looks again and again while it waits for the right to write.
+    /// Creates the database, unless another process creates it first. That process may continue to
+    /// write, so this looks for the database repeatedly while it waits for the right to write.
     fn create_pairs(self: &Arc<Self>, writer: &Writer, wait: Duration) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -364,8 +365,8 @@ impl Shared {
             if is_again {
                 return Err(error);
             }
-            // A processor may see the number of a commit in `lock.mdb` a moment before what was written
-            // to `data.mdb`: what has begun then may read an older version.
+            // A processor may see the number of a commit in `lock.mdb` shortly before the data in
+            // `data.mdb`. So this reader may see an older version. Try once more after a pause.
             is_again = true;
             thread::sleep(PAUSE);
         }
@@ -390,13 +391,13 @@ impl Shared {
         }
     }
 
-    /// What `read` gives, which needs a slot for a reader.
+    /// The result of `read`, which needs a reader slot.
     pub(super) fn with_reader<R>(
         &self,
         mut read: impl FnMut() -> heed::Result<R>,
     ) -> heed::Result<R> {
         match read() {
-            // Slots of processes that died may be among those that are taken.
+            // Processes that died may still hold some of the slots.
             Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
                 let _ = self.env.env.clear_stale_readers();
                 read()

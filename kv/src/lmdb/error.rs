@@ -1,4 +1,4 @@
-//! What LMDB reports, told in the terms of this crate.
+//! Converts errors of LMDB to errors of this crate.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,10 @@ use heed::MdbError;
 
 use crate::KvError;
 
-/// What was attempted when nothing was being written.
+/// The `what` of operations that write nothing.
 pub(super) const READING: &str = "cannot read";
 
-/// Room on the device, within the quota, or within the file-size limit is used up.
+/// Whether the device, the quota or the file-size limit has no room left.
 fn is_no_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -18,7 +18,7 @@ fn is_no_space(error: &io::Error) -> bool {
     )
 }
 
-/// What LMDB makes of a write that was cut short, which is how a full device shows at first.
+/// LMDB reports a write that was cut short with this error. A full device shows in this way first.
 fn is_cut_short(error: &io::Error) -> bool {
     cfg!(unix) && error.raw_os_error() == Some(5)
 }

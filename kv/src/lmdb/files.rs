@@ -1,8 +1,8 @@
 //! The files of an open environment, and whether its directory still has them.
 //!
-//! A file that is open stays what it is when its directory gets another one, as when a backup is
-//! restored. What is then committed to it is lost to everybody else, and a lock in it keeps nobody
-//! out.
+//! An open file stays open when another file takes its place, for example when a backup is
+//! restored. What is then committed to it is lost to all others, and a lock in it excludes no other
+//! process.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,13 @@ use super::error::{cannot_open, io_failed};
 use crate::Result;
 use crate::store_parts::file_id::{FileId, perhaps_unseen};
 
-/// The files in a directory at one time.
+/// The files that a directory has at one time.
 #[derive(Debug)]
 pub(super) struct Files {
     data_path: PathBuf,
     lock_path: PathBuf,
     data: Option<FileId>,
-    /// None on a file system that cannot be written, where LMDB does without.
+    /// `None` on a read-only file system, where LMDB uses no lock file.
     lock: Option<FileId>,
 }
 
@@ -24,7 +24,7 @@ const CLOSE: &str = "close every store, transaction and snapshot of it in this p
      again";
 
 impl Files {
-    /// Those that are in `directory` now.
+    /// The files that are in `directory` now.
     pub(super) fn in_directory(directory: &Path) -> Result<Self> {
         let (data_path, lock_path) = (directory.join("data.mdb"), directory.join("lock.mdb"));
         let id = |path: &Path| {
@@ -34,8 +34,8 @@ impl Files {
         Ok(Files { data: id(&data_path)?, lock: id(&lock_path)?, data_path, lock_path })
     }
 
-    /// Those LMDB has opened in `directory`: `before` is what was there before it did, `data` the
-    /// data file it has.
+    /// The files that LMDB has opened in `directory`. `before` are the files that were there
+    /// before, `data` is the data file that LMDB has open.
     pub(super) fn opened(directory: &Path, before: &Files, data: FileId) -> Result<Self> {
         let files = Files::in_directory(directory)?;
         let lock_stayed = before.lock.is_none() || files.have_same_lock(before);
@@ -53,7 +53,7 @@ impl Files {
         FileId::TELLS && self.lock == other.lock
     }
 
-    /// Fails unless `directory`, where these were opened, still has both.
+    /// Fails unless `directory`, where these files were opened, still has both.
     pub(super) fn check(&self, directory: &Path) -> Result<()> {
         self.check_data(directory)?;
         let Some(lock) = self.lock else { return Ok(()) };
@@ -79,13 +79,13 @@ impl Files {
         ))
     }
 
-    /// Fails if what was just committed went to a file that `directory` no longer has.
+    /// Fails if the last commit went to a file that `directory` no longer has.
     pub(super) fn check_committed(&self, directory: &Path) -> Result<()> {
         self.check_data(directory).map_err(|error| perhaps_unseen(&error))
     }
 }
 
-/// What has become of the file that was at `path`, if it is not there any more.
+/// What happened to the file that was at `path`; `None` if it is still there.
 fn state(directory: &Path, path: &Path, opened: FileId) -> Result<Option<&'static str>> {
     match FileId::at(path) {
         Ok(Some(found)) if found == opened => Ok(None),

@@ -1,8 +1,8 @@
-//! A look at `data.mdb` before LMDB maps it.
+//! Checks `data.mdb` before LMDB maps it.
 //!
-//! LMDB reads the file through a memory map, where a missing page is a signal that ends the
-//! process. So whether the file is one of LMDB's, and whether it is all there, is found out by
-//! reading it the ordinary way.
+//! LMDB reads the file through a memory map. There, a missing page causes a signal that ends the
+//! process. So this reads the file in the ordinary way, to find out whether it is a complete file
+//! of LMDB.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,27 +16,27 @@ use crate::{KvError, Result};
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
-/// Head of a page with the meta data after it.
+/// The head of a page, and the meta data after it.
 const META_LEN: usize = HEAD + 136;
 const META: u16 = 0x08;
 
-/// How often to look again at a file that others are writing, and after which pause.
+/// How often to read a file again while others write to it, and how long to pause before.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What is known of a data file without mapping it.
+/// What is known about a data file before it is mapped.
 #[derive(Debug)]
 pub(super) enum DataFile {
-    /// There is none.
+    /// There is no file.
     Missing,
-    /// It has no content, as one that has just been created.
+    /// The file is empty, for example because it has just been created.
     Empty,
     /// It looks sound.
     Sound,
 }
 
-/// Checks the data file of the environment in `directory`: what LMDB uses to open the database
-/// `name` in it. Reads a few pages, or all if the file is shorter than it was.
+/// Checks the data file of the environment in `directory`: the parts that LMDB uses to open the
+/// database `name`. Reads a few pages, or the whole file if that is shorter than it was.
 pub(super) fn check(directory: &Path, name: &str) -> Result<DataFile> {
     let path = directory.join("data.mdb");
     let file = match File::open(&path) {
@@ -48,8 +48,8 @@ pub(super) fn check(directory: &Path, name: &str) -> Result<DataFile> {
     settled(directory, &file, || check_file(directory, name, &file), bad)
 }
 
-/// What `look` finds in a file that others may be writing meanwhile: if it is bad, what it finds
-/// while nobody does.
+/// The result of `look` on a file to which others may be writing. If the result is bad, looks again
+/// until no other process has written to the file in the meantime.
 fn settled<T>(
     directory: &Path,
     file: &File,
@@ -64,7 +64,7 @@ fn settled<T>(
         }
         let before = heads()?;
         found = look();
-        // A commit that was being made may have been seen half.
+        // A commit may have been seen half made.
         std::thread::sleep(PAUSE);
         if heads()? == before {
             return found;
@@ -80,7 +80,7 @@ fn raced(directory: &Path) -> KvError {
     ))
 }
 
-/// The start of the file, where each commit changes something.
+/// The start of the file. Each commit changes something there.
 fn heads(mut file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -96,8 +96,8 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
     }
     let meta = Meta::newest(directory, file, len)?;
     let len = file.metadata().map_err(failed)?.len();
-    // Pages at the end that hold nothing may never have been written, so a short file can be
-    // whole. It is if every page that is referred to is there.
+    // Unused pages at the end may never have been written, so a short file can be complete. It is
+    // complete if every page that is referred to is there.
     let short = meta.last_page >= len / meta.page_len;
     let problems = meta.problems(file, len, name, short).map_err(failed)?;
     match problems.into_iter().next() {
@@ -110,13 +110,13 @@ fn check_file(directory: &Path, name: &str, file: &File) -> Result<DataFile> {
     }
 }
 
-/// What is wrong with the structure of the data file in `directory`, all of which is read. Somebody
-/// must be reading a version meanwhile: then the pages of it and later ones stay as they are.
+/// What is wrong with the structure of the data file in `directory`. Reads the whole file. A reader
+/// must be open during the call: it keeps the pages of its version and of later ones as they are.
 pub(super) fn verify(directory: &Path, name: &str) -> Result<Vec<String>> {
     let failed = |error| io_failed(directory, "cannot read data.mdb", error);
     let file = File::open(directory.join("data.mdb")).map_err(failed)?;
-    // Only the choice of the version can be disturbed by commits: one that is read the same twice was
-    // not being written.
+    // Commits can disturb only the choice of the version. A version that is read twice with the
+    // same result was not just being written.
     let newest = || Meta::newest(directory, &file, u64::MAX);
     let look = || {
         let meta = newest()?;
@@ -136,7 +136,7 @@ fn damaged(directory: &Path, reason: String) -> KvError {
     KvError::Damaged { path: directory.into(), reason: reason.into() }
 }
 
-/// The fields of a meta page that matter here.
+/// The fields of a meta page that are used here.
 #[derive(Debug, PartialEq, Eq)]
 struct Meta {
     flags: u16,
@@ -163,7 +163,7 @@ impl Meta {
         }
     }
 
-    /// That of the two meta pages LMDB will use. Both must be sound.
+    /// The newer of the two meta pages, which LMDB will use. Both must be sound.
     fn newest(directory: &Path, file: &File, len: u64) -> Result<Meta> {
         let mut file = file;
         let failed = |error| io_failed(directory, "cannot read data.mdb", error);
@@ -206,8 +206,8 @@ impl Meta {
             if number == 1 && meta.page_len != page_len {
                 return damaged("the meta pages of data.mdb give different page sizes".into());
             }
-            // Either can be used one day. The flags decide how keys are compared, and whether LMDB
-            // maps the file at an address that is written in it.
+            // LMDB may use either of them one day. The flags decide how keys are compared, and
+            // whether LMDB maps the file at an address that is stored in it.
             if !free_flags_fit(meta.free.flags) || meta.databases.flags != 0 {
                 return damaged(format!(
                     "impossible flags {:#x} and {:#x} in meta page {number} of data.mdb",
@@ -225,8 +225,8 @@ impl Meta {
         newest.ok_or_else(|| cannot_open(directory, "data.mdb is no LMDB data file"))
     }
 
-    /// What is wrong with the pages LMDB needs to open the database `name`, or if `all` is to be
-    /// looked at with all pages of it.
+    /// What is wrong with the pages that LMDB needs to open the database `name`; with `all`, what
+    /// is wrong with any page.
     fn problems(&self, file: &File, len: u64, name: &str, all: bool) -> io::Result<Vec<String>> {
         let mut structure = Structure::new(file, self.page_len, len, self.last_page);
         for (found, tree) in structure.databases(self.databases)? {
@@ -244,8 +244,8 @@ impl Meta {
     }
 }
 
-/// Whether the second meta page can stand beside the first: commits write them in turn, so the
-/// number of one's commit is even, the other's odd, and they differ by one. In a new file both are 0.
+/// Whether the second meta page fits the first. Commits write them in turn, so the number of one
+/// commit is even, that of the other is odd, and they differ by one. In a new file both are 0.
 fn follow(first: Option<&Meta>, second: &Meta) -> bool {
     let Some(first) = first else { return true };
     let (even, odd) = (first.txn_id, second.txn_id);

@@ -1,12 +1,12 @@
 //! Whether `data.mdb` is the file that `lock.mdb` counts for.
 //!
-//! Both have the number of the last commit. As long as anybody has the environment open, LMDB goes
-//! by that in `lock.mdb` and reads the meta page where that commit would be. If another `data.mdb` came
-//! meanwhile, that page can be the one before its last commit, and who goes on writing from there
-//! loses the last commit.
+//! Both files contain the number of the last commit. While any process has the environment open,
+//! LMDB uses the number in `lock.mdb`, and reads the meta page where that commit would be. If
+//! another `data.mdb` has taken the place of the first, that page may be the one before its last
+//! commit. A process that continues to write from there loses the last commit.
 //!
-//! A commit writes its number to `data.mdb` and then to `lock.mdb`, where it stays lower by one
-//! if the process is killed in between, until somebody takes the right to write.
+//! A commit writes its number first to `data.mdb`, then to `lock.mdb`. If the process is killed in
+//! between, the number in `lock.mdb` stays lower by one, until a process takes the right to write.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::store_parts::file_id::FileId;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
-/// How long to wait at least for the right to write: it takes a moment even if nobody has it.
+/// The shortest wait for the right to write, which takes a moment even if it is free.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
-/// Takes whatever is written to it.
+/// A device that accepts and discards everything that is written to it.
 const NOWHERE: &str = "/dev/null";
 
 impl Shared {
-    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. Waits for at most
-    /// `wait` for a program without this crate that has the right to write.
+    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. Waits for at
+    /// most `wait` for a program without this crate that has the right to write.
     pub(super) fn check_joined(self: &Arc<Self>, wait: Duration) -> Result<()> {
         let path = self.path();
         let file = self.env.heed().try_clone_inner_file();
@@ -47,8 +47,8 @@ impl Shared {
                 thread::sleep(PAUSE);
                 continue;
             }
-            // It may be a commit that is being made or was cut short; somebody else has the file open
-            // then, or had it when this process opened it.
+            // A commit may be running, or may have been cut short. Then another process has the
+            // file open, or had it open when this process opened it.
             let committing = before == lock + 1 && lock <= after;
             if !committing {
                 return Err(self.env.apart(after, lock));
@@ -60,7 +60,7 @@ impl Shared {
                 note_wait_in_vain();
                 return Err(self.env.perhaps_apart(after, lock));
             }
-            // A commit that was being made would have brought its number there by now.
+            // By now, a commit that was running would have written its number there.
             if self.numbers()?.lock == lock {
                 return Err(self.env.apart(after, lock));
             }
@@ -72,11 +72,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes the right to write for a moment. So the commit that is being made has ended, and LMDB has
-    /// set right the number of one that was cut short. False if others keep it for as long as `wait`.
+    /// Takes the right to write for a moment. After that, the running commit has ended, and LMDB
+    /// has corrected the number of a commit that was cut short. Returns false if others keep the
+    /// right for as long as `wait`.
     fn settle(self: &Arc<Self>, wait: Duration) -> Result<bool> {
         let (start, wait) = (Instant::now(), wait.max(LEAST_WAIT));
-        // One thread at a time: it cannot be called off, and takes the slot of a reader.
+        // One thread at a time: it cannot be stopped, and it takes a reader slot.
         while !self.env.presence().begin_settling() {
             if start.elapsed() >= wait {
                 return Ok(false);
@@ -85,12 +86,12 @@ impl Shared {
         }
         let (done, ended) = sync_channel(1);
         let thread = thread::Builder::new().name("permazen-lmdb".to_owned()).spawn({
-            // Whoever opens the environment while this waits is to join it.
+            // Whoever opens the environment while this waits must join it.
             let shared = Arc::clone(self);
             move || {
                 let settled = shared.pass_right_to_write();
                 shared.env.presence().end_settling();
-                // Whoever waits for this has the environment open, and is to be the one who closes it.
+                // The waiting thread has the environment open, and must be the one that closes it.
                 drop(shared);
                 let _ = done.send(settled);
             }
@@ -105,14 +106,16 @@ impl Shared {
         }
     }
 
-    /// Takes the right to write and gives it back, also where the environment is open for reading only.
+    /// Takes the right to write and gives it back, even if the environment is open for reading
+    /// only.
     fn pass_right_to_write(&self) -> Result<()> {
         let nowhere = File::options().write(true).open(NOWHERE);
         let mut nowhere =
             nowhere.map_err(|error| io_failed(self.path(), "cannot open /dev/null", error))?;
         let _using = self.env.using_map()?;
         let env = self.env.heed();
-        // LMDB has no call for just that. A copy of all pages takes the right while it copies the first two.
+        // LMDB has no call for this alone. A copy of all pages takes the right while it copies the
+        // first two.
         let copied =
             self.with_reader(|| env.copy_to_file(&mut nowhere, CompactionOption::Disabled));
         copied.map_err(|error| self.read_failed(error))
@@ -135,7 +138,7 @@ struct Numbers {
 }
 
 impl OpenEnv {
-    /// The number of the last commit in `data.mdb`; the map must be in use.
+    /// The number of the last commit in `data.mdb`. The map must be in use.
     fn last_commit(&self) -> usize {
         // The numbers are compared in the order in which they were read.
         fence(Ordering::Acquire);
@@ -144,7 +147,8 @@ impl OpenEnv {
         number
     }
 
-    /// Fails if a read transaction of this `version` may look at an older one. Costs two reads of memory.
+    /// Fails if a read transaction of this `version` may see an older one. Costs two reads of
+    /// memory.
     pub(super) fn check_reading(&self, version: usize) -> Result<()> {
         let data = self.last_commit();
         if version <= data { Ok(()) } else { Err(self.apart(data, version)) }
@@ -152,7 +156,8 @@ impl OpenEnv {
 
     /// Fails if `txn` did not begin with the last commit of `data.mdb`. Costs two reads of memory.
     pub(super) fn check_writing(&self, txn: &RwTxn<'_>) -> Result<()> {
-        // Nobody else can commit, and who took the lock of one who died has set the number right.
+        // No other process can commit now. A process that took the lock of one that died has
+        // corrected the number.
         let (data, lock) = (self.last_commit(), txn.id().saturating_sub(1));
         if data == lock { Ok(()) } else { Err(self.apart(data, lock)) }
     }
@@ -169,7 +174,7 @@ impl OpenEnv {
         )
     }
 
-    /// The error where it cannot be told whether the two belong together.
+    /// The error if it is not known whether the two files belong together.
     fn perhaps_apart(&self, data: usize, lock: usize) -> KvError {
         KvError::Retry(format!(
             "{}: {}, and another process has kept the right to write: either that is a program without \

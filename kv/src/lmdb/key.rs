@@ -1,4 +1,4 @@
-//! Keys as they stand in the file: one zero byte, then the key (docs/src/format.md#lmdb).
+//! Keys as they are stored in the file: one zero byte, then the key (docs/src/format.md#lmdb).
 
 use std::ops::Bound;
 
@@ -7,8 +7,8 @@ use crate::{KeySpan, KvError, Result};
 /// The longest key the file can hold, without the zero byte before it.
 pub(super) const MAX_KEY: usize = 510;
 
-/// Stored keys of up to this many bytes lie on the stack; making more room than most keys need would
-/// cost more than the search for them in a small environment.
+/// Stored keys of up to this many bytes are on the stack. In a small environment, making more room
+/// than most keys need would cost more than searching for them.
 const SHORT: usize = 128;
 
 /// A key with its zero byte.
@@ -21,19 +21,19 @@ impl StoredKey {
     /// The stored form of `key`.
     ///
     /// # Errors
-    /// [`KvError::KeyTooLong`]
+    /// [`KvError::KeyTooLong`] if `key` does not fit in the file.
     #[inline]
     pub(super) fn new(key: &[u8]) -> Result<Self> {
         StoredKey::fitting(key).ok_or_else(|| KvError::key_too_long(key, MAX_KEY))
     }
 
-    /// The stored form of `key` if there can be one.
+    /// The stored form of `key`; `None` if it is too long.
     #[inline]
     pub(super) fn fitting(key: &[u8]) -> Option<Self> {
         if key.len() > MAX_KEY { None } else { Some(StoredKey::cut(key)) }
     }
 
-    /// The stored form of `key` without what is too much of it.
+    /// The stored form of `key`, cut after the longest length.
     #[inline]
     fn cut(key: &[u8]) -> Self {
         let mut bytes = [0; SHORT];
@@ -64,11 +64,11 @@ impl StoredKey {
 
 /// One end of a span in the file.
 ///
-/// A key that is too long for the file has no stored form, yet it is a legal bound. No stored key
-/// lies between it and its longest storable prefix, so that takes its place.
+/// A key that is too long for the file has no stored form, but may be a bound. No stored key is
+/// between it and its longest prefix that can be stored, so that prefix replaces it.
 pub(super) struct StoredBound {
     key: StoredKey,
-    /// Whether the bound was cut, which makes the remaining prefix less than the bound itself.
+    /// Whether the bound was cut. If so, the remaining prefix is less than the bound.
     cut: bool,
 }
 
@@ -77,12 +77,12 @@ impl StoredBound {
         StoredBound { key: StoredKey::cut(bound), cut: bound.len() > MAX_KEY }
     }
 
-    /// As the inclusive lower end.
+    /// The bound as the inclusive lower end.
     pub(super) fn lower(&self) -> Bound<&[u8]> {
         if self.cut { Bound::Excluded(self.key.bytes()) } else { Bound::Included(self.key.bytes()) }
     }
 
-    /// As the exclusive upper end.
+    /// The bound as the exclusive upper end.
     pub(super) fn upper(&self) -> Bound<&[u8]> {
         if self.cut { Bound::Included(self.key.bytes()) } else { Bound::Excluded(self.key.bytes()) }
     }
@@ -96,7 +96,7 @@ pub(super) struct StoredSpan {
 
 impl StoredSpan {
     pub(super) fn new(span: KeySpan<'_>) -> Self {
-        // Without a lower end a scan need not search for its beginning.
+        // Without a lower end, a scan need not search for its start.
         let min = (!span.min.is_empty()).then(|| StoredBound::new(span.min));
         StoredSpan { min, max: span.max.map(StoredBound::new) }
     }

@@ -1,7 +1,7 @@
 //! The memory map of an open environment: who uses it, and how it grows.
 //!
-//! LMDB gives up the map it has before it makes a larger one, so nobody may use it meanwhile. Whoever
-//! does in this process is therefore counted.
+//! To make a larger map, LMDB first gives up the one it has. So nothing may use the map at that
+//! time. All uses in this process are counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::error::cannot_open;
 use crate::Result;
 use crate::store_parts::lock::lock;
 
-/// What the size of a map is a multiple of: so it is one of every page size in use.
+/// The size of a map is a multiple of this, and so of every page size.
 const STEP: usize = 1 << 16;
 
 /// How long to wait for uses that are just ending.
@@ -23,32 +23,32 @@ pub(super) fn rounded(bytes: usize) -> usize {
     bytes.max(1).checked_next_multiple_of(STEP).unwrap_or(usize::MAX - (STEP - 1))
 }
 
-/// What to try when the system refuses a map of this size.
+/// The size to try next when the system refuses a map of `size`.
 pub(super) fn halved(size: usize) -> usize {
     (size / 2 / STEP).max(1) * STEP
 }
 
-/// The map, as those who use it see it.
+/// The map and its uses.
 pub(super) struct Map {
     uses: Mutex<Uses>,
     ended: Condvar,
 }
 
 struct Uses {
-    /// How large the map is, and how large it was to be the last time it was to grow.
+    /// The size of the map, and the size that was last asked for.
     size: usize,
     asked: usize,
-    /// The versions that open readers look at, with how many look at each.
+    /// The versions that open readers see, with the number of readers of each.
     readers: BTreeMap<usize, usize>,
-    /// How many others use the map.
+    /// How many other uses of the map there are.
     others: usize,
-    /// Whether somebody waits for the last use to end.
+    /// Whether a thread waits for the last use to end.
     awaited: bool,
     /// Whether there is no map any more.
     lost: bool,
 }
 
-/// A use of the map, for as long as this lives.
+/// A use of the map, as long as this exists.
 pub(super) struct MapUse<'m> {
     map: &'m Map,
 }
@@ -60,7 +60,7 @@ impl Drop for MapUse<'_> {
 }
 
 impl Map {
-    /// A map of `size` bytes, where `asked` were asked for.
+    /// A map of `size` bytes; `asked` is the size that was asked for.
     pub(super) fn new(size: usize, asked: usize) -> Self {
         let (readers, others) = (BTreeMap::new(), 0);
         let uses = Uses { size, asked, readers, others, awaited: false, lost: false };
@@ -85,7 +85,7 @@ impl Map {
         Ok(MapUse { map: self })
     }
 
-    /// Counts the reader that `begin` gives, with the version it looks at.
+    /// Counts the reader that `begin` returns, with the version it sees.
     pub(super) fn begin_read<T>(
         &self,
         path: &Path,
@@ -118,14 +118,14 @@ impl Map {
         }
     }
 
-    /// How many readers of this process are open, and the oldest version they look at.
+    /// How many readers of this process are open, and the oldest version that they see.
     pub(super) fn readers(&self) -> (usize, Option<usize>) {
         let uses = lock(&self.uses);
         (uses.readers.values().sum(), uses.readers.keys().next().copied())
     }
 
-    /// Makes the map as large as was `asked` for, or as the system allows, by `resize`, unless it is
-    /// that large already. Fails while anybody uses it.
+    /// Makes the map as large as `asked`, or as large as the system allows, by calling `resize`.
+    /// Does nothing if it has that size already. Fails while the map is in use.
     pub(super) fn grow(
         &self,
         path: &Path,
@@ -151,7 +151,7 @@ impl Map {
         }
         uses.awaited = false;
         uses.asked = asked;
-        // Meanwhile others may have used up the addresses.
+        // In the meantime others may have used up the addresses.
         let Some(size) = uses.growth(asked) else { return Ok(()) };
         if let Err(error) = resize(size) {
             uses.lost = true;
@@ -161,7 +161,7 @@ impl Map {
         Ok(())
     }
 
-    /// What to do when the map is too small.
+    /// Advice for a map that is too small.
     pub(super) fn advice(&self) -> String {
         let uses = lock(&self.uses);
         if uses.size < uses.asked {
@@ -182,7 +182,7 @@ impl Map {
 }
 
 impl Uses {
-    /// The size the map can grow to, at most what was `asked` for; `None` if it cannot be larger.
+    /// The size that the map can grow to, at most `asked`; `None` if it cannot grow.
     fn growth(&self, asked: usize) -> Option<usize> {
         let mut size = asked;
         while size > self.size && !has_room(self.size, size) {
@@ -210,14 +210,15 @@ impl Uses {
     }
 }
 
-/// Up to this size a map finds its place anywhere among the addresses, if a limit allows it.
+/// A map of up to this size finds room anywhere in the address space, if no limit forbids it.
 const PLENTY: usize = if usize::BITS >= 64 { 1 << 40 } else { 0 };
 
-/// Whether there are addresses for a map of `size` bytes in the place of one of `old` bytes.
+/// Whether there are addresses for a map of `size` bytes in place of one of `old` bytes.
 #[cfg(unix)]
 fn has_room(old: usize, size: usize) -> bool {
-    // The old map goes before the new one comes, so what counts towards a limit is the difference. Where
-    // addresses are few the new map must fit in one piece, and nobody knows what lies beside the old one.
+    // The old map is given up before the new one is made, so only the difference counts towards a
+    // limit. If addresses are few, the new map must fit in one piece, and what is next to the old
+    // map is unknown.
     let size = if size <= PLENTY { size - old } else { size };
     let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
     // SAFETY: The system chooses the place of the new map, which is in nobody's way and which nobody

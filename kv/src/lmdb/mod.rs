@@ -1,20 +1,23 @@
-//! LMDB environments in the file format of Permazen for Java (docs/src/format.md#lmdb).
+//! LMDB environments in the file format of Permazen for Java (docs/src/format.md#lmdb). The rest of
+//! the crate may call what is public here: [`LmdbStore`] and its builder. All other files are for
+//! this folder only.
 //!
-//! The pairs lie in one named database of an environment, a directory with the files `data.mdb` and
-//! `lock.mdb`. Each key has a zero byte before it in the file, so that the empty key can be stored.
+//! The pairs are in one named database of an environment. An environment is a directory with the
+//! files `data.mdb` and `lock.mdb`. In the file, a zero byte stands before each key, so that the
+//! empty key can be stored.
 //!
-//! One transaction writes at a time, on the whole machine; read-only transactions see the version
-//! that was current when they began, wait for nobody and nobody waits for them. All transactions
-//! are strictly serializable without conflicts. For concurrent writers put the optimistic engine
-//! on top.
+//! Only one transaction writes at a time, on the whole machine. Read-only transactions see the
+//! version that was current when they began; they wait for no transaction, and no transaction waits
+//! for them. All transactions are strictly serializable without conflicts. For concurrent writers,
+//! use the optimistic engine over this store.
 //!
-//! Permazen for Java can open the same environment, though not at the same time: the two use
-//! different lock files, and the second to come is turned away.
+//! Permazen for Java can open the same environment, but not at the same time: the two use different
+//! lock files, and the second one to open it gets an error.
 //!
-//! An environment that several parts of a program open is shared between them, and it is closed
-//! when the last store, transaction and snapshot of it has gone. Long-lived read-only transactions
-//! and snapshots are a burden: space that is freed meanwhile cannot be used again, so the file
-//! grows; [`LmdbStore::statistics`](KvDatabase::statistics) shows how far the oldest lies behind.
+//! If several parts of a program open an environment, they share it. It is closed when its last
+//! store, transaction and snapshot is dropped. Keep read-only transactions and snapshots short:
+//! space that is freed while they are open cannot be used again, so the file grows.
+//! [`LmdbStore::statistics`](KvDatabase::statistics) shows how old the oldest one is, in commits.
 
 mod builder;
 mod copy;
@@ -87,7 +90,7 @@ impl LmdbStore {
         LmdbBuilder::default().open(path)
     }
 
-    /// Opens the environment in the directory `path`, after creating both if need be.
+    /// Opens the environment in the directory `path`. Creates both if they are missing.
     ///
     /// # Errors
     /// See [`LmdbBuilder::open`].
@@ -105,8 +108,8 @@ impl LmdbStore {
         self.shared.path()
     }
 
-    /// Makes sure that everything committed so far is on disk; needed only with a
-    /// [`Durability`] less than full. Costs a flush of what was committed since the last.
+    /// Makes sure that everything committed so far is on disk. Needed only with a [`Durability`]
+    /// other than full. Costs a flush of what was committed since the last flush.
     ///
     /// # Errors
     /// [`KvError::Store`](crate::KvError::Store) if the disk fails.
@@ -117,17 +120,18 @@ impl LmdbStore {
     }
 
     /// Writes a copy of the current version, without unused space, as a new environment in the
-    /// directory `target`, which is created if there is none. Neither readers nor writers wait.
+    /// directory `target`. Creates the directory if it is missing. Neither readers nor writers
+    /// wait.
     ///
-    /// The copy is written as `data.mdb.part` and gets its name when all of it is on disk, so
-    /// there is a whole copy or none, whatever happens meanwhile.
+    /// The copy is first called `data.mdb.part`, and gets its name when all of it is on disk. So
+    /// there is always a complete copy or none.
     ///
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already, or gets one
-    /// while the copy is made; it stays as it is. [`KvError::Retry`](crate::KvError::Retry) if a program
-    /// without this crate takes more than 30 seconds to end a commit.
-    /// [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are too many readers. A copy
-    /// that could not be finished is removed.
+    /// while the copy is made; that environment is not changed.
+    /// [`KvError::Retry`](crate::KvError::Retry) if a program without this crate takes more than 30
+    /// seconds to end a commit. [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are
+    /// too many readers. A copy that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
         self.shared.check_files()?;
@@ -177,18 +181,18 @@ impl KvDatabase for LmdbStore {
         offered
     }
 
-    /// Follows all pages of the file without LMDB, to which a damaged page can be the end of the
-    /// process: each must be what it is taken for and be in use once, keys must ascend, and the
-    /// counts and the lists of free pages must be right. So must be what other databases there are in
-    /// the environment, except for the order of their keys; those with several values for a key
-    /// (`MDB_DUPSORT`) are passed over. Reads the whole file.
+    /// Follows all pages of the file without LMDB, because a damaged page can make LMDB end the
+    /// process. Each page must be of the expected kind and must be in use exactly once, keys must
+    /// ascend, and the counts and the lists of free pages must be right. The same holds for other
+    /// databases in the environment, except for the order of their keys. Databases with several
+    /// values for a key (`MDB_DUPSORT`) are skipped. Reads the whole file.
     fn verify(&self) -> Result<Vec<String>> {
         self.shared.check_files()?;
-        // What this reader sees stays as it is meanwhile.
+        // While this reader is open, what it sees does not change.
         let reader = View::open(Arc::clone(&self.shared))?;
         let problems = header::verify(self.path(), self.shared.name());
         drop(reader);
-        // A file that came meanwhile was not kept as it is by the reader.
+        // If another file has taken the place of this one, the reader did not protect that file.
         self.shared.check_files()?;
         problems
     }
@@ -197,12 +201,12 @@ impl KvDatabase for LmdbStore {
         let env = self.shared.env.heed();
         let view = View::open(Arc::clone(&self.shared))?;
         let (entries, pages, page_size) = view.sizes()?;
-        // With the view, which keeps the map in its place.
+        // Asked while the view is open, because that keeps the map in its place.
         let info = env.info();
         drop(view);
         let (readers, oldest) = self.shared.env.map().readers();
         let readers = (info.number_of_readers as u64).max(readers as u64);
-        // The two meta pages come first; page numbers count from zero.
+        // The first two pages are the meta pages; page numbers start with zero.
         let used = pages + 2;
         let file_pages = info.last_page_number as u64 + 1;
         let file_bytes = env.real_disk_size();

@@ -1,4 +1,4 @@
-//! Has LMDB open an environment.
+//! Opens an environment with LMDB.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
@@ -13,17 +13,17 @@ use super::map::halved;
 use super::options::Options;
 use crate::{Durability, KvError, Result};
 
-/// The space of addresses reserved for an environment; the file itself grows as needed.
+/// The size of the address range for an environment. The file itself grows as needed.
 const MAP_SIZE: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
 
-/// What comes of an attempt to open an environment.
+/// The result of an attempt to open an environment.
 pub(super) enum Opening {
     Open(Box<OpenEnv>),
-    /// LMDB has it open in this process, be it for a moment.
+    /// LMDB has it open in this process, perhaps only for a moment.
     StillOpen,
 }
 
-/// Opens the environment in `directory`; nobody in this process may have it open through this crate.
+/// Opens the environment in `directory`. This crate must not have it open in this process.
 pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Result<Opening> {
     if heed::env_closing_event(directory).is_some() {
         return Ok(Opening::StillOpen);
@@ -62,7 +62,7 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
             Err(error) => error,
         };
         match error {
-            // The address space is limited: make do with less, down to what LMDB uses unasked.
+            // The address space is limited: try less, down to the default size of LMDB.
             heed::Error::Io(error) if is_too_much(&error) && map_size > 2 << 20 => {
                 map_size = halved(map_size);
             }
@@ -72,14 +72,14 @@ pub(super) fn open_env(options: &Options, directory: &Path, missing: bool) -> Re
     }
 }
 
-/// What systems say to a map that is too large for them.
+/// Whether the system has refused a map because of its size.
 fn is_too_much(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::InvalidInput)
 }
 
 fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvError {
     let reason = match &error {
-        // The format of the data was checked before, so this is about the lock file.
+        // The format of `data.mdb` was checked before, so this error is about the lock file.
         heed::Error::Mdb(MdbError::VersionMismatch) => {
             "in use by a program whose LMDB has another lock format, such as Permazen for Java; \
              close it there first"
@@ -106,12 +106,12 @@ fn open_failed(options: &Options, directory: &Path, error: heed::Error) -> KvErr
     cannot_open(directory, reason)
 }
 
-/// Creates the files of an environment, which LMDB would make readable for their owner only.
+/// Creates the files of an environment. LMDB itself would make them readable for their owner only.
 ///
-/// This process must not have the environment open: closing `lock.mdb` gives up its locks.
+/// This process must not have the environment open, because closing `lock.mdb` gives up its locks.
 fn create_files(directory: &Path) -> Result<()> {
-    // Another process that finds `data.mdb` opens the environment at once, and LMDB would make its own
-    // `lock.mdb`.
+    // First `lock.mdb`: another process that finds `data.mdb` opens the environment at once, and
+    // LMDB would then create its own `lock.mdb`.
     create_file(directory, "lock.mdb")?;
     create_file(directory, "data.mdb")
 }

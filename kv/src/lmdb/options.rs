@@ -1,10 +1,10 @@
-//! How an environment is to be opened and used.
+//! How to open and use an environment.
 
 use std::time::Duration;
 
 use crate::Durability;
 
-/// What a [`LmdbBuilder`](super::LmdbBuilder) has been told, see there.
+/// The settings of a [`LmdbBuilder`](super::LmdbBuilder); see there.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) create: bool,

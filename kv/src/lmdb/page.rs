@@ -1,6 +1,6 @@
-//! One page of a data file, taken apart without trusting it.
+//! Parses one page of a data file, without trusting its content.
 
-/// Head of a page: number, padding, flags, bounds of the free space.
+/// The head of a page: number, padding, flags, bounds of the free space.
 pub(super) const HEAD: usize = 16;
 
 const BRANCH: u16 = 0x01;
@@ -8,24 +8,24 @@ const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
 
 const NODE_HEAD: usize = 8;
-/// The value lies on pages of its own.
+/// The value is on its own pages.
 const NODE_BIG: u16 = 0x01;
 /// The value is the record of a database.
 const NODE_DATABASE: u16 = 0x02;
 
-/// A page of a tree. Everything of it lies within the page.
+/// A page of a tree. All its parts are within the page.
 pub(super) struct Page<'p> {
     pub(super) is_leaf: bool,
     pub(super) nodes: Vec<Node<'p>>,
 }
 
-/// An entry of a page: of a branch a key and the page below it, of a leaf a pair.
+/// An entry of a page: in a branch, a key and the page below it; in a leaf, a pair.
 pub(super) struct Node<'p> {
     pub(super) key: &'p [u8],
     flags: u16,
-    /// Length of the value, which may lie elsewhere.
+    /// The length of the value, which may be on other pages.
     pub(super) len: u64,
-    /// Of a leaf's node what stands in the page for the value.
+    /// In a leaf, the bytes in this page that represent the value.
     pub(super) data: &'p [u8],
     child: u64,
 }
@@ -36,7 +36,7 @@ impl Node<'_> {
         self.child
     }
 
-    /// The first page of a value that does not lie in the leaf.
+    /// The first page of a value that is not in the leaf.
     pub(super) fn overflow(&self) -> Option<u64> {
         (self.flags & NODE_BIG != 0).then(|| u64_at(self.data, 0))
     }
@@ -47,7 +47,7 @@ impl Node<'_> {
 }
 
 impl<'p> Page<'p> {
-    /// Takes page `number` of a tree apart; what is wrong with it if that is not possible.
+    /// Parses page `number` of a tree. The error says what is wrong with the page.
     pub(super) fn parse(bytes: &'p [u8], number: u64) -> Result<Self, String> {
         let wrong = |what: &str| Err(format!("page {number} {what}"));
         if u64_at(bytes, 0) != number {
@@ -84,7 +84,7 @@ impl<'p> Page<'p> {
         Ok(Page { is_leaf, nodes })
     }
 
-    /// How many pages the value has that begins on page `number`; none if none does.
+    /// How many pages the value has that begins on page `number`; `None` if no value begins there.
     pub(super) fn overflow(head: &[u8], number: u64) -> Option<u64> {
         let fits = u64_at(head, 0) == number && u16_at(head, 10) == OVERFLOW;
         fits.then(|| u64::from(u32_at(head, 12))).filter(|count| *count > 0)
@@ -92,7 +92,7 @@ impl<'p> Page<'p> {
 }
 
 impl<'p> Node<'p> {
-    /// The node that begins with `bytes`, and its length there.
+    /// The node at the start of `bytes`, and its length there.
     fn parse(bytes: &'p [u8], is_leaf: bool) -> Option<(Self, usize)> {
         let (head, rest) = bytes.split_at_checked(NODE_HEAD)?;
         let low = u64::from(u16_at(head, 0)) | u64::from(u16_at(head, 2)) << 16;
@@ -113,12 +113,12 @@ impl<'p> Node<'p> {
     }
 }
 
-/// How many pages a value of so many bytes needs.
+/// How many pages a value of `len` bytes needs.
 pub(super) fn overflow_pages(len: u64, page_len: u64) -> u64 {
     (HEAD as u64 + len).div_ceil(page_len)
 }
 
-// Numbers stand in the byte order of the machine. One that lies outside the page reads as zero.
+// Numbers have the byte order of the machine. A number outside the page is read as zero.
 
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes(array_at(bytes, at))

@@ -1,4 +1,4 @@
-//! Reading the pairs of one version, in a transaction of either kind or in a snapshot.
+//! Reads the pairs of one version, in a transaction of either kind or in a snapshot.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -44,6 +44,7 @@ impl<'t> Reader<'t> {
         } else if let Some(min) = StoredKey::fitting(min) {
             self.pairs.get_greater_than_or_equal_to(self.txn, min.bytes())
         } else {
+            // The bound is too long to be stored. A scan replaces it by its longest prefix.
             let span = KeySpan::new(min, max);
             if span.is_empty() {
                 return Ok(None);
@@ -60,6 +61,7 @@ impl<'t> Reader<'t> {
         let found = match max.map(StoredKey::fitting) {
             None => self.pairs.last(self.txn),
             Some(Some(max)) => self.pairs.get_lower_than(self.txn, max.bytes()),
+            // The bound is too long to be stored. A scan replaces it by its longest prefix.
             Some(None) => {
                 let span = KeySpan::new(min, max);
                 if span.is_empty() {
@@ -78,7 +80,7 @@ impl<'t> Reader<'t> {
         self.steps_of(None, span, direction)
     }
 
-    /// A scan that takes its turn for each step if it is one of a view that is shared.
+    /// A scan. If it reads a `view` that is shared, it waits for its turn at each step.
     fn steps_of(
         self,
         view: Option<&'t View>,
@@ -104,7 +106,7 @@ impl<'t> Reader<'t> {
         self.visit_of(None, span, direction, visitor)
     }
 
-    /// A visit that takes its turn for each step if it is one of a view that is shared.
+    /// A visit. If it reads a `view` that is shared, it waits for its turn at each step.
     fn visit_of(
         self,
         view: Option<&'t View>,
@@ -115,7 +117,7 @@ impl<'t> Reader<'t> {
         let opened = {
             let _turn = view.and_then(View::turn);
             match (span.max, direction) {
-                // Looking out for the end here costs less than in LMDB's range.
+                // Checking for the end here costs less than in a range of LMDB.
                 (Some(_), Direction::Forward) if !span.min.is_empty() => {
                     span.check()?;
                     self.open(KeySpan::new(span.min, None), direction)?
@@ -153,7 +155,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where a scan begins in LMDB. Those of everything know that there are no bounds to look out for.
+/// Where a scan begins in LMDB. Scans of everything need not check for bounds.
 enum Opened<'t> {
     Nothing,
     All(RoIter<'t, Bytes, Bytes>),
@@ -180,7 +182,7 @@ impl<'t> Opened<'t> {
     }
 }
 
-/// Where a visit ends: before this key, or nowhere.
+/// Where a visit ends: before this key, or nowhere if it is `None`.
 struct End<'k> {
     key: Option<&'k [u8]>,
     head: u64,
@@ -191,7 +193,7 @@ impl<'k> End<'k> {
         End { key, head: head_of(key.unwrap_or_default()) }
     }
 
-    /// Whether `key` lies before the end. Most often the first bytes tell.
+    /// Whether `key` is before the end. Mostly, the first bytes decide.
     #[inline]
     fn is_before(&self, key: &[u8]) -> bool {
         let Some(end) = self.key else { return true };
@@ -226,7 +228,7 @@ fn not_stored_by_us(path: &Path, stored: &[u8]) -> KvError {
     }
 }
 
-/// A scan over a range of LMDB's.
+/// A scan over a range of LMDB.
 struct Steps<'t, I> {
     /// Taken out only when the scan ends.
     range: Option<I>,
@@ -260,7 +262,7 @@ where
         if self.view.is_some_and(View::is_shared) { self.step_in_turn() } else { self.step() }
     }
 
-    /// The turn is taken for each step, not for all: the visitor may read the same view.
+    /// Waits for its turn at each step, not once for all: the visitor may read the same view.
     #[inline]
     fn show(mut self, visitor: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
         loop {
@@ -270,7 +272,7 @@ where
                     _ => return Ok(()),
                 }
             }
-            // As `step`, but nothing is put together that is taken apart again.
+            // The same as `step`, without building values that would be taken apart again.
             match self.range.as_mut().and_then(I::next) {
                 Some(Ok((stored, value))) => match stored.split_first() {
                     Some((0, key)) if visitor(key, value).is_continue() => {}
@@ -304,9 +306,9 @@ impl<I> Drop for Steps<'_, I> {
     }
 }
 
-/// One version of the pairs, held open by a read-only transaction of LMDB.
+/// One version of the pairs. A read-only transaction of LMDB holds it open.
 ///
-/// The read-only transactions of this crate own one alone; snapshots share it between threads.
+/// A read-only transaction of this crate has a view to itself. Snapshots share it between threads.
 pub(super) struct View {
     txn: RoTxn<'static, WithoutTls>,
     /// After `txn`, so that it is dropped later.
@@ -328,14 +330,14 @@ unsafe impl Sync for View {}
 impl View {
     /// Opens the current version.
     pub(super) fn open(env: Arc<Shared>) -> Result<Self> {
-        // The database must be known before the transaction begins that is to use it.
+        // The database must be known before a transaction begins that will use it.
         let pairs = env.pairs()?;
         let (txn, counted) = env.begin_read()?;
         let (shared, turn) = (AtomicBool::new(false), Mutex::new(()));
         Ok(View { txn, _counted: counted, pairs, shared, turn, env })
     }
 
-    /// Number of entries, pages in use for them, and size of a page.
+    /// The number of entries, the pages in use for them, and the size of a page.
     pub(super) fn sizes(&self) -> Result<(u64, u64, u64)> {
         let _turn = self.turn();
         let main = self.env.env.heed().unnamed_database_stat();

@@ -1,6 +1,7 @@
-//! The environments that are open in this process: each once, shared by all who open it.
+//! The environments that are open in this process. Each is open once, and shared by all that open
+//! it.
 //!
-//! LMDB must not have a file open twice in a process: closing one gives up the locks of both.
+//! LMDB must not open a file twice in a process: closing one of them gives up the locks of both.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,12 +19,13 @@ use crate::store_parts::lock::lock;
 /// How long to wait for an environment that is just being closed.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// What is open in this process, by directory. Nobody waits for others while holding this lock, except
-/// for LMDB while it opens an environment: heed opens one at a time in a process anyway.
+/// The open environments of this process, by directory. While this lock is held, a thread must not
+/// wait for others, except for LMDB while that opens an environment. (The crate `heed` opens only
+/// one at a time in a process.)
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<Shared>>>> = LazyLock::new(Mutex::default);
 
-/// Opens the environment in `directory` or joins those who have it open. If its files are
-/// `missing` they are created.
+/// Opens the environment in `directory`, or joins those that have it open. Creates its files if
+/// they are `missing`.
 pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result<Arc<Shared>> {
     let directory = directory
         .canonicalize()
@@ -52,7 +54,7 @@ pub(super) fn open(options: &Options, directory: &Path, missing: bool) -> Result
     Ok(shared)
 }
 
-/// `None` while LMDB still has it open for users that are gone.
+/// `None` while LMDB still has the environment open for users that are gone.
 fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Option<Arc<Shared>>> {
     let mut open = lock(&OPEN);
     open.retain(|_, shared| shared.strong_count() > 0);
@@ -70,8 +72,8 @@ fn open_or_join(options: &Options, directory: &Path, missing: bool) -> Result<Op
     }
 }
 
-/// The open environment in `directory`, if there is one: by its path, or by its files, which may be
-/// reached by several paths.
+/// The open environment in `directory`, if there is one. It is found by its path, or by its files,
+/// because several paths may lead to them.
 fn find(open: &HashMap<PathBuf, Weak<Shared>>, directory: &Path) -> Result<Option<Arc<Shared>>> {
     if let Some(shared) = open.get(directory).and_then(Weak::upgrade) {
         shared.check_files()?;

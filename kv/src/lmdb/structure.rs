@@ -1,13 +1,13 @@
 //! The structure of a data file, followed page by page without LMDB.
 //!
-//! LMDB trusts what it finds in the file: a page that was damaged can make it read outside of the
-//! file or of the page, which ends the process. So the pages are read here the ordinary way and
-//! looked at before LMDB uses them. What passes can be read and written by LMDB; whether the
-//! keys and values are those once stored is not known, since LMDB keeps no checksums.
+//! LMDB trusts what it finds in the file. A damaged page can make it read outside the file or the
+//! page, which ends the process. So this reads the pages in the ordinary way and checks them before
+//! LMDB uses them. LMDB can read and write a file that passes. Whether the keys and values are
+//! those that were once stored is not known, because LMDB keeps no checksums.
 //!
-//! Other named databases of the environment are followed as well, but for the order of their keys,
-//! which may be any. One whose keys can have several values (`MDB_DUPSORT`) has pages of other kinds
-//! and is passed over: its pages count neither as used nor as missing.
+//! Other named databases of the environment are followed as well, except for the order of their
+//! keys, which may be any. A database whose keys can have several values (`MDB_DUPSORT`) has pages
+//! of other kinds and is skipped: its pages count neither as used nor as missing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,18 +17,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::page::{HEAD, Node, Page, overflow_pages, u16_at, u64_at};
 use crate::Hex;
 
-/// A page number that stands for no page.
+/// A page number that means "no page".
 const NO_PAGE: u64 = u64::MAX;
-/// How deep a tree can be: LMDB follows it with a stack of this many pages.
+/// The largest depth of a tree: LMDB follows it with a stack of this many pages.
 const MAX_DEPTH: u16 = 32;
-/// No more problems than this are looked for.
+/// The check stops after this many problems.
 const MAX_PROBLEMS: usize = 100;
 /// The flag of trees whose keys are numbers of eight bytes.
 const INTEGER_KEY: u16 = 0x08;
 /// The flag of trees whose keys can have several values.
 const DUPSORT: u16 = 0x04;
 
-/// What is recorded of a tree: the start of each walk.
+/// The record of a tree, at which each walk starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) flags: u16,
@@ -40,7 +40,7 @@ pub(super) struct Tree {
     root: u64,
 }
 
-/// How many bytes the record of a tree has.
+/// The length of the record of a tree, in bytes.
 pub(super) const TREE: usize = 48;
 
 impl Tree {
@@ -62,15 +62,15 @@ impl Tree {
 /// The records of named databases, with their names.
 pub(super) type Databases = Vec<(Vec<u8>, Tree)>;
 
-/// What a tree holds, which decides what its nodes must be.
+/// What a tree contains. It decides what its nodes must be.
 enum Content {
     /// The pairs.
     Pairs,
-    /// Pairs of somebody else, in an order of their own.
+    /// The pairs of other software, in an order of its own.
     OtherPairs,
     /// The records of named databases.
     Databases(Databases),
-    /// For each transaction the pages it has freed.
+    /// For each transaction, the pages that it has freed.
     Free { last_txn: u64 },
 }
 
@@ -86,7 +86,7 @@ struct Walk<'w> {
     last_key: Option<Vec<u8>>,
 }
 
-/// The file and what has been seen of it.
+/// The file, and what was seen of it.
 pub(super) struct Structure<'f> {
     file: &'f File,
     page_len: u64,
@@ -100,7 +100,8 @@ pub(super) struct Structure<'f> {
 }
 
 impl<'f> Structure<'f> {
-    /// `len` is the length of the file, `last_page` what its meta page gives as the last one used.
+    /// `len` is the length of the file. `last_page` is the last used page according to its meta
+    /// page.
     pub(super) fn new(file: &'f File, page_len: u64, len: u64, last_page: u64) -> Self {
         Structure {
             file,
@@ -113,7 +114,7 @@ impl<'f> Structure<'f> {
         }
     }
 
-    /// What was found to be wrong, in the order it was found.
+    /// The problems, in the order in which they were found.
     pub(super) fn problems(self) -> Vec<String> {
         self.problems
     }
@@ -126,7 +127,7 @@ impl<'f> Structure<'f> {
         }
     }
 
-    /// Looks only at the page the pairs' tree begins with.
+    /// Checks only the first page of the tree of pairs.
     pub(super) fn root_of_pairs(&mut self, tree: Tree) -> io::Result<()> {
         self.check_flags("the pairs", tree, 0);
         if self.has_root("the pairs", tree)
@@ -144,7 +145,7 @@ impl<'f> Structure<'f> {
         self.walk("the pairs", tree, Content::Pairs).map(drop)
     }
 
-    /// Walks through a database that is not that of the pairs.
+    /// Walks through a database that does not contain the pairs.
     pub(super) fn other(&mut self, name: &[u8], tree: Tree) -> io::Result<()> {
         let what = format!("the database {:?}", String::from_utf8_lossy(name));
         if tree.flags & DUPSORT != 0 {
@@ -156,7 +157,7 @@ impl<'f> Structure<'f> {
         self.walk(&what, tree, Content::OtherPairs).map(drop)
     }
 
-    /// Walks through the lists of free pages; to be called after the other walks.
+    /// Walks through the lists of free pages. Call it after the other walks.
     pub(super) fn free_pages(&mut self, tree: Tree, last_txn: u64) -> io::Result<()> {
         self.walk("the free pages", tree, Content::Free { last_txn })?;
         for page in self.pages..=self.last_page {
@@ -174,7 +175,7 @@ impl<'f> Structure<'f> {
         }
     }
 
-    /// Whether a tree has a page to begin with, which its record must bear out.
+    /// Whether a tree has a first page. Its record must agree.
     fn has_root(&mut self, what: &str, tree: Tree) -> bool {
         let Tree { flags: _, depth, branch, leaf, overflow, entries, root } = tree;
         if root == NO_PAGE {
@@ -216,7 +217,7 @@ impl<'f> Structure<'f> {
         if self.has_root(what, tree) {
             self.page(&mut walk, tree.root, 1, (None, None))?;
         }
-        // What was not reached for a problem cannot be counted.
+        // Pages that a problem made unreachable were not counted, so the sums say nothing then.
         if self.problems.len() == before {
             for (of, found, recorded) in [
                 ("entries", walk.entries, tree.entries),
@@ -232,7 +233,7 @@ impl<'f> Structure<'f> {
         Ok(walk.content)
     }
 
-    /// Reads a page, which must not have been met before.
+    /// Reads a page, which must not have been seen before.
     fn load(&mut self, number: u64, what: &str) -> io::Result<Option<Vec<u8>>> {
         if !self.claim(number, 1, what) {
             return Ok(None);
@@ -248,7 +249,7 @@ impl<'f> Structure<'f> {
         Ok(bytes)
     }
 
-    /// Notes that pages are used; false if they cannot be.
+    /// Notes that pages are used. Returns false if they cannot be used.
     fn claim(&mut self, first: u64, count: u64, what: &str) -> bool {
         let last = first.saturating_add(count - 1);
         if first < 2 || last > self.last_page {
@@ -275,7 +276,7 @@ impl<'f> Structure<'f> {
         true
     }
 
-    /// Looks at a page and all below it; their keys are to lie within the bounds.
+    /// Checks a page and all pages below it. Their keys must be within the bounds.
     fn page(
         &mut self,
         walk: &mut Walk<'_>,
@@ -311,12 +312,12 @@ impl<'f> Structure<'f> {
             return Ok(());
         }
         walk.branch += 1;
-        // LMDB itself leaves such branches among the free pages.
+        // LMDB itself leaves such branches in the tree of free pages.
         if page.nodes.len() == 1 && !matches!(walk.content, Content::Free { .. }) {
             self.wrong(format!("{}: branch page {number} has one entry only", walk.what));
         }
         for (at, node) in page.nodes.iter().enumerate() {
-            // The first key of a branch stands for whatever is less than the second.
+            // The first key of a branch is not used: its page has all keys below the second.
             let from = if at == 0 { low } else { Some(node.key) };
             let to = page.nodes.get(at + 1).map(|next| next.key).or(high);
             if at > 0 && !self.key_fits(walk, node.key) {
@@ -327,7 +328,7 @@ impl<'f> Structure<'f> {
         Ok(())
     }
 
-    /// Checks a key of a leaf against its neighbour and the branches above.
+    /// Checks a key of a leaf against the key before it and the branches above.
     fn key(
         &mut self,
         walk: &mut Walk<'_>,
@@ -343,6 +344,7 @@ impl<'f> Structure<'f> {
             Content::Free { .. } => u64_at(one, 0) < u64_at(other, 0),
             _ => one < other,
         };
+        // The order of these keys is not known.
         if matches!(walk.content, Content::OtherPairs) {
             return;
         }
@@ -360,7 +362,7 @@ impl<'f> Structure<'f> {
     fn key_fits(&self, walk: &Walk<'_>, key: &[u8]) -> bool {
         match walk.content {
             Content::Free { .. } => key.len() == 8,
-            // Its owner may have an LMDB that takes longer ones.
+            // It may be written by an LMDB that allows longer keys.
             Content::OtherPairs => !key.is_empty(),
             _ => (1..=511).contains(&key.len()),
         }
@@ -413,7 +415,7 @@ impl<'f> Structure<'f> {
         Ok(())
     }
 
-    /// The pages that one transaction has freed: their number, then they.
+    /// The pages that one transaction has freed: first their number, then the pages.
     fn free_list(&mut self, page: u64, list: &[u8]) {
         let count = u64_at(list, 0);
         let room = (list.len() / 8) as u64;
@@ -436,7 +438,8 @@ impl<'f> Structure<'f> {
     }
 }
 
-/// The flags the tree of free pages has, beside one that says how the environment was opened.
+/// The flags of the tree of free pages. One flag may differ: it says how the environment was
+/// opened.
 pub(super) fn free_flags_fit(flags: u16) -> bool {
     const NO_SUB_DIRECTORY: u16 = 0x4000;
     flags & !NO_SUB_DIRECTORY == INTEGER_KEY
@@ -447,7 +450,7 @@ pub(super) fn free_flags_fit(flags: u16) -> bool {
 struct Pages(HashMap<u64, u64>);
 
 impl Pages {
-    /// False if it was there already.
+    /// Returns false if the page was in the set already.
     fn insert(&mut self, page: u64) -> bool {
         let word = self.0.entry(page / 64).or_default();
         let bit = 1 << (page % 64);

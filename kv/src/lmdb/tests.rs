@@ -11,8 +11,8 @@ use super::header;
 
 const PAGE: usize = 4096;
 
-/// An environment with the pairs and other databases; each has a value of its name on pages that are
-/// in use.
+/// An environment with the pairs and other databases. Each has a value with its name on pages that
+/// are in use.
 fn environment(directory: &Path) {
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 26).max_dbs(8);
@@ -39,7 +39,7 @@ fn environment(directory: &Path) {
                 database.put(tx, b"large", &[7; 20_000])?;
             }
         }
-        // A pair of the main database is no database.
+        // A pair of the main database is not a database.
         let main = open.database_options().types::<Bytes, Bytes>().create(tx)?;
         main.put(tx, b"pair", b"value")?;
         Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(()))
@@ -48,7 +48,7 @@ fn environment(directory: &Path) {
     env.prepare_for_closing().wait();
 }
 
-/// The last page of a leaf with `part` in it.
+/// The last leaf page that contains `part`.
 fn leaf_with(file: &[u8], part: &[u8]) -> usize {
     let is_it = |page: &[u8]| {
         page[10] == 2 && page.windows(part.len()).filter(|window| *window == part).count() > 9
@@ -82,7 +82,7 @@ fn other_databases_are_followed_as_well() {
     let found = problems(&file);
     assert!(found[0].starts_with("the database \"other\": page"), "{found:?}");
     assert!(found[0].contains("does not begin the 20000 bytes"), "{found:?}");
-    // Its pages are of other kinds, which are not looked at.
+    // Its pages are of other kinds, which are not checked.
     let mut file = whole.clone();
     let several = whole.chunks(PAGE).rposition(|page| {
         page[10] == 2 && page.windows(14).any(|window| window == b"severalseveral")

@@ -23,16 +23,16 @@ pub(super) fn read_only(shared: &Shared) -> KvError {
     ))
 }
 
-/// The one transaction that writes.
+/// The only transaction that writes.
 pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
     txn: Option<RwTxn<'static>>,
     pairs: Pairs,
-    /// Whether `commit` is to roll back.
+    /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
     env: Arc<Shared>,
-    /// Given back last, when the end of the transaction is on its way.
+    /// Given back last, after the end of the transaction was requested.
     _turn: WritePermit,
 }
 
@@ -52,7 +52,8 @@ impl WriteTransaction {
             env: Arc::clone(shared),
             _turn: turn,
         };
-        // Now that nobody else can write; dropped, the transaction gives back the lock.
+        // Checked now, when no other process can write. If it fails, dropping the transaction gives
+        // back the lock.
         begun.check_files()?;
         Ok(begun)
     }
@@ -73,7 +74,7 @@ impl WriteTransaction {
         Ok((self.pairs, txn, &self.env))
     }
 
-    /// Fails if others do not see what is written.
+    /// Fails if others would not see what is written.
     fn check_files(&self) -> Result<()> {
         self.env.env.check_files()?;
         let txn = self.txn.as_ref().ok_or_else(Self::ended)?;
@@ -138,8 +139,8 @@ impl KvTransaction for WriteTransaction {
         self.discard
     }
 
-    /// Possible at any time. The transaction keeps the right to write to its end; one that is
-    /// begun read-only never takes it.
+    /// Possible at any time. The transaction keeps the right to write to its end. A transaction
+    /// that begins as read-only never takes it.
     fn set_read_only(&mut self) -> Result<()> {
         self.deadline.check()?;
         self.discard = true;
@@ -152,7 +153,7 @@ impl KvTransaction for WriteTransaction {
     }
 
     fn version(&self) -> Option<u64> {
-        // LMDB numbers the state that this transaction is to make.
+        // LMDB gives the number of the state that this transaction will make.
         self.txn.as_ref().map(|txn| (txn.id() as u64).saturating_sub(1))
     }
 
@@ -167,7 +168,7 @@ impl KvTransaction for WriteTransaction {
             Some(writer) => writer.commit(txn)?,
             None => return Err(Self::ended()),
         }
-        // Had its file been replaced by now, nobody would ever see the commit.
+        // If the file was replaced before this, no reader would ever see the commit.
         self.env.env.files().check_committed(self.env.path())
     }
 

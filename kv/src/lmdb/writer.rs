@@ -1,9 +1,9 @@
 //! The thread that begins and ends write transactions.
 //!
-//! LMDB's write lock belongs to the thread that takes it and only that thread can give it back,
-//! and there is no limit to how long it waits. Transactions here may move between threads and are
-//! waited for with a limit. So one thread of each environment takes and gives back the lock;
-//! between the two a transaction is used by whoever holds it.
+//! In LMDB, the write lock belongs to the thread that takes it. Only that thread can give it back,
+//! and it waits for the lock without a limit. In this crate, transactions may move between threads,
+//! and threads wait with a limit. So one thread of each environment takes and gives back the lock.
+//! In between, the holder of the transaction uses it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +20,10 @@ use super::error::io_failed;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
-/// How long to wait for the lock before looking after whether the thread sleeps though it is free.
+/// How long to wait for the lock before checking whether the thread sleeps although the lock is
+/// free.
 const KNOCK: Duration = Duration::from_secs(1);
-/// How long that gives another thread to come to wait for the lock.
+/// How long another thread gets to start waiting for the lock.
 const SETTLED: Duration = Duration::from_millis(50);
 
 enum Request {
@@ -32,21 +33,21 @@ enum Request {
     Abort(RwTxn<'static>),
 }
 
-/// Somebody who asks for the lock.
+/// A thread that asks for the lock.
 struct Asker {
     reply: SyncSender<Result<RwTxn<'static>>>,
     /// Whether it no longer waits.
     gone: Arc<AtomicBool>,
-    /// What is kept open until the lock is there, so that whoever opens the environment meanwhile joins it.
+    /// Kept open until the lock is taken, so that whoever opens the environment meanwhile joins it.
     shared: Arc<Shared>,
 }
 
-/// What the thread shows of itself.
+/// The progress of the thread.
 #[derive(Default)]
 struct Progress {
     /// Whether it is waiting for a lock that another process holds.
     blocked: AtomicBool,
-    /// How often it has come through with waiting.
+    /// How often it has finished waiting.
     served: AtomicU64,
 }
 
@@ -54,7 +55,7 @@ struct Progress {
 pub(super) struct Writer {
     requests: Option<Sender<Request>>,
     progress: Arc<Progress>,
-    /// Whether a thread is at [`knock`](Writer::knock).
+    /// Whether a thread is in [`knock`](Writer::knock).
     knocking: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     env: Arc<OpenEnv>,
@@ -84,18 +85,18 @@ impl Writer {
         KvError::IllegalState(format!("{}: the writer thread has ended", self.env.path().display()))
     }
 
-    /// Begins a write transaction, waiting for at most `wait`.
+    /// Begins a write transaction. Waits for at most `wait`.
     ///
-    /// The caller sees to it that there is no other one in this process, and keeps the environment
-    /// alive for as long as the transaction. `shared` is what this writer belongs to; after a wait
-    /// in vain it lives until the thread is through with waiting.
+    /// The caller makes sure that no other write transaction exists in this process, and keeps the
+    /// environment open as long as the transaction. `shared` is the owner of this writer. If the
+    /// wait ends in vain, `shared` lives until the thread has finished waiting.
     pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
-        // Without a buffer: the transaction is either handed over or stays with its thread.
+        // Without a buffer: either the transaction is handed over, or it stays with its thread.
         let (reply, begun) = sync_channel(0);
         let gone = Arc::<AtomicBool>::default();
         let asker = Asker { reply, gone: Arc::clone(&gone), shared: Arc::clone(shared) };
         self.send(Request::Begin(asker))?;
-        // The thread needs a moment even if nobody holds the lock.
+        // The thread needs a moment even if the lock is free.
         let (start, limit) = (Instant::now(), wait.max(Duration::from_millis(100)));
         let begun = loop {
             let left = limit.saturating_sub(start.elapsed());
@@ -118,12 +119,13 @@ impl Writer {
         }
     }
 
-    /// Wakes the thread if it sleeps though nobody holds the lock.
+    /// Wakes the thread if it sleeps although the lock is free.
     ///
-    /// Who gives back the lock wakes the one that has waited longest, and does so only if somebody is
-    /// known to wait. If that one is killed before it takes the lock, and another takes it meanwhile,
-    /// nobody is known to wait any more: the others sleep until somebody comes to wait anew. So two
-    /// threads come here, the second while the first holds the lock.
+    /// A process that gives back the lock wakes the thread that has waited longest, but only if the
+    /// lock records that a thread waits. Suppose that thread is killed before it takes the lock,
+    /// and another takes the lock in between. Then the lock no longer records a waiting thread: the
+    /// others sleep until a new one starts to wait. So two threads come here, the second while the
+    /// first holds the lock.
     fn knock(&self, shared: &Arc<Shared>) {
         if self.knocking.swap(true, Ordering::AcqRel) {
             return;
@@ -138,7 +140,8 @@ impl Writer {
                 && let Ok(first) = env.begin_write()
             {
                 thread::scope(|scope| {
-                    // Had it been served meanwhile, it would be waiting for the lock this thread has.
+                    // If it had been served meanwhile, it would be waiting for the lock that this
+                    // thread holds.
                     let waits = progress.served.load(Ordering::Acquire) == served;
                     if waits && progress.blocked.load(Ordering::Acquire) {
                         scope.spawn(|| env.begin_write().map(RwTxn::abort));
@@ -151,7 +154,7 @@ impl Writer {
         };
         let knocker = thread::Builder::new().name("permazen-knock".to_owned()).spawn(knock);
         if knocker.is_err() {
-            // Without it the wait may be in vain, as it is told then.
+            // Without this thread the wait may be in vain, and `begin` then says so.
             self.knocking.store(false, Ordering::Release);
         }
     }
@@ -168,12 +171,13 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
-    /// Whether a thread is waiting for a lock that another process holds.
+    /// Whether a thread waits for a lock that another process holds.
     pub(super) fn is_blocked(&self) -> bool {
         self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
 
-    /// Finds or creates the database `name`, and commits; nothing if the environment has others only.
+    /// Finds or creates the database `name`, and commits. `None` if the environment has only
+    /// others.
     pub(super) fn create_pairs(&self, txn: RwTxn<'static>, name: &str) -> Result<Option<Pairs>> {
         let (reply, done) = sync_channel(1);
         self.send(Request::Create(txn, name.to_owned(), reply))?;
@@ -181,9 +185,9 @@ impl Writer {
         created.map_err(|error| self.env.failed("cannot create the database in it", error))
     }
 
-    /// Rolls back; a later `begin` waits until that is done.
+    /// Rolls back. A later `begin` waits until this is done.
     pub(super) fn abort(&self, txn: RwTxn<'static>) {
-        // Should the thread have gone, the transaction ends here with the request.
+        // If the thread has ended, dropping the request ends the transaction here.
         let _ = self.send(Request::Abort(txn));
     }
 }
@@ -191,8 +195,8 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.requests = None;
-        // The thread itself drops this after a wait in vain, and then ends by itself. No other time
-        // is it waiting: what it waits for keeps this alive.
+        // After a wait in vain the thread itself drops this, and then ends by itself. Otherwise the
+        // thread is not waiting for the lock now, because a waiting request keeps this alive.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
@@ -202,7 +206,7 @@ impl Drop for Writer {
 }
 
 fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
-    // A transaction uses the map until it has ended, and so does the wait for one.
+    // A transaction uses the map until it ends, and so does the wait for one.
     let mut using = None;
     while let Ok(request) = inbox.recv() {
         match request {
@@ -237,25 +241,26 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
     }
 }
 
-/// Gives what came of beginning to `asker`, or else to the next in the `inbox` who still waits: the
-/// lock was hard to get where others write all the time. False if there is no transaction now.
+/// Gives the result of beginning to `asker`, or else to the next in the `inbox` that still waits:
+/// if others write all the time, the lock was hard to get. Returns false if there is no transaction
+/// now.
 fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
     let mut next = Some(asker);
     while let Some(Asker { reply, shared, .. }) = next {
-        // Before the transaction is handed over: whoever takes it has the environment open, and is to
-        // be the one who closes it.
+        // This comes before the transaction is handed over: the thread that gets it has the
+        // environment open, and must be the one that closes it.
         drop(shared);
         let is_begun = begun.is_ok();
         match reply.send(begun) {
             Ok(()) => return is_begun,
             Err(SendError(returned)) => begun = returned,
         }
-        // As long as nobody has a transaction, nobody asks for anything else.
+        // While there is no transaction, no other requests come.
         next = match inbox.try_recv() {
             Ok(Request::Begin(asker)) => Some(asker),
             _ => None,
         };
     }
-    // The transaction is rolled back here.
+    // Dropping `begun` rolls the transaction back here.
     false
 }

@@ -105,8 +105,8 @@ impl Tree {
     }
 
     /// Removes the keys of `[min, max)`.
-    // Without an entry to remove, no node must be copied.
     pub(super) fn remove_range(&mut self, min: &[u8], max: Option<&[u8]>) {
+        // If there is nothing to remove, no node must be copied.
         match self.at_least(min) {
             Some(first) if max.is_none_or(|max| first.key() < max) => {}
             _ => return,
