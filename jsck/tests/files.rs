@@ -1,5 +1,5 @@
-//! What the program does with files that are none, or cannot be written, and with those it only
-//! looks at.
+//! What the program does with paths that are no files, with files that cannot be written, and with
+//! files that it only reads.
 #![cfg(unix)]
 #![allow(clippy::expect_used)]
 
@@ -18,7 +18,8 @@ use permazen::kv::sqlite::SqliteStore;
 use permazen::kv::{KvDatabase, TxOptions};
 use tempfile::TempDir;
 
-/// A directory with a named pipe, a socket and a link to a device in it, each with its kind in words.
+/// A directory with a named pipe, a socket and a link to a device in it. Each comes with its kind
+/// in words.
 fn no_files() -> (TempDir, Vec<(String, &'static str)>, UnixListener) {
     let dir = TempDir::new().expect("a directory");
     let name = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
@@ -30,7 +31,7 @@ fn no_files() -> (TempDir, Vec<(String, &'static str)>, UnixListener) {
     (dir, kinds, listener)
 }
 
-/// It ends, with exit code 2 and a line that names the file.
+/// The program ends with exit code 2 and a line that names the file.
 fn refused(args: &[&str], file: &str) -> String {
     let mut command = jsck(args);
     let output = command.timeout(Duration::from_secs(20)).output().expect("run");
@@ -83,7 +84,7 @@ fn what_is_no_file_is_refused_in_words() {
     }
 }
 
-/// Runs a script of a shell that knows `<(…)`; with standard output and standard error.
+/// Runs a script in a shell that knows `<(…)`. Returns the exit code, and both outputs as text.
 fn script(script: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = assert_cmd::Command::new("bash");
     command.args(["-c", script]).env("JSCK", env!("CARGO_BIN_EXE_jsck"));
@@ -93,7 +94,7 @@ fn script(script: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(text).expect("UTF-8"))
 }
 
-/// The ways to hand over what `$1` prints.
+/// The ways to pass what `$1` prints.
 const PIPES: [&str; 4] = [
     r#""$JSCK" ARGS <(SOURCE) "$DB""#,
     r#"SOURCE | "$JSCK" ARGS - "$DB""#,
@@ -112,12 +113,12 @@ fn what_is_read_as_text_can_come_from_a_pipe() {
             let _ = fs::remove_file(format!("{dir}/pipe"));
             script(&pipe.replace("ARGS", args).replace("SOURCE", source), &variables)
         };
-        // The object after the one the entry is about; then the beginning.
+        // First the object after the one of the entry, then the beginning.
         let (code, text) = run("--online --position", "echo 2000000000000002");
         assert_eq!(code, Some(0), "{pipe}: {text}");
         let (code, text) = run("--online --position", "true");
         assert_eq!(code, Some(1), "{pipe}: {text}");
-        // Where it stops is said, and written nowhere.
+        // The program prints where it stops, and writes it to no file.
         let (code, text) = run("--online --limit 1 --position", "echo 10");
         assert_eq!(code, Some(1), "{pipe}: {text}");
         assert!(text.contains("Stopped before the key"), "{pipe}: {text}");
@@ -145,7 +146,7 @@ fn a_schema_can_come_from_standard_input() {
     assert!(text.contains("standard input:"), "{text}");
 }
 
-/// What a link leads to is kept up to date, and not the link: `/dev/stdin` is one.
+/// The target of a link is updated, not the link itself: `/dev/stdin` is such a link.
 #[test]
 fn a_position_is_kept_where_its_link_leads() {
     let (dir, db) = damaged(&[STALE_ENTRY]);
@@ -160,7 +161,7 @@ fn a_position_is_kept_where_its_link_leads() {
     assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
 }
 
-/// Also where it leads to nothing yet, or nothing any more.
+/// The same if the target does not exist yet, or no longer exists.
 #[test]
 fn a_position_is_kept_where_its_link_leads_although_nothing_is_there() {
     let (dir, db) = damaged(&[STALE_ENTRY]);
@@ -185,7 +186,7 @@ fn a_position_is_kept_where_its_link_leads_although_nothing_is_there() {
     assert!(fs::symlink_metadata(round).expect("it is there").is_symlink());
 }
 
-/// An open file that has no name any more is only read; the link to it stays.
+/// An open file that no longer has a name is only read. The link to it stays.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_position_can_come_from_a_file_that_was_removed() {
@@ -288,7 +289,7 @@ fn a_report_that_cannot_be_written_is_an_error() {
         assert!(error.contains("standard output: No space left on device"), "{args:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
     }
-    // Nothing is repaired that nobody was told of.
+    // Nothing is repaired that could not be reported.
     jsck(&[&path]).assert().code(1);
     assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
 }
@@ -300,12 +301,12 @@ fn what_was_done_is_told_if_only_the_end_of_the_report_is_lost() {
     let undo = dir.path().join("undo");
     let name = undo.to_str().expect("UTF-8");
     jsck(&["--repair", "--yes", "--undo-file", name, &path]).assert().code(1);
-    // The last line of it is all that is printed.
+    // The undo prints nothing but its last line.
     let (code, error) = with_full_output(&["--apply-undo", name, &path]);
     assert_eq!(code, Some(2), "{error}");
     assert!(error.contains("1 changes were undone"), "{error}");
     jsck(&[&path]).assert().code(1);
-    // The finding can be written, the summary cannot: the report may grow by 600 bytes.
+    // The finding can be written, but not the summary: the report may grow by 600 bytes.
     fs::remove_file(&undo).expect("remove");
     let report = dir.path().join("report");
     let script = "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\" >>\"$REPORT\"";
@@ -323,7 +324,8 @@ fn what_was_done_is_told_if_only_the_end_of_the_report_is_lost() {
     jsck(&["--apply-undo", name, &path]).assert().code(0);
 }
 
-/// A reader that went away has seen what it wanted; an error that cannot be told has its exit code.
+/// A reader that has closed the pipe has seen what it wanted. An error that cannot be printed still
+/// has its exit code.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_pipe_changes_no_exit_code() {
@@ -367,7 +369,7 @@ fn a_look_at_a_sqlite_file_leaves_it_as_it_is() {
         let dir = TempDir::new().expect("a directory");
         let file = sqlite_file(dir.path(), |kv| change(kv, &[STALE_ENTRY]));
         if !wal {
-            // What the header says the journal mode is; there is no log.
+            // The header then says that the journal mode is not WAL, and there is no log.
             let mut bytes = fs::read(&file).expect("read");
             bytes[18..20].fill(1);
             fs::write(&file, bytes).expect("write");
@@ -385,7 +387,7 @@ fn a_look_at_a_sqlite_file_leaves_it_as_it_is() {
 fn files_that_were_there_before_a_look_stay() {
     let dir = TempDir::new().expect("a directory");
     let file = sqlite_file(dir.path(), |_| {});
-    // What a writer that was killed has left: the stale entry is in the log only.
+    // The files that a killed writer has left: the stale entry is in the log only.
     let writer = SqliteStore::open(&file).expect("open");
     let mut kv = writer.begin(&TxOptions::writing()).expect("begin");
     change(&mut *kv, &[STALE_ENTRY]);
@@ -396,7 +398,7 @@ fn files_that_were_there_before_a_look_stay() {
     }
     let names = ["db.sqlite", "db.sqlite-shm", "db.sqlite-wal"];
     for place in [killed.path(), dir.path()] {
-        // In one nobody has the database open, in the other this process has.
+        // In one directory nobody has the database open, in the other this process has.
         let before = files(place);
         assert_eq!(before.keys().collect::<Vec<_>>(), names);
         for args in LOOKS {
@@ -408,7 +410,7 @@ fn files_that_were_there_before_a_look_stay() {
             }
         }
     }
-    // The writer goes on, and cleans up as ever.
+    // The writer continues, and cleans up as usual.
     let mut kv = writer.begin(&TxOptions::writing()).expect("begin");
     kv.remove(&bytes(STALE_ENTRY.0)).expect("remove");
     kv.commit().expect("commit");

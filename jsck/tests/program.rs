@@ -34,7 +34,7 @@ fn a_damaged_one_exits_with_1_and_explains() {
     }
 }
 
-/// LMDB would follow the damaged page to outside of the file.
+/// LMDB would follow the damaged page to a place outside of the file.
 #[test]
 fn a_damaged_store_is_not_read_any_further() {
     let (_dir, path) = damaged(&[]);
@@ -155,7 +155,7 @@ fn options_about_meta_data_and_threads_do_what_they_say() {
     jsck(&["--format-version", "2", &path]).assert().code(2);
     jsck(&["--collect-schemas", "--repair", "--yes", &path]).assert().code(1);
     jsck(&["--collect-schemas", &path]).assert().code(0);
-    // A sample of half the objects is always the same and finds no more than all of them.
+    // A sample of half the objects is always the same, and finds no more than a check of all.
     let half = stdout(&mut jsck(&["--json", "--sample", "50", &path]), 0);
     let summary: serde_json::Value = serde_json::from_str(half.trim()).expect("a summary");
     let objects = summary["objects"].as_u64().expect("a number");
@@ -208,7 +208,7 @@ fn repair_mends_and_can_be_undone() {
 fn repair_of_derived_data_leaves_objects_alone() {
     let (_dir, path) = damaged(&[STALE_ENTRY, ("100000000000000112", Some("a700"))]);
     let text = stdout(&mut jsck(&["--repair=derived", "--yes", &path]), 1);
-    // A line at the finding says why it is left, and one at the end how many are.
+    // A line at the finding says why it is left alone, and a line at the end says how many are.
     assert!(text.contains("Repaired:") && text.contains("Left alone: 1 findings"), "{text}");
     let spoiled = text.find("trailing-garbage").expect("a finding");
     let stale = text.find("dangling-index-entry").expect("another");
@@ -235,7 +235,7 @@ fn findings_out_of_scope_are_marked() {
     assert!(lines.iter().all(|line| line["in_scope"] != false), "{lines:#?}");
 }
 
-/// What is left is counted without the limit.
+/// The count of what is left alone ignores the limit.
 #[test]
 fn a_limited_repair_tells_what_is_left() {
     let (_dir, path) = damaged(&[("01", Some("aa")), ("02", Some("aa")), ("03", Some("aa"))]);
@@ -257,7 +257,8 @@ fn what_cannot_be_repaired_is_refused() {
     assert_eq!(lines(&mut jsck(&["--json", &path]), 1)[0]["class"], "bad-schema-xml");
 }
 
-/// A store that cannot be opened for its damage has a finding, and nothing else can be looked at.
+/// For a store that is too damaged to be opened, there is one finding, and nothing else can be
+/// checked.
 #[test]
 fn a_store_too_damaged_to_be_opened_is_a_finding() {
     let (_dir, path) = damaged(&[]);
@@ -296,7 +297,7 @@ fn a_path_that_is_none_says_what_to_give() {
     assert_eq!((&missing[0]["type"], &missing[0]["complete"]), (&"summary".into(), &false.into()));
 }
 
-/// What is repaired is the file, not the link to it; and not against its permissions.
+/// Repair changes the file and not the link to it, and respects the file's permissions.
 #[cfg(unix)]
 #[test]
 fn a_linked_xml_dump_is_repaired_where_it_is() {
@@ -388,7 +389,7 @@ fn an_online_check_finds_the_same_in_pieces() {
     assert!(!Path::new(position).exists(), "the position is kept although the end was reached");
 }
 
-/// The slices are of ten entries: the limit counts over all of them.
+/// The slices have ten entries. The limit counts over all of them.
 #[test]
 fn an_online_check_has_one_limit_for_all_its_slices() {
     let (_dir, path) = damaged(&[STALE_ENTRY, ("11c0", Some("")), ("13ff1000000000000002", None)]);
@@ -416,7 +417,8 @@ fn an_online_check_goes_nowhere_without_schemas() {
     }
 }
 
-/// A reader that opened the file before sees what was there, whole: it was replaced, not written.
+/// A reader that opened the file before the repair sees the complete old content: the file is
+/// replaced, not overwritten.
 #[cfg(unix)]
 #[test]
 fn a_position_file_is_replaced_in_one_step() {
@@ -435,7 +437,8 @@ fn a_position_file_is_replaced_in_one_step() {
     assert_ne!(std::fs::read_to_string(&file).expect("read"), text, "a slice has ended");
 }
 
-/// A check that continues says where, so that nobody takes its figures for those of all.
+/// A check that continues says where it began, so that nobody takes its counts for those of a whole
+/// check.
 #[test]
 fn a_check_that_continues_says_from_where() {
     let (dir, path) = damaged(&[STALE_ENTRY]);
@@ -532,7 +535,7 @@ fn options_that_do_not_go_together_are_refused() {
     }
     jsck(&["--online", "--rate", "0", &path]).assert().code(2);
     jsck(&["--limit", "0", &path]).assert().code(2);
-    // nothing was undone
+    // Nothing was undone.
     jsck(&[&path]).assert().code(0);
 }
 

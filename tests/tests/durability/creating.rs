@@ -1,8 +1,8 @@
-//! Six processes that create the same database at the same instant and then use it: they write, one makes
-//! the file grow, one makes compacting copies, one opens it anew for each commit, and some are killed, from
-//! the first instant on.
+//! Six processes create the same database at the same instant and then use it. They write; one
+//! makes the file grow, one makes compacting copies, one opens the database again for each commit.
+//! Some are killed, from the first instant on.
 //!
-//! `PERMAZEN_KILLS` sets how often, a twentieth of it; four times unless set.
+//! A twentieth of `PERMAZEN_KILLS` is how often this is tried (default four times).
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::random::{Random, seed, setting};
 use crate::workload::Workload;
 
 const PROCESSES: u8 = 6;
-/// Which of them has large commits, which one copies, and which one opens the database for each commit.
+/// The processes with large commits, with copies, and with a newly opened database for each commit.
 const GROWING: u8 = 1;
 const COPYING: u8 = 2;
 const OPENING: u8 = 3;
@@ -68,8 +68,9 @@ fn copy(store: &Path, number: u64) -> PathBuf {
     store.with_file_name(format!("copy-{number}"))
 }
 
-/// Each copy is whole, and has a state which the store went through on its way to what is known of it, not
-/// before that of the copy made before it. Gives their number.
+/// Checks that each copy is complete. Its state must be one that the store has had, not later than
+/// what is known of the store, and not earlier than that of the copy before. Returns the number of
+/// copies.
 fn check_copies(path: &Path, copied: u64, known: &[Known], when: &str) -> u64 {
     let mut before = vec![0; known.len()];
     for number in 1.. {
@@ -151,7 +152,7 @@ fn create_and_kill(store: Store) {
         copies += check_copies(&path, copied, &known, &when);
         openings += known[usize::from(OPENING) - 1].model.last;
     }
-    // A few rounds can all be over too soon for one of them.
+    // A few rounds can all end too early for one of these processes.
     assert!(rounds() < 20 || openings > 0 && (copies > 0 || store == Store::Sqlite));
     println!("{store:?}: {} rounds, {copies} copies, opened for {openings} commits", rounds());
 }

@@ -1,7 +1,7 @@
-//! A process that changes objects is killed at random instants. What it acknowledged must be there,
-//! the commit it was at wholly or not at all, and nothing is wrong with the database.
+//! A process that changes objects is killed at random instants. What it acknowledged must exist.
+//! The commit that it was making must exist completely or not at all. The database must be healthy.
 //!
-//! `PERMAZEN_KILLS` sets how often each store is put to it; 150 times unless set.
+//! `PERMAZEN_KILLS` sets how often this is tried with each store (default 150).
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::processes::{Role, Store, inspect, looking};
 use crate::random::{Random, seed, setting};
 use crate::workload::{Workload, config};
 
-/// How many rounds go on with the same database.
+/// How many rounds use the same database.
 const ROUNDS: u64 = 25;
 
-/// What is known of a database from what its writers said and what was found in it.
+/// What is known of a database from the output of its writers and from what was found in it.
 pub(crate) struct Known {
     pub(crate) workload: Workload,
     pub(crate) model: Model,
@@ -28,18 +28,18 @@ impl Known {
         Known { workload: Workload { seed, partition, large }, model: Model::default() }
     }
 
-    /// What a process is to do that goes on with the workload.
+    /// The role of a process that continues the workload.
     pub(crate) fn role(&self, name: &'static str, store: Store, path: &Path) -> Role {
         Role { name, store, path: path.to_owned(), workload: self.workload }
     }
 
-    /// Looks at the database after its writer had acknowledged so many commits.
+    /// Checks the database after its writer has acknowledged `acknowledged` commits.
     fn check(&mut self, store: Store, path: &Path, acknowledged: u64, when: &str) {
         let found = inspect(store.create(path).unwrap(), self.workload, when);
         self.compare(found, acknowledged, when);
     }
 
-    /// Looks at what was found after the writer had acknowledged so many commits.
+    /// Checks what was found after the writer has acknowledged `acknowledged` commits.
     pub(crate) fn compare(&mut self, found: Model, acknowledged: u64, when: &str) {
         let acknowledged = acknowledged.max(self.model.last);
         assert!(
@@ -101,7 +101,7 @@ fn kills_on_sqlite() {
     kills(Store::Sqlite);
 }
 
-/// One of two writers is killed, the other one goes on.
+/// One of two writers is killed, and the other one continues.
 fn two_writers(store: Store) {
     let seed = seed(&format!("two writers, {store:?}"));
     let directory = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn two_writers(store: Store) {
         let first_dies = random.below(2) == 0;
         let (victim, mut survivor) = if first_dies { (one, two) } else { (two, one) };
         let victim = victim.kill(Duration::from_micros(random.below(20_000)));
-        // The other one is not held up by what the dead one held.
+        // What the killed process held does not delay the other one.
         (0..3).for_each(|_| survivor.wait_for("committed"));
         let survivor = survivor.stop();
         assert!(survivor.status.success(), "{when}: {:?}", survivor.status);
@@ -140,7 +140,7 @@ fn kills_of_one_of_two_writers_on_sqlite() {
     two_writers(Store::Sqlite);
 }
 
-/// Commits are large and the file grows with each.
+/// Commits are large, and each makes the file grow.
 fn growth(store: Store) {
     let seed = seed(&format!("growth, {store:?}"));
     let mut random = Random::new(seed, 0);
@@ -176,7 +176,7 @@ fn kills_while_the_file_grows_on_sqlite() {
     growth(Store::Sqlite);
 }
 
-/// The operations do something, and do the same to the objects as to the model.
+/// The operations have effects, and the same ones on the objects as on the model.
 #[test]
 fn the_model_is_right() {
     let workload = Workload { seed: 7, partition: 3, large: false };
