@@ -221,8 +221,8 @@ fn has_room(old: usize, size: usize) -> bool {
     // map is unknown.
     let size = if size <= PLENTY { size - old } else { size };
     let (prot, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: The system chooses the place of the new map, which is in nobody's way and which nobody
-    // uses before it is given back.
+    // SAFETY: The system chooses the place of the new map, which is in nobody's way and which
+    // nobody uses before it is given back.
     #[allow(unsafe_code)]
     unsafe {
         let place = libc::mmap(std::ptr::null_mut(), size, prot, flags, -1, 0);

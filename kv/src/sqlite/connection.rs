@@ -1,4 +1,4 @@
-//! One connection to a database, and the statements it knows.
+//! One connection to a database, and its statements.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -9,16 +9,18 @@ use rusqlite::{CachedStatement, Connection, Params, Row};
 use super::error::failed;
 use crate::{Blob, Direction, KeySpan, Pair, Result};
 
-/// The texts of the statements (docs/src/format.md#sqlite).
+/// The text of each statement (docs/src/format.md#sqlite).
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) create: String,
     get: String,
     put: String,
     remove: String,
-    /// Selects a page; by direction, whether there is a lower, and whether there is an upper bound.
+    /// Select a page. Indexed by direction, whether there is a lower bound, and whether there is an
+    /// upper bound.
     select: [[[String; 2]; 2]; 2],
-    /// Deletes a span; by whether there is a lower, and whether there is an upper bound.
+    /// Delete a span. Indexed by whether there is a lower bound, and whether there is an upper
+    /// bound.
     delete: [[String; 2]; 2],
 }
 
@@ -40,7 +42,7 @@ impl Statements {
         };
         let flags = [false, true];
         Statements {
-            // Byte for byte what Permazen for Java creates.
+            // Byte for byte the statement of Permazen for Java.
             create: format!(
                 "CREATE TABLE IF NOT EXISTS {table}(\n  \"kv_key\" BLOB\n    CONSTRAINT \"kv_key_null\" NOT NULL\n    \
                  CONSTRAINT \"kv_key_pkey\" PRIMARY KEY,\n  \"kv_value\" BLOB\n    CONSTRAINT \"kv_value_null\" NOT NULL\n)"
@@ -74,7 +76,7 @@ fn by_bounds<'s>(statements: &'s [[String; 2]; 2], span: KeySpan<'_>) -> &'s str
     if span.max.is_none() { to_end } else { to_max }
 }
 
-/// The pairs as a connection sees them, in the transaction it is in.
+/// The pairs as a connection sees them in its current transaction.
 #[derive(Clone, Copy)]
 pub(super) struct Session<'c> {
     pub(super) connection: &'c Connection,
@@ -92,8 +94,8 @@ impl<'c> Session<'c> {
         done.map(drop).map_err(|error| failed(self.path, what, error))
     }
 
-    /// A number that is another one if others have committed since this connection told it last; fixes
-    /// the state that is seen.
+    /// A number that differs from the last one if others have committed since this connection asked
+    /// last. Fixes the state that the connection sees.
     pub(super) fn data_version(self) -> Result<i64> {
         let told = self
             .prepared("PRAGMA data_version")
@@ -169,7 +171,7 @@ impl<'c> Session<'c> {
     }
 }
 
-/// The bytes of a column, which must be a BLOB: text would be another key than its bytes.
+/// The bytes of a column. It must be a BLOB: text is a different key than its bytes.
 fn blob(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     match row.get_ref(column)? {
         ValueRef::Blob(bytes) => Ok(bytes.to_vec()),
@@ -180,11 +182,11 @@ fn blob(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     }
 }
 
-/// Pairs of the first page; each further one is twice as large, up to [`LAST_PAGE`].
+/// The number of pairs in the first page. Each further page is twice as large, up to [`LAST_PAGE`].
 const FIRST_PAGE: usize = 16;
 const LAST_PAGE: usize = 1024;
 
-/// A scan that reads a page at a time with `fetch`.
+/// A scan that reads one page at a time, by calling `fetch`.
 pub(super) struct Pages<'a, F> {
     min: Vec<u8>,
     max: Option<Vec<u8>>,
@@ -212,7 +214,7 @@ where
         })
     }
 
-    /// Reads the next page and goes on behind its last key.
+    /// Reads the next page. The one after it will start after its last key.
     fn read(&mut self) -> Result<()> {
         let span = KeySpan::new(&self.min, self.max.as_deref());
         let page = (self.fetch)(span, self.direction, self.next_page)?;

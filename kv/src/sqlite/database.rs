@@ -1,4 +1,4 @@
-//! The file of a database, and how connections to it are made.
+//! The file of a database, and how to connect to it.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -11,12 +11,12 @@ use super::error::{cannot_open, failed};
 use super::file::DatabaseFile;
 use crate::{Durability, KvError, Result};
 
-/// How long SQLite waits for a lock, if a transaction does not say otherwise.
+/// How long SQLite waits for a lock if the transaction does not say.
 pub(super) const BUSY: Duration = Duration::from_secs(3);
-/// How long SQLite waits for a lock while it opens a database, before that is begun anew: it may be
-/// another process that is creating the database, and then there is nothing left to do.
+/// How long SQLite waits for a lock while it opens a database, before opening starts again. The
+/// other process may be creating the database, and then nothing is left to do.
 const OPENING: Duration = Duration::from_millis(100);
-/// The pause before beginning anew, since some failures come without a wait.
+/// The pause before opening starts again, because some failures come without a wait.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// How a database is used.
@@ -29,7 +29,7 @@ pub(super) struct Options {
     pub(super) wait: Duration,
 }
 
-/// A database as its connections know it.
+/// A database as its connections see it.
 pub(super) struct Database {
     pub(super) path: PathBuf,
     pub(super) file: DatabaseFile,
@@ -51,7 +51,7 @@ impl Database {
         Session { connection, statements: &self.statements, path: &self.path }
     }
 
-    /// A connection to the database, which is there.
+    /// A connection to the database, which must exist.
     pub(super) fn connect(&self) -> Result<Connection> {
         self.patiently(BUSY.min(self.options.wait), || {
             let connection = self.try_to_connect(false)?;
@@ -60,7 +60,7 @@ impl Database {
         })
     }
 
-    /// What `attempt` gives, which is made again for as long as others are in its way.
+    /// The result of `attempt`. Repeats it while others are in the way, for at most `wait`.
     pub(super) fn patiently<T>(
         &self,
         wait: Duration,
@@ -81,7 +81,7 @@ impl Database {
         }
     }
 
-    /// A connection that waits no longer than [`OPENING`].
+    /// A connection that waits for at most [`OPENING`].
     pub(super) fn try_to_connect(&self, create: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= if self.options.read_only {
@@ -118,7 +118,7 @@ impl Database {
         })
     }
 
-    /// Makes a new connection ready for transactions.
+    /// Prepares a new connection for transactions.
     pub(super) fn set_up(&self, connection: &Connection) -> Result<()> {
         let synchronous = match self.options.durability {
             Durability::Full => "FULL",
@@ -133,7 +133,7 @@ impl Database {
         self.file.look_beside(connection)
     }
 
-    /// Sees to it that the table is there.
+    /// Makes sure that the table exists.
     pub(super) fn find_or_create(&self, connection: &Connection, create: bool) -> Result<()> {
         if self.has_table(connection)? {
             return Ok(());
@@ -144,14 +144,14 @@ impl Database {
         let failed = |error| failed(&self.path, "cannot create the table", error);
         let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
         let tx = tx.map_err(failed)?;
-        // Until now others could have created it, or something else.
+        // Before this transaction, others could have created the table, or something else.
         if !self.has_table(&tx)? {
             tx.execute(&self.statements.create, []).map_err(failed)?;
         }
         tx.commit().map_err(failed)
     }
 
-    /// Whether the table is there; it is not in a new database.
+    /// Whether the table exists. It does not in a new database.
     fn has_table(&self, connection: &Connection) -> Result<bool> {
         let failed = |error| failed(&self.path, "cannot look for the table", error);
         let table = &self.options.table;

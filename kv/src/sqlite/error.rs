@@ -1,4 +1,4 @@
-//! What SQLite reports, told in the terms of this crate.
+//! Converts errors of SQLite to errors of this crate.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use rusqlite::ffi::{
 
 use crate::KvError;
 
-/// What may be the matter if it does not work: the log and the index of the log.
+/// Advice: SQLite must be able to create the log and the index of the log.
 const NEEDS_FILES: &str = "SQLite has to be able to make two files beside it; where it cannot, copy \
      it to a directory that can be written";
 
@@ -18,7 +18,7 @@ pub(super) fn failed(path: &Path, what: &'static str, error: rusqlite::Error) ->
     let damaged = |reason: String| KvError::Damaged { path: path.into(), reason: reason.into() };
     let full = |reason: String| KvError::Full { path: path.into(), reason: reason.into() };
     match error.sqlite_error_code() {
-        // The last one is what comes of many others who begin to use the log at the same time.
+        // SQLite reports the last one if many others start to use the log at the same time.
         Some(
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked

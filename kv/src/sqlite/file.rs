@@ -1,7 +1,7 @@
 //! Whether the path of a database still leads to the file that is open.
 //!
-//! A connection keeps the file it has opened when another one takes its place, as when a backup is
-//! restored. What it then commits is lost to everybody else.
+//! A connection keeps the file it has opened when another file takes its place, for example when a
+//! backup is restored. What is then committed to it is lost to all others.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,19 +13,19 @@ use super::open_files::{Identity, OpenFile, objection, place_of};
 use crate::store_parts::file_id::perhaps_unseen;
 use crate::{KvError, Result};
 
-/// The file to which all connections of a store lead.
+/// The file that all connections of a store open.
 pub(super) struct DatabaseFile {
-    /// As it was given, for messages.
+    /// The path as it was given, for messages.
     given: PathBuf,
-    /// Leads to the same file wherever the process goes.
+    /// The absolute path: it leads to the same file even if the process changes its directory.
     path: PathBuf,
-    /// Known with the first connection.
+    /// Known after the first connection.
     opened: OnceLock<Opened>,
 }
 
 struct Opened {
     file: OpenFile,
-    /// Whether the path has links in it, so that SQLite has the file under another one.
+    /// Whether the path contains links, so that SQLite has opened the file by another path.
     by_link: bool,
 }
 
@@ -41,8 +41,9 @@ impl DatabaseFile {
         DatabaseFile { given: given.to_owned(), path, opened: OnceLock::new() }
     }
 
-    /// Makes a connection by `open`, which must lead to the same file as those before it. Looks before, since
-    /// opening a file is not without effect where the log of another one is beside it, and after.
+    /// Makes a connection by calling `open`. It must lead to the same file as the connections
+    /// before. This is checked before, because opening a file has effects if the log of another
+    /// file is beside it, and again after.
     pub(super) fn connect(
         &self,
         open: impl FnOnce(&Path) -> Result<Connection>,
@@ -65,15 +66,15 @@ impl DatabaseFile {
             let by_link = place != self.path;
             Opened { file: OpenFile::new(place, found), by_link }
         });
-        // Only SQLite knows whether what it has opened is what was found.
+        // Only SQLite knows whether it has opened the file that was found.
         if has_moved(&connection) || !opened.is(Some(found)) {
             return Err(self.replaced());
         }
         Ok(connection)
     }
 
-    /// Looks at what SQLite has put beside the file for `connection`, so that it is known again when another
-    /// file has taken the place of this one.
+    /// Notes which files SQLite has put beside the file for `connection`, so that they are known
+    /// again when another file has taken the place of this one.
     pub(super) fn look_beside(&self, connection: &Connection) -> Result<()> {
         let Some(opened) = self.opened.get() else { return Ok(()) };
         opened.file.look_beside(|| self.check(connection))
@@ -84,19 +85,20 @@ impl DatabaseFile {
             .map_err(|error| cannot_open(&self.given, format!("cannot look at it: {error}")))
     }
 
-    /// Fails if the path leads to another file than `connection` by now, or to none. Costs a `stat`, two if
-    /// there are links in the path.
+    /// Fails if the path now leads to another file than `connection`, or to none. Costs one call of
+    /// `stat`, two if the path contains links.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         let Some(opened) = self.opened.get() else { return Ok(()) };
-        // Where a link led SQLite to the file, that can have been moved, and the link after it: it is the
-        // same file then, but others look for its log elsewhere.
+        // If SQLite has opened the file through a link, the file may have been moved and the link
+        // changed to follow it. Then it is still the same file, but others look for its log
+        // elsewhere.
         if !opened.is(self.found()?) || opened.by_link && has_moved(connection) {
             return Err(self.replaced());
         }
         Ok(())
     }
 
-    /// Fails if what `connection` has just committed went to a file that is not there any more.
+    /// Fails if the last commit of `connection` went to a file that is no longer there.
     pub(super) fn check_committed(&self, connection: &Connection) -> Result<()> {
         self.check(connection).map_err(|error| perhaps_unseen(&error))
     }
@@ -119,7 +121,7 @@ fn has_moved(connection: &Connection) -> bool {
     asked.is_ok() && moved != 0
 }
 
-/// A file that is open cannot be replaced there.
+/// Here, a file that is open cannot be replaced.
 #[cfg(not(unix))]
 fn has_moved(_: &Connection) -> bool {
     false

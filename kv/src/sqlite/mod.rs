@@ -1,15 +1,17 @@
-//! SQLite databases in the file format of Permazen for Java (docs/src/format.md#sqlite).
+//! SQLite databases in the file format of Permazen for Java (docs/src/format.md#sqlite). The rest
+//! of the crate may call what is public here, [`SqliteStore`] and [`SqliteBuilder`]; all other
+//! files are for this folder only.
 //!
-//! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode:
-//! read-only transactions see the state that was current when they began and neither wait nor are
-//! waited for; transactions that write take turns, in all processes together. All of them are
-//! strictly serializable.
+//! The pairs are the rows of one table with two BLOB columns. The database is in WAL mode.
+//! Read-only transactions see the state that was current when they began; they wait for no
+//! transaction, and no transaction waits for them. Transactions that write take turns, in all
+//! processes together. All transactions are strictly serializable.
 //!
-//! Results are copies; scans read ahead in pages of 16 to 1024 pairs.
+//! Results are copies. Scans read ahead in pages of 16 to 1024 pairs.
 //!
-//! The states of a database are numbered as an opened [`SqliteStore`] comes to see them
-//! ([`KvTransaction::version`](crate::KvTransaction::version)), those made by other programs included:
-//! several commits of others between two looks count as one.
+//! An open [`SqliteStore`] numbers the states of the database that it sees
+//! ([`KvTransaction::version`](crate::KvTransaction::version)), also those made by other programs.
+//! Several commits of others between two looks count as one.
 
 mod connection;
 mod database;

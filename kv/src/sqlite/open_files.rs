@@ -1,10 +1,10 @@
-//! Which files this process has open as databases, and where.
+//! Which database files this process has open, and where.
 //!
-//! SQLite finds the log of a database by the name of the file and takes it for its own, whatever file
-//! wrote it. So where a file takes the place of one that is still open, or was when it was replaced, it must
-//! not be opened with the log of that one. A log that another process has begun beside the new file belongs
-//! to that file, and its commits are only there: so the log of the old file is known by what it is, and not
-//! by its name.
+//! SQLite finds the log of a database by the name of the file, and uses it whatever file wrote it.
+//! So a file must not be opened beside the log of another file that had its place before, if this
+//! process has that file open or had it open when it was replaced. A log that another process has
+//! begun beside the new file belongs to the new file, and its commits may be only there. So the log
+//! of the old file is recognized by its identity and its first bytes, and not by its name.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -16,12 +16,12 @@ use super::log_files::{INDEX, LOG, beside};
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::lock::lock;
 
-/// A file, known also after it was closed: the system may give its number to another file then, but not the
-/// time at which it was made.
+/// The identity of a file, which is known even after the file was closed. The system may then give
+/// the number of the file to another file, but that has another time of creation.
 #[derive(Clone, Copy)]
 pub(super) struct Identity {
     number: FileId,
-    /// `None` where the system does not tell.
+    /// `None` if the system does not say.
     made: Option<SystemTime>,
 }
 
@@ -30,7 +30,7 @@ impl Identity {
         Identity { number: FileId::new(found), made: found.created().ok() }
     }
 
-    /// That of the file `path` leads to, if there is one.
+    /// The identity of the file at `path`; `None` if there is no file.
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(found) => Ok(Some(Identity::of(&found))),
@@ -45,8 +45,8 @@ impl Identity {
         self.number == other.number && !made_apart
     }
 
-    /// Whether both are the same file, if one of them is open. No other one has its number then, and some
-    /// systems let the time be changed.
+    /// Whether both are the same file, if one of them is open. In that case no other file has its
+    /// number. The time is not compared, because some systems allow changing it.
     pub(super) fn is_while_open(self, other: Identity) -> bool {
         self.number == other.number
     }
@@ -56,7 +56,7 @@ fn are_same(one: Option<Identity>, two: Option<Identity>) -> bool {
     one.zip(two).is_some_and(|(one, two)| one.is(two))
 }
 
-/// What SQLite has put beside a database.
+/// The files that SQLite has put beside a database.
 #[derive(Clone, Copy, Default)]
 struct Beside {
     log: Option<Identity>,
@@ -65,7 +65,7 @@ struct Beside {
 
 impl Beside {
     fn at(place: &Path) -> Beside {
-        // What cannot be looked at is not known.
+        // A file that cannot be examined is treated as unknown.
         let look = |suffix| Identity::at(&beside(place, suffix)).ok().flatten();
         Beside { log: look(LOG), index: look(INDEX) }
     }
@@ -75,20 +75,20 @@ impl Beside {
     }
 }
 
-/// A log file and its first bytes, which are never the same again once it is begun anew.
+/// A log file and its first bytes. When SQLite begins the log again, it changes these bytes.
 struct Log {
     id: Identity,
     header: [u8; 32],
 }
 
 impl Log {
-    /// That of the database at `place`, if there is one with content.
+    /// The log of the database at `place`; `None` if there is none or it is empty.
     fn at(place: &Path) -> Option<Log> {
         let path = beside(place, LOG);
         // Opening a named pipe would wait for somebody to write to it.
         let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let mut header = [0; 32];
-        // There are no locks on this file which closing it could give up.
+        // SQLite holds no locks on this file, so closing it gives up none.
         File::open(path).ok()?.read_exact(&mut header).ok()?;
         Some(Log { id: Identity::of(&found), header })
     }
@@ -98,7 +98,7 @@ impl Log {
     }
 }
 
-/// What is known of the place of a database.
+/// What is known about the place of a database.
 struct Known {
     place: PathBuf,
     id: Identity,
@@ -106,9 +106,10 @@ struct Known {
 }
 
 enum State {
-    /// So many have the file open, and this was beside it when it was looked at last.
+    /// The number of stores that have the file open, and the files that were beside it at the last
+    /// look.
     Open(usize, Beside),
-    /// The file was closed after it had lost its place, and has left this log there.
+    /// The file was closed after it had lost its place. This is the log that it left there.
     Left(Log),
 }
 
@@ -121,14 +122,15 @@ fn known() -> MutexGuard<'static, Vec<Known>> {
 /// More links than any system follows.
 const MOST_LINKS: usize = 256;
 
-/// Where SQLite finds a file and its log, after all links; also of a file that is not there yet.
+/// Where SQLite finds a file and its log, after following all links; also for a file that does not
+/// exist yet.
 pub(super) fn place_of(path: &Path) -> PathBuf {
     let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
         if let Ok(found) = place.canonicalize() {
             return found;
         }
-        // A link that leads to no file says where SQLite would make it.
+        // A link that leads to no file says where SQLite would create it.
         let Ok(target) = place.read_link() else { break };
         place.pop();
         place.push(target);
@@ -140,16 +142,16 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
     in_directory().unwrap_or(place)
 }
 
-/// Why the file at `place`, `None` if there is none, must not be opened there. What cannot be known is no
-/// reason.
+/// Why the file `found` at `place` must not be opened there; `found` is `None` if there is no file.
+/// Returns `None` if there is no reason, or none can be known.
 pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String> {
     let (mut known, now) = (known(), Beside::at(place));
     for open in known.iter() {
         let State::Open(_, own) = &open.state else { continue };
         let same = found.is_some_and(|found| found.is_while_open(open.id));
         if open.place != place {
-            // Under a name by which the same log is found, as in a directory that is mounted twice, it is
-            // open as usual.
+            // By a name that leads to the same log, as in a directory that is mounted twice, the
+            // file can be opened as usual.
             if FileId::TELLS && same && own.log.is_some() && !are_same(own.log, now.log) {
                 return Some(format!(
                     "it is open in this process as {}, and SQLite keeps its log beside that name; open it by \
@@ -176,7 +178,7 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
     }
     let log = Log::at(place);
     let is_there = |left: &Log| log.as_ref().is_some_and(|log| log.is(left));
-    // What has been removed since need not be known any longer.
+    // A log that was removed since need not be remembered.
     known.retain(|known| match &known.state {
         State::Left(left) => known.place != place || is_there(left),
         State::Open(..) => true,
@@ -194,7 +196,7 @@ pub(super) fn objection(place: &Path, found: Option<Identity>) -> Option<String>
     })
 }
 
-/// A file that is open; it is known as such until this is dropped.
+/// A file that is open. It is known as open until this is dropped.
 pub(super) struct OpenFile {
     place: PathBuf,
     id: Identity,
@@ -225,16 +227,16 @@ impl OpenFile {
             && known.id.is_while_open(self.id)
     }
 
-    /// Looks at what lies beside the file, which is its own if `is_there` says afterwards that the file still
-    /// has its place. SQLite keeps what a connection has once used until the last connection is closed, so
-    /// it is enough to look after each connection that is made.
+    /// Notes the files beside this file. They are its own if `is_there`, called after the look,
+    /// says that the file still has its place. SQLite keeps files that a connection has used until
+    /// the last connection is closed, so one look after each new connection is enough.
     pub(super) fn look_beside<E>(&self, is_there: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let now = Beside::at(&self.place);
         is_there()?;
         let mut known = known();
         let own = known.iter_mut().find(|known| self.is(known));
         if let Some(State::Open(_, beside)) = own.map(|known| &mut known.state) {
-            // A connection that only reads has none before it reads.
+            // A connection that only reads has no such files before its first read.
             beside.log = now.log.or(beside.log);
             beside.index = now.index.or(beside.index);
         }
@@ -256,7 +258,7 @@ impl Drop for OpenFile {
         let in_place = |found: Identity| found.is_while_open(self.id);
         let has_lost_its_place =
             Identity::at(&self.place).is_ok_and(|found| !found.is_some_and(in_place));
-        // Otherwise SQLite removes the log, or leaves it to others who use it.
+        // If the file has its place, SQLite removes the log, or leaves it to others that use it.
         if has_lost_its_place
             && let Some(log) = Log::at(&self.place).filter(|log| are_same(own, Some(log.id)))
         {

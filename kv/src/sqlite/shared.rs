@@ -10,16 +10,17 @@ use crate::Result;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::WriteLock;
 
-/// Connections that are kept for later use.
+/// The largest number of connections that are kept for later use.
 const IDLE: usize = 16;
 
-/// A database with its idle connections.
+/// A database and its idle connections.
 pub(super) struct Shared {
     pub(super) database: Database,
     idle: Mutex<Vec<Pooled>>,
     pub(super) turn: Arc<WriteLock>,
     pub(super) versions: Versions,
-    /// Dropped after all connections: everything that has one holds this, and `idle` stands before.
+    /// Dropped after all connections: every user of a connection holds this, and `idle` is declared
+    /// before.
     _log_files: Option<LogFiles>,
 }
 
@@ -43,7 +44,7 @@ impl Shared {
         let Some(pooled) = self.idle().pop() else {
             return Ok(Pooled { connection: self.database.connect()?, last: None });
         };
-        // The last one to use it may have set another time to wait.
+        // Its last user may have set another time to wait.
         pooled
             .connection
             .busy_timeout(BUSY)
@@ -51,7 +52,7 @@ impl Shared {
         Ok(pooled)
     }
 
-    /// Keeps a connection for later use, if it is fit for that.
+    /// Keeps a connection for later use, if it is not in a transaction and there is room.
     pub(super) fn keep(&self, pooled: Pooled) {
         let mut idle = self.idle();
         if pooled.connection.is_autocommit() && idle.len() < IDLE {

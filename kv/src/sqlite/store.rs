@@ -1,4 +1,4 @@
-//! Opening databases.
+//! Opens databases.
 
 use std::fmt;
 use std::io;
@@ -50,7 +50,7 @@ impl Default for SqliteBuilder {
 }
 
 impl SqliteBuilder {
-    /// Whether to create the file and the table if there is none; off unless set.
+    /// Whether to create the file and the table if they are missing; off unless set.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -60,11 +60,11 @@ impl SqliteBuilder {
     /// Whether to open for reading only, which changes neither the file nor its journal mode; off
     /// unless set.
     ///
-    /// Where the journal mode is WAL, SQLite makes two files beside the database for anybody who
-    /// reads it, `-wal` and `-shm`. If neither was there when the store was opened, SQLite removes
-    /// them when the store is dropped. They stay, and do no harm, if the file must not be written,
-    /// if others have it open then, or if the process ends without dropping the store; the next
-    /// one to close it after writing removes them.
+    /// If the journal mode is WAL, SQLite creates two files beside the database for every reader,
+    /// `-wal` and `-shm`. If neither was there when the store was opened, SQLite removes them when
+    /// the store is dropped. They stay, and do no harm, in three cases: the file must not be
+    /// written, others have it open at that time, or the process ends without dropping the store.
+    /// Then they are removed when another program closes the database after writing.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
@@ -72,9 +72,9 @@ impl SqliteBuilder {
     }
 
     /// Whether a transaction takes the right to write with its first write, as in Permazen for
-    /// Java; unless set it takes it when it begins.
+    /// Java. Unless set, it takes it when it begins.
     ///
-    /// Taken late, transactions that turn out not to write are in nobody's way, but one that does
+    /// With this, transactions that do not write block no others. But a transaction that writes
     /// fails with a retryable error if another one has committed since it began.
     #[must_use]
     pub fn late_lock(mut self, late: bool) -> Self {
@@ -82,7 +82,7 @@ impl SqliteBuilder {
         self
     }
 
-    /// What a commit has reached when it returns; the disk unless set.
+    /// What a commit guarantees when it returns; [`Durability::Full`] unless set.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
@@ -96,23 +96,28 @@ impl SqliteBuilder {
         self
     }
 
-    /// How long [`open`](Self::open) waits for others that are in its way, such as a process that is just
-    /// creating the database; 30 seconds unless set.
+    /// How long [`open`](Self::open) waits for others that are in its way, for example a process
+    /// that is creating the database; 30 seconds unless set.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.options.wait = wait;
         self
     }
 
-    /// Opens the database in the file `path`. If several processes create it at the same time, one does
-    /// and the others wait for it.
+    /// Opens the database in the file `path`. If several processes create it at the same time, one
+    /// of them does, and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path; [`KvError::Retry`] if others
-    /// were in the way for as long as it was to wait. Names that SQLite does not take for that of a file
-    /// (`:memory:`, URIs, none) are refused: each connection would have a database of its own. So is a file
-    /// that this process has open by another name, and one beside the log of a file that was replaced or
-    /// removed while this process had it open.
+    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::Retry`] if
+    /// others were in the way for all the time to wait.
+    ///
+    /// These are refused:
+    ///
+    /// - names that SQLite does not take as the name of a file (`:memory:`, URIs, the empty name),
+    ///   because each connection would have its own database
+    /// - a file that this process has open by another name
+    /// - a file beside the log of another file that was replaced or removed while this process had
+    ///   it open
     pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();
         check_name(path)?;
@@ -121,7 +126,7 @@ impl SqliteBuilder {
             Ok(found) if found.is_dir() => {
                 return Err(cannot_open(path, "a directory, where a SQLite file is expected"));
             }
-            // SQLite would wait for somebody to write to a named pipe.
+            // SQLite would wait until another process writes to a named pipe.
             Ok(found) if !found.is_file() => {
                 return Err(cannot_open(
                     path,
@@ -136,7 +141,7 @@ impl SqliteBuilder {
             }
             Err(error) => return Err(cannot_open(path, format!("cannot look at it: {error}"))),
         }
-        // Looked for before the first connection makes them.
+        // Checked before the first connection creates them.
         let log_files = self.options.read_only.then(|| LogFiles::unless_present(path)).flatten();
         let database = Database::new(path, &self.options);
         let connection = database.patiently(self.options.wait, || {
@@ -151,7 +156,7 @@ impl SqliteBuilder {
     }
 }
 
-/// Refuses a name by which SQLite would not open the file of that name.
+/// Refuses a name that does not make SQLite open the file of that name.
 fn check_name(path: &Path) -> Result<()> {
     let name = path.as_os_str().as_encoded_bytes();
     let reason = if name == b":memory:" {
@@ -197,7 +202,7 @@ impl SqliteStore {
         SqliteBuilder::default().open(path)
     }
 
-    /// Opens the database in the file `path`, after creating it if need be.
+    /// Opens the database in the file `path`. Creates it if it is missing.
     ///
     /// # Errors
     /// See [`SqliteBuilder::open`].
@@ -246,7 +251,7 @@ impl KvDatabase for SqliteStore {
         offered
     }
 
-    /// SQLite's own `integrity_check`.
+    /// Runs the `integrity_check` of SQLite.
     fn verify(&self) -> Result<Vec<String>> {
         let pooled = self.shared.take()?;
         let mut problems = Vec::new();

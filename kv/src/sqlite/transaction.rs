@@ -1,4 +1,4 @@
-//! Transactions on a database, and the fixed states that read-only ones look at.
+//! Transactions on a database, and the fixed states that read-only transactions see.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,17 +17,17 @@ use crate::{
     TxOptions,
 };
 
-/// How long a transaction that takes the right to write late waits for it, unless it says
-/// otherwise; the other one may well be waiting for the same thread.
+/// How long a transaction that takes the right to write late waits for it, if its options do not
+/// say. The other transaction may be waiting for the same thread.
 const LATE_WAIT: Duration = Duration::from_secs(3);
 
-/// The longest time SQLite can wait: some 24 days.
+/// The longest time SQLite can wait: about 24 days.
 const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// The longest key, and the longest pair: what SQLite takes for a row as it is built.
+/// The longest key, and the longest pair: what this build of SQLite allows for a row.
 const MAX_KEY: usize = 1_000_000_000;
 
-/// One state of the database, held by a transaction of SQLite that only reads.
+/// One state of the database. A transaction of SQLite that only reads holds it.
 pub(super) struct View {
     pooled: Mutex<Option<Pooled>>,
     version: u64,
@@ -92,10 +92,10 @@ impl KvRead for View {
     }
 }
 
-/// Rolls back what the connection has open and gives it back.
+/// Rolls back the open transaction of the connection and gives the connection back.
 fn end(shared: &Shared, pooled: Pooled) {
     if !pooled.connection.is_autocommit() {
-        // Should that fail the connection is not kept, and closing it rolls back.
+        // If this fails, the connection is not kept; closing it rolls back.
         let _ =
             shared.database.session(&pooled.connection).execute("cannot roll back", "ROLLBACK", []);
     }
@@ -106,12 +106,12 @@ fn end(shared: &Shared, pooled: Pooled) {
 pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
     pooled: Option<Pooled>,
-    /// The state it was begun on.
+    /// The state on which it began.
     base: Seen,
     shared: Arc<Shared>,
-    /// Whether an operation has failed for good.
+    /// Whether an operation has failed, so that no other can follow.
     dead: Cell<bool>,
-    /// Whether `commit` is to roll back.
+    /// Whether `commit` must roll back.
     discard: bool,
     deadline: Deadline,
     /// Given back last, after the end of the transaction.
@@ -121,7 +121,8 @@ pub(super) struct WriteTransaction {
 impl WriteTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
         let start = Instant::now();
-        // One that others have overtaken again and again takes the right to write before it reads.
+        // A transaction that others have overtaken again and again takes the right to write before
+        // it reads.
         let late = shared.database.options.late_lock && !options.has_turn();
         let (turn, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
@@ -159,7 +160,8 @@ impl WriteTransaction {
         Ok(begun)
     }
 
-    /// Runs an operation; one that fails by no fault of the caller is the last.
+    /// Runs an operation. If it fails and the caller made no mistake, no other operation can
+    /// follow.
     fn with<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.deadline.check()?;
         let Some(pooled) = self.pooled.as_ref().filter(|_| !self.dead.get()) else {
@@ -173,6 +175,8 @@ impl WriteTransaction {
     /// Runs an operation that needs the right to write.
     fn writing<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.with(|session| {
+            // Without the turn, SQLite would wait for a transaction that this thread itself may
+            // hold.
             if self.turn.is_none() {
                 self.shared.turn.check_holder()?;
             }
@@ -240,8 +244,8 @@ impl KvTransaction for WriteTransaction {
         self.discard
     }
 
-    /// Possible at any time. What the transaction holds of the right to write it keeps to its end;
-    /// one that is begun read-only never takes it.
+    /// Possible at any time. If the transaction has the right to write, it keeps it to its end. A
+    /// transaction that begins as read-only never takes it.
     fn set_read_only(&mut self) -> Result<()> {
         self.with(|_| Ok(()))?;
         self.discard = true;
@@ -267,17 +271,17 @@ impl KvTransaction for WriteTransaction {
         let committed = self.with(|session| session.execute("cannot commit", "COMMIT", []));
         let base = self.base;
         if let Some(pooled) = &mut self.pooled {
-            // What it leads to is known only once it is counted.
+            // The state that the commit makes is known only after it was counted.
             pooled.last = None;
             if committed.is_ok() {
                 commit.made(pooled, base);
             }
         }
         match committed {
-            // The log may hold a commit that the failed flush did not confirm.
+            // The log may contain a commit that the failed flush did not confirm.
             Err(error @ KvError::Store { .. }) => Err(KvError::OutcomeUnknown(error.to_string())),
             Err(error) => Err(error),
-            // Had the file been replaced by now, nobody would ever see the commit.
+            // If the file was replaced before this, no reader would ever see the commit.
             Ok(()) => self
                 .pooled
                 .as_ref()

@@ -1,13 +1,13 @@
 //! Numbers for the states of a database, whoever changes it.
 //!
-//! SQLite does not number states. It tells a connection whether *others* have committed since the
-//! connection looked last: then its `data_version` is another one. So there is one connection that
-//! never writes, and therefore notices all commits, of this process and of others; states are counted
-//! as it comes to see them.
+//! SQLite does not number states. It only tells a connection whether *others* have committed since
+//! the connection last looked: then its `data_version` has changed. So there is one connection, the
+//! observer, that never writes. It notices all commits, of this process and of others. The states
+//! that it sees are counted.
 //!
-//! Which of them a transaction sees is known if there was no commit between a look before the
-//! transaction fixed its state and a look after it. A transaction that has the right to write
-//! needs one look only: nobody else can commit.
+//! To find out which state a transaction sees, the observer looks before the transaction fixes its
+//! state and again after. If there was no commit in between, the number is known. A transaction
+//! that has the right to write needs only one look, because no other can commit.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -17,17 +17,17 @@ use super::database::Database;
 use crate::store_parts::lock::lock;
 use crate::{KvError, Result};
 
-/// How often a transaction is begun anew because others committed at just that time.
+/// How often a transaction begins again because others committed at that moment.
 const ATTEMPTS: u32 = 100;
 
-/// The number of a state, and by which `data_version` a connection that saw it will know it again.
+/// The number of a state, and the `data_version` by which a connection recognizes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     data_version: i64,
     pub(super) number: u64,
 }
 
-/// A connection, and what it saw last if that is known.
+/// A connection, and the last state it saw, if that is known.
 pub(super) struct Pooled {
     pub(super) connection: Connection,
     pub(super) last: Option<Seen>,
@@ -37,19 +37,19 @@ pub(super) struct Pooled {
 #[derive(Default)]
 pub(super) struct Versions {
     count: Mutex<Count>,
-    /// A commit of this process has been counted.
+    /// Signals that a commit of this process was counted.
     counted: Condvar,
 }
 
 #[derive(Default)]
 struct Count {
-    /// The connection that never writes; opened when it is needed first.
+    /// The connection that never writes. It is opened when it is first needed.
     observer: Option<Connection>,
-    /// The observer's `data_version` when it looked last.
+    /// The `data_version` of the observer at its last look.
     seen: Option<i64>,
-    /// The number of the state it saw.
+    /// The number of the state that it saw then.
     number: u64,
-    /// Commits of this process that are under way.
+    /// Running commits of this process.
     committing: u32,
 }
 
@@ -68,10 +68,10 @@ impl Versions {
         lock(&self.count)
     }
 
-    /// The number of the state that is current now.
+    /// The number of the current state.
     ///
-    /// Waits for nobody, except when a commit of this process has just become visible: until that is
-    /// counted it cannot be told from one of others.
+    /// Does not wait, with one exception: a commit of this process has just become visible. Until
+    /// it is counted, it looks like a commit of others.
     fn current(&self, database: &Database) -> Result<u64> {
         let mut count = self.count();
         loop {
@@ -88,8 +88,8 @@ impl Versions {
         }
     }
 
-    /// Begins a transaction with the statement `begin`, which takes no right to write, and fixes the
-    /// state it sees.
+    /// Begins a transaction with the statement `begin`, which takes no right to write, and fixes
+    /// the state that it sees.
     pub(super) fn begin(
         &self,
         database: &Database,
@@ -101,8 +101,9 @@ impl Versions {
             session.execute("cannot begin", begin, [])?;
             session.data_version()
         };
-        // Whether there is still the state that was there when the connection was used last, it
-        // knows by itself; there certainly is not if somebody else has seen a later one.
+        // The connection itself can tell whether the state is still the one that it saw last. That
+        // is not possible if another connection has already seen a later one, so this case needs no
+        // attempt.
         if let Some(last) = pooled.last
             && last.number == self.count().number
         {
@@ -127,7 +128,7 @@ impl Versions {
         )))
     }
 
-    /// The state seen by a transaction that has the right to write.
+    /// The state that a transaction with the right to write sees.
     pub(super) fn of_writer(&self, database: &Database, pooled: &mut Pooled) -> Result<Seen> {
         let data_version = database.session(&pooled.connection).data_version()?;
         let seen = Seen { data_version, number: self.current(database)? };
@@ -135,14 +136,14 @@ impl Versions {
         Ok(seen)
     }
 
-    /// To be called before a commit, which is to be followed by [`Commit::made`].
+    /// Call it before a commit, and [`Commit::made`] after it.
     pub(super) fn committing<'v>(&'v self, database: &'v Database) -> Commit<'v> {
         self.count().committing += 1;
         Commit { versions: self, database, counted: false }
     }
 }
 
-/// A commit under way.
+/// A running commit.
 pub(super) struct Commit<'v> {
     versions: &'v Versions,
     database: &'v Database,
@@ -150,14 +151,16 @@ pub(super) struct Commit<'v> {
 }
 
 impl Commit<'_> {
-    /// Counts the commit that the connection has made to the state `base`: if it changed something the
-    /// number of what it led to is the next one.
+    /// Counts the commit that the connection has made on the state `base`. If it changed something,
+    /// its result has the next number.
     ///
-    /// If somebody else has committed meanwhile, that number is left out: nobody has seen the state.
+    /// If others have committed meanwhile, that number is not used: no transaction has seen that
+    /// state.
     pub(super) fn made(mut self, pooled: &mut Pooled, base: Seen) {
         let mut count = self.versions.count();
         let Ok(seen) = count.look(self.database) else { return };
-        // After the look of the observer, so that this tells whether it saw our commit and no other.
+        // This follows the look of the observer. So it tells whether the observer saw our commit
+        // and no other.
         let own = self.database.session(&pooled.connection).data_version();
         if !own.is_ok_and(|own| own == base.data_version) {
             return;
