@@ -1,6 +1,7 @@
-//! The public items of the library crates are those listed in `tests/tests/api/`, so that they change on purpose only.
+//! The public items of the library crates are those listed in `tests/tests/api/`. So they only
+//! change on purpose.
 //!
-//! `PERMAZEN_API=write cargo test -p permazen-tests --test api` writes the lists anew.
+//! `PERMAZEN_API=write cargo test -p permazen-tests --test api` writes the lists again.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -55,6 +55,7 @@ impl Bindings {
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
+        // Sorted for the binary search in `find`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let upgrades = upgrade::listeners(models, &schema, bundle, encodings);
         Ok(Bindings { schema, upgrades, models: bound })

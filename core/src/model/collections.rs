@@ -36,6 +36,8 @@ impl<'t> At<'t> {
         &self,
         change: impl FnOnce(&mut dyn FnMut(&[u8]) -> object::Result<V>) -> Result<R>,
     ) -> Result<R> {
+        // The object layer can only pass on its own errors, so the error with field and object is
+        // kept here.
         let mut damage = None;
         let result = change(&mut |bytes| {
             self.decode(bytes).map_err(|error| {
@@ -115,6 +117,9 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     }
 
     /// Whether an element is in the set. Cost: one get.
+    ///
+    /// # Errors
+    /// If the field cannot hold the element.
     pub fn contains(&self, element: impl EncodeAs<E>) -> Result<bool> {
         self.at.encoded(&element, |bytes| self.view.encoded().contains(bytes))
     }
@@ -355,6 +360,9 @@ impl<'t, E: FieldType> ListOf<'t, E> {
 
     /// The first position of an element. Cost: one seek, then one step per element up to that
     /// position.
+    ///
+    /// # Errors
+    /// If the field cannot hold the element.
     pub fn position(&self, element: impl EncodeAs<E>) -> Result<Option<u32>> {
         self.at.encoded(&element, |bytes| self.view.encoded().position(bytes))
     }
@@ -416,6 +424,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     }
 
     /// The value of a key. Cost: one get.
+    ///
+    /// # Errors
+    /// If the field cannot hold the key. [`Error::Decode`] if the value is damaged.
     pub fn get(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
         let at = self.at;
         let value = |bytes: Option<&[u8]>| bytes.map(|bytes| at.decode(bytes)).transpose();
@@ -423,6 +434,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     }
 
     /// Whether there is an entry with this key. Cost: one get.
+    ///
+    /// # Errors
+    /// If the field cannot hold the key.
     pub fn contains_key(&self, key: impl EncodeAs<K>) -> Result<bool> {
         self.at.encoded(&key, |key| self.view.encoded().contains_key(key))
     }

@@ -21,6 +21,7 @@ pub(crate) fn one_line(old: &SchemaModel, new: &SchemaModel) -> String {
 }
 
 fn collect(difference: &Difference, place: &str, found: &mut Vec<String>) {
+    // A place is named without the word "changed": `object type "T"`.
     let own = difference.text.strip_prefix("changed ").unwrap_or(&difference.text);
     if difference.details.is_empty() {
         let text = &difference.text;

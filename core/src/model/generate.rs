@@ -59,6 +59,7 @@ fn object_type(model: &ModelInfo, models: &[ModelInfo], problems: &mut Problems)
 }
 
 fn storage_id(id: u32, path: &str, problems: &mut Problems) -> Option<StorageId> {
+    // 0 asks for no particular ID.
     if id == 0 {
         return None;
     }

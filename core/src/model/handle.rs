@@ -147,6 +147,7 @@ impl<'t> Handle<'t> {
         read: impl FnOnce(ObjectData) -> Result<R>,
     ) -> Result<R> {
         match moved {
+            // A current object needs no move, so its error has another cause.
             Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => {
                 read(self.tx.core.load_unmovable(self.id)?)
             }

@@ -86,6 +86,7 @@ impl KvRead for OwnedTransaction {
     fn encode_counter(&self, count: i64) -> [u8; 8] {
         self.with_dependent(|_, tx| match tx {
             Some(tx) => tx.encode_counter(count),
+            // An ended transaction writes nothing, so the form does not matter.
             None => count.to_be_bytes(),
         })
     }

@@ -161,6 +161,7 @@ impl Tx {
         value: &impl EncodeAs<V>,
         body: impl FnOnce(Result<(), EncodingError>, &[u8]) -> R,
     ) -> R {
+        // The buffer is taken out of the pool, because `body` may encode further values.
         let mut bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
         let result = value.encode_as(&mut bytes);
         let result = body(result, &bytes);

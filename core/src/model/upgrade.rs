@@ -66,6 +66,7 @@ fn upgrade(
         });
         match written {
             Ok(()) => {}
+            // The field keeps the default value of its new type.
             Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => {}
             Err(Refused::Value(source)) => {
                 let field = format!("{}.{}", new_type.name, field.name);
@@ -94,6 +95,7 @@ enum Refused {
 impl From<object::Error> for Refused {
     fn from(error: object::Error) -> Self {
         match error {
+            // These errors are about the value, so the field's rule for upgrades applies.
             object::Error::InvalidValue { source, .. } => Refused::Value(source),
             unknown @ object::Error::UnknownEncoding { .. } => {
                 Refused::Value(EncodingError::Invalid(unknown.to_string()))

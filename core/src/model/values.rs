@@ -57,6 +57,7 @@ impl<T: Encodable> EncodeAs<Option<T>> for &T {
 /// Appends `value` in the encoding that allows null.
 fn encode_some<T: Encodable>(value: &T, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
+    // A value that could begin like null gets a byte before it.
     if T::PREFIX_FF {
         out.push(crate::encoding::NOT_NULL);
     }
