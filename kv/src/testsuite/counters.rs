@@ -39,7 +39,7 @@ pub fn t039_counter_of_other_length(fixture: &mut Fixture) {
     }
 }
 
-/// What was adjusted is seen at once, by `get` and by scans.
+/// An adjusted counter is seen at once, by `get` and by scans.
 pub fn t040_adjust_is_visible(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"c", &100i64.to_be_bytes())]);
     let mut tx = begin(fixture);
@@ -82,7 +82,7 @@ pub fn t042_adjust_absent(fixture: &mut Fixture) {
     assert!(super::committed(fixture.store()).is_empty());
 }
 
-/// A value that is no counter stays as it is.
+/// A value that is not a counter stays as it is.
 pub fn t043_adjust_other_value(fixture: &mut Fixture) {
     let pairs: [(&[u8], &[u8]); 3] = [(b"a", b""), (b"b", b"1234567"), (b"c", b"123456789")];
     put_all(fixture.store(), &pairs);
@@ -121,8 +121,8 @@ pub fn t045_adjust_before_put_or_remove(fixture: &mut Fixture) {
     assert_eq!(get(fixture.store(), b"d"), None);
 }
 
-/// Where counters are conflict-free, transactions that only adjust all commit; anywhere the sum
-/// is exact.
+/// Where counters are conflict-free, transactions that only adjust all commit. The sum is exact
+/// everywhere.
 pub fn t065_adjusts_do_not_conflict(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"c", &5i64.to_be_bytes())]);

@@ -1,4 +1,4 @@
-//! Stores to test, and the first steps of most tests.
+//! Stores to test, and the first steps that most tests share.
 
 use std::any::Any;
 use std::fmt;
@@ -11,9 +11,9 @@ pub type Tx<'db> = Box<dyn KvTransaction + Send + 'db>;
 
 type Reopen = Box<dyn Fn() -> Box<dyn KvDatabase>>;
 
-/// A new store to be tested.
+/// A new store to test.
 pub struct Fixture {
-    // Dropped in this order: the store is closed before its directory goes.
+    // Dropped in this order: the store is closed before its directory is removed.
     store: Option<Box<dyn KvDatabase>>,
     reopen: Option<Reopen>,
     kept: Vec<Box<dyn Any>>,
@@ -25,14 +25,14 @@ impl Fixture {
         Fixture { store: Some(Box::new(store)), reopen: None, kept: Vec::new() }
     }
 
-    /// How to open the store again once it has been closed; for stores that persist.
+    /// How to open the store again after it was closed; for stores that persist.
     #[must_use]
     pub fn reopening<D: KvDatabase + 'static>(mut self, open: impl Fn() -> D + 'static) -> Self {
         self.reopen = Some(Box::new(move || Box::new(open())));
         self
     }
 
-    /// Keeps `value`, such as a temporary directory, until the store has been closed.
+    /// Keeps `value`, for example a temporary directory, until the store was closed.
     #[must_use]
     pub fn keeping(mut self, value: impl Any) -> Self {
         self.kept.push(Box::new(value));
@@ -44,7 +44,7 @@ impl Fixture {
         &**self.store.as_ref().expect("the store is open")
     }
 
-    /// Closes the store and opens it again, if it can be.
+    /// Closes the store and opens it again, if that is possible.
     pub fn reopen(&mut self) -> bool {
         let Some(reopen) = &self.reopen else { return false };
         self.store = None;
@@ -59,7 +59,7 @@ impl fmt::Debug for Fixture {
     }
 }
 
-/// Runs `change` in a transaction that is retried until it commits.
+/// Runs `change` in a transaction, again until it commits.
 pub fn write<R>(store: &dyn KvDatabase, mut change: impl FnMut(&mut Tx<'_>) -> Result<R>) -> R {
     let mut pause = 1;
     loop {
@@ -79,12 +79,12 @@ pub fn write<R>(store: &dyn KvDatabase, mut change: impl FnMut(&mut Tx<'_>) -> R
     }
 }
 
-/// Puts pairs in a transaction of its own.
+/// Puts pairs in their own transaction.
 pub fn put_all(store: &dyn KvDatabase, pairs: &[(&[u8], &[u8])]) {
     write(store, |tx| pairs.iter().try_for_each(|(key, value)| tx.put(key, value)));
 }
 
-/// Everything a transaction or snapshot sees.
+/// Everything that a transaction or snapshot sees.
 pub fn dump<K: KvRead + ?Sized>(source: &K) -> Vec<(Vec<u8>, Vec<u8>)> {
     source
         .scan(KeySpan::FULL, Direction::Forward)
@@ -105,7 +105,8 @@ pub fn get(store: &dyn KvDatabase, key: &[u8]) -> Option<Vec<u8>> {
     tx.get(key).unwrap().map(|value| value.into_owned())
 }
 
-/// Begins a transaction that writes, or none if transactions take turns and it is another's.
+/// Begins a transaction that writes. `None` if transactions take turns and another one has its
+/// turn.
 pub fn attempt(store: &dyn KvDatabase) -> Option<Tx<'_>> {
     match store.begin(&TxOptions::writing().with_wait(Duration::ZERO)) {
         Ok(tx) => Some(tx),
@@ -117,7 +118,7 @@ pub fn attempt(store: &dyn KvDatabase) -> Option<Tx<'_>> {
     }
 }
 
-/// A transaction that may lose against another one.
+/// A transaction that may fail because of another one.
 pub(super) struct Rival<'db>(pub(super) Option<Tx<'db>>);
 
 impl<'db> Rival<'db> {
@@ -125,7 +126,7 @@ impl<'db> Rival<'db> {
         Rival(attempt(store))
     }
 
-    /// Takes a step if it has not lost yet.
+    /// Makes a step if the transaction has not failed yet.
     pub(super) fn step<R>(&mut self, step: impl FnOnce(&mut Tx<'db>) -> Result<R>) -> Option<R> {
         match step(self.0.as_mut()?) {
             Ok(result) => Some(result),
@@ -137,7 +138,7 @@ impl<'db> Rival<'db> {
         }
     }
 
-    /// Reads a counter or other number of eight bytes; absent is zero.
+    /// Reads a counter or another number of eight bytes; absent is zero.
     pub(super) fn read(&mut self, key: &[u8]) -> Option<i64> {
         self.step(|tx| {
             tx.get(key)?.map_or(Ok(0), |value| {

@@ -1,9 +1,9 @@
 //! Histories of concurrent transactions, checked for strict serializability.
 //!
-//! Each key holds a list of numbers, and a write appends one that nobody else writes. The final
-//! lists tell the order of the writes to each key, and every list that was read tells which writes
-//! its reader came after and which before. If these orders together with real time contradict each
-//! other, no serial execution explains the history.
+//! Each key holds a list of numbers. A write appends a number that no other write appends. The
+//! final lists show the order of the writes to each key. Each list that was read shows which writes
+//! came before its reader and which after. If these orders and real time contradict each other, no
+//! serial execution explains the history.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -23,12 +23,12 @@ const KEYS: u8 = 6;
 struct Done {
     begun: Instant,
     ended: Instant,
-    /// The lists that were read; absent keys are empty lists.
+    /// The lists that were read. Absent keys are empty lists.
     read: BTreeMap<u8, Vec<u32>>,
     appended: Vec<(u8, u32)>,
 }
 
-/// Threads append to lists and read them, one by one and by scans; the history is then checked.
+/// Threads append to lists and read them, one by one and by scans. Then the history is checked.
 pub fn lists_are_strictly_serializable(fixture: &mut Fixture) {
     let store = fixture.store();
     assert!(store.capabilities().serializable, "the store does not claim to be serializable");
@@ -114,7 +114,7 @@ fn transact(
     Ok((read, appended))
 }
 
-/// Notes what a key held before the transaction's own appends.
+/// Notes the list of a key before the transaction's own appends.
 fn note(read: &mut BTreeMap<u8, Vec<u32>>, own: &[(u8, u32)], key: u8, mut list: Vec<u32>) {
     let mine = own.iter().filter(|(k, _)| *k == key).count();
     list.truncate(list.len() - mine);
@@ -190,7 +190,7 @@ fn check(history: &[Done], store: &dyn KvDatabase) {
     }
 }
 
-/// A cycle in a graph, if there is one.
+/// A cycle in a graph; `None` if there is none.
 fn find_cycle(after: &[Vec<usize>]) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

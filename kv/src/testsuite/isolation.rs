@@ -1,7 +1,7 @@
-//! Rows 58 to 66: what two transactions may not both do.
+//! Rows 58 to 66: what two transactions must not both do.
 //!
-//! Transactions that take turns cannot be interleaved: then the second does not begin, which is
-//! one way of losing.
+//! Transactions that take turns cannot run at the same time. Then the second does not begin, which
+//! counts as failing.
 
 use super::fixture::Rival;
 use super::{Fixture, committed, get, put_all, write};
@@ -45,7 +45,7 @@ pub fn t059_lost_update(fixture: &mut Fixture) {
     assert_eq!(number(store, b"k"), 5 + done);
 }
 
-/// Both read two keys, each writes one.
+/// Both read two keys, each writes one of them.
 pub fn t060_write_skew(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut first, mut second) = rivals(store);
@@ -58,7 +58,7 @@ pub fn t060_write_skew(fixture: &mut Fixture) {
     assert!(!(first.commit() && second.commit()), "both were committed");
 }
 
-/// Each finds a range empty into which the other puts.
+/// Each finds a range empty into which the other one puts.
 pub fn t061_phantom(fixture: &mut Fixture) {
     let store = fixture.store();
     for direction in [Direction::Forward, Direction::Reverse] {
@@ -91,7 +91,7 @@ pub fn t062_absent_key_read(fixture: &mut Fixture) {
     assert!(!(first.commit() && second.commit()), "both were committed");
 }
 
-/// Writing the same key without reading it is no conflict, and the later commit wins.
+/// Writing the same key without reading it is no conflict. The later commit wins.
 pub fn t063_blind_writes(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut first, mut second) = rivals(store);
@@ -108,7 +108,7 @@ pub fn t063_blind_writes(fixture: &mut Fixture) {
     assert_eq!(number(store, b"k"), if first { 1 } else { 2 });
 }
 
-/// Transactions with nothing in common do not disturb each other.
+/// Transactions with nothing in common do not affect each other.
 pub fn t064_disjoint_writes(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut first, mut second) = rivals(store);
@@ -124,7 +124,7 @@ pub fn t064_disjoint_writes(fixture: &mut Fixture) {
         for i in 0..10u8 {
             scope.spawn(move || {
                 write(store, |tx| {
-                    // Reads that overlap all others' writes.
+                    // Its reads overlap the writes of all others.
                     tx.at_least(&[i], None)?;
                     tx.put(&[i], &[i])
                 });
@@ -135,7 +135,7 @@ pub fn t064_disjoint_writes(fixture: &mut Fixture) {
     assert_eq!(committed(store).len(), expected);
 }
 
-/// One reads a counter that the other adjusts, and the other way round.
+/// One reads a counter that the other one adjusts, and the reverse.
 pub fn t066_counter_read_and_adjust(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"c", &5i64.to_be_bytes()), (b"d", &5i64.to_be_bytes())]);
@@ -147,7 +147,7 @@ pub fn t066_counter_read_and_adjust(fixture: &mut Fixture) {
     assert!(!(first.commit() && second.commit()), "both were committed");
 }
 
-/// Two transactions that could be ordered one way, but for what a third has seen.
+/// Two transactions that have a possible order, which contradicts what a third one has seen.
 pub fn read_only_anomaly(fixture: &mut Fixture) {
     let store = fixture.store();
     let (mut withdrawal, mut deposit) = rivals(store);
@@ -159,7 +159,7 @@ pub fn read_only_anomaly(fixture: &mut Fixture) {
     let report = store.begin(&TxOptions::reading()).unwrap();
     let reported = (number_in(&*report, b"savings"), number_in(&*report, b"checking"));
     report.commit().unwrap();
-    // Withdraw ten, with a fee of one if that overdraws the account.
+    // Withdraws ten, with a fee of one if that overdraws the account.
     withdrawal.put(b"checking", if balance < 10 { -11 } else { -10 });
     let withdrew = withdrawal.commit();
     assert!(

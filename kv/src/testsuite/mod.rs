@@ -1,7 +1,8 @@
-//! The conformance suite: what every store must do, as tests that any store can be put to.
+//! The conformance suite: tests of what every store must do, for any store. Other crates may call
+//! [`conformance!`](crate::conformance) and everything that is public here.
 //!
 //! A store declares what it offers in its [`Capabilities`](crate::Capabilities). What it offers is
-//! tested; what it does not offer must be an error value.
+//! tested. What it does not offer must return an error.
 //!
 //! ```
 //! use permazen_kv::memory::MemoryStore;
@@ -11,16 +12,17 @@
 //! # fn main() {}
 //! ```
 //!
-//! makes a module `memory` with a test for each row of the table of required behaviour (kv §15)
-//! that is about stores in general, named by the number of the row; a model-based random test; and
-//! histories of concurrent transactions that are checked for strict serializability.
+//! makes a module `memory` with these tests: one for each row about stores in general of the table
+//! of required behaviour, named by the number of the row; a model-based random test; and histories
+//! of concurrent transactions that are checked for strict serializability.
 //!
-//! Of the rows that are missing, 30, 53 and 54 cannot be violated: the types of this crate have no
-//! call for it, since ending a transaction consumes it. The others are about one store or about what is
-//! built on stores. Beyond the rows it tests what [`KvRead::visit`](crate::KvRead::visit) and
+//! Some rows are missing. The rows 30, 53 and 54 cannot be violated: with the types of this crate
+//! no call can do it, because ending a transaction consumes it. The others are about one store, or
+//! about what is built on stores. In addition to the rows, the suite tests what
+//! [`KvRead::visit`](crate::KvRead::visit) and
 //! [`KvTransaction::version`](crate::KvTransaction::version) promise.
 //!
-//! Everything in here panics when the store is at fault, as tests do.
+//! Everything in this module panics if the store is wrong, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fixture;
@@ -37,10 +39,10 @@ pub mod writes;
 
 pub use fixture::{Fixture, Tx, attempt, committed, dump, get, put_all, write};
 
-/// Tests that a store behaves as required; see [`testsuite`](crate::testsuite).
+/// Makes tests of whether a store behaves as required; see [`testsuite`](crate::testsuite).
 ///
-/// Takes the name of the module to make and an expression: a closure that makes a
-/// [`Fixture`](crate::testsuite::Fixture) with a new, empty store each time it is called.
+/// Takes the name of the module to make, and an expression. The expression is a closure that makes
+/// a [`Fixture`](crate::testsuite::Fixture) with a new, empty store each time it is called.
 #[macro_export]
 macro_rules! conformance {
     ($name:ident, $make:expr) => {

@@ -1,7 +1,7 @@
 //! Random operations in several open transactions, compared with a sorted map.
 //!
-//! A committed transaction must be explained by running all of it, reads included, at the moment
-//! of its commit; a read-only one by the state at its beginning.
+//! The answers of a committed transaction must be those of running all of it, with its reads, at
+//! the moment of its commit. Those of a read-only transaction must fit the state at its beginning.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{Direction, KeySpan, KvDatabase, KvError, KvRead, Result, SharedRead,
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What is done in one of the open transactions.
+/// An operation in one of the open transactions.
 #[derive(Debug, Clone)]
 enum Operation {
     Get(Vec<u8>),
@@ -26,7 +26,7 @@ enum Operation {
     Adjust(Vec<u8>, i64),
 }
 
-/// What is done next.
+/// The next step.
 #[derive(Debug, Clone)]
 enum Step {
     Begin { read_only: bool },
@@ -87,7 +87,7 @@ enum Outcome {
     Refused,
 }
 
-/// Does `operation` to the store; a retryable failure is an error.
+/// Performs `operation` on the store. A retryable failure is an error.
 fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
     let one = |pair: Option<crate::Pair<'_>>| {
         Outcome::Pairs(pair.into_iter().map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
@@ -119,7 +119,7 @@ fn on_store(tx: &mut Tx<'_>, operation: &Operation) -> Result<Outcome> {
     }
 }
 
-/// Does `operation` to a sorted map.
+/// Performs `operation` on a sorted map.
 fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
     let within = |map: &Map, min: &[u8], max: Option<&[u8]>| -> Vec<(Vec<u8>, Vec<u8>)> {
         let span = KeySpan::new(min, max);
@@ -166,20 +166,21 @@ fn on_map(map: &mut Map, operation: &Operation) -> Outcome {
     Outcome::Done
 }
 
-/// An open transaction with what was done in it.
+/// An open transaction, and what was done in it.
 struct Open<'db> {
     tx: Tx<'db>,
     read_only: bool,
-    /// Whether it was begun to write, and so may keep others from it even once it is read-only.
+    /// Whether it began as a writer. Then it may block other writers even after it becomes
+    /// read-only.
     begun_writing: bool,
-    /// The content as the transaction should see it.
+    /// The content that the transaction should see.
     seen: Map,
     log: Vec<(Operation, Outcome)>,
     /// How many transactions had changed something when it began.
     begun_at: u64,
 }
 
-/// Whether a transaction surely had something to commit.
+/// Whether a transaction certainly had something to commit.
 fn changes(log: &[(Operation, Outcome)]) -> bool {
     let mut adjusts: BTreeMap<&[u8], i64> = BTreeMap::new();
     for (operation, _) in log {
@@ -198,7 +199,7 @@ fn changes(log: &[(Operation, Outcome)]) -> bool {
     adjusts.values().any(|sum| *sum != 0)
 }
 
-/// Random operations equal those on a sorted map.
+/// Random operations return the same as on a sorted map.
 pub fn equals_a_sorted_map(fixture: &mut Fixture) {
     let store = fixture.store();
     let given = std::env::var_os("PROPTEST_CASES").is_some();
@@ -276,7 +277,8 @@ fn run(store: &dyn KvDatabase, steps: &[Step]) {
             Step::Commit(i) if *i < open.len() => {
                 let entry = open.remove(*i);
                 match entry.tx.commit() {
-                    // What only read belongs where it began, and was compared with that.
+                    // A transaction that only read takes place at its beginning. It was compared
+                    // with that state already.
                     Ok(()) if entry.read_only || !changes(&entry.log) => {}
                     Ok(()) => {
                         for (operation, outcome) in &entry.log {

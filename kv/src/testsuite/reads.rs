@@ -64,7 +64,7 @@ pub fn t003_put_replaces(fixture: &mut Fixture) {
     assert_eq!(super::committed(fixture.store()), [(b"k".to_vec(), b"3 is longer again".to_vec())]);
 }
 
-/// The empty key is a key like others.
+/// The empty key is a key like any other.
 pub fn t004_empty_key(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[&[0]]);
     tx.put(b"", b"value").unwrap();
@@ -74,7 +74,7 @@ pub fn t004_empty_key(fixture: &mut Fixture) {
     assert_eq!(keys(&*tx, b"", None, Direction::Forward), [vec![0]]);
 }
 
-/// An empty value is not an absent one.
+/// An empty value is not the same as an absent one.
 pub fn t005_empty_value(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"k", b""), (b"", b"")]);
     let tx = begin(fixture, &[]);
@@ -84,7 +84,7 @@ pub fn t005_empty_value(fixture: &mut Fixture) {
     assert_eq!(dump(&*tx).len(), 2);
 }
 
-/// Zero bytes count.
+/// Zero bytes are part of keys and values.
 pub fn t006_zero_bytes(fixture: &mut Fixture) {
     let names: [&[u8]; 5] = [&[], &[0], &[0, 0], &[1, 0, 2], &[1, 0, 2, 0]];
     let tx = begin(fixture, &names);
@@ -103,7 +103,7 @@ pub fn t007_unsigned_order(fixture: &mut Fixture) {
     );
 }
 
-/// A prefix sorts before what it is a prefix of.
+/// A prefix sorts before the keys that it is a prefix of.
 pub fn t008_prefix_sorts_first(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[0, 0x81], &[0, 0x80, 0], &[0, 0x80]]);
     assert_eq!(
@@ -112,7 +112,7 @@ pub fn t008_prefix_sorts_first(fixture: &mut Fixture) {
     );
 }
 
-/// The list of keys from Java's own suite.
+/// The list of keys in the test suite of Java.
 pub fn t009_sort_order(fixture: &mut Fixture) {
     let sorted: [&[u8]; 20] = [
         &[],
@@ -148,7 +148,7 @@ pub fn t009_sort_order(fixture: &mut Fixture) {
     assert!(dump(&*tx).iter().all(|(key, value)| key == value));
 }
 
-/// Keys that begin with `ff` work like others, or are refused in a regular way.
+/// Keys that begin with `ff` work like others, or are refused with a regular error.
 pub fn t010_keys_beginning_ff(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[b"a"]);
     let (low, high): (&[u8], &[u8]) = (&[0xff], &[0xff, 0xff]);
@@ -176,13 +176,13 @@ pub fn t010_keys_beginning_ff(fixture: &mut Fixture) {
     assert_eq!(dump(&*tx), [(b"a".to_vec(), b"a".to_vec())]);
 }
 
-/// The lower bound counts.
+/// The lower bound is included.
 pub fn t013_at_least_is_inclusive(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[2], &[3]]);
     assert_eq!(at_least(&tx, &[2], None), Some(vec![2]));
 }
 
-/// The next greater key if the bound is none.
+/// Finds the next greater key if the bound itself is absent.
 pub fn t014_at_least_finds_next(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[3]]);
     assert_eq!(at_least(&tx, &[2], None), Some(vec![3]));
@@ -190,7 +190,7 @@ pub fn t014_at_least_finds_next(fixture: &mut Fixture) {
     assert_eq!(at_least(&tx, &[4], None), None);
 }
 
-/// The upper bound does not count.
+/// The upper bound is excluded.
 pub fn t015_at_least_excludes_max(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[3]]);
     assert_eq!(at_least(&tx, &[2], Some(&[3])), None);
@@ -207,7 +207,7 @@ pub fn t016_at_least_of_all(fixture: &mut Fixture) {
     assert_eq!(at_least(&tx, b"", None), Some(vec![]));
 }
 
-/// Nothing lies between reversed bounds.
+/// Nothing is between reversed bounds.
 pub fn t017_at_least_reversed_bounds(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[2], &[3]]);
     assert_eq!(at_least(&tx, &[3], Some(&[1])), None);
@@ -215,7 +215,7 @@ pub fn t017_at_least_reversed_bounds(fixture: &mut Fixture) {
     assert_eq!(at_least(&tx, b"", Some(b"")), None);
 }
 
-/// The upper bound does not count.
+/// The upper bound is excluded.
 pub fn t018_at_most_excludes_max(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[2], &[3]]);
     assert_eq!(at_most(&tx, b"", Some(&[2])), Some(vec![1]));
@@ -224,7 +224,7 @@ pub fn t018_at_most_excludes_max(fixture: &mut Fixture) {
     assert_eq!(at_most(&tx, b"", Some(&[1])), None);
 }
 
-/// The lower bound counts.
+/// The lower bound is included.
 pub fn t019_at_most_includes_min(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[3]]);
     assert_eq!(at_most(&tx, &[1], Some(&[3])), Some(vec![1]));
@@ -241,20 +241,20 @@ pub fn t020_at_most_of_all(fixture: &mut Fixture) {
     assert_eq!(at_most(&tx, b"", None), Some(vec![5]));
 }
 
-/// Nothing lies between reversed bounds.
+/// Nothing is between reversed bounds.
 pub fn t021_at_most_reversed_bounds(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[2], &[3]]);
     assert_eq!(at_most(&tx, &[3], Some(&[1])), None);
     assert_eq!(at_most(&tx, &[2], Some(&[2])), None);
 }
 
-/// Nothing lies before the empty key.
+/// Nothing is before the empty key.
 pub fn t022_at_most_below_empty_key(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[], &[1]]);
     assert_eq!(at_most(&tx, b"", Some(b"")), None);
 }
 
-/// Scans return exactly what lies in the span, in both directions.
+/// Scans return exactly the pairs of the span, in both directions.
 pub fn t023_t024_scan_both_ways(fixture: &mut Fixture) {
     let all: Vec<Vec<u8>> =
         (0..40u8).map(|i| if i % 3 == 0 { vec![i, 0] } else { vec![i] }).collect();
@@ -298,14 +298,14 @@ pub fn t026_scan_reversed_bounds(fixture: &mut Fixture) {
     tx.put(&[3], &[3]).expect("the transaction is still usable");
 }
 
-/// The empty key as lower bound means from the start.
+/// The empty key as lower bound means "from the start".
 pub fn t027_scan_from_empty_key(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[], &[1], &[2]]);
     assert_eq!(keys(&*tx, &[], Some(&[2]), Direction::Forward), [vec![], vec![1]]);
     assert_eq!(keys(&*tx, &[], Some(&[2]), Direction::Reverse), [vec![1], vec![]]);
 }
 
-/// A scan that has ended stays so.
+/// A scan that has ended stays at its end.
 pub fn t028_end_of_scan_lasts(fixture: &mut Fixture) {
     let tx = begin(fixture, &[&[1], &[2], &[3]]);
     for direction in [Direction::Forward, Direction::Reverse] {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Fixture, committed, dump, get, put_all, write};
 use crate::{Direction, KeySpan, KvRead, TxOptions};
 
-/// A transaction that does no harm when run twice is right once it has been retried.
+/// A transaction that may run twice has the right result after it was retried.
 pub fn t067_retried_until_done(fixture: &mut Fixture) {
     let store = fixture.store();
     std::thread::scope(|scope| {
@@ -34,7 +34,7 @@ pub fn t067_retried_until_done(fixture: &mut Fixture) {
     }
 }
 
-/// Removing a range and putting into it at the same time leaves nothing, or what was put.
+/// A range is removed while a pair is put into it. Then the range is empty, or has that pair.
 pub fn t105_remove_span_races_put(fixture: &mut Fixture) {
     let store = fixture.store();
     for round in 0..20u8 {
@@ -51,7 +51,7 @@ pub fn t105_remove_span_races_put(fixture: &mut Fixture) {
     }
 }
 
-/// A commit shows as a whole or not at all, in all of a transaction's reads.
+/// All reads of a transaction see a commit as a whole or not at all.
 pub fn readers_see_whole_commits(fixture: &mut Fixture) {
     let store = fixture.store();
     let done = &AtomicBool::new(false);
@@ -82,14 +82,14 @@ pub fn readers_see_whole_commits(fixture: &mut Fixture) {
     });
 }
 
-/// No two transactions find the same gap free: bookings that must not overlap.
+/// Two transactions never find the same gap free: bookings must not overlap.
 pub fn unique_by_scan(fixture: &mut Fixture) {
     let store = fixture.store();
     std::thread::scope(|scope| {
         for thread in 0..4u8 {
             scope.spawn(move || {
                 for wish in 0..30u8 {
-                    // An hour is booked in the ten minutes before and after it.
+                    // Starts are in units of ten minutes, and each booking lasts an hour.
                     let start = wish.wrapping_mul(37).wrapping_add(thread * 11) % 200;
                     write(store, |tx| {
                         let span = (start.saturating_sub(5), start + 6);

@@ -13,7 +13,7 @@ fn reading(fixture: &Fixture) -> Tx<'_> {
     fixture.store().begin(&TxOptions::reading()).unwrap()
 }
 
-/// What is not committed is nobody else's business.
+/// Other transactions do not see what is not committed.
 pub fn t048_uncommitted_is_invisible(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1"), (b"b", b"1")]);
     let mut tx = writing(fixture);
@@ -27,7 +27,7 @@ pub fn t048_uncommitted_is_invisible(fixture: &mut Fixture) {
     }
 }
 
-/// One's own writes are seen at once in every way.
+/// A transaction sees its own writes at once, in every way of reading.
 pub fn t049_own_writes_are_visible(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1"), (b"c", b"1")]);
     let mut tx = writing(fixture);
@@ -48,7 +48,7 @@ pub fn t050_committed_is_visible(fixture: &mut Fixture) {
     }
 }
 
-/// Rolling back, or dropping, leaves nothing behind.
+/// Rolling back leaves nothing, and so does dropping.
 pub fn t051_rollback_leaves_nothing(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1")]);
     for drops in [false, true] {
@@ -90,7 +90,7 @@ pub fn t055_dead_transaction_stays_dead(fixture: &mut Fixture) {
     assert_eq!(committed(fixture.store()), [(b"a".to_vec(), b"1".to_vec())]);
 }
 
-/// What was read once is read again.
+/// A second read returns the same as the first.
 pub fn t056_t057_reads_repeat(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1"), (b"c", b"1")]);
     let tx = reading(fixture);
@@ -105,7 +105,7 @@ pub fn t056_t057_reads_repeat(fixture: &mut Fixture) {
     assert_eq!(committed(fixture.store()).len(), 2);
 }
 
-/// Writes of a read-only transaction are seen in it and nowhere else.
+/// Writes of a read-only transaction are seen only in it.
 pub fn t068_t069_read_only_writes_are_dropped(fixture: &mut Fixture) {
     let before: [(&[u8], &[u8]); 4] =
         [(b"a", b"1"), (b"b", b"1"), (b"c", &[0, 0, 0, 0, 0, 0, 0, 1]), (b"z", b"1")];
@@ -147,7 +147,7 @@ pub fn t070_read_only_flag(fixture: &mut Fixture) {
     assert!(committed(fixture.store()).is_empty());
 }
 
-/// Becoming read-only after access works, or is refused in a regular way.
+/// Becoming read-only after the first access works, or is refused with a regular error.
 pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1")]);
     let mut tx = writing(fixture);
@@ -169,7 +169,7 @@ pub fn t071_read_only_after_access(fixture: &mut Fixture) {
     }
 }
 
-/// Zero is no limit; what is not supported says so.
+/// Zero is no limit. A store without time-outs says so.
 pub fn t072_time_out_values(fixture: &mut Fixture) {
     let mut tx = writing(fixture);
     if !fixture.store().capabilities().timeouts {
@@ -186,7 +186,7 @@ pub fn t072_time_out_values(fixture: &mut Fixture) {
     tx.commit().unwrap();
 }
 
-/// A transaction that is used after its time fails with a time-out, which is a kind of stale.
+/// A transaction that is used after its time fails with a time-out, which counts as stale.
 pub fn t073_time_out(fixture: &mut Fixture) {
     if !fixture.store().capabilities().timeouts {
         return;
@@ -202,11 +202,11 @@ pub fn t073_time_out(fixture: &mut Fixture) {
     writing(fixture).commit().unwrap();
 }
 
-/// A snapshot holds what the transaction saw, come what may.
+/// A snapshot keeps what the transaction saw, whatever happens later.
 pub fn t074_t075_t076_snapshots(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"a", b"1"), (b"b", b"1")]);
-    // Of a read-only transaction every store can take one.
+    // Every store can make a snapshot of a read-only transaction.
     let reader = reading(fixture);
     let shared = reader.snapshot();
     if store.capabilities().snapshots || shared.is_ok() {
@@ -253,7 +253,7 @@ fn watch(fixture: &Fixture, key: &[u8]) -> KeyWatch {
     watch
 }
 
-/// Whether the store has watches; if not, that it says so.
+/// Whether the store has watches. If not, checks that it says so.
 fn has_watches(fixture: &Fixture) -> bool {
     let offered = fixture.store().capabilities().watches;
     if !offered {
@@ -262,7 +262,7 @@ fn has_watches(fixture: &Fixture) -> bool {
     offered
 }
 
-/// A watch ends soon after a change of any kind to its key.
+/// A watch ends soon after any change to its key.
 pub fn t077_watches_fire(fixture: &mut Fixture) {
     if !has_watches(fixture) {
         return;
@@ -289,7 +289,7 @@ pub fn t077_watches_fire(fixture: &mut Fixture) {
     }
 }
 
-/// A watch does not end for changes to other keys, nor for what is not committed.
+/// A watch does not end because of changes to other keys, or changes that are not committed.
 pub fn t078_watches_do_not_fire(fixture: &mut Fixture) {
     if !has_watches(fixture) {
         return;
@@ -306,7 +306,7 @@ pub fn t078_watches_do_not_fire(fixture: &mut Fixture) {
     assert!(!watch.wait_timeout(Duration::from_millis(20)).unwrap());
 }
 
-/// Watches outlive their transaction, and all on one key end.
+/// Watches outlive their transaction, and all watches of one key end.
 pub fn t079_watches_outlive(fixture: &mut Fixture) {
     if !has_watches(fixture) {
         return;
@@ -334,7 +334,7 @@ pub fn t080_watches_end(fixture: &mut Fixture) {
     assert!(kept.wait_timeout(Duration::from_secs(5)).unwrap_err().is_stale());
 }
 
-/// What is read without tracking causes no conflict.
+/// A read without tracking causes no conflict.
 pub fn t081_untracked_reads(fixture: &mut Fixture) {
     let store = fixture.store();
     put_all(store, &[(b"k", b"1")]);
@@ -355,7 +355,7 @@ pub fn t081_untracked_reads(fixture: &mut Fixture) {
     assert!(tx.commit().unwrap_err().is_retryable());
 }
 
-/// What was committed is there after the store was closed and opened again.
+/// What was committed is still there after the store was closed and opened again.
 pub fn t084_data_survives_reopening(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"", b"empty"), (b"a", b""), (b"k", &[7; 10_000])]);
     let before = committed(fixture.store());
@@ -372,7 +372,7 @@ pub fn t084_data_survives_reopening(fixture: &mut Fixture) {
     }
 }
 
-/// Transactions may begin on one thread and go on on another.
+/// A transaction may begin on one thread and continue on another.
 pub fn readers_move_between_threads(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(b"a", b"1")]);
     let mut tx = writing(fixture);

@@ -1,5 +1,4 @@
-//! Reading with a visitor, and which state is read: what `KvRead::visit` and
-//! `KvTransaction::version` promise.
+//! Visits, and numbers of states: what `KvRead::visit` and `KvTransaction::version` promise.
 
 use std::ops::ControlFlow;
 
@@ -21,7 +20,7 @@ fn scanned(source: &dyn KvRead, span: KeySpan<'_>, direction: Direction) -> Pair
     scan.map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
 }
 
-/// The first pairs that a visitor is shown, which breaks when it has seen `most`.
+/// The first pairs that a visitor is shown. It breaks after `most` of them.
 fn visited(source: &dyn KvRead, span: KeySpan<'_>, direction: Direction, most: usize) -> Pairs {
     let mut seen = Pairs::new();
     let visit = source.visit(span, direction, &mut |key, value| {
@@ -59,7 +58,8 @@ fn assert_visits_are_scans(source: &dyn KvRead) {
     }
 }
 
-/// A visitor is shown what a scan returns, both ways and until it breaks, own writes included.
+/// A visitor is shown what a scan returns: both ways, until it breaks, with the transaction's
+/// writes.
 pub fn visits_are_scans(fixture: &mut Fixture) {
     let store = fixture.store();
     assert_visits_are_scans(&store.begin(&TxOptions::reading()).unwrap());
@@ -107,7 +107,7 @@ pub fn visitors_may_read(fixture: &mut Fixture) {
     }
 }
 
-/// Two threads visit one snapshot at the same time, each both ways and with reads in between.
+/// Two threads visit one snapshot at the same time, each in both ways and with reads in between.
 pub fn visits_share_a_snapshot(fixture: &mut Fixture) {
     fill(fixture);
     let snapshot = fixture.store().begin(&TxOptions::reading()).unwrap().snapshot();
@@ -115,7 +115,7 @@ pub fn visits_share_a_snapshot(fixture: &mut Fixture) {
     write(fixture.store(), |tx| tx.remove_span(KeySpan::FULL));
     let expected = dump(&*snapshot);
     assert_eq!(expected.len(), 300);
-    // Each waits inside its visit until the other one is in its own.
+    // Each waits inside its visit until the other one is inside its own.
     let both = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         for direction in DIRECTIONS {
@@ -142,7 +142,7 @@ pub fn visits_share_a_snapshot(fixture: &mut Fixture) {
     });
 }
 
-/// Equal versions are equal states, and each commit that changes something counts one up.
+/// Equal versions are equal states. Each commit that changes something adds one.
 pub fn versions_name_states(fixture: &mut Fixture) {
     let store = fixture.store();
     let reading = || store.begin(&TxOptions::reading()).unwrap();

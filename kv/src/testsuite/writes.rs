@@ -14,7 +14,7 @@ fn keys<K: KvRead + ?Sized>(source: &K) -> Vec<u8> {
     dump(source).into_iter().map(|(key, _)| key[0]).collect()
 }
 
-/// Removing what is not there does nothing.
+/// Removing an absent key does nothing.
 pub fn t011_remove_absent(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[1, 2]);
     tx.remove(&[3]).unwrap();
@@ -23,7 +23,7 @@ pub fn t011_remove_absent(fixture: &mut Fixture) {
     assert_eq!(keys(&*tx), [1, 2]);
 }
 
-/// What was removed is gone for every way of reading.
+/// A removed key is absent in every way of reading.
 pub fn t012_removed_is_gone(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(&[1], b"old"), (&[2], b"old"), (&[3], b"old")]);
     let mut tx = begin(fixture, &[]);
@@ -36,7 +36,7 @@ pub fn t012_removed_is_gone(fixture: &mut Fixture) {
     assert_eq!(committed(fixture.store()).len(), 2);
 }
 
-/// Removing the pair one is at, in both directions.
+/// Removes the current pair of a walk, in both directions.
 pub fn t029_remove_while_walking(fixture: &mut Fixture) {
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut tx = begin(fixture, &[1, 2, 3, 4, 5, 6]);
@@ -56,7 +56,7 @@ pub fn t029_remove_while_walking(fixture: &mut Fixture) {
     }
 }
 
-/// Who asks for one pair after the other sees the store as it is.
+/// A walk that asks for one pair after the other sees the current content of the store.
 pub fn t031_walk_sees_changes(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[10, 20, 30, 40]);
     assert_eq!(step(&*tx, Direction::Forward, None), Some(10));
@@ -68,7 +68,7 @@ pub fn t031_walk_sees_changes(fixture: &mut Fixture) {
     assert_eq!(std::iter::from_fn(next).collect::<Vec<_>>(), [11, 30, 40]);
 }
 
-/// The first byte of the key that comes after that of the byte `last`, or of the first one.
+/// The first byte of the key after that with the byte `last`, or of the first key.
 fn step<K: KvRead + ?Sized>(source: &K, direction: Direction, last: Option<u8>) -> Option<u8> {
     let pair = match (direction, last) {
         (Direction::Forward, last) => source.at_least(&[last.map_or(0, |last| last + 1)], None),
@@ -78,7 +78,7 @@ fn step<K: KvRead + ?Sized>(source: &K, direction: Direction, last: Option<u8>) 
     pair.unwrap().map(|(key, _)| key[0])
 }
 
-/// The lower bound of a removed span counts, the upper does not.
+/// A removed span includes its lower bound and excludes its upper bound.
 pub fn t032_remove_span_bounds(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[1, 2, 3, 4]);
     tx.remove_span(KeySpan::new(&[2], Some(&[4]))).unwrap();
@@ -96,7 +96,7 @@ pub fn t033_remove_everything(fixture: &mut Fixture) {
     assert_eq!(committed(fixture.store()).len(), 1);
 }
 
-/// Removing up to a key, and from a key on.
+/// Removes up to a key, and from a key on.
 pub fn t034_remove_span_open_ended(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[1, 2, 3, 4, 5]);
     tx.put(b"", b"").unwrap();
@@ -106,7 +106,7 @@ pub fn t034_remove_span_open_ended(fixture: &mut Fixture) {
     assert_eq!(keys(&*tx), [2, 3]);
 }
 
-/// An empty span removes nothing, reversed bounds are refused.
+/// An empty span removes nothing. Reversed bounds are refused.
 pub fn t035_remove_span_empty_or_reversed(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[1, 2]);
     tx.put(b"", b"").unwrap();
@@ -118,7 +118,7 @@ pub fn t035_remove_span_empty_or_reversed(fixture: &mut Fixture) {
     tx.commit().expect("the transaction is still usable");
 }
 
-/// What is put after a span was removed stays.
+/// A pair that is put after its span was removed remains.
 pub fn t036_remove_span_then_put(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(&[1], b"old"), (&[2], b"old"), (&[3], b"old"), (&[9], b"old")]);
     let mut tx = begin(fixture, &[]);
@@ -132,7 +132,7 @@ pub fn t036_remove_span_then_put(fixture: &mut Fixture) {
     );
 }
 
-/// A set of changes: removes, puts and adjusts that overlap.
+/// A set of changes whose removes, puts and adjusts overlap.
 fn changes() -> Writes {
     let mut writes = Writes::default();
     writes.removes.add(KeySpan::new(&[2], Some(&[4])));
@@ -145,7 +145,7 @@ fn changes() -> Writes {
     writes
 }
 
-/// Applying a set of changes equals making its parts in order.
+/// Applying a set of changes has the same result as making them one by one in order.
 pub fn t046_apply_is_its_parts(fixture: &mut Fixture) {
     let start = |fixture: &Fixture| {
         let mut tx = begin(fixture, &[1, 2, 3, 6, 7]);
@@ -173,7 +173,7 @@ pub fn t046_apply_is_its_parts(fixture: &mut Fixture) {
     assert_eq!(tx.get(&[5]).unwrap().as_deref(), Some(&7i64.to_be_bytes()[..]));
 }
 
-/// A put wins over a remove of the same set.
+/// A put overrides a remove of the same set.
 pub fn t047_apply_put_wins_over_remove(fixture: &mut Fixture) {
     put_all(fixture.store(), &[(&[3], b"old"), (&[2], b"old")]);
     let mut tx = begin(fixture, &[]);
@@ -182,7 +182,7 @@ pub fn t047_apply_put_wins_over_remove(fixture: &mut Fixture) {
     assert!(tx.get(&[2]).unwrap().is_none());
 }
 
-/// Sizes at which stores change how they keep things.
+/// Sizes at which stores change the way they store a pair.
 pub fn large_values_and_long_keys(fixture: &mut Fixture) {
     let mut tx = begin(fixture, &[]);
     let longest = tx.max_key_len();
