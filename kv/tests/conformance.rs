@@ -1,4 +1,4 @@
-//! The conformance suite on every store and on what is put on top of stores.
+//! The conformance suite on every store and on everything that can be used over stores.
 
 #![cfg(feature = "testsuite")]
 #![allow(clippy::expect_used)]
@@ -14,7 +14,7 @@ use permazen_kv::prefix::Prefixed;
 use permazen_kv::testsuite::Fixture;
 use permazen_kv::{KvDatabase, conformance};
 
-/// A store in a temporary directory, opened by `open`.
+/// A store in a temporary directory, which `open` opens.
 #[allow(dead_code)]
 fn on_disk<D: KvDatabase + 'static>(open: fn(PathBuf) -> D) -> Fixture {
     let dir = tempfile::tempdir().expect("a temporary directory");

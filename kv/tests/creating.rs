@@ -119,7 +119,7 @@ fn names_that_sqlite_takes_for_something_else_than_a_file_are_refused() {
             assert!(error.to_string().contains("MemoryStore"), "{name:?}: {error}");
         }
     }
-    // The same names of files.
+    // With a directory in front, these names are names of files.
     let directory = tempfile::tempdir().unwrap();
     for name in [":memory:", "file:a", "file:a?mode=memory"] {
         let path = directory.path().join(name);

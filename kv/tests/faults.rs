@@ -1,5 +1,5 @@
-//! Whichever operation of a store fails, a transaction has happened as a whole or not at all, and the
-//! store goes on.
+//! Whichever operation of a store fails, a transaction has happened as a whole or not at all, and
+//! the store remains usable.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -12,7 +12,7 @@ use permazen_kv::{
     Direction, KeySpan, KvDatabase, KvError, KvTransaction, Result, TxOptions, Writes,
 };
 
-/// Everything a transaction can do, with an end that depends on what was there.
+/// Everything that a transaction can do. Its end depends on what was there.
 fn script(tx: &mut dyn KvTransaction) -> Result<()> {
     let count = tx.get(b"count")?.map_or(Ok(0), |value| tx.decode_counter(&value))?;
     tx.put(b"count", &tx.encode_counter(count + 1))?;
@@ -62,7 +62,7 @@ fn count_down(db: &dyn KvDatabase, faults: &Faults, below: &dyn KvDatabase) {
     let operations = faults.operations();
     let new = content(below);
     assert_ne!(old, new);
-    // Reads of what is below the transaction are among them.
+    // The operations include reads of the store below the transaction.
     assert!(operations > 15, "{operations}");
     let errors: [fn() -> KvError; 5] = [
         || KvError::OutcomeUnknown("injected, and lost".to_owned()),
@@ -76,7 +76,7 @@ fn count_down(db: &dyn KvDatabase, faults: &Faults, below: &dyn KvDatabase) {
             for n in 1..=operations {
                 faults.stop();
                 fill(below);
-                // Lets go of what was fixed before others filled the store.
+                // Drops the state that was fixed before others filled the store.
                 drop(db.begin(&TxOptions::reading()).unwrap());
                 if for_good {
                     faults.fail_from(n, error);
@@ -97,7 +97,7 @@ fn count_down(db: &dyn KvDatabase, faults: &Faults, below: &dyn KvDatabase) {
                     }
                     Err(failed) => assert!(found == old, "operation {n}: {failed}"),
                 }
-                // Nothing of it is in the way.
+                // What failed blocks nothing.
                 fill(below);
                 attempt(db).unwrap();
                 assert!(content(below) == new, "after operation {n}");

@@ -1,4 +1,4 @@
-//! Databases that Permazen for Java wrote, read by each of the stores that share its files.
+//! Databases that Permazen for Java wrote. Each store that uses its files reads them.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -26,7 +26,7 @@ fn content(path: &Path) -> Vec<u8> {
     content
 }
 
-/// The pairs of a raw XML dump, found without any of the code under test.
+/// The pairs of a raw XML dump, parsed without any of the tested code.
 fn expected(directory: &Path) -> Pairs {
     let xml = String::from_utf8(content(&directory.join("kv.xml"))).unwrap();
     let hex = |entry: &str, name: &str| {
@@ -47,8 +47,8 @@ const NAMES: [&str; 8] = [
     "empty/model-used",
 ];
 
-/// Checks that `open` makes a store with the right pairs of each copied file, and that the store
-/// goes on working.
+/// Checks that `open` makes a store with the right pairs from each copied file, and that the store
+/// works afterwards.
 fn check<D: KvDatabase>(file: &str, copied_to: &str, open: impl Fn(&Path) -> D) {
     for name in NAMES {
         let directory = recorded().join(name);

@@ -1,5 +1,5 @@
-//! Interleaved transactions of the optimistic engine give the answers that some order of them
-//! would: that of their commits, and for those that only read that of their beginnings.
+//! Interleaved transactions of the optimistic engine return what some serial order would: the order
+//! of their commits, or for read-only transactions that of their beginnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         4 => (any_key(), 0..9_i64).prop_map(|(key, value)| Op::Put(key, value)),
         2 => any_key().prop_map(Op::Remove),
         1 => (any_key(), any_key()).prop_map(|(a, b)| Op::RemoveSpan(a.min(b), a.max(b) + 1)),
-        // All positive, so that a transaction that adjusts surely writes.
+        // All are positive, so that a transaction that adjusts certainly writes.
         2 => (any_key(), 1..4_i64).prop_map(|(key, by)| Op::Adjust(key, by)),
     ]
 }
@@ -118,7 +118,7 @@ struct Running<'db> {
     done: Vec<(Op, Answer)>,
 }
 
-/// Repeats what a transaction did on `content` and checks that it got the answers it would get.
+/// Repeats a transaction on `content`, and checks that it returns the same answers.
 fn replay(content: &mut Content, done: &[(Op, Answer)]) {
     for (op, answer) in done {
         assert_eq!(&model(content, op), answer, "{op:?} of {done:?}");
@@ -194,7 +194,7 @@ proptest! {
     }
 }
 
-/// The random histories are worth something: they contain commits and refusals.
+/// Checks that the random histories contain commits and refusals.
 #[test]
 fn histories_contain_conflicts() {
     use proptest::strategy::ValueTree;

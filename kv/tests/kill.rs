@@ -1,9 +1,9 @@
-//! A process that writes is killed at random moments. Every commit it acknowledged must be there,
-//! and nothing of one that it did not begin to make; the one it was at is there as a whole or not
-//! at all.
+//! A process that writes is killed at random moments. Every commit that it acknowledged must be
+//! there, and nothing of a commit that it had not begun. The commit that it was making is there as
+//! a whole or not at all.
 //!
-//! `PERMAZEN_KILLS` sets how often LMDB is put to it, and SQLite a quarter as often; 1,000 times unless
-//! set.
+//! `PERMAZEN_KILLS` sets how often this happens with LMDB; with SQLite it happens a quarter as
+//! often. 1,000 times unless set.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod common;
@@ -22,7 +22,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The key that holds the number of the last commit.
 const LAST: &[u8] = b"last";
 
-/// What the transaction with this number does: puts small and large values, and removes.
+/// The changes of the transaction `number`: puts of small and large values, and removes.
 fn puts(number: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut puts = vec![(LAST.to_vec(), number.to_be_bytes().to_vec())];
     for i in 0..number % 13 {
@@ -59,7 +59,7 @@ fn last(source: &dyn KvRead) -> u32 {
     value.map_or(0, |value| u32::from_be_bytes(value[..].try_into().unwrap()))
 }
 
-/// The process that is killed: one numbered transaction after the other.
+/// The process that is killed. It makes one numbered transaction after the other.
 #[test]
 fn child() {
     let Some((store, path)) = role() else { return };
@@ -76,7 +76,7 @@ fn child() {
     }
 }
 
-/// Stores that are put to it at the same time; most of it is waiting.
+/// How many stores are tested at the same time; most of the time they wait.
 const WORKERS: u32 = 4;
 
 fn kills(store: &str, share: u32) {
@@ -101,7 +101,7 @@ fn kill_often(store: &str, kills: u32, seed: u64) -> u64 {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut commits = 0u64;
     for kill in 0..kills {
-        // Every other time somebody else has the store open all the while.
+        // Every other time another process has the store open all the time.
         let witness = (kill % 2 == 0).then(|| open_or_create(store, &path));
         let (mut process, mut out) = spawn(store, &path);
         let mut said = String::new();
@@ -131,7 +131,7 @@ fn kill_often(store: &str, kills: u32, seed: u64) -> u64 {
             dump(&*tx).into_iter().eq(model.clone()),
             "kill {kill}: commit {found} is not whole"
         );
-        // The lock of the dead is not in the way.
+        // The lock of the killed process does not block others.
         let wait = TxOptions::writing().with_wait(Duration::from_secs(20));
         let mut tx = store.begin(&wait).unwrap();
         tx.put(LAST, b"never committed").unwrap();
@@ -140,7 +140,7 @@ fn kill_often(store: &str, kills: u32, seed: u64) -> u64 {
     commits
 }
 
-/// The number of an acknowledged commit, if the line is whole.
+/// The number of an acknowledged commit; `None` if the line is cut short.
 fn number(line: &str) -> Option<u32> {
     line.trim_end().rsplit_once("committed ").and_then(|(_, number)| number.parse().ok())
 }

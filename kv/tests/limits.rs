@@ -1,4 +1,4 @@
-//! What is asked of stores at their limits: the longest waits, keys and bounds.
+//! Stores at their limits: the longest waits, keys and bounds.
 #![cfg(all(feature = "lmdb", feature = "sqlite"))]
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn who_is_ready_to_wait_forever_may_say_so() {
     let optimistic = OptimisticDatabase::new(MemoryStore::new());
     let stores: [&dyn KvDatabase; 5] = [&memory, &optimistic, &lmdb, &sqlite, &late];
     for store in stores {
-        // Each of the latter is longer than SQLite can wait.
+        // Each of the last ones is longer than SQLite can wait.
         for time in [1, 1 << 22, 1 << 40, u64::MAX].map(Duration::from_secs) {
             let options = TxOptions::writing().with_wait(time).with_timeout(time);
             let mut tx = store.begin(&options).unwrap();
@@ -39,7 +39,7 @@ fn who_is_ready_to_wait_forever_may_say_so() {
     }
 }
 
-/// Keys of few bytes, and some about as long as the longest that LMDB takes.
+/// Keys of a few bytes, and some keys about as long as the longest that LMDB takes.
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     let byte = || prop_oneof![Just(0), Just(7), Just(0xff)];
     let len = prop_oneof![0..4_usize, 505..516_usize];
@@ -51,7 +51,7 @@ fn any_bounds() -> impl Strategy<Value = (Vec<u8>, Option<Vec<u8>>)> {
     (any_key(), prop::option::weighted(0.8, any_key()))
 }
 
-/// What each way of reading `span` gives.
+/// The result of each way of reading `span`.
 fn answers(store: &dyn KvRead, span: KeySpan<'_>) -> Vec<Option<Pairs>> {
     let own = |pair: permazen_kv::Pair<'_>| (pair.0.into_owned(), pair.1.into_owned());
     let mut answers = vec![
@@ -75,7 +75,7 @@ fn answers(store: &dyn KvRead, span: KeySpan<'_>) -> Vec<Option<Pairs>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
-    /// A key that LMDB cannot hold is merely absent, and as a bound as good as any.
+    /// A key that LMDB cannot hold is absent, and works as a bound like any other.
     #[test]
     fn long_keys_and_bounds_mean_the_same_to_lmdb_as_in_memory(
         keys in prop::collection::vec(any_key(), 1..12),

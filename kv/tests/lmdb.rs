@@ -1,4 +1,4 @@
-//! What is special about LMDB environments (kv §12.1).
+//! Properties that only LMDB environments have (docs/src/stores.md).
 #![cfg(feature = "lmdb")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -20,7 +20,7 @@ fn store() -> (TempDir, LmdbStore) {
     (dir, store)
 }
 
-/// What a second process does; the other tests start it.
+/// The action of a second process, which the other tests start.
 #[test]
 fn child() {
     let Some((role, path)) = role() else { return };
@@ -68,7 +68,7 @@ fn child() {
             println!("full after {committed} {error}");
         }
         "fill-large" => {
-            // One transaction that LMDB has to write before it is committed.
+            // A transaction so large that LMDB must write parts of it before the commit.
             let store = LmdbStore::open(&path).unwrap();
             let mut tx = writing(&store);
             let mut filled = 0u32;
@@ -99,7 +99,7 @@ fn t098_keys_have_at_most_510_bytes() {
     assert_eq!(tx.max_key_len(), 510);
     let error = tx.put(&[1; 511], b"").unwrap_err();
     assert!(matches!(error, KvError::KeyTooLong { len: 511, max: 510, .. }), "{error}");
-    // What cannot be stored is simply not there, and may still bound a span.
+    // What cannot be stored is absent, but may be a bound of a span.
     assert!(tx.get(&[1; 511]).unwrap().is_none());
     tx.remove(&[1; 511]).unwrap();
     tx.adjust_counter(&[1; 511], 1).unwrap();
@@ -164,7 +164,8 @@ fn an_environment_of_another_program_is_left_alone() {
     assert!(LmdbStore::builder().database_name("a\0b").open(dir.path()).is_err());
 }
 
-/// An environment in which nothing was ever written is another program's as well unless a new store is asked for.
+/// An environment in which nothing was ever written may belong to another program. It is used only
+/// if a new store is asked for.
 #[test]
 fn an_environment_without_databases_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -211,7 +212,7 @@ fn a_truncated_file_is_an_error_and_not_a_signal() {
         fs::write(cut.path().join("data.mdb"), &whole[..keep]).unwrap();
         for read_only in [true, false] {
             match LmdbStore::builder().read_only(read_only).open(cut.path()) {
-                // Pages at the end may be unused ones; then everything must be there.
+                // Pages at the end may be unused. Then everything must be there.
                 Ok(store) => assert_eq!(dump(&*reading(&store)).len(), 2000),
                 Err(error) => {
                     refused += 1;
@@ -273,7 +274,7 @@ fn one_environment_can_be_opened_many_times() {
     assert!(view.begin(&TxOptions::writing()).is_err());
     let snapshot = reading(&first).snapshot().unwrap();
     drop((first, second, view));
-    // The environment is still open for the snapshot; it closes with it and can be opened anew.
+    // The environment is still open for the snapshot. It closes with it and can be opened again.
     assert_eq!(dump(&*snapshot).len(), 2);
     drop(snapshot);
     let again = LmdbStore::builder().durability(Durability::MayLoseEverything).open(dir.path());
@@ -366,7 +367,7 @@ fn a_writer_in_another_process_is_waited_for_with_a_limit() {
     let error = store.begin(&options).err().unwrap();
     assert!(error.is_retryable(), "{error}");
     assert!(error.to_string().contains("another process"), "{error}");
-    // Killed while it holds the lock, it neither blocks nor leaves anything behind.
+    // A process that is killed while it holds the lock neither blocks others nor leaves anything.
     child.kill().unwrap();
     child.wait().unwrap();
     put(&store, b"mine", b"");
@@ -398,7 +399,7 @@ fn t100_a_holder_with_another_lock_format_is_recognised() {
     drop(store);
     let (mut child, mut out) = spawn("read", dir.path());
     wait_for(&mut out, "ready");
-    // As if the other process were one with the lock format of LMDB 0.9.29.
+    // As if the other process had the lock format of LMDB 0.9.29.
     let lock = fs::OpenOptions::new().write(true).open(dir.path().join("lock.mdb")).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&lock, &1u32.to_ne_bytes(), 4).unwrap();
     drop(lock);
@@ -408,7 +409,7 @@ fn t100_a_holder_with_another_lock_format_is_recognised() {
     assert_eq!(fs::read(dir.path().join("data.mdb")).unwrap(), data);
     child.kill().unwrap();
     child.wait().unwrap();
-    // The next to come makes the lock file anew.
+    // The next process makes a new lock file.
     assert_eq!(dump(&*reading(&LmdbStore::open(dir.path()).unwrap())).len(), 1);
 }
 
@@ -433,7 +434,7 @@ fn reader_slots_run_out_with_a_clear_error_and_come_back() {
     readers.pop();
     assert_eq!(dump(&*reading(&store)).len(), 2);
     drop(readers);
-    // Slots of processes that died come back by themselves.
+    // Slots of processes that died become free without any action.
     for _ in 0..4 {
         let (mut child, mut out) = spawn("read", dir.path());
         wait_for(&mut out, "ready");

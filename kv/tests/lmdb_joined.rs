@@ -46,8 +46,8 @@ fn child() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// Stops in the middle of a commit: it is in data.mdb, and its number is about to be written to lock.mdb.
-/// Whoever calls this has the right to write.
+/// Stops in the middle of a commit: it is in data.mdb, and its number is about to be written to
+/// lock.mdb. The caller has the right to write.
 fn stop_committing(path: &Path) {
     let lock = fs::OpenOptions::new().read(true).write(true).open(path.join("lock.mdb"));
     let (lock, mut number) = (lock.unwrap(), [0; 8]);
@@ -58,9 +58,10 @@ fn stop_committing(path: &Path) {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// What a program without this crate does, which shows nobody that it has the environment open.
+/// A program without this crate, which does not show that it has the environment open.
 fn hold_foreign_env(path: &Path, writes: bool) {
-    // SAFETY: Its files are changed by LMDB only, but for a number that is set back as a commit would.
+    // SAFETY: Its files are changed by LMDB only, but for a number that is set back as a commit
+    // would.
     #[allow(unsafe_code)]
     let env = unsafe { heed::EnvOpenOptions::new().open(path) }.unwrap();
     if writes {
@@ -72,7 +73,7 @@ fn hold_foreign_env(path: &Path, writes: bool) {
     }
 }
 
-/// Another process that is ready with what it does in this `role`.
+/// Another process that is ready with the action of this `role`.
 fn playing(role: &str, path: &Path) -> Child {
     let (child, mut out) = spawn(role, path);
     wait_for(&mut out, "ready");
@@ -98,10 +99,10 @@ fn fill(path: &Path, pairs: u8) {
     (0..pairs).for_each(|key| put(&store, &[key], b""));
 }
 
-/// Commits in a store before a backup takes its place: one creates the database, each pair is one.
+/// Commits in a store before a backup takes its place. One creates the database, each pair is one.
 const PAIRS: u8 = 4;
 
-/// A parent directory, in it a store, and one that takes its place, with so many commits more or fewer.
+/// A parent directory with a store, and one that takes its place, with `more` or fewer commits.
 fn with_backup(more: i8) -> (TempDir, PathBuf, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let (path, backup) = (parent.path().join("store"), parent.path().join("backup"));
@@ -125,7 +126,7 @@ fn a_backup_is_not_joined_by_the_lock_file_of_the_old_file() {
             let other = held(&path);
             fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
             let open = || LmdbStore::builder().read_only(read_only).open(&path);
-            // With as many commits the numbers fit, and so all of the backup is seen.
+            // With the same number of commits the numbers fit, so all of the backup is seen.
             if more == 0 {
                 assert_eq!(count(&open().unwrap()), pairs);
             } else {
@@ -175,7 +176,7 @@ fn nothing_is_written_to_a_file_that_was_overwritten() {
         refused(tx.commit(), &path);
         refused(store.begin(&TxOptions::writing()), &path);
         if more < 0 {
-            // What it would begin with is not the last commit of the file.
+            // The commit on which it would begin is not the last commit of the file.
             refused(store.begin(&TxOptions::reading()), &path);
         }
         if more != 1 {
@@ -188,14 +189,14 @@ fn nothing_is_written_to_a_file_that_was_overwritten() {
     }
 }
 
-/// What others commit to the file that took its place does not change what is read of the old one.
+/// What others commit to the new file does not change what is read from the old one.
 #[test]
 fn a_file_that_was_replaced_is_not_read_by_the_numbers_of_another() {
     let (_parent, path, backup) = with_backup(0);
     let store = LmdbStore::open(&path).unwrap();
     let begun = reading(&store);
     fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
-    // What another process does that commits to the new file.
+    // The action of another process that commits to the new file.
     end(playing("write", &path));
     refused(store.begin(&TxOptions::reading()), &path);
     assert_eq!(dump(&*begun).len(), usize::from(PAIRS));
@@ -219,7 +220,8 @@ fn a_commit_that_was_cut_short_by_the_end_of_its_process_keeps_nobody_out() {
     }
 }
 
-/// Who still has the environment open has not shown that, as one that is just opening it.
+/// A process that has the environment open does not show that, for example because it is just
+/// opening it.
 #[test]
 fn a_commit_that_was_cut_short_keeps_nobody_out_where_nobody_shows_itself() {
     for read_only in [false, true] {
@@ -250,7 +252,7 @@ fn processes_that_open_while_a_commit_is_cut_short_keep_nobody_out() {
         wait_for(&mut out, "opens");
         (child, out)
     });
-    // Long enough for the two to open it; if it is not, this shows nothing.
+    // Long enough for the two to open it. If it is too short, this shows nothing.
     thread::sleep(Duration::from_millis(200));
     end(dying);
     for (child, mut out) in opening {
@@ -277,13 +279,13 @@ fn a_commit_that_takes_long_is_waited_for() {
             assert!(text.contains("data.mdb was replaced"), "{text}");
         }
         if read_only {
-            // What gave up waiting keeps it open.
+            // The attempt that gave up waiting keeps it open.
             let text = message(LmdbStore::open(&path), &path);
             assert!(text.contains("an opening that gave up waiting"), "{text}");
         }
         thread::scope(|scope| {
             let opened = scope.spawn(|| builder.open(&path).map(|store| count(&store)));
-            // Long enough for it to wait; if it is not, this shows nothing.
+            // Long enough for it to wait. If it is too short, this shows nothing.
             thread::sleep(Duration::from_millis(700));
             end(committing);
             assert_eq!(opened.join().unwrap().unwrap(), usize::from(PAIRS));

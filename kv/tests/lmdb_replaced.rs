@@ -12,13 +12,13 @@ use permazen_kv::lmdb::LmdbStore;
 use permazen_kv::{KvDatabase, KvError, KvWrite, TxOptions};
 use tempfile::TempDir;
 
-/// What a second process sees; the other tests start it.
+/// What a second process sees. The other tests start it.
 #[test]
 fn child() {
     count_pairs(|path| Box::new(LmdbStore::open(path).unwrap()));
 }
 
-/// A parent directory, in it a store with three pairs, and a backup of it with one.
+/// A parent directory with a store that has three pairs, and a backup of it with one pair.
 fn with_backup() -> (TempDir, PathBuf, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let (path, backup) = (parent.path().join("store"), parent.path().join("backup"));
@@ -46,7 +46,7 @@ fn restores() -> [Restore; 5] {
             fs::rename(backup.join("data.mdb"), path.join("data.mdb")).unwrap();
         }),
         ("replaced", |path, _| {
-            // What compacting by another process comes to.
+            // What compacting by another process does.
             let compact = path.with_extension("compact");
             LmdbStore::open(path).unwrap().copy_to(&compact).unwrap();
             fs::rename(compact.join("data.mdb"), path.join("data.mdb")).unwrap();
@@ -63,7 +63,7 @@ fn a_restored_backup_is_not_taken_for_what_is_open() {
         let snapshot = reading(&store).snapshot().unwrap();
         drop(store);
         restore(&path, &backup);
-        // Not even creating one brings back what was removed as long as it is open.
+        // Even creating one does not bring back what was removed, as long as it is open.
         for create in [false, true] {
             let text = message(LmdbStore::builder().create(create).open(&path), &path);
             let missing = what == "removed" && !create;
@@ -71,7 +71,7 @@ fn a_restored_backup_is_not_taken_for_what_is_open() {
             assert!(text.contains(expected), "{text}");
             assert!(missing || text.contains("close every store"), "{text}");
         }
-        // What was being read stays readable.
+        // What was being read can still be read.
         assert_eq!(dump(&*snapshot).len(), 3);
         drop(snapshot);
         if what == "replaced" {
@@ -111,12 +111,12 @@ fn a_commit_to_a_file_that_was_replaced_meanwhile_is_not_acknowledged() {
         let error = tx.commit().unwrap_err();
         assert!(matches!(error, KvError::Open { .. }), "{error:?}");
         assert!(message(Err::<(), _>(error), &path).contains(what));
-        // It has not happened in the file that was there before either.
+        // The commit did not reach the earlier file either.
         assert_eq!(dump(&*reading(&store)).len(), 3);
     }
 }
 
-/// What is said afterwards to have become of a lock file, and what is done to it.
+/// What an error says has happened to a lock file, and the action that causes it.
 type Loss = (&'static str, fn(&Path));
 
 #[test]

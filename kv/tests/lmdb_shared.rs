@@ -13,7 +13,7 @@ use common::{dump, message, put, reading, role, spawn, wait_for, writing};
 use permazen_kv::lmdb::{Durability, LmdbStore};
 use permazen_kv::{KvDatabase, KvError, KvRead, KvWrite, TxOptions};
 
-/// A process that keeps the right to write; the other tests start it.
+/// A process that keeps the right to write. The other tests start it.
 #[test]
 fn child() {
     let Some((role, path)) = role() else { return };
@@ -68,13 +68,13 @@ fn after_a_wait_in_vain_the_store_can_be_dropped_and_opened() {
         assert!(store.begin(&short_wait()).err().unwrap().is_retryable());
         assert_eq!(dump(&*reading(&store)).len(), 0);
     }
-    // It cannot be opened in another way as long as it waits, and says why.
+    // While it waits it cannot be opened in another way, and the error says why.
     let other = LmdbStore::builder().durability(Durability::MayLoseEverything);
     let text = message(other.open(dir.path()), dir.path());
     assert!(text.contains("in line for the right to write"), "{text}");
     child.kill().unwrap();
     child.wait().unwrap();
-    // Joined or opened anew, whether the thread that waited has ended already or not.
+    // It is joined or opened again, whether or not the thread that waited has ended.
     put(&LmdbStore::open(dir.path()).unwrap(), b"mine", b"");
     assert_eq!(dump(&*reading(&LmdbStore::open(dir.path()).unwrap())).len(), 1);
 }
@@ -103,7 +103,7 @@ fn who_waits_for_an_environment_is_in_nobody_elses_way() {
     let (mut child, mut out) = spawn("hold-empty", empty.path());
     wait_for(&mut out, "holds");
     std::thread::scope(|scope| {
-        // Its database is to be created, for which it takes the right to write.
+        // Its database must be created, and for that it takes the right to write.
         let waiting = scope.spawn(|| LmdbStore::open_or_create(empty.path()).map(drop));
         std::thread::sleep(Duration::from_millis(200));
         let (say, opened) = channel();
@@ -125,8 +125,8 @@ fn fill(store: &LmdbStore) -> String {
     error.to_string()
 }
 
-/// Each wait is shorter than the other's transactions, so the lock comes when the one who asked first has
-/// given up.
+/// Each wait is shorter than the transactions of the other. So when the lock comes, the thread that
+/// asked first has given up.
 #[test]
 fn who_waits_briefly_gets_its_turn_beside_one_who_commits_without_pause() {
     let dir = tempfile::tempdir().unwrap();
@@ -260,7 +260,7 @@ fn a_map_that_grows_is_in_no_readers_way() {
     for (size, opened) in opened {
         match opened {
             Ok(limit) => assert_eq!(limit, size),
-            // Every time somebody was using it.
+            // Each time the map was in use.
             Err(error) => assert!(matches!(error, KvError::Open { .. }), "{error}"),
         }
     }
@@ -277,7 +277,7 @@ fn a_map_larger_than_the_address_space_is_as_large_as_can_be() {
     put(&store, b"key", b"value");
     let most = limit(&store);
     assert!(most >= 1 << 28, "{most}");
-    // Asked for while the environment is open, it is the same.
+    // The same happens if it is asked for while the environment is open.
     drop(store);
     let store = open(1 << 20).unwrap();
     for _ in 0..2 {
@@ -298,7 +298,7 @@ fn a_map_that_is_too_small_for_what_another_process_wrote_can_grow() {
     let text = message(store.begin(&TxOptions::writing()), dir.path());
     assert!(text.contains("another process has made it larger"), "{text}");
     assert!(text.contains("open it with a larger map size"), "{text}");
-    // To open it without one is no way out.
+    // Opening it without a size does not help.
     let text = message(LmdbStore::open(dir.path()), dir.path());
     assert!(text.contains("another process has made it larger"), "{text}");
     let larger = LmdbStore::builder().map_size(1 << 24);

@@ -1,4 +1,4 @@
-//! The look at the structure of an LMDB file that does without LMDB.
+//! The check of the structure of an LMDB file, which does not use LMDB.
 #![cfg(feature = "lmdb")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 const PAGE: usize = 4096;
 
-/// Changes keys at random, with values in and out of the leaves, and ranges that go.
+/// Changes keys at random, with values in and out of the leaves, and removes ranges.
 fn change(store: &LmdbStore, rng: &mut StdRng, changes: u32) {
     let mut tx = store.begin(&TxOptions::writing()).unwrap();
     for _ in 0..changes {
@@ -43,11 +43,12 @@ fn what_lmdb_writes_is_sound() {
     for round in 0..60 {
         change(&store, &mut rng, if round % 10 == 0 { 2000 } else { 20 });
         assert_eq!(store.verify().unwrap(), [""; 0], "round {round}");
-        // Readers keep free pages from being used, which makes for longer lists of them.
+        // Readers keep free pages from being used, which makes the lists of these pages longer.
         reader = (round % 3 > 0).then(|| store.begin(&TxOptions::reading()).unwrap()).or(reader);
     }
     drop(reader);
-    // So many commits behind a reader that the list of their free pages is a tree of several levels.
+    // So many commits after a reader began that the list of their free pages is a tree of several
+    // levels.
     let reader = store.begin(&TxOptions::reading()).unwrap();
     for round in 0..800 {
         change(&store, &mut rng, 2);
@@ -93,7 +94,7 @@ fn looking_while_others_write_finds_nothing() {
     });
 }
 
-/// The last page that `is` one; the last pages were written last, so they are in use.
+/// The last page for which `is` is true. The last pages were written last, so they are in use.
 fn find(bytes: &[u8], is: impl Fn(&[u8]) -> bool) -> usize {
     bytes.chunks(PAGE).rposition(is).unwrap()
 }
@@ -102,7 +103,7 @@ fn has(page: &[u8], part: &[u8]) -> bool {
     page.windows(part.len()).any(|window| window == part)
 }
 
-/// Where the tree of pairs begins, which stands in the record with the name of the database.
+/// The first page of the tree of pairs. It is in the record with the name of the database.
 fn root(bytes: &[u8]) -> usize {
     let page = find(bytes, |page| page[10] == 2 && has(page, b"permazen"));
     let page = &bytes[page * PAGE..];
@@ -123,7 +124,7 @@ fn sample(path: &Path) -> Vec<u8> {
     fs::read(path.join("data.mdb")).unwrap()
 }
 
-/// What opening such a file with `verify` says of it.
+/// The error of opening such a file with `verify`.
 fn problem_of(file: &[u8]) -> String {
     let damaged = tempfile::tempdir().unwrap();
     fs::write(damaged.path().join("data.mdb"), file).unwrap();
@@ -133,7 +134,7 @@ fn problem_of(file: &[u8]) -> String {
     }
 }
 
-/// All that is wrong with such a file, or what opening it says if that is not possible.
+/// All problems of such a file, or the error if it cannot be opened.
 fn problems_of(file: &[u8]) -> String {
     let damaged = tempfile::tempdir().unwrap();
     fs::write(damaged.path().join("data.mdb"), file).unwrap();
@@ -152,12 +153,12 @@ fn set(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
 }
 
-/// Where the meta page begins that was written last.
+/// The start of the meta page that was written last.
 fn meta(bytes: &[u8]) -> usize {
     if number(bytes, 144) > number(bytes, PAGE + 144) { 0 } else { PAGE }
 }
 
-/// Where the entries of a page begin.
+/// The start of each entry of a page.
 fn entries(bytes: &[u8], page: usize) -> Vec<usize> {
     let at = |at: usize| usize::from(u16::from_ne_bytes(bytes[at..at + 2].try_into().unwrap()));
     let page = page * PAGE;
@@ -172,7 +173,7 @@ fn records_of_trees_must_bear_out_the_pages() {
     let name = whole[page..].windows(8).position(|window| window == b"permazen").unwrap();
     let pairs = page + name + 8;
     let databases = meta(&whole) + 88;
-    // Depth is what decides how far branches are followed.
+    // The depth decides how far branches are followed.
     for (tree, what) in [(pairs, "the pairs"), (databases, "the list of databases")] {
         for depth in [0u16, 33] {
             let mut file = whole.clone();
@@ -276,7 +277,7 @@ fn meta_pages_must_fit_each_other() {
 fn lists_of_free_pages_must_be_right() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(dir.path());
-    // Behind a reader each commit leaves a list, so that these need several pages.
+    // While a reader is open each commit leaves a list, so these need several pages.
     let reader = store.begin(&TxOptions::reading()).unwrap();
     let mut rng = StdRng::seed_from_u64(3);
     (0..400).for_each(|_| change(&store, &mut rng, 2));
@@ -290,7 +291,8 @@ fn lists_of_free_pages_must_be_right() {
         .collect();
     assert!(leaves.len() > 1 && leaves.iter().all(|leaf| whole[leaf * PAGE + 10] == 2));
     let first = entries(&whole, leaves[0]);
-    // After the head of the entry and the number of the commit: how many pages, then they.
+    // After the head of the entry and the number of the commit: first the number of pages, then the
+    // pages.
     let at = |entry: &usize| entry + 16;
     let list = at(first.iter().find(|entry| number(&whole, at(entry)) > 1).unwrap());
     let [first_page, last_leaf] = [number(&whole, list + 8), *leaves.last().unwrap() as u64];
@@ -343,7 +345,7 @@ fn damage_is_found_and_named() {
             other => panic!("{other:?}"),
         }
     }
-    // The page that names the database is looked at in any case.
+    // The page that names the database is always checked.
     let mut file = whole.clone();
     file[root * PAGE + 12..root * PAGE + 14].copy_from_slice(&[0xff, 0xff]);
     fs::write(path.join("data.mdb"), &file).unwrap();
@@ -352,7 +354,7 @@ fn damage_is_found_and_named() {
     assert!(error.to_string().contains("impossible bounds"), "{error}");
 }
 
-/// A copy that did not come to its end is not in the way of the next, nor mistaken for one.
+/// A copy that was not finished does not block the next one, and is not taken for a complete copy.
 #[test]
 fn a_copy_appears_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
@@ -374,7 +376,7 @@ fn a_copy_appears_whole_or_not_at_all() {
     assert_eq!(copy.statistics().unwrap().entries, store.statistics().unwrap().entries);
 }
 
-/// Names that come up while the copy is made are not taken from their owners.
+/// Files that appear while the copy is made keep their names.
 #[test]
 #[cfg(unix)]
 fn a_copy_replaces_nothing() {
@@ -384,14 +386,14 @@ fn a_copy_replaces_nothing() {
     let target = dir.path().join("copy");
     fs::create_dir(&target).unwrap();
     let (data, part) = (target.join("data.mdb"), target.join("data.mdb.part"));
-    // A link to a place that is not mounted shows only when the copy is to get its name.
+    // A link to a place that is not mounted is noticed only when the copy gets its name.
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), &data).unwrap();
     let error = store.copy_to(&target).unwrap_err();
     assert!(matches!(error, KvError::Open { .. }), "{error}");
     assert!(error.to_string().contains("there is an environment already"), "{error}");
     assert!(fs::symlink_metadata(&data).unwrap().is_symlink() && !part.exists());
     fs::remove_file(&data).unwrap();
-    // A copy that kept its first name beside the other, and was moved since.
+    // A copy that kept its first name as well, and was moved since.
     store.copy_to(&target).unwrap();
     let moved = dir.path().join("moved");
     fs::rename(&data, &moved).unwrap();

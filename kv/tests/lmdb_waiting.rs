@@ -30,7 +30,7 @@ fn child() {
     }
 }
 
-/// The thread of a process that holds LMDB's lock.
+/// The thread of a process that holds the lock of LMDB.
 fn writer_thread(process: u32) -> u32 {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let mut tasks = tasks.map(|task| task.unwrap());
@@ -39,7 +39,7 @@ fn writer_thread(process: u32) -> u32 {
     tasks.find(is_writer).unwrap().file_name().to_str().unwrap().parse().unwrap()
 }
 
-/// Where in `lock.mdb` the lock says that `holder` has it and somebody waits.
+/// The place in `lock.mdb` that says that `holder` has the lock and that a thread waits.
 fn contended(lock: &Path, holder: u32) -> Option<u64> {
     const WAITERS: u32 = 1 << 31;
     let bytes = fs::read(lock).unwrap();
@@ -47,8 +47,8 @@ fn contended(lock: &Path, holder: u32) -> Option<u64> {
     words.zip(0..).find(|(word, _)| *word == holder | WAITERS).map(|(_, number)| number * 4)
 }
 
-/// What a process leaves that is killed after it was woken and before it took the lock, which a third
-/// one took meanwhile: that one does not know that others wait.
+/// The state after a process was woken and then killed before it took the lock, which a third
+/// process took in between. The third one does not know that others wait.
 #[test]
 fn who_waits_is_served_though_the_lock_has_forgotten_it() {
     let directory = tempfile::tempdir().unwrap();

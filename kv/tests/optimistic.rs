@@ -1,4 +1,5 @@
-//! Transactions checked at commit, over memory, LMDB and SQLite (kv §8.4, §9, §14.4).
+//! Transactions that are checked when they commit, over memory, LMDB and SQLite
+//! (docs/src/stores.md).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -128,8 +129,8 @@ fn t061_t062_a_phantom_is_refused() {
     });
 }
 
-/// A report that reads while a receipt is entered must not see a state that no order of the
-/// others could have produced (the batch example of serializable snapshot isolation).
+/// A report that reads while a receipt is entered must not see a state that no order of the others
+/// can produce (the batch example of serializable snapshot isolation).
 #[test]
 fn a_read_only_anomaly_is_impossible() {
     on_each_store(|db| {
@@ -141,7 +142,8 @@ fn a_read_only_anomaly_is_impossible() {
         let report = reading(db);
         assert_eq!((get(&report, batch), get(&report, total)), (Some(2), Some(0)));
         report.commit().unwrap();
-        // The report has seen batch 1 closed without this receipt, so it must not enter it now.
+        // The report has seen batch 1 closed without this receipt, so the receipt must not enter it
+        // now.
         put(&mut receipt, total, 100);
         assert_conflict(receipt.commit(), "read/write conflict at 01");
     });
@@ -365,12 +367,12 @@ fn a_transaction_open_for_too_many_changes_is_refused() {
     assert_eq!(db.version(), 12);
 }
 
-/// Others write to the store below, where that numbers its versions.
+/// Others write to the underlying store, where that numbers its versions.
 fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     let others = |values: &[(u8, i64)]| set(store, values);
     set(db, &[(1, 1), (2, 1), (3, 1)]);
 
-    // What was read and then changed by others is a conflict, what was not is none.
+    // What was read and then changed by others is a conflict; what was not read is none.
     let (mut reader, mut blind, mut elsewhere) = (writing(db), writing(db), writing(db));
     get(&reader, 1);
     get(&elsewhere, 2);
@@ -390,7 +392,7 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     put(&mut later, 7, 1);
     later.commit().unwrap();
 
-    // A phantom; and a value that changed and changed back is no conflict.
+    // A phantom. A value that changed and changed back is no conflict.
     let (mut gap, mut back) = (writing(db), writing(db));
     assert!(gap.at_least(&[100], None).unwrap().is_none());
     get(&back, 1);
@@ -412,7 +414,7 @@ fn beside_others(store: &dyn KvDatabase, db: &dyn KvDatabase) {
     put(&mut reader, 9, 1);
     assert_conflict(reader.commit(), "read/write conflict at 01");
 
-    // Whoever watches is told by the next commit, whatever that writes.
+    // The next commit notifies every watch, whatever it writes.
     set(db, &[(50, 0)]);
     let watch = reading(db).watch(&[1]).unwrap();
     set(db, &[(50, 1)]);
@@ -437,18 +439,18 @@ fn others_may_write_to_a_store_that_numbers_its_versions() {
         let dir = tempfile::tempdir().unwrap();
         let store = sqlite(dir.path());
         beside_others(&store, &OptimisticDatabase::new(store.clone()));
-        // Connections of their own, as other processes have.
+        // Own connections, like those of other processes.
         let dir = tempfile::tempdir().unwrap();
         let (store, other) = (sqlite(dir.path()), sqlite(dir.path()));
         beside_others(&other, &OptimisticDatabase::new(store));
     }
-    // Two engines are others to each other.
+    // Each of two engines counts as another writer for the other one.
     let memory = MemoryStore::new();
     let one = OptimisticDatabase::new(memory.clone());
     beside_others(&one, &OptimisticDatabase::new(memory));
 }
 
-/// Counting through two engines and directly, all at once, loses nothing.
+/// Counting through two engines and directly, all at the same time, loses nothing.
 #[test]
 fn others_that_write_at_the_same_time() {
     let memory = MemoryStore::new();
@@ -646,7 +648,8 @@ fn t105_removing_a_range_and_putting_into_it_happen_in_some_order() {
     });
 }
 
-/// Transactions that are open together share a state of the store; without any none is held.
+/// Transactions that are open at the same time share a state of the store. Without any, none is
+/// held.
 #[test]
 fn a_state_of_the_store_is_held_as_long_as_it_is_needed() {
     let db = OptimisticDatabase::new(CountingStore::new(MemoryStore::new()));
@@ -657,7 +660,7 @@ fn a_state_of_the_store_is_held_as_long_as_it_is_needed() {
         assert_eq!(counter.take().snapshots, 1);
         drop(open);
     }
-    // A snapshot of a transaction that has ended still counts.
+    // A snapshot still holds the state after its transaction has ended.
     let snapshot = db.begin(&TxOptions::reading()).unwrap().snapshot().unwrap();
     counter.take();
     drop(db.begin(&TxOptions::reading()).unwrap());

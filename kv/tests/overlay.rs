@@ -1,4 +1,4 @@
-//! The overlay, its record of reads, and the test for conflicts (kv §8.1, §8.2).
+//! The overlay, its record of reads, and the test for conflicts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn snapshot<'a>(pairs: impl IntoIterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>) -> 
     store.snapshot()
 }
 
-/// A view of a base with the keys 10, 20, 30 and 40, the value of 20 being a counter.
+/// A view of a base with the keys 10, 20, 30 and 40. The value of 20 is a counter.
 fn view() -> View {
     let one = 1_i64.to_be_bytes().to_vec();
     let base: BTreeMap<_, _> = [0x10, 0x20, 0x30, 0x40].map(|key| (vec![key], one.clone())).into();
@@ -89,7 +89,7 @@ fn scans_that_take_turns_are_recorded_each_as_far_as_it_came() {
     assert_eq!(key(up.next()), 0x30);
     assert!(up.next().is_none());
     assert_reads(&view1, "[02,04),[05,)");
-    // A scan that is never dropped counts all the same, to the end.
+    // A scan that is never dropped counts too, up to the end of its span.
     let view2 = view();
     let mut leaked = view2.scan(KeySpan::FULL, Direction::Reverse).unwrap();
     leaked.next();
@@ -383,7 +383,7 @@ fn any_content() -> impl Strategy<Value = BTreeMap<Vec<u8>, Vec<u8>>> {
 
 type Answer = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Performs an operation and returns what it answers; reversed bounds are left out.
+/// Performs an operation and returns its answer. Skips reversed bounds.
 fn perform(store: &mut dyn KvWrite, op: &Op) -> Answer {
     let own = |(key, value): permazen_kv::Pair<'_>| (key.into_owned(), value.into_owned());
     match op {
@@ -482,7 +482,7 @@ proptest! {
         prop_assert_eq!(content(&tx), expected);
     }
 
-    /// Whatever others change without conflict makes no difference to any answer.
+    /// Changes of others that are no conflict do not change any answer.
     #[test]
     fn what_is_not_recorded_does_not_matter(
         base in any_content(),

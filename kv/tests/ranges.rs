@@ -1,4 +1,4 @@
-//! Key arithmetic, sets of ranges and serialized changes (kv §1, §4.1, §7).
+//! Key arithmetic, sets of ranges and serialized changes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ impl Range {
     }
 }
 
-/// `min,max` in hexadecimal, `max` possibly missing.
+/// `min,max` in hexadecimal; `max` may be missing.
 fn range(text: &str) -> Range {
     let (min, max) = text.split_once(',').unwrap();
     Range { min: hex(min), max: (!max.is_empty()).then(|| hex(max)) }
@@ -35,7 +35,7 @@ fn ranges(texts: &[&str]) -> KeyRanges {
     list.iter().map(Range::span).collect()
 }
 
-/// The serialized form of a set of ranges, which is that of these removes and no other changes.
+/// The serialized form of a set of ranges: that of changes that only remove these.
 fn serialized(removes: &KeyRanges) -> Vec<u8> {
     let mut bytes = Writes { removes: removes.clone(), ..Writes::default() }.to_bytes().unwrap();
     assert_eq!(bytes.split_off(bytes.len() - 2), [0, 0]);
@@ -145,7 +145,7 @@ fn t087_serialized_ranges_out_of_order_are_refused() {
     }
 }
 
-/// Short keys over few bytes, so that bounds meet often.
+/// Short keys of a few different bytes, so that bounds often meet.
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0, 1, 0xff]), 0..4)
 }
@@ -161,7 +161,7 @@ fn any_ranges() -> impl Strategy<Value = KeyRanges> {
     prop::collection::vec(any_range(), 0..6).prop_map(|list| list.iter().map(Range::span).collect())
 }
 
-/// Every key of up to four bytes over a few values; between any two possible bounds there is one.
+/// Every key of up to four bytes of a few values. Between any two possible bounds there is one.
 fn universe() -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     let mut last = all.clone();
@@ -229,7 +229,7 @@ proptest! {
         }
         if !probe.span().is_empty() {
             let some_in = universe.iter().any(|key| probe.span().contains(key) && model.contains(&key[..]));
-            // The universe is finite: of a range that begins after all of it, it has no key.
+            // The universe is finite: it contains no key of a range that begins after all of it.
             prop_assert!(!some_in || set.intersects(probe.span()));
             let apart = |span: KeySpan<'_>| {
                 span.max.is_some_and(|max| max <= &probe.min[..])

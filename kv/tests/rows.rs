@@ -1,4 +1,4 @@
-//! Every row of the table of required behaviour (kv §15) has a test of its number, or a reason here.
+//! Every row of the table of required behaviour has a test of its number, or a reason here.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ const NONE: [(u32, &str); 6] = [
     (104, "array files: there is no store on them (docs/deviations.md)"),
 ];
 
-/// The tests below `directory`, by the rows in their names: `t023_t024_scan_both_ways` is of two.
+/// The tests below `directory`, by the rows in their names: `t023_t024_scan_both_ways` is for two.
 fn tests(directory: &Path, found: &mut BTreeMap<u32, BTreeSet<String>>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -52,7 +52,7 @@ fn every_row_has_a_test_or_a_reason() {
     assert!(with_test.iter().all(|row| (1..=105).contains(row)));
 }
 
-/// What the suite has a function for, `conformance!` runs.
+/// `conformance!` runs every test that the suite has a function for.
 #[test]
 fn the_suite_runs_all_of_its_tests() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/testsuite");

@@ -1,4 +1,4 @@
-//! What is special about SQLite databases (kv §12.3).
+//! Properties that only SQLite databases have (docs/src/stores.md#sqlite).
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -330,7 +330,7 @@ fn own_commits_count_one_each_whatever_readers_and_checkpoints_do() {
     assert_eq!(version(&store), first + 1500);
 }
 
-/// Tells other threads that it is enough, also if the test fails.
+/// Tells other threads to stop, also if the test fails.
 struct Enough<'a>(&'a AtomicBool);
 
 impl Drop for Enough<'_> {
@@ -347,7 +347,7 @@ fn unflushed(late: bool) -> (TempDir, SqliteStore) {
     (dir, store)
 }
 
-/// Readers, writers, and writers elsewhere at once: whoever sees a version sees the same content.
+/// Readers, writers, and writers elsewhere at the same time: equal versions have equal content.
 #[test]
 fn a_version_names_one_state_only() {
     for late in [false, true] {

@@ -1,4 +1,4 @@
-//! What opening a SQLite database for reading only leaves behind.
+//! What remains after a SQLite database was opened for reading only.
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -14,7 +14,7 @@ use permazen_kv::KvDatabase;
 use permazen_kv::sqlite::SqliteStore;
 use tempfile::TempDir;
 
-/// Where the header of a database says what its journal mode is: 2 is WAL.
+/// The place in the header of a database that says what its journal mode is: 2 is WAL.
 const MODE: std::ops::Range<usize> = 18..20;
 
 #[test]
@@ -42,7 +42,7 @@ fn read_only(path: &Path) -> SqliteStore {
     SqliteStore::builder().read_only(true).open(path).unwrap()
 }
 
-/// A database with a pair, which nobody has open, with one file in its directory.
+/// A database with a pair, which no process has open. Its directory contains one file.
 fn closed() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
@@ -82,14 +82,14 @@ fn a_look_leaves_nothing_that_was_not_there() {
             drop(store);
             assert_eq!(files(dir.path()), before, "journal mode {mode}");
         }
-        // One that cannot be used.
+        // A store that cannot be opened.
         let wrong = SqliteStore::builder().read_only(true).table_name("other").open(&path);
         assert!(message(wrong, &path).contains("without a table"));
         assert_eq!(files(dir.path()), before, "journal mode {mode}");
     }
 }
 
-/// The log of a writer that was killed has what the database has not.
+/// The log of a writer that was killed contains what the database does not.
 #[test]
 fn what_was_there_stays() {
     let (dir, path) = closed();
@@ -106,10 +106,10 @@ fn what_was_there_stays() {
         assert_eq!(dump(&*reading(&read_only(&killed.path().join("db")))).len(), 2);
         let after = files(killed.path());
         assert_eq!(after.len(), 3);
-        // SQLite may write the index of the log anew.
+        // SQLite may rewrite the index of the log.
         assert!(["db", "db-wal"].iter().all(|name| after[*name] == before[*name]));
     }
-    // Only one that writes brings the content of the log into the database.
+    // Only a store that writes moves the content of the log to the database.
     drop(SqliteStore::open(killed.path().join("db")).unwrap());
     assert_eq!(names(killed.path()), ["db"]);
 }
@@ -117,7 +117,7 @@ fn what_was_there_stays() {
 #[test]
 fn a_writer_of_another_process_is_left_alone() {
     let (dir, path) = closed();
-    // It comes first and stays, or comes while somebody looks.
+    // It comes first and stays, or comes while the other store reads.
     for comes_first in [true, false] {
         let start = || {
             let (child, mut out) = spawn("write", &path);
@@ -133,7 +133,7 @@ fn a_writer_of_another_process_is_left_alone() {
         drop(store);
         assert_eq!(names(dir.path()), ["db", "db-shm", "db-wal"], "first: {comes_first}");
         assert!(fs::read(&path).unwrap() == bytes, "the database was changed");
-        // The writer is killed: its log is not for somebody to tidy up who only looks.
+        // The writer is killed. A store that only reads must not remove its log.
         writer.kill().unwrap();
         writer.wait().unwrap();
         assert_eq!(dump(&*reading(&read_only(&path))).len(), 2);
@@ -147,8 +147,8 @@ fn a_writer_of_another_process_is_left_alone() {
     }
 }
 
-/// Another process that reads keeps SQLite from removing the files, and the last one that may write
-/// removes them.
+/// Another process that reads prevents SQLite from removing the files. The last store that may
+/// write removes them.
 #[test]
 fn files_in_use_by_another_reader_stay() {
     let (dir, path) = closed();
@@ -161,7 +161,7 @@ fn files_in_use_by_another_reader_stay() {
     assert_eq!(names(dir.path()), ["db", "db-shm", "db-wal"]);
     drop(reader.stdin.take());
     reader.wait().unwrap();
-    // For that one they were there before.
+    // For that store they were there before.
     assert_eq!(names(dir.path()), ["db", "db-shm", "db-wal"]);
     assert!(fs::read(&path).unwrap() == before);
     put(&SqliteStore::open(&path).unwrap(), b"another", b"");

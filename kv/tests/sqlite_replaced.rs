@@ -17,7 +17,7 @@ use permazen_kv::sqlite::SqliteStore;
 use permazen_kv::{KvDatabase, KvError, TxOptions};
 use tempfile::TempDir;
 
-/// What a second process does; the other tests start it.
+/// What a second process does. The other tests start it.
 #[test]
 #[allow(clippy::print_stdout)]
 fn child() {
@@ -32,7 +32,7 @@ fn child() {
     count_pairs(|path| Box::new(SqliteStore::open(path).unwrap()));
 }
 
-/// A directory, in it a file with three pairs, and a backup with one.
+/// A directory with a file that has three pairs, and a backup with one pair.
 fn with_backup() -> (TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let (path, backup) = (dir.path().join("db"), dir.path().join("backup"));
@@ -44,7 +44,7 @@ fn with_backup() -> (TempDir, PathBuf, PathBuf) {
     (dir, path, backup)
 }
 
-/// Takes a database away with its log.
+/// Removes a database and its log.
 fn remove(path: &Path) {
     fs::remove_file(path).unwrap();
     for log in ["-wal", "-shm"] {
@@ -80,7 +80,8 @@ fn nothing_is_written_to_a_file_that_was_replaced() {
                 let text = message(store.begin(&TxOptions::writing()), &path);
                 assert!(text.contains(what) && text.contains("open it again"), "{text}");
             }
-            // No transaction gets a connection to the new file where others have one to the old.
+            // No transaction gets a connection to the new file while others have one to the old
+            // file.
             let readers: Vec<_> = (0..4).map(|_| store.begin(&TxOptions::reading())).collect();
             for reader in readers {
                 match reader {
@@ -133,7 +134,7 @@ fn nothing_is_written_through_a_link_that_leads_elsewhere_now() {
     assert_eq!(seen_by_another_process(&link), 1);
 }
 
-/// A log that belongs to the file that was there before is not taken for that of the new one.
+/// A log of the file that was there before is not used for the new file.
 #[test]
 fn a_backup_that_takes_the_place_of_an_open_file_is_not_opened_with_its_log() {
     let (dir, path, backup) = with_backup();
@@ -161,7 +162,8 @@ fn a_backup_that_takes_the_place_of_an_open_file_is_not_opened_with_its_log() {
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(dump(&*reading(&store)).len(), 1);
     put(&store, b"z", b"");
-    // Now the log is its own, also for a second store and for one that comes after a copy of both.
+    // Now the log belongs to the file, also for a second store, and for one that comes after a copy
+    // of both.
     assert_eq!(dump(&*reading(&SqliteStore::open(&link).unwrap())).len(), 2);
     let copy = dir.path().join("copy");
     fs::copy(&path, &copy).unwrap();
@@ -170,7 +172,7 @@ fn a_backup_that_takes_the_place_of_an_open_file_is_not_opened_with_its_log() {
     assert_eq!(seen_by_another_process(&path), 2);
 }
 
-/// What was removed is not made again as long as it is open.
+/// A file that was removed is not created again as long as it is open.
 #[test]
 fn a_file_that_was_removed_while_it_is_open_is_not_created_anew() {
     let (_dir, path, _backup) = with_backup();
@@ -201,7 +203,7 @@ fn the_log_of_another_process_is_not_taken_for_that_of_the_old_file() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        // Beside the store that has the old file, and after it.
+        // Beside the store that has the old file, and after it is closed.
         let beside = SqliteStore::open(&path).unwrap();
         assert_eq!(dump(&*reading(&beside)).len(), 3);
         put(&beside, b"z", b"");
@@ -226,7 +228,7 @@ fn the_log_of_another_process_is_not_taken_for_that_of_the_old_file() {
     }
 }
 
-/// The same, where nobody looks before the old file is closed.
+/// The same, if no store looks before the old file is closed.
 #[test]
 fn the_log_of_another_process_is_not_left_by_the_old_file() {
     let (_dir, path, backup) = with_backup();
@@ -259,7 +261,7 @@ fn a_backup_is_not_opened_with_the_index_of_the_file_that_is_open() {
     assert_eq!(dump(&*reading(&SqliteStore::open(&path).unwrap())).len(), 1);
 }
 
-/// The log stays where it is if the file is removed alone, also for a store that only reads.
+/// The log stays where it is if only the file is removed, also for a store that only reads.
 #[test]
 fn a_backup_is_not_opened_with_the_log_of_a_file_that_was_removed_before_it_was_closed() {
     for read_only in [false, true] {
@@ -276,13 +278,13 @@ fn a_backup_is_not_opened_with_the_log_of_a_file_that_was_removed_before_it_was_
             let text = message(SqliteStore::open(&path), &path);
             assert!(text.contains("-wal") && text.contains("log of another file"), "{text}");
         }
-        // With its own file it is good.
+        // With its own file the log is good.
         fs::rename(&copy, &path).unwrap();
         assert_eq!(dump(&*reading(&SqliteStore::open(&path).unwrap())).len(), 4);
     }
 }
 
-/// The number of a file that is gone is given to another one.
+/// The number of a file that is removed is given to another file.
 #[test]
 fn a_backup_that_has_the_number_of_the_old_file_is_told_from_it() {
     let (dir, path, backup) = with_backup();
@@ -294,7 +296,7 @@ fn a_backup_that_has_the_number_of_the_old_file_is_told_from_it() {
     fs::rename(&other, &path).unwrap();
     drop(store);
     fs::remove_file(&path).unwrap();
-    // Others may have taken it; then this is an ordinary backup.
+    // Others may have taken the number. Then this is an ordinary backup.
     for other in 0..64 {
         fs::copy(&backup, &path).unwrap();
         if path.metadata().unwrap().ino() == number {
@@ -339,7 +341,7 @@ fn a_file_that_is_open_is_not_opened_by_another_name() {
     }
 }
 
-/// Links lead to a file also where it is not there any more.
+/// Links lead to a file even where it is no longer.
 #[test]
 fn a_file_that_was_removed_while_it_is_open_is_not_created_anew_by_a_link() {
     let (dir, path, _backup) = with_backup();

@@ -1,5 +1,5 @@
 //! A transaction that others overtake again and again gets its turn. Attempts are counted: five are
-//! overtaken, the sixth is not, or the seventh where others write below the engine.
+//! overtaken, the sixth is not, or the seventh if others write directly to the store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -47,7 +47,7 @@ fn sqlite(dir: &std::path::Path, late: bool) -> permazen_kv::sqlite::SqliteStore
     builder.durability(permazen_kv::Durability::MayLoseEverything).open(dir.join("db")).unwrap()
 }
 
-/// Changes `KEY` unless that has to wait.
+/// Changes `KEY`, unless that would have to wait.
 fn try_change(db: &dyn KvDatabase) -> bool {
     let change = || {
         let mut tx = db.begin(&TxOptions::writing().with_wait(Duration::ZERO))?;
@@ -65,8 +65,8 @@ fn elsewhere<T: Send>(run: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
-/// Reads `KEY` and then changes it in `db`. In between somebody else changes it in `others`, in each attempt
-/// but the last, when that is not possible.
+/// Reads `KEY` and then changes it in `db`. In between, others change it in `others`, in each
+/// attempt but the last one, when that is not possible.
 fn is_overtaken_until(last: u32, db: &dyn KvDatabase, others: &dyn KvDatabase) {
     let mut attempts = 0;
     db.write(|tx| {
@@ -82,7 +82,7 @@ fn is_overtaken_until(last: u32, db: &dyn KvDatabase, others: &dyn KvDatabase) {
     .unwrap();
     assert_eq!(attempts, last);
     assert_eq!(db.read(|tx| Ok(tx.get(KEY)?.unwrap().into_owned())).unwrap(), b"mine");
-    // Nothing of it is left.
+    // Nothing of the turn remains.
     put(others, KEY, b"theirs");
     put(db, KEY, b"mine");
 }
@@ -95,7 +95,7 @@ fn the_sixth_attempt_is_not_overtaken_by_other_threads() {
 #[test]
 fn the_seventh_attempt_is_not_overtaken_by_who_writes_to_the_store() {
     on_each_store(|store, db| is_overtaken_until(7, db, store));
-    // Another engine over the same store is the same.
+    // The same holds for another engine over the same store.
     let store = MemoryStore::new();
     let [one, two] = [store.clone(), store].map(OptimisticDatabase::new);
     is_overtaken_until(7, &one, &two);
@@ -109,7 +109,7 @@ fn the_sixth_attempt_takes_the_right_to_write_at_once() {
     is_overtaken_until(6, &one, &two);
 }
 
-/// One slow writer among fast ones, all of which write the same.
+/// One slow writer among fast ones. All write the same key.
 #[test]
 fn nobody_starves() {
     on_each_store(|_, db| {
@@ -149,7 +149,7 @@ fn nobody_starves() {
     });
 }
 
-/// Transactions that the thread runs meanwhile wait for nobody.
+/// Transactions that the thread runs in between do not wait.
 #[test]
 fn a_thread_that_has_its_turn_can_run_other_transactions() {
     on_each_store(|_, db| {
@@ -157,7 +157,7 @@ fn a_thread_that_has_its_turn_can_run_other_transactions() {
         db.write(|tx| {
             attempts += 1;
             tx.get(KEY)?;
-            // The last attempts are in conflict with nobody.
+            // The last attempts have no conflicts.
             let key: &[u8] = if attempts <= 6 { KEY } else { b"elsewhere" };
             let inner = db.write(|inner| {
                 inner.get(key)?;
@@ -168,7 +168,7 @@ fn a_thread_that_has_its_turn_can_run_other_transactions() {
             tx.put(KEY, b"outer")
         })
         .unwrap();
-        // The sixth attempt was overtaken by its own thread, so the next one leaves others the store.
+        // The thread itself overtook the sixth attempt, so the next one leaves the store to others.
         assert_eq!((attempts, refused), (7, 0));
         let values =
             db.read(|tx| Ok([KEY, b"elsewhere"].map(|key| tx.get(key).unwrap().is_some())));
@@ -192,7 +192,7 @@ fn write_without_pauses(
     )
 }
 
-/// One that writes to the store below does not wait for itself.
+/// A transaction that writes directly to the store does not wait for itself.
 #[test]
 fn a_thread_that_has_its_turn_can_write_to_the_store() {
     on_each_store(|store, db| {
@@ -200,7 +200,7 @@ fn a_thread_that_has_its_turn_can_write_to_the_store() {
         write_without_pauses(db, |tx| {
             attempts += 1;
             tx.get(KEY)?;
-            // The last attempts are in conflict with nobody.
+            // The last attempts have no conflicts.
             let key: &[u8] = if attempts <= 6 { KEY } else { b"elsewhere" };
             let direct = store.write(|direct| direct.put(key, &[attempts]));
             refused.extend(direct.as_ref().err().map(|error| (attempts, error.to_string())));
@@ -247,10 +247,11 @@ fn a_turn_goes_with_its_transaction_from_thread_to_thread() {
             let mut tx = db.begin(&TxOptions::writing().with_failed(failed)).unwrap();
             tx.get(KEY).unwrap();
             elsewhere(|| {
-                // This thread has it, but has not used it yet, so it is not here.
+                // This thread has the transaction, but has not used it yet, so the turn is not
+                // here.
                 assert!(!try_change(db));
                 tx.put(KEY, b"outer").unwrap();
-                // The turn is that of this thread now, which waits for nobody, and of no other one.
+                // Now the turn belongs to this thread, which does not wait, and to no other.
                 if failed == 5 {
                     put(db, b"inner", b"");
                     put(store, b"direct", b"");
@@ -265,7 +266,7 @@ fn a_turn_goes_with_its_transaction_from_thread_to_thread() {
                     elsewhere(|| assert!(!try_change(store)));
                 }
             });
-            // Here nothing is done with it, so it is not here.
+            // This thread does nothing in the transaction, so the turn is not here.
             assert!(!try_change(db));
             elsewhere(|| tx.commit()).unwrap();
             assert!(try_change(db) && elsewhere(|| try_change(store)));
@@ -273,7 +274,7 @@ fn a_turn_goes_with_its_transaction_from_thread_to_thread() {
     });
 }
 
-/// A store whose changes take until `meanwhile` has run.
+/// A store whose changes are not complete before `meanwhile` has run.
 struct Slow<F> {
     store: MemoryStore,
     meanwhile: F,
@@ -290,7 +291,7 @@ impl<F: Fn() + Send + Sync> AtomicKvStore for Slow<F> {
     }
 }
 
-/// Who has waited for a turn then commits like all others: nobody queues up for that.
+/// A thread that has waited for a turn then commits like all others. There is no queue for that.
 #[test]
 fn a_commit_that_has_waited_does_not_keep_the_turn() {
     let (started, starts) = mpsc::channel();
@@ -304,7 +305,7 @@ fn a_commit_that_has_waited_does_not_keep_the_turn() {
     let turn = db.begin(&TxOptions::writing().with_failed(5)).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| put(&db, KEY, b""));
-        // Long enough to wait for the turn; if it is not, this shows nothing.
+        // Long enough to wait for the turn. If it is too short, this shows nothing.
         thread::sleep(Duration::from_millis(20));
         drop(turn);
         starts.recv().unwrap();
@@ -345,7 +346,7 @@ fn a_turn_ends_with_its_transaction_however_that_ends() {
             tx.set_read_only().unwrap();
             elsewhere(|| put(db, KEY, b""));
         }
-        // One that only reads needs no turn.
+        // A transaction that only reads needs no turn.
         let reader = db.begin(&TxOptions::reading().with_failed(6)).unwrap();
         elsewhere(|| put(db, KEY, b""));
         drop(reader);

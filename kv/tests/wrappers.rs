@@ -1,4 +1,4 @@
-//! Branches (kv §8.5), and the prefix and read-only wrappers (kv §10).
+//! Branches, and the prefix and read-only wrappers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use permazen_kv::counting::CountingStore;
@@ -35,7 +35,7 @@ fn t092_a_branch_merges_if_what_it_read_is_unchanged() {
     branch.scan(KeySpan::new(&[5], Some(&[9])), Direction::Forward).unwrap().for_each(drop);
     branch.put(&[3], b"new").unwrap();
     branch.adjust_counter(&[2], 1).unwrap();
-    // Changed and changed back, and something not read.
+    // Key 1 changes and changes back. Key 4 changes, and was not read yet.
     db.write(|tx| tx.put(&[1], b"other")).unwrap();
     set(&db, &[1, 4]);
     assert!(branch.get(&[4]).unwrap_or_default().is_none());
@@ -45,7 +45,7 @@ fn t092_a_branch_merges_if_what_it_read_is_unchanged() {
     untouched.merge(&db).unwrap();
     assert_eq!(db.version(), 3);
 
-    // The branch that could not be merged is still there.
+    // The branch that could not be merged still exists.
     let branch = *error.branch;
     db.write(|tx| tx.remove(&[4])).unwrap();
     branch.merge(&db).unwrap();

@@ -1,4 +1,4 @@
-//! Raw pairs as XML (kv §11), against documents written and judged by Permazen for Java.
+//! Raw pairs as XML, compared with documents that Permazen for Java has written or read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Read;
@@ -92,7 +92,7 @@ fn t097_documents_are_accepted_and_refused_as_by_java() {
         let mut tx = writing(&store);
         let result = load(&mut *tx, &bytes[..]);
         if case["ok"].as_bool().unwrap() {
-            // Java's count leaves out pairs without a <value> element, ours does not.
+            // The count of Java leaves out pairs without a <value> element; ours does not.
             let count = result.unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(count >= case["count"].as_u64().unwrap(), "{name}");
             assert_eq!(pairs(&*tx), expected(&case["pairs"]), "{name}");
@@ -136,7 +136,7 @@ fn golden_documents_come_out_as_they_went_in() {
         let style = if indented { Style::Indented } else { Style::Plain };
         let (written, text) = dumped(&*tx, KeySpan::FULL, style);
         assert_eq!(written, loaded);
-        // Those of the traces were given a final new line by the recorder.
+        // The recorder added a final new line to the documents of the traces.
         let document = document.strip_suffix(b"\n").unwrap_or(&document);
         assert!(text.as_bytes() == document, "{}", path.display());
     }
@@ -219,7 +219,7 @@ fn failing_input_is_told_from_bad_input() {
     assert!(matches!(error, Some(Err(XmlError::Io(e))) if e.to_string() == "cable pulled"));
 }
 
-/// Gives out its bytes in pieces of a few.
+/// Returns its bytes in pieces of a few.
 struct Drip<'a>(&'a [u8], usize);
 
 impl Read for Drip<'_> {

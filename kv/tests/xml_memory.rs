@@ -1,4 +1,4 @@
-//! Documents of any size go in and out in constant memory (kv §11).
+//! Documents of any size are written and read in constant memory.
 //!
 //! Alone in its program, because it counts what the whole program allocates.
 #![cfg(feature = "xml")]
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How much more memory was in use during `body` than before it.
+/// How much more memory was in use during `body` than before.
 fn memory_of(body: impl FnOnce()) -> usize {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -44,7 +44,7 @@ fn memory_of(body: impl FnOnce()) -> usize {
     MOST.load(Ordering::Relaxed) - before
 }
 
-/// Has as many pairs as wanted, and forgets what is put.
+/// Has as many pairs as wanted, and discards what is put.
 struct Endless {
     pairs: u64,
     put: u64,
@@ -79,7 +79,7 @@ impl KvWrite for Endless {
     }
 }
 
-/// Passes a document from the one who writes it to the one who reads it.
+/// Passes a document from its writer to its reader.
 fn round_trip(pairs: u64) -> usize {
     memory_of(|| {
         let (reader, writer) = std::io::pipe().unwrap();

@@ -1,4 +1,4 @@
-//! What several of the tests need.
+//! Functions that several tests use.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ pub(crate) fn put(store: &dyn KvDatabase, key: &[u8], value: &[u8]) {
     tx.commit().unwrap();
 }
 
-/// The store of that name, created if it is not there.
+/// The store of that name. Creates it if it is missing.
 pub(crate) fn open_or_create(store: &str, path: &Path) -> Box<dyn KvDatabase> {
     match store {
         #[cfg(feature = "lmdb")]
@@ -44,7 +44,7 @@ pub(crate) fn open_or_create(store: &str, path: &Path) -> Box<dyn KvDatabase> {
     }
 }
 
-/// The message of an error that names `path` and is one line.
+/// The message of an error. It must name `path` and have one line.
 pub(crate) fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
     let text = result.err().unwrap().to_string();
     assert!(text.contains(path.to_str().unwrap()), "does not name the path: {text}");
@@ -52,9 +52,9 @@ pub(crate) fn message<T>(result: Result<T, KvError>, path: &Path) -> String {
     text
 }
 
-/// This test program run again to play `role` on `path`, for what only another process can do.
+/// Runs this test program again in the role `role` on `path`, for what only another process can do.
 ///
-/// The program must have a test named `child` that looks at these two variables.
+/// The program must have a test named `child` that reads these two variables.
 pub(crate) fn spawn(role: &str, path: &Path) -> (Child, BufReader<ChildStdout>) {
     start(Command::new(std::env::current_exe().unwrap()), role, path)
 }
@@ -62,7 +62,7 @@ pub(crate) fn spawn(role: &str, path: &Path) -> (Child, BufReader<ChildStdout>) 
 /// The same under a limit to the size of files, in units of 1024 bytes.
 pub(crate) fn spawn_limited(role: &str, path: &Path, kib: u32) -> (Child, BufReader<ChildStdout>) {
     let mut shell = Command::new("bash");
-    // Writing too much is to be an error and not to kill the process.
+    // Writing too much must be an error, and must not kill the process.
     shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"")]);
     shell.arg(std::env::current_exe().unwrap());
     start(shell, role, path)
@@ -81,13 +81,13 @@ fn start(mut command: Command, role: &str, path: &Path) -> (Child, BufReader<Chi
     (child, out)
 }
 
-/// The role this process is to play, with the path to play it on.
+/// The role of this process, and the path for it.
 pub(crate) fn role() -> Option<(String, std::path::PathBuf)> {
     let role = std::env::var("PERMAZEN_CHILD_ROLE").ok()?;
     Some((role, std::env::var_os("PERMAZEN_CHILD_PATH")?.into()))
 }
 
-/// Reads what a child says until a line begins with `word`; returns the rest of that line.
+/// Reads the output of a child until a line begins with `word`. Returns the rest of that line.
 pub(crate) fn wait_for(out: &mut BufReader<ChildStdout>, word: &str) -> String {
     let mut seen = String::new();
     loop {
@@ -101,7 +101,8 @@ pub(crate) fn wait_for(out: &mut BufReader<ChildStdout>, word: &str) -> String {
     }
 }
 
-/// The role of the process that [`seen_by_another_process`] starts: tells how many pairs it sees.
+/// The role of the process that [`seen_by_another_process`] starts: it prints how many pairs it
+/// sees.
 pub(crate) fn count_pairs(open: impl FnOnce(&Path) -> Box<dyn KvDatabase>) {
     let Some((role, path)) = role() else { return };
     assert_eq!(role, "count");
@@ -116,5 +117,6 @@ pub(crate) fn seen_by_another_process(path: &Path) -> usize {
     seen
 }
 
-/// What is said afterwards to have become of a file, and what is done: to a store, with a backup.
+/// What an error says has happened to a file, and the action that causes it: on a store, with a
+/// backup.
 pub(crate) type Restore = (&'static str, fn(&Path, &Path));
