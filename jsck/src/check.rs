@@ -11,21 +11,25 @@ use permazen::layout::{
 };
 use permazen::schema::SchemaBundle;
 
-use crate::calls::{EntryCalls, FingerprintCalls};
-use crate::changes::Changes;
-use crate::describe::Describer;
-use crate::finding::{Class, Finding};
-use crate::fingerprint::{Differences, EntryHash, Pool};
-use crate::indexes::{self, IndexMerge};
-use crate::known::Known;
-use crate::objects::{ObjectScan, Seen};
-use crate::output::{Checked, Halt, Output};
-use crate::parts::{self, Content, Part};
-use crate::ranges::Range;
+use crate::entries::fingerprint::{Differences, EntryHash, Pool};
+use crate::entries::indexes::{self, IndexMerge};
+use crate::entries::required::{EntryCalls, FingerprintCalls};
+use crate::entries::sort::Sorter;
+use crate::objects::known::Known;
+use crate::objects::scan::{ObjectScan, Seen};
+use crate::report::changes::Changes;
+use crate::report::describe::Describer;
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Halt, Output};
+use crate::running::parts::{self, Content, Part};
+use crate::running::workers::Readers;
 use crate::selection::Selection;
-use crate::sort::Sorter;
-use crate::workers::Readers;
-use crate::{Error, Options, Progress, Report, Result, gaps, joint, metadata, ranges};
+use crate::tables::gaps;
+use crate::tables::joint;
+use crate::tables::ranges;
+use crate::tables::ranges::Range;
+use crate::tables::recorded as metadata;
+use crate::{Error, Options, Progress, Report, Result};
 
 /// Databases with fewer pairs are checked in one thread.
 const WORTH_THREADS: u64 = 50_000;

@@ -21,33 +21,15 @@
 //! ```
 #![deny(missing_docs)]
 
-mod calls;
-mod changes;
 mod check;
-mod content;
-mod describe;
-mod entry;
-mod escape;
-mod finding;
-mod fingerprint;
-mod gaps;
-mod indexes;
-mod joint;
-mod known;
-mod lookup;
-mod meta;
-mod metadata;
+mod entries;
 mod objects;
 mod online;
-mod output;
-mod parts;
-mod queue;
-mod ranges;
 mod repair;
+mod report;
+mod running;
 mod selection;
-mod sort;
-mod spill;
-mod workers;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -61,10 +43,10 @@ use permazen::schema::{SchemaId, SchemaModel};
 use permazen::{ObjId, StorageId};
 
 pub use check::{check, check_database, check_with};
-pub use escape::{Escaping, needs_escape};
-pub use finding::{Class, Finding, Fix};
 pub use online::{OnlineCheck, Slice};
 pub use repair::{Intent, RepairReport, repair};
+pub use report::escape::{Escaping, needs_escape};
+pub use report::finding::{Class, Finding, Fix};
 
 /// How to check.
 #[derive(Debug, Clone)]

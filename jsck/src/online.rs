@@ -11,18 +11,21 @@ use permazen::layout::{
 use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
-use crate::calls::Calls;
 use crate::check::output;
-use crate::describe::Describer;
-use crate::entry::{Judge, Kind};
-use crate::finding::Finding;
-use crate::known::Known;
-use crate::objects::{ObjectScan, Seen};
-use crate::output::{Checked, Halt, Output};
-use crate::ranges::{self, Range};
+use crate::entries::entry::{Judge, Kind};
+use crate::entries::required::Calls;
+use crate::entries::sort::Sorter;
+use crate::objects::known::Known;
+use crate::objects::scan::{ObjectScan, Seen};
+use crate::report::describe::Describer;
+use crate::report::finding::Finding;
+use crate::report::output::{Checked, Halt, Output};
 use crate::selection::Selection;
-use crate::sort::Sorter;
-use crate::{Error, Options, Progress, Result, gaps, joint, metadata};
+use crate::tables::gaps;
+use crate::tables::joint;
+use crate::tables::ranges::{self, Range};
+use crate::tables::recorded as metadata;
+use crate::{Error, Options, Progress, Result};
 
 /// A check in slices. Each slice sees the database as it is at that moment.
 ///

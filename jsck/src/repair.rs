@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use permazen::kv::KvWrite;
 
-use crate::changes::Changes;
-use crate::finding::Finding;
-use crate::workers::Readers;
+use crate::report::changes::Changes;
+use crate::report::finding::Finding;
+use crate::running::workers::Readers;
 use crate::{Error, Options, Progress, Report, Result, check};
 
 /// How many passes to make before giving up.

@@ -12,9 +12,9 @@ use permazen::schema::{SchemaBundle, SchemaId, UnknownEncodings};
 use permazen::{ObjId, StorageId};
 
 use crate::Options;
-use crate::finding::{Class, Finding};
-use crate::metadata::Tables;
-use crate::output::{Checked, Output};
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Output};
+use crate::tables::recorded::Tables;
 
 /// The recorded schemas, if the tables do not contradict each other. Otherwise `None`; then the
 /// findings say why, and objects and indexes cannot be checked.

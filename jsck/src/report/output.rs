@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use permazen::kv::KvRead;
 
-use crate::changes::Changes;
-use crate::describe::{Describer, meta_data};
-use crate::finding::{Finding, Fix};
+use crate::report::changes::Changes;
+use crate::report::describe::{Describer, meta_data};
+use crate::report::finding::{Finding, Fix};
 use crate::{Error, Progress, RepairScope};
 
 /// Why a check ended before its end.

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
 
-use crate::spill::{self, Next};
+use crate::entries::spill::{self, Next};
 
 /// Collects byte strings in any order and returns them sorted, duplicates included.
 #[derive(Debug)]

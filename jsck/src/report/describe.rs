@@ -9,8 +9,8 @@ use permazen::layout::{KeyKind, parse_key};
 use permazen::schema::{ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
-use crate::meta::Meta;
-use crate::ranges::{IndexRange, Range, Tail};
+use crate::objects::info::Meta;
+use crate::tables::ranges::{IndexRange, Range, Tail};
 
 /// Says what a key stands for.
 #[derive(Clone)]

@@ -9,11 +9,11 @@ use permazen::layout::{
 };
 use permazen::schema::{ResolvedField, Schema, SchemaBundle};
 
-use crate::finding::{Class, Finding};
-use crate::known::Known;
-use crate::meta::Meta;
-use crate::output::Checked;
-use crate::ranges::{IndexRange, Tail};
+use crate::objects::info::Meta;
+use crate::objects::known::Known;
+use crate::report::finding::{Class, Finding};
+use crate::report::output::Checked;
+use crate::tables::ranges::{IndexRange, Tail};
 
 /// The index that an entry belongs to.
 pub(crate) enum Kind<'i> {

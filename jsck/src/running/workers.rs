@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
 
-use crate::describe::Describer;
-use crate::finding::Finding;
-use crate::output::{Checked, Halt, Output};
-use crate::parts::Part;
-use crate::queue::{Next, Queue};
+use crate::report::describe::Describer;
+use crate::report::finding::Finding;
+use crate::report::output::{Checked, Halt, Output};
+use crate::running::parts::Part;
+use crate::running::queue::{Next, Queue};
 use crate::{Progress, Result};
 
 /// Reads one state of a store, with one thread for each view in `others`, or in the caller's thread

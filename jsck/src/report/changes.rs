@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
-use crate::spill::{self, Next};
+use crate::entries::spill::{self, Next};
 use crate::{Error, Result};
 
 /// Collects changes and returns them in the order in which they came.

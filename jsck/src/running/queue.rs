@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::finding::Finding;
+use crate::report::finding::Finding;
 
 /// How many findings of a part may wait until those of earlier parts have been passed on.
 const WAITING: usize = 256;
@@ -84,7 +84,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Class;
+    use crate::report::finding::Class;
 
     #[test]
     fn a_queue_without_findings_takes_no_memory() {

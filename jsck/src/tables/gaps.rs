@@ -6,9 +6,9 @@ use permazen::StorageId;
 use permazen::kv::{Direction, KeySpan, KvRead};
 use permazen::layout::FORMAT_VERSION_KEY;
 
-use crate::finding::{Class, Finding};
-use crate::output::{Checked, Output};
-use crate::ranges::Range;
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Output};
+use crate::tables::ranges::Range;
 
 /// Reports every pair outside the ranges that have a meaning.
 pub(crate) fn check(

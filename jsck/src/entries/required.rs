@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::fingerprint::{Differences, Fingerprint};
-use crate::sort::Sorter;
+use crate::entries::fingerprint::{Differences, Fingerprint};
+use crate::entries::sort::Sorter;
 
 /// Takes the index entries that objects require.
 pub(crate) trait Calls {

@@ -3,7 +3,7 @@
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
 
-use crate::output::Checked;
+use crate::report::output::Checked;
 
 /// A range of keys that one thread reads.
 #[derive(Debug, Clone)]

@@ -9,10 +9,10 @@ use permazen::ObjId;
 use permazen::kv::KvRead;
 use permazen::schema::SchemaBundle;
 
-use crate::meta::{Meta, MetaReader};
-use crate::output::{Checked, Output};
-use crate::parts::{Content, Part};
-use crate::workers::{Readers, visit};
+use crate::objects::info::{Meta, MetaReader};
+use crate::report::output::{Checked, Output};
+use crate::running::parts::{Content, Part};
+use crate::running::workers::{Readers, visit};
 
 /// The objects that exist, by their object IDs as numbers.
 #[derive(Debug)]

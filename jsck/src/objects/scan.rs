@@ -10,14 +10,14 @@ use permazen::layout::{
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
-use crate::calls::Calls;
-use crate::content::{Content, Elements, Place};
-use crate::finding::{Class, Finding};
-use crate::known::Known;
-use crate::meta::{Meta, MetaFlaw, MetaReader};
-use crate::output::{Checked, Output};
+use crate::entries::required::Calls;
+use crate::objects::content::{Content, Elements, Place};
+use crate::objects::info::{Meta, MetaFlaw, MetaReader};
+use crate::objects::known::Known;
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Output};
+use crate::running::workers::visit;
 use crate::selection::Selection;
-use crate::workers::visit;
 
 /// What a scan of objects needs.
 pub(crate) struct ObjectScan<'a, 'c, 'o> {

@@ -7,15 +7,15 @@ use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
 use permazen::schema::SchemaBundle;
 
-use crate::entry::{Judge, Kind};
-use crate::fingerprint::{Differences, Fingerprint};
-use crate::known::Known;
-use crate::output::{Checked, Output};
-use crate::parts::Part;
-use crate::ranges::Range;
+use crate::entries::entry::{Judge, Kind};
+use crate::entries::fingerprint::{Differences, Fingerprint};
+use crate::entries::sort::Sorted;
+use crate::objects::known::Known;
+use crate::report::output::{Checked, Output};
+use crate::running::parts::Part;
+use crate::running::workers::visit;
 use crate::selection::Selection;
-use crate::sort::Sorted;
-use crate::workers::visit;
+use crate::tables::ranges::Range;
 
 /// Adds the index entries of a part to a fingerprint.
 pub(crate) fn fingerprint(

@@ -8,13 +8,13 @@ use permazen::layout::{content_key, field_key, object_schema_key, parse_list_pos
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 use crate::Progress;
-use crate::calls::Calls;
-use crate::content::{Content, Elements, Place};
-use crate::entry::{Judge, Kind};
-use crate::finding::Finding;
-use crate::meta::Meta;
-use crate::output::{Checked, Output};
-use crate::ranges::IndexRange;
+use crate::entries::entry::{Judge, Kind};
+use crate::entries::required::Calls;
+use crate::objects::content::{Content, Elements, Place};
+use crate::objects::info::Meta;
+use crate::report::finding::Finding;
+use crate::report::output::{Checked, Output};
+use crate::tables::ranges::IndexRange;
 
 impl Judge<'_> {
     /// Whether the object that an entry names requires it with its stored values and with known

@@ -14,8 +14,8 @@ use permazen::schema::{
 };
 
 use crate::Options;
-use crate::finding::{Class, Finding};
-use crate::output::{Checked, Output};
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Output};
 
 /// What the tables hold, after each entry was checked on its own.
 #[derive(Debug, Default)]

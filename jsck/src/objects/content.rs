@@ -8,10 +8,10 @@ use permazen::kv::KvRead;
 use permazen::layout::{content_key, index_entry, list_position, prefix_end, write_index_entry};
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
-use crate::calls::Calls;
-use crate::finding::{Class, Finding};
-use crate::known::Known;
-use crate::output::{Checked, Output};
+use crate::entries::required::Calls;
+use crate::objects::known::Known;
+use crate::report::finding::{Class, Finding};
+use crate::report::output::{Checked, Output};
 
 /// One pair of an object's content.
 pub(crate) struct Place<'p> {
