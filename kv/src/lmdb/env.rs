@@ -1,6 +1,7 @@
 //! An open environment, and what its users in this process share.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,9 +11,9 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
 use super::error::{cannot_open, failed, io_failed};
 use super::files::Files;
+use super::joined::PAUSE;
 use super::map::{Map, MapUse};
 use super::options::Options;
-use super::presence::{PAUSE, Presence};
 use super::writer::Writer;
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::lock::lock;
@@ -42,7 +43,8 @@ pub(super) struct OpenEnv {
     env: Env<WithoutTls>,
     directory: PathBuf,
     files: Files,
-    presence: Presence,
+    /// Whether a thread of this process waits for the right to write, to see what others committed.
+    settling: AtomicBool,
     map: Map,
 }
 
@@ -74,8 +76,8 @@ impl OpenEnv {
             .map_err(|error| io_failed(directory, "cannot look at data.mdb", error))?;
         let files = Files::opened(directory, before, data)?;
         let map = Map::new(env.info().map_size, map_size);
-        let presence = Presence::default();
-        Ok(OpenEnv { env, directory: directory.to_owned(), files, presence, map })
+        let settling = AtomicBool::new(false);
+        Ok(OpenEnv { env, directory: directory.to_owned(), files, settling, map })
     }
 
     pub(super) fn files(&self) -> &Files {
@@ -87,8 +89,13 @@ impl OpenEnv {
         self.files.check(&self.directory)
     }
 
-    pub(super) fn presence(&self) -> &Presence {
-        &self.presence
+    /// Notes that a thread waits for the right to write; false if one does already.
+    pub(super) fn begin_settling(&self) -> bool {
+        !self.settling.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn end_settling(&self) {
+        self.settling.store(false, Ordering::Release);
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -234,7 +241,7 @@ impl Shared {
         match error {
             KvError::Open { path, reason }
                 if self.writer.as_ref().is_some_and(Writer::is_blocked)
-                    || self.env.presence.is_settling() =>
+                    || self.env.settling.load(Ordering::Acquire) =>
             {
                 let still = "; it stays open as long as a transaction or an opening that gave up waiting \
                              is in line for the right to write, which another process has";

@@ -18,12 +18,14 @@ use std::time::{Duration, Instant};
 use heed::{CompactionOption, RwTxn};
 
 use super::env::{OpenEnv, Shared};
-use super::error::{cannot_open, failed, io_failed};
-use super::presence::{LOOKS, PAUSE};
+use super::error::{cannot_open, io_failed};
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
+/// How often to look again at what others have in work, and after which pause.
+const LOOKS: u32 = 100;
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 /// The shortest wait for the right to write, which takes a moment even if it is free.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// A device that accepts and discards everything that is written to it.
@@ -31,11 +33,8 @@ const NOWHERE: &str = "/dev/null";
 
 impl Shared {
     /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. Waits for at
-    /// most `wait` for a program without this crate that has the right to write.
+    /// most `wait` for another process that has the right to write.
     pub(super) fn check_joined(self: &Arc<Self>, wait: Duration) -> Result<()> {
-        let path = self.path();
-        let file = self.env.heed().try_clone_inner_file();
-        let file = file.map_err(|error| failed(path, "cannot look at data.mdb", error))?;
         let mut looks = 0;
         loop {
             let Numbers { before, lock, after } = self.numbers()?;
@@ -47,13 +46,13 @@ impl Shared {
                 thread::sleep(PAUSE);
                 continue;
             }
-            // A commit may be running, or may have been cut short. Then another process has the
-            // file open, or had it open when this process opened it.
+            // A commit may be running, or may have been cut short by the end of its process.
             let committing = before == lock + 1 && lock <= after;
             if !committing {
                 return Err(self.env.apart(after, lock));
             }
-            if !FileId::TELLS || !self.env.presence().nobody(&file) {
+            // Without numbers of files, somebody else may just as well be in the middle of a commit.
+            if !FileId::TELLS {
                 break;
             }
             if !self.settle(wait)? {
@@ -66,9 +65,6 @@ impl Shared {
             }
             looks = 0;
         }
-        if FileId::TELLS {
-            self.env.presence().show(&file);
-        }
         Ok(())
     }
 
@@ -78,7 +74,7 @@ impl Shared {
     fn settle(self: &Arc<Self>, wait: Duration) -> Result<bool> {
         let (start, wait) = (Instant::now(), wait.max(LEAST_WAIT));
         // One thread at a time: it cannot be stopped, and it takes a reader slot.
-        while !self.env.presence().begin_settling() {
+        while !self.env.begin_settling() {
             if start.elapsed() >= wait {
                 return Ok(false);
             }
@@ -90,14 +86,14 @@ impl Shared {
             let shared = Arc::clone(self);
             move || {
                 let settled = shared.pass_right_to_write();
-                shared.env.presence().end_settling();
+                shared.env.end_settling();
                 // The waiting thread has the environment open, and must be the one that closes it.
                 drop(shared);
                 let _ = done.send(settled);
             }
         });
         if let Err(error) = thread {
-            self.env.presence().end_settling();
+            self.env.end_settling();
             return Err(io_failed(self.path(), "cannot start a thread", error));
         }
         match ended.recv_timeout(wait.saturating_sub(start.elapsed())) {

@@ -31,7 +31,6 @@ mod map;
 mod opening;
 mod options;
 mod page;
-mod presence;
 mod read;
 mod registry;
 mod structure;
@@ -129,8 +128,8 @@ impl LmdbStore {
     /// # Errors
     /// [`KvError::Open`](crate::KvError::Open) if `target` has an environment already, or gets one
     /// while the copy is made; that environment is not changed.
-    /// [`KvError::Retry`](crate::KvError::Retry) if a program without this crate takes more than 30
-    /// seconds to end a commit. [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are
+    /// [`KvError::Retry`](crate::KvError::Retry) if another process takes more than 30 seconds
+    /// to end a commit. [`KvError::ReadersFull`](crate::KvError::ReadersFull) if there are
     /// too many readers. A copy that could not be finished is removed.
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
