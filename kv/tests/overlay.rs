@@ -89,7 +89,7 @@ fn scans_that_take_turns_are_recorded_each_as_far_as_it_came() {
     assert_eq!(key(up.next()), 0x30);
     assert!(up.next().is_none());
     assert_reads(&view1, "[02,04),[05,)");
-    // A scan that is never dropped counts too, up to the end of its span.
+    // A scan that is never dropped is recorded too, as long as the view exists.
     let view2 = view();
     let mut leaked = view2.scan(KeySpan::FULL, Direction::Reverse).unwrap();
     leaked.next();

@@ -1,9 +1,9 @@
-//! What a store is, for those who use one and those who write one.
+//! What a store is, for those who use one and those who write one. Everything public is public at
+//! the root of the crate. The rest of the crate may also call two things: `pass_on!`, which makes
+//! methods that pass their arguments on, and `WatchTracker`, which stores tell of their commits.
 //!
 //! `store.rs` has the traits, `error.rs` the errors, `retry.rs` runs transactions until they
-//! succeed, `watch.rs` waits for changes. Everything public is public at the root of the crate. The
-//! rest of the crate may also call two things: `pass_on!`, which makes methods that pass their
-//! arguments on, and `WatchTracker`, which stores tell of their commits.
+//! succeed, `watch.rs` waits for changes.
 
 mod durability;
 mod error;
