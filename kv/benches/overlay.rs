@@ -1,4 +1,5 @@
-//! What the overlay costs beside a plain map, and an optimistic commit beside a direct one.
+//! The cost of the overlay compared with a plain map, and of an optimistic commit compared with a
+//! direct one.
 //!
 //! `cargo bench -p permazen-kv --bench overlay`
 #![allow(clippy::unwrap_used)]
@@ -18,7 +19,7 @@ const COUNT: u64 = 10_000;
 
 type Pairs = Vec<([u8; 16], [u8; 100])>;
 
-/// Well-spread keys of 16 bytes and values of 100.
+/// Keys of 16 bytes, spread evenly, and values of 100 bytes.
 fn pairs(count: u64, seed: u64) -> Pairs {
     (0..count)
         .map(|i| {

@@ -1,8 +1,8 @@
-//! Stores of a million pairs, keys of 16 and values of 100 bytes: LMDB beside the same work done by
-//! hand on heed, and the memory store on one thread and on two.
+//! Stores of a million pairs, with keys of 16 and values of 100 bytes: LMDB compared with the same
+//! work written directly with heed, and the memory store on one thread and on two.
 //!
-//! `cargo bench -p permazen-kv --bench stores`, with `-- lmdb`, `-- memory` or `-- threads` for one of
-//! them.
+//! `cargo bench -p permazen-kv --bench stores`. Add `-- lmdb`, `-- memory` or `-- threads` to run
+//! only that part.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod rounds;
@@ -23,11 +23,11 @@ use rand::{RngExt, SeedableRng};
 use rounds::{header, median, row, timed};
 
 const PAIRS: u64 = 1_000_000;
-/// Operations of one round.
+/// The number of operations of one round.
 const BATCH: u64 = 10_000;
 const VALUE: [u8; 100] = [7; 100];
 
-/// The key with number `n`: the numbers in an order that looks random.
+/// The key with number `n`. The keys have an order that looks random.
 fn key(n: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
@@ -41,13 +41,13 @@ fn sorted_keys() -> Vec<[u8; 16]> {
     keys
 }
 
-/// Keys that are there, in random order.
+/// Keys that exist, in random order.
 fn picks(round: u64) -> Vec<[u8; 16]> {
     let mut random = StdRng::seed_from_u64(round);
     (0..BATCH).map(|_| key(random.random_range(0..PAIRS))).collect()
 }
 
-/// Keys that are not there.
+/// Keys that do not exist.
 fn new_keys(round: u64) -> Vec<[u8; 16]> {
     (0..BATCH).map(|n| key(PAIRS + round * BATCH + n)).collect()
 }
@@ -69,17 +69,17 @@ fn keys(make: fn(u64) -> Vec<[u8; 16]>) -> [Keys; 2] {
     [Keys { round: 0, make }, Keys { round: 0, make }]
 }
 
-/// Times what is done with the keys of a round.
+/// Times the work on the keys of a round.
 fn with(keys: &mut Keys, body: impl FnOnce(&[[u8; 16]])) -> Duration {
     let keys = keys.next();
     timed(|| body(&keys))
 }
 
-/// An environment used by hand.
+/// An environment that is used directly with heed.
 struct Raw {
     env: Env<WithoutTls>,
     pairs: Database<'static, Bytes, Bytes>,
-    /// Bytes before each key: one zero byte, as the file format of the store has it, or none.
+    /// The bytes before each key: one zero byte, as in the file format of the store, or no byte.
     zeros: usize,
 }
 
@@ -291,7 +291,8 @@ fn durable_commits(directory: &Path, zeros: usize) {
     );
 }
 
-/// Gets on several threads at once; returns how long the slowest took for all of its own.
+/// Gets on several threads at the same time. Returns the time of the slowest thread for all its
+/// gets.
 fn get_on_threads(store: &MemoryStore, threads: u64) -> Duration {
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
@@ -351,7 +352,7 @@ fn memory() {
     );
 }
 
-/// The memory store read by one thread and by two, on a machine with two cores at least.
+/// The memory store read by one thread and by two, on a machine with at least two cores.
 fn threads() {
     let store = MemoryStore::new();
     commit_all(&store, &sorted_keys());

@@ -1,10 +1,10 @@
-//! The same work done in two ways, in turns, so that both meet the same machine in the same state;
-//! what is compared are the medians.
+//! Does the same work in two ways, in turns, so that both meet the same machine in the same state.
+//! Compares the medians.
 #![allow(dead_code, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};
 
-/// How often each side takes its turn.
+/// How many turns each side has.
 const ROUNDS: usize = 41;
 
 /// Prints the line above the rows.
@@ -13,9 +13,10 @@ pub(crate) fn header(title: &str, ours: &str, other: &str) {
     println!("{:40} {ours:>12} {other:>12} {:>8} {:>8}", "", "ratio", "aim");
 }
 
-/// Lets both sides take turns and prints their medians per item. Each returns the time it took.
+/// Lets both sides take turns, and prints their medians for each item. Each side returns the time
+/// it took.
 ///
-/// `aim` is what the ratio ought not to exceed.
+/// `aim` is what the ratio should not exceed.
 pub(crate) fn row(
     name: &str,
     items: u64,
@@ -25,7 +26,7 @@ pub(crate) fn row(
 ) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // Whoever comes second finds the caches warmer.
+        // The side that comes second finds warmer caches.
         if round % 2 == 0 {
             first.push(ours());
             second.push(other());
@@ -47,7 +48,7 @@ pub(crate) fn timed(body: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The one in the middle.
+/// The median.
 pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]

@@ -186,6 +186,7 @@ impl WatchTracker {
             table.by_age.insert(id, key.to_vec());
             table.by_key.entry(key.to_vec()).or_default().push((id, Arc::clone(&slot)));
         }
+        // The lock is given up first, because completing a watch wakes its owner.
         drop(table);
         if let Some(evicted) = evicted {
             evicted.complete(End::Written);

@@ -68,12 +68,14 @@ impl KeyRanges {
             return;
         }
         let before = self.at_or_before(span.min);
+        // A range that contains the span leaves nothing to do. A range that touches it grows.
         let extends = match before {
             Some(before) if key::compare_max(span.max, before.max).is_le() => return,
             Some(before) => before.max.is_none_or(|max| max >= span.min),
             None => false,
         };
         let mut max = span.max.map(Cow::Borrowed);
+        // Absorbs the later ranges that the span overlaps or touches.
         while let Some(min) = self.after(span.min).map(|next| next.min)
             && max.as_ref().is_none_or(|max| min <= &**max)
         {

@@ -34,7 +34,7 @@ impl<'k> KeySpan<'k> {
         KeySpan { min, max }
     }
 
-    /// Whether `key` lies in the span.
+    /// Whether `key` is in the span.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.min <= key && self.max.is_none_or(|max| key < max)
     }

@@ -171,7 +171,7 @@ impl LmdbBuilder {
             }
         }
         for name in ["data.mdb", "lock.mdb"] {
-            // Opening a named pipe would wait for somebody to write to it.
+            // Opening a named pipe would wait until another process writes to it.
             if std::fs::metadata(directory.join(name)).is_ok_and(|found| !found.is_file()) {
                 return Err(cannot_open(
                     directory,

@@ -38,6 +38,7 @@ impl Shared {
         let mut looks = 0;
         loop {
             let Numbers { before, lock, after } = self.numbers()?;
+            // The numbers fit. Another process may have committed between the two looks.
             if before <= lock && lock <= after {
                 break;
             }
@@ -51,7 +52,7 @@ impl Shared {
             if !committing {
                 return Err(self.env.apart(after, lock));
             }
-            // Without numbers of files, somebody else may just as well be in the middle of a commit.
+            // Without file numbers, another process may just as well be in the middle of a commit.
             if !FileId::TELLS {
                 break;
             }

@@ -284,6 +284,7 @@ impl<'f> Structure<'f> {
         level: u16,
         (low, high): (Option<&[u8]>, Option<&[u8]>),
     ) -> io::Result<()> {
+        // Enough problems were found.
         if self.problems.len() == MAX_PROBLEMS {
             return Ok(());
         }

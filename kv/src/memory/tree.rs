@@ -257,6 +257,7 @@ fn mend(branch: &mut Branch, at: usize) {
     if kid.size() >= MIN {
         return;
     }
+    // An empty child goes, and with it a separator beside it.
     if kid.size() == 0 {
         branch.kids.remove(at);
         if !branch.seps.is_empty() {
@@ -264,6 +265,7 @@ fn mend(branch: &mut Branch, at: usize) {
         }
         return;
     }
+    // Without a neighbour, the child stays small until its parent is merged.
     if branch.kids.len() < 2 {
         return;
     }
@@ -273,6 +275,7 @@ fn mend(branch: &mut Branch, at: usize) {
     if let Some(kid) = branch.kids.get_mut(left) {
         let node = Arc::make_mut(kid);
         node.append(sep, right);
+        // The two do not fit in one node, so each gets half.
         if node.size() > MAX
             && let Some((sep, right)) = node.split_at(node.size() / 2)
         {

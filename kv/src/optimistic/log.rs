@@ -64,6 +64,7 @@ impl Log {
             if !unneeded && self.size <= self.limit {
                 break;
             }
+            // Over the limit: transactions that began before this version can no longer be checked.
             if !unneeded {
                 self.lost = version;
             }

@@ -93,9 +93,11 @@ fn compare(old: &dyn KvRead, new: &dyn KvRead, span: KeySpan<'_>) -> Result<Opti
         let Some((new_key, new_value)) = new.next().transpose()? else {
             return Ok(Some(read_remove(&old_key)));
         };
+        // A key that only the old state has was removed.
         if old_key < new_key {
             return Ok(Some(read_remove(&old_key)));
         }
+        // A key that only the new state has was put. Otherwise its value has changed.
         if old_key > new_key || old_value != new_value {
             return Ok(Some(read_write(&new_key)));
         }

@@ -31,8 +31,8 @@ use crate::{Conflict, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Result, Shar
 /// changes depend on nothing. A scan is recorded step by step, as far as it came. The record may
 /// contain more than was read, but never less.
 ///
-/// Adjusting a counter reads nothing: the view keeps the sum, and adds it when somebody reads the
-/// counter.
+/// Adjusting a counter reads nothing: the view keeps the sum, and adds it when the counter is
+/// read.
 ///
 /// The base must not change while the view exists: give it a snapshot.
 ///
@@ -219,6 +219,7 @@ impl<B: KvRead> KvWrite for MutableView<B> {
             return Ok(());
         }
         let sum = by.wrapping_add(self.layers.writes.adjusts.get(key).copied().unwrap_or(0));
+        // A sum of zero changes nothing.
         if sum == 0 {
             self.layers.writes.adjusts.remove(key);
         } else {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{Direction, KeyRanges, KeySpan};
 
-/// The ranges that were read. They are sorted only when somebody asks.
+/// The ranges that were read. They are sorted only when they are needed.
 ///
 /// In most transactions, others have written nothing that could conflict. Then the record is never
 /// looked at. So adding to it must be cheap, and sorting can wait.
@@ -33,6 +33,7 @@ impl Reads {
             return;
         }
         if let Some((min, max)) = &mut self.scanned {
+            // A forward step extends the last range at its end.
             if max.as_deref() == Some(span.min) {
                 match (max, span.max) {
                     (Some(max), Some(end)) => end.clone_into(max),
@@ -40,6 +41,7 @@ impl Reads {
                 }
                 return;
             }
+            // A reverse step extends it at its start.
             if span.max == Some(&min[..]) {
                 span.min.clone_into(min);
                 return;

@@ -85,7 +85,7 @@ impl Log {
     /// The log of the database at `place`; `None` if there is none or it is empty.
     fn at(place: &Path) -> Option<Log> {
         let path = beside(place, LOG);
-        // Opening a named pipe would wait for somebody to write to it.
+        // Opening a named pipe would wait until another process writes to it.
         let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let mut header = [0; 32];
         // SQLite holds no locks on this file, so closing it gives up none.

@@ -158,6 +158,7 @@ impl Commit<'_> {
     /// state.
     pub(super) fn made(mut self, pooled: &mut Pooled, base: Seen) {
         let mut count = self.versions.count();
+        // An early return leaves the commit uncounted; dropping `self` then skips a number.
         let Ok(seen) = count.look(self.database) else { return };
         // This follows the look of the observer. So it tells whether the observer saw our commit
         // and no other.
@@ -165,6 +166,7 @@ impl Commit<'_> {
         if !own.is_ok_and(|own| own == base.data_version) {
             return;
         }
+        // A commit that changed nothing keeps the number.
         if count.seen != Some(seen) {
             count.number += 1;
             count.seen = Some(seen);
@@ -177,6 +179,7 @@ impl Commit<'_> {
 impl Drop for Commit<'_> {
     fn drop(&mut self) {
         let mut count = self.versions.count();
+        // The state is not known. The next look gives it a number of its own.
         if !self.counted {
             count.number += 1;
             count.seen = None;

@@ -58,6 +58,7 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: &[u8], previous: Option<&[u8]>) 
     let length = checked(item.len())?;
     let previous = previous.unwrap_or_default();
     let common = item.iter().zip(previous).take_while(|(a, b)| a == b).count();
+    // A negative number is the length of the shared start. Sharing one byte would save nothing.
     if common > 1 {
         put_long(out, !(common as i64 - 2));
         put_uint(out, (item.len() - common) as u32);

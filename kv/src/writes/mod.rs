@@ -30,7 +30,7 @@ pub struct Writes {
     pub removes: KeyRanges,
     /// Values to be set.
     pub puts: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What is to be added to counters.
+    /// What will be added to counters.
     pub adjusts: BTreeMap<Vec<u8>, i64>,
 }
 
@@ -113,6 +113,7 @@ fn read_ranges(input: &mut Input<'_>) -> Result<KeyRanges> {
         if max < min {
             return Err(input.error("a range ends before it starts"));
         }
+        // An end that equals the start means that there is no end.
         let max = (max > min).then_some(max);
         ranges.add(KeySpan::new(&min, max.as_deref()));
         previous = Some(max);
