@@ -11,7 +11,6 @@ use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
 use super::error::{cannot_open, failed, io_failed};
 use super::files::Files;
-use super::joined::PAUSE;
 use super::map::{Map, MapUse};
 use super::options::Options;
 use super::writer::Writer;
@@ -26,6 +25,9 @@ pub(super) type Pairs = Database<'static, Bytes, Bytes>;
 /// How long to wait at a time for the right to create the database. Then it looks whether another
 /// process has created it.
 const CREATING: Duration = Duration::from_millis(100);
+
+/// The pause before looking again at what another process is just doing.
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// An environment, with everything that its users share.
 pub(super) struct Shared {

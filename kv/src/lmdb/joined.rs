@@ -17,15 +17,14 @@ use std::time::{Duration, Instant};
 
 use heed::{CompactionOption, RwTxn};
 
-use super::env::{OpenEnv, Shared};
+use super::env::{OpenEnv, PAUSE, Shared};
 use super::error::{cannot_open, io_failed};
 use crate::store_parts::file_id::FileId;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
-/// How often to look again at what others have in work, and after which pause.
+/// How often to look again at numbers that do not fit.
 const LOOKS: u32 = 100;
-pub(super) const PAUSE: Duration = Duration::from_millis(5);
 /// The shortest wait for the right to write, which takes a moment even if it is free.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// A device that accepts and discards everything that is written to it.
