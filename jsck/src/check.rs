@@ -136,6 +136,7 @@ pub(crate) fn output<'a>(
     }
 }
 
+/// Runs all phases in order. False if the rest could not be checked.
 fn phases(
     readers: &mut Readers<'_>,
     options: &Options,

@@ -32,17 +32,18 @@ enum State {
 /// An operation that fails leaves everything as it was before it began. [`Transaction::atomic`]
 /// does the same for larger steps. Two things are not undone with an operation:
 ///
-/// * Before an operation, an object that is only read may be moved to the transaction's schema
-///   ([`Migrate::Yes`](super::Migrate)).
-/// * After a change, listeners are called. If a listener fails, or if the store fails when it is
-///   asked which listeners to call, the change stays.
+/// * With [`Migrate::Yes`](super::Migrate), an operation that reads an object first moves it to the
+///   transaction's schema. If the operation then fails, the object stays moved.
+/// * Listeners to fields are called after a change. If a listener fails, or if the store fails when
+///   it is asked which listeners to call, the change stays. Listeners to deletions are called
+///   before: if one fails, nothing is deleted.
 ///
 /// Dropping a transaction rolls it back.
 ///
 /// Index entries are written and removed without checking that they exist. A check would cost a get
-/// for each entry and, on optimistic stores, a conflict. So if the indexes of a database are
-/// damaged, an operation that fails can repair some entries: of the entries that it had written or
-/// removed, exactly those that match the objects' values exist afterwards.
+/// for each entry and, on optimistic stores, a conflict. So if the indexes of a database are damaged
+/// and an operation fails, its undo can repair some entries: each entry that the operation had
+/// written or removed exists afterwards only if it matches an object's value.
 ///
 /// A field can be given in two ways: by its name, with [`Value`](crate::encoding::Value)s; or as
 /// its [`ResolvedField`](crate::schema::ResolvedField), with encoded bytes, through the methods of
@@ -143,8 +144,9 @@ impl<'db> Transaction<'db> {
         self.store.transaction("a read-only mode", |kv| Ok(kv.is_read_only()))
     }
 
-    /// Makes the transaction read-only from now on. Writing is still possible, and the transaction
-    /// sees what it writes, but `commit` discards it.
+    /// Makes the transaction read-only. From now on, `commit` discards everything that the
+    /// transaction writes, also what it wrote before this call. Writing is still possible, and the
+    /// transaction sees what it writes.
     ///
     /// # Errors
     /// [`Error::Ended`].
@@ -248,14 +250,20 @@ impl<'db> Transaction<'db> {
     /// Makes the changes durable and visible to others.
     ///
     /// # Errors
-    /// In all cases but the last two, everything was rolled back:
+    /// After these errors, everything was rolled back:
     ///
     /// * [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`];
     /// * [`Error::Broken`] if an undo has failed;
     /// * the first error of a callback's `before_commit`;
-    /// * an error of the store, which may be [retryable](Error::is_retryable);
+    /// * an error of the store other than the next one; it may be
+    ///   [retryable](Error::is_retryable).
+    ///
+    /// After these errors, it was not:
+    ///
+    /// * [`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown) of the store: the commit
+    ///   took place completely or not at all;
     /// * an error of a callback's `after_commit`: the data is committed, but the error is returned;
-    /// * [`Error::Unsupported`] for a detached transaction.
+    /// * [`Error::Unsupported`]: a detached transaction has no commit.
     pub fn commit(self) -> Result<()> {
         if self.detached {
             return Err(Error::Unsupported("to commit a detached transaction"));

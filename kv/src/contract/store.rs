@@ -313,7 +313,7 @@ impl TxOptions {
 /// A transaction. Dropping it rolls back.
 ///
 /// Transactions are strictly serializable unless the [`Capabilities`] of the store say otherwise.
-/// Rely on what was read only after `commit` has succeeded.
+/// Do not rely on what you have read until `commit` has succeeded.
 ///
 /// ```
 /// use permazen_kv::{KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -378,8 +378,8 @@ pub trait KvTransaction: KvWrite {
         None
     }
 
-    /// Waits for a later commit to write `key`; see [`KeyWatch`]. The watch begins at once. It does
-    /// not end with the transaction, even if that is rolled back. Costs O(log n) in the number of
+    /// Begins to watch `key`: the [`KeyWatch`] ends when a later commit writes the key. It does not
+    /// end with the transaction, even if that is rolled back. Costs O(log n) in the number of
     /// watches, here and for the commit that writes the key.
     ///
     /// # Errors
@@ -462,8 +462,8 @@ pub trait KvDatabase: Send + Sync {
     }
 }
 
-/// What a store offers. If a program uses something that it does not offer, it returns an error; it
-/// never silently does something else.
+/// What a store offers. If a program asks for something that the store does not offer, the store
+/// returns an error. It never silently does something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {

@@ -31,13 +31,14 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 const NOWHERE: &str = "/dev/null";
 
 impl Shared {
-    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. Waits for at
-    /// most `wait` for another process that has the right to write.
+    /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. If they seem not
+    /// to, first looks again for half a second, then waits for another process that has the right
+    /// to write: for at most `wait`, but at least for [`LEAST_WAIT`].
     pub(super) fn check_joined(self: &Arc<Self>, wait: Duration) -> Result<()> {
         let mut looks = 0;
         loop {
             let Numbers { before, lock, after } = self.numbers()?;
-            // The numbers fit. Another process may have committed between the two looks.
+            // The numbers fit. Another process may have committed between the two reads of `data.mdb`.
             if before <= lock && lock <= after {
                 break;
             }
@@ -51,7 +52,7 @@ impl Shared {
             if !committing {
                 return Err(self.env.apart(after, lock));
             }
-            // Without file numbers, another process may just as well be in the middle of a commit.
+            // Without file numbers, a replaced file cannot be told from a running commit: accept it.
             if !FileId::TELLS {
                 break;
             }
@@ -59,7 +60,7 @@ impl Shared {
                 note_wait_in_vain();
                 return Err(self.env.perhaps_apart(after, lock));
             }
-            // By now, a commit that was running would have written its number there.
+            // By now, a commit that was running would have written its number to `lock.mdb`.
             if self.numbers()?.lock == lock {
                 return Err(self.env.apart(after, lock));
             }

@@ -98,8 +98,8 @@ impl Transaction<'_> {
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        // A deletion around this one may have entered the object. Another object may now get its ID
-        // and be deleted.
+        // If a deletion around this one is deleting the object too, its mark is still there. Remove
+        // it now: a new object may get this ID, and must be deletable.
         self.deletions.leave(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
