@@ -247,14 +247,11 @@ fn flattened(tokens: &[TokenTree]) -> Vec<(Names, String)> {
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}
             }
         }
-        // `a::{self}` is a name for `a`.
-        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
-            path.pop();
-        }
         if let Some(last) = path.last().cloned() {
             all.push((path, renamed.unwrap_or(last)));
         }
     }
+    // `a::{self}` is a name for `a`.
     for (path, name) in &mut all {
         if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
             path.pop();

@@ -1,10 +1,9 @@
 //! Universally unique IDs.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::text::java_digit;
+use super::text::{java_digit, text_impls};
 use super::value::plain_value;
 use super::{Encodable, Reader, Result, Value, ids};
 use crate::bytes::invalid;

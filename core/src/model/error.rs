@@ -179,8 +179,7 @@ impl fmt::Display for ModelError {
 /// Whether running the transaction again may remove the cause of an error. This looks through the
 /// error and its sources for an error of this crate that says so.
 pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let sources = std::iter::successors(Some(error), |error| error.source());
-    sources.filter_map(says_retryable).next().unwrap_or(false)
+    object::first_to_say(error, says_retryable)
 }
 
 /// What an error says about running the transaction again, if it is an error of this crate or of

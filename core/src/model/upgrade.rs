@@ -22,7 +22,7 @@ pub(super) fn listeners(
     for model in models {
         let Some(object_type) = schema.object_type(model.name) else { continue };
         let (fields, long) = (model.fields, Arc::clone(&long));
-        let carry = move |tx: &Transaction<'_>, moving: &object::Carried<'_>| {
+        let carry = move |tx: &Transaction<'_>, moving: &object::Moving<'_>| {
             upgrade(tx, moving, fields, &*long).map_err(|error| match error {
                 Error::Object(error) => error,
                 error => object::Error::listener(error),
@@ -36,7 +36,7 @@ pub(super) fn listeners(
 /// The content of an object that moves, with converted values; `None` if no value is converted.
 fn upgrade(
     tx: &Transaction<'_>,
-    moving: &object::Carried<'_>,
+    moving: &object::Moving<'_>,
     fields: &[FieldDecl],
     long: &dyn Encoding,
 ) -> Result<Option<ObjectData>> {

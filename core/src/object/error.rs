@@ -258,7 +258,7 @@ impl Error {
         match self {
             Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
-            Error::Listener(error) => is_retryable(&**error),
+            Error::Listener(error) => first_to_say(&**error, says_retryable),
             _ => false,
         }
     }
@@ -305,17 +305,20 @@ impl Error {
     }
 }
 
-/// Whether running the transaction again may succeed. The first error in the chain of sources that
-/// can tell decides.
-fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let sources = std::iter::successors(Some(error), |error| error.source());
-    sources
-        .filter_map(|error| {
-            let known = error.downcast_ref::<Error>().map(Error::is_retryable);
-            known.or_else(|| error.downcast_ref::<KvError>().map(KvError::is_retryable))
-        })
-        .next()
-        .unwrap_or(false)
+/// What the first of an error and its sources says that says anything; false if none does.
+pub(crate) fn first_to_say(
+    error: &(dyn std::error::Error + 'static),
+    says: impl FnMut(&(dyn std::error::Error + 'static)) -> Option<bool>,
+) -> bool {
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors.filter_map(says).next().unwrap_or(false)
+}
+
+/// What an error says about running the transaction again, if it is one of this layer or of the
+/// store.
+fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
+    let own = error.downcast_ref::<Error>().map(Error::is_retryable);
+    own.or_else(|| error.downcast_ref::<KvError>().map(KvError::is_retryable))
 }
 
 impl From<KvError> for Error {

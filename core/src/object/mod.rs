@@ -47,12 +47,13 @@ pub use callbacks::Callback;
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
 pub use encoded::Encoded;
+pub(crate) use error::first_to_say;
 pub use error::{Error, Result};
 pub use id_set::{IdSet, Ids};
 pub(crate) use index::{EncodedRange, borrowed, encode_bound};
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
-pub(crate) use notify::Carried;
+pub(crate) use notify::Moving;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,

@@ -181,11 +181,7 @@ impl Transaction<'_> {
                 .transaction("commit of a detached transaction", |kv| Ok(kv.is_read_only()))?;
         self.store.commit()?;
         if let Some(Begun { bundle, version, wrote }) = begun.filter(|_| counts && !lost) {
-            let now = self.bundle();
-            // If the recorded schemas changed, the next transaction reads them: SQLite can give its
-            // own number to the state that a large transaction has before its commit.
-            let same = !wrote && bundle.tables() == now.tables();
-            self.shared.state.committed(&bundle, &now, same.then_some(version + 1));
+            self.shared.state.committed(&bundle, wrote, &self.bundle(), version + 1);
         }
         Ok(())
     }

@@ -197,21 +197,25 @@ impl DatabaseState {
         }
     }
 
-    /// Notes a commit: the transaction was opened with the schemas `opened` and left the schemas
-    /// `now`. `version` is the version of the store that has them, if it is known. Does nothing if
+    /// Notes a commit: the transaction was opened with the schemas `opened`, which it may have
+    /// written then, and left the schemas `now` in this version of the store. Does nothing if
     /// another transaction was opened with other schemas since then.
     pub(crate) fn committed(
         &self,
         opened: &Arc<SchemaBundle>,
+        wrote: bool,
         now: &Arc<SchemaBundle>,
-        version: Option<u64>,
+        version: u64,
     ) {
         let mut last = self.last();
         let Some(open) = last.open.clone().filter(|open| Arc::ptr_eq(&open.bundle, opened)) else {
             return;
         };
-        last.version = version.and_then(|version| last.version.max(Some(version)));
-        if opened.tables() != now.tables() {
+        let changed = opened.tables() != now.tables();
+        // If the recorded schemas changed, the next transaction reads them: SQLite can give its own
+        // number to the state that a large transaction has before its commit.
+        last.version = if wrote || changed { None } else { last.version.max(Some(version)) };
+        if changed {
             last.open = Some(Arc::new(LastOpen {
                 model: Arc::clone(&open.model),
                 removal: open.removal,

@@ -1,12 +1,11 @@
 //! Decimal numbers of any size.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::BigInteger;
 use crate::bytes::invalid;
-use crate::encoding::text::java_digit;
+use crate::encoding::text::{java_digit, text_impls};
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, EncodingError, Reader, Result, Value, ids, long, uint};
 

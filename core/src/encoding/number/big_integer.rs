@@ -1,12 +1,11 @@
 //! Integers of any size.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::bytes::invalid;
 use crate::encoding::java::radix::convert;
-use crate::encoding::text::java_digit;
+use crate::encoding::text::{java_digit, text_impls};
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 

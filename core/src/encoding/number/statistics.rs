@@ -1,10 +1,10 @@
 //! Summary statistics.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::bytes::invalid;
+use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, float, ids, long, text};
 

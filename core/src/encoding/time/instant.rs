@@ -1,14 +1,15 @@
 //! Points in time and spans of time: `Instant`, `Duration`, `Date`.
 
-use crate::encoding::text::text_impls;
 use std::fmt;
 
-use super::calendar::MAX_OFFSET;
-use super::calendar::{DAY_SECONDS, SECOND_NANOS, date_of, day_of, julian_date_of, julian_day_of};
+use super::calendar::{
+    DAY_SECONDS, MAX_OFFSET, SECOND_NANOS, date_of, day_of, julian_date_of, julian_day_of,
+};
 use super::scan::{
     Scanner, fraction, number, out_of_range, parse_all, plain_text, print_fraction, print_year,
 };
 use crate::bytes::invalid;
+use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 

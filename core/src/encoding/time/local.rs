@@ -1,6 +1,5 @@
 //! Dates and times without a zone: `LocalDate`, `LocalTime`, `LocalDateTime`.
 
-use crate::encoding::text::text_impls;
 use std::fmt;
 
 use super::calendar::{
@@ -8,6 +7,7 @@ use super::calendar::{
 };
 use super::scan::{Scanner, out_of_range, parse_all, plain_text, print_fraction, print_year};
 use crate::bytes::invalid;
+use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 

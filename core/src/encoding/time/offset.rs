@@ -1,14 +1,13 @@
 //! Offsets from UTC, and times with an offset: `ZoneOffset`, `OffsetDateTime`, `OffsetTime`.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::calendar::MAX_OFFSET;
-use super::calendar::{DAY_NANOS, SECOND_NANOS};
+use super::calendar::{DAY_NANOS, MAX_OFFSET, SECOND_NANOS};
 use super::scan::{Scanner, out_of_range, parse_all, parsed, plain_text};
 use super::{Instant, LocalDateTime, LocalTime};
 use crate::bytes::invalid;
+use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
 

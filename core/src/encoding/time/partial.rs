@@ -1,11 +1,11 @@
 //! Parts of dates, and spans of calendar time: `Year`, `YearMonth`, `MonthDay`, `Period`.
 
-use crate::encoding::text::text_impls;
 use std::fmt;
 
 use super::calendar::{MAX_YEAR, month_length};
 use super::scan::{Scanner, number, out_of_range, parse_all, plain_text};
 use crate::bytes::invalid;
+use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, long, uint};
 

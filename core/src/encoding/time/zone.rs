@@ -1,6 +1,5 @@
 //! Time zones, and times in a zone: `ZoneId`, `ZonedDateTime`.
 
-use crate::encoding::text::text_impls;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,7 +9,7 @@ use super::scan::{parse_all, parsed};
 use super::zone_rules::ZoneRules;
 use super::{Instant, LocalDateTime, OffsetDateTime, ZoneOffset};
 use crate::bytes::invalid;
-use crate::encoding::text::{escape, unescape};
+use crate::encoding::text::{escape, text_impls, unescape};
 use crate::encoding::value::plain_value;
 use crate::encoding::{Encodable, Reader, Result, Value, ids, string};
 

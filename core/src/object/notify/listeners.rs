@@ -30,10 +30,10 @@ pub type FieldListener =
 /// Returns the content that an object gets when it moves to another schema; `None` if it is exactly
 /// what the object keeps.
 pub(crate) type Carry =
-    Arc<dyn Fn(&Transaction<'_>, &Carried<'_>) -> Result<Option<ObjectData>> + Send + Sync>;
+    Arc<dyn Fn(&Transaction<'_>, &Moving<'_>) -> Result<Option<ObjectData>> + Send + Sync>;
 
 /// An object that is about to move to another schema.
-pub(crate) struct Carried<'a> {
+pub(crate) struct Moving<'a> {
     pub(crate) id: ObjId,
     /// Its content.
     pub(crate) old: &'a ObjectData,

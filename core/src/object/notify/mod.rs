@@ -9,7 +9,7 @@ mod listeners;
 mod notifier;
 
 pub use change::{ChangeKind, FieldChange};
-pub(crate) use listeners::Carried;
+pub(crate) use listeners::Moving;
 pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,

@@ -207,7 +207,7 @@ impl Transaction<'_> {
         let missing = options.missing.as_deref_mut();
         let noted = self.missing.replace(missing.is_some().then(MissingTargets::new));
         let silent = self.notifier.set_silent(options.silent);
-        let state = CopyState { tx: self, noted: Some(noted), silent };
+        let state = CopyState { tx: self, noted, silent };
         let result = body();
         if result.is_ok()
             && let (Some(missing), Some(found)) = (missing, self.missing.replace(None))
@@ -262,7 +262,7 @@ impl Transaction<'_> {
     /// Used while listeners are called during a copy. Their own changes are told to listeners, and
     /// may not leave references to missing objects.
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
-        let noted = Some(self.missing.replace(None));
+        let noted = self.missing.replace(None);
         CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }
     }
 }
@@ -270,13 +270,13 @@ impl Transaction<'_> {
 /// Restores the state of a transaction before a copy.
 struct CopyState<'a, 'db> {
     tx: &'a Transaction<'db>,
-    noted: Option<Option<MissingTargets>>,
+    noted: Option<MissingTargets>,
     silent: bool,
 }
 
 impl Drop for CopyState<'_, '_> {
     fn drop(&mut self) {
-        self.tx.missing.replace(self.noted.take().flatten());
+        self.tx.missing.replace(self.noted.take());
         self.tx.notifier.set_silent(self.silent);
     }
 }

@@ -10,7 +10,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::info::ObjectInfo;
 use crate::object::notify::ChangeKind;
-use crate::object::notify::{Carried, SchemaChange};
+use crate::object::notify::{Moving, SchemaChange};
 use crate::object::reference::target_of;
 use crate::object::store::Undo;
 use crate::object::{Error, Migrate, Result, Transaction};
@@ -203,7 +203,7 @@ impl Transaction<'_> {
     ) -> Result<Option<ObjectData>> {
         let listeners = self.listeners();
         match listeners.carrying(id.storage_id()) {
-            Some(carry) => carry(self, &Carried { id, old, kept, given }),
+            Some(carry) => carry(self, &Moving { id, old, kept, given }),
             None => Ok(None),
         }
     }
