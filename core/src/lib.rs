@@ -81,7 +81,7 @@ pub mod __private {
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl,
     };
-    pub use crate::model::generated::{Converted, IsCounter, Referred, Stored};
+    pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored};
     pub use crate::model::handle::Handle;
     pub use crate::model::index::Columns;
     pub use crate::model::load::{ObjectReader, ObjectWriter};

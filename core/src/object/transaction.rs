@@ -9,7 +9,7 @@ use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
 use super::info::Infos;
 use super::notify::Notifier;
-use super::reference::{Deletions, NotedMissing};
+use super::reference::{BeingDeleted, NotedMissing};
 use super::schemas::Schemas;
 use super::store::Store;
 use super::{Error, Result};
@@ -58,7 +58,7 @@ pub struct Transaction<'db> {
     pub(super) schemas: Schemas,
     pub(super) infos: Infos,
     pub(super) notifier: Notifier,
-    pub(super) deletions: Deletions,
+    pub(super) being_deleted: BeingDeleted,
     pub(super) missing: NotedMissing,
     state: Cell<State>,
     detached: bool,
@@ -93,7 +93,7 @@ impl<'db> Transaction<'db> {
             notifier: Notifier::new(Arc::clone(&bundle)),
             schemas: Schemas::new(bundle, schema),
             infos: Infos::default(),
-            deletions: Deletions::default(),
+            being_deleted: BeingDeleted::default(),
             missing: NotedMissing::default(),
             state: Cell::new(State::Open),
             detached,

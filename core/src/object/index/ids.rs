@@ -7,9 +7,9 @@ use std::sync::Arc;
 use permazen_kv::Direction;
 
 use super::column::{ColumnFilter, Place};
-use super::entry::IndexScan;
 use super::selection::{IndexSource, Selection, push_jump};
 use super::shape::ValueLens;
+use super::walk::IndexScan;
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::Result;

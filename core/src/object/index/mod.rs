@@ -5,19 +5,19 @@
 //! are written where values change: by the code for fields, collections and whole objects.
 
 mod column;
-mod entry;
 mod ids;
 mod query;
 mod selection;
 mod shape;
 mod view;
+mod walk;
 
 pub(in crate::object) use column::{
     ColumnFilter, OwnedSpan, Place, intersect_ranges, is_inverted, is_within, push_lower,
     push_upper, span_of,
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
-pub use entry::{IndexEntry, IndexEntryRef, IndexIter};
 pub use ids::IndexIds;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;
+pub use walk::{IndexEntry, IndexEntryRef, IndexIter};

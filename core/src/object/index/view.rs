@@ -4,10 +4,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::column::{ColumnFilter, borrowed, encode_bound, is_inverted, push_lower, push_upper};
-use super::entry::{IndexEntry, IndexIter};
 use super::ids::IndexIds;
 use super::selection::{IndexSource, Selection};
 use super::shape::IndexShape;
+use super::walk::{IndexEntry, IndexIter};
 use crate::encoding::Value;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};

@@ -7,6 +7,7 @@ mod change;
 mod delivery;
 mod listeners;
 mod notifier;
+mod registration;
 
 pub use change::{ChangeKind, FieldChange};
 pub(crate) use listeners::Moving;

@@ -1,4 +1,4 @@
-//! Checks of references, and which objects hold them.
+//! Which references may be set, and those that an object holds.
 
 use std::sync::Arc;
 
@@ -35,12 +35,6 @@ pub(crate) fn field_or_part(
     object_type.fields.iter().find_map(|field| {
         field.sub_fields().find(|part| part.storage_id == storage_id).map(|part| (field, part))
     })
-}
-
-/// The object ID in the key of an index entry, after the value.
-pub(in crate::object) fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
-    layout::object_after(key, prefix_len)
-        .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
 }
 
 impl Transaction<'_> {
@@ -93,28 +87,6 @@ impl Transaction<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Visits the objects that refer to `target` through the reference field or sub-field with this
-    /// storage ID, in ascending order, each once. They may have any type and schema. Cost: one seek
-    /// and one step per entry.
-    pub(crate) fn each_holder(
-        &self,
-        field: StorageId,
-        target: ObjId,
-        mut visit: impl FnMut(ObjId),
-    ) -> Result<()> {
-        let prefix = layout::index_prefix(&field.into(), target.as_bytes());
-        let end = layout::prefix_end(&prefix);
-        let mut last = None;
-        self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
-            let holder = holder_in(key, prefix.len())?;
-            if last != Some(holder) {
-                last = Some(holder);
-                visit(holder);
-            }
-            Ok(())
-        })
     }
 
     /// Visits the objects to which an object refers through the reference field or sub-field with

@@ -54,7 +54,7 @@ impl Transaction<'_> {
     /// error of a listener to fields, the objects are deleted.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
-        if self.deletions.contains(id) {
+        if self.being_deleted.contains(id) {
             return Ok(false);
         }
         self.operation_then_tell(|| {
@@ -62,14 +62,16 @@ impl Transaction<'_> {
             let mut found = false;
             while let Some(id) = todo.pop_front() {
                 found |= self
-                    .delete_one(id, &mut todo)
+                    .delete_and_queue(id, &mut todo)
                     .map_err(|error| error.about(|| format!("deletion of object {id}")))?;
             }
             Ok(found)
         })
     }
 
-    fn delete_one(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
+    /// Deletes one object and the references to it. The objects that must be deleted with it are
+    /// not deleted here: they are added to `todo`. Returns `false` if there is no such object.
+    fn delete_and_queue(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
         let mut entered = None;
         let (object_type, incoming) = loop {
             // Listeners may have recorded schemas with more reference fields.
@@ -88,7 +90,7 @@ impl Transaction<'_> {
             }
             // Listeners are called only once. After that the loop checks again, because they may
             // have changed what refers to the object.
-            let first_time = self.deletions.enter(id);
+            let first_time = self.being_deleted.enter(id);
             let told = first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
             entered = entered.or(first_time);
             if !told {
@@ -100,7 +102,7 @@ impl Transaction<'_> {
         drop(entered);
         // If a deletion around this one is deleting the object too, its mark is still there. Remove
         // it now: a new object may get this ID, and must be deletable.
-        self.deletions.leave(id);
+        self.being_deleted.leave(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
             if reference.is_some_and(|reference| reference.forward_delete)

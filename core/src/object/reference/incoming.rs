@@ -1,17 +1,20 @@
-//! Which reference fields can refer to objects of a type, and what they demand when such an object
-//! is deleted.
+//! Who refers to an object: which reference fields can, which objects do, and what they demand when
+//! the object is deleted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::Direction;
+use permazen_kv::{Direction, KeySpan};
 
+use super::check::field_or_part;
 use crate::id::{ObjId, StorageId};
-use crate::layout;
-use crate::object::{Error, Result, Transaction};
-use crate::schema::{DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle};
-
-use super::check::{field_or_part, holder_in};
+use crate::layout::{self, index_entry, index_prefix};
+use crate::object::error::hex;
+use crate::object::id_set::{IdSet, any_id};
 use crate::object::store::LiveScan;
+use crate::object::{Error, Result, Transaction};
+use crate::schema::{
+    DeleteAction, ItemKind, ReferenceInfo, ResolvedPart, SchemaBundle, SubFieldRole,
+};
 
 /// A reference field or sub-field, in all the types and schemas that have it.
 #[derive(Debug)]
@@ -77,7 +80,86 @@ fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
         .collect()
 }
 
+/// The object ID in the key of an index entry, after the value.
+fn holder_in(key: &[u8], prefix_len: usize) -> Result<ObjId> {
+    layout::object_after(key, prefix_len)
+        .ok_or_else(|| Error::inconsistent(format!("key {} is no index entry", hex(key, 64))))
+}
+
 impl Transaction<'_> {
+    /// The objects that refer to `target` through the reference field or sub-field with this
+    /// storage ID, in ascending order. The set is live: it reads the index. It contains referring
+    /// objects of all types and schemas. Nothing is read until the set is used. Cost then: one seek
+    /// and a step per entry.
+    pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
+        let prefix = index_prefix(&field.into(), target.as_bytes());
+        IdSet::of_keys(self.store(), prefix, any_id())
+    }
+
+    /// Visits the objects that refer to `target` through the reference field or sub-field with this
+    /// storage ID, in ascending order, each once. They may have any type and schema. Cost: one seek
+    /// and one step per entry.
+    pub(crate) fn each_holder(
+        &self,
+        field: StorageId,
+        target: ObjId,
+        mut visit: impl FnMut(ObjId),
+    ) -> Result<()> {
+        let prefix = index_prefix(&field.into(), target.as_bytes());
+        let end = layout::prefix_end(&prefix);
+        let mut last = None;
+        self.store.each(KeySpan::new(&prefix, end.as_deref()), |key, _| {
+            let holder = holder_in(key, prefix.len())?;
+            if last != Some(holder) {
+                last = Some(holder);
+                visit(holder);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the content of `holder` refers to `target` through the reference field or sub-field
+    /// with this storage ID. Cost: one get. For list elements and map values: one seek, and one get
+    /// for each index entry until one matches the content.
+    pub(in crate::object) fn refers(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        target: ObjId,
+    ) -> Result<bool> {
+        let object_type = match self.find_info(holder) {
+            Ok(info) => info.and_then(|info| info.object_type),
+            // An ID of unknown type is not that of an object.
+            Err(Error::UnknownType { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(object_type) = object_type else { return Ok(false) };
+        let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
+        let mut key = layout::field_key(holder, &own.key);
+        let is_target = |value: Option<&[u8]>| value == Some(&target.as_bytes()[..]);
+        match part.parent.as_ref().map(|parent| &parent.role) {
+            None => self.store().get(&key, is_target),
+            Some(SubFieldRole::SetElement | SubFieldRole::MapKey) => {
+                key.extend_from_slice(target.as_bytes());
+                self.store().contains(&key)
+            }
+            Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
+                let prefix = index_entry(&part.key, target.as_bytes(), holder, &[]);
+                let len = key.len();
+                let mut entries =
+                    LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
+                while let Some((entry, _)) = entries.next()? {
+                    key.truncate(len);
+                    key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
+                    if self.store().get(&key, is_target)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
     /// The reference fields of all recorded schemas, by ascending storage ID.
     pub(in crate::object) fn incoming(&self) -> Arc<[Incoming]> {
         self.shared.incoming.get(&self.bundle())
@@ -123,7 +205,7 @@ impl Transaction<'_> {
         if !incoming.may_ask(action, target_type) {
             return Ok(None);
         }
-        let prefix = layout::index_prefix(&incoming.field.into(), target.as_bytes());
+        let prefix = index_prefix(&incoming.field.into(), target.as_bytes());
         let always = incoming.always_asks(action, target_type);
         let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
         let mut last = Some(target);

@@ -3,17 +3,17 @@
 //!
 //! Deletion is here because its cost and its effects depend on what refers to the object.
 
+mod being_deleted;
 mod check;
 mod delete;
-mod deletions;
 mod follow;
 mod incoming;
 mod missing;
 mod path;
 mod unreference;
 
+pub(in crate::object) use being_deleted::BeingDeleted;
 pub(in crate::object) use check::{NULL, target_of};
-pub(in crate::object) use deletions::Deletions;
 pub(in crate::object) use incoming::IncomingCache;
 pub use missing::MissingTargets;
 pub(in crate::object) use missing::NotedMissing;

@@ -6,12 +6,11 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::check::{NULL, field_or_part};
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, index_entry, index_prefix};
+use crate::layout::{self, index_entry};
 use crate::object::collection::MapView;
 use crate::object::collection::SetView;
 use crate::object::collection::{ListView, position_in};
-use crate::object::error::{Error, Result};
-use crate::object::id_set::{IdSet, any_id};
+use crate::object::error::Result;
 use crate::object::store::LiveScan;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, SubFieldRole};
@@ -26,15 +25,6 @@ pub(crate) enum Unreference {
 }
 
 impl Transaction<'_> {
-    /// The objects that refer to `target` through the reference field or sub-field with this
-    /// storage ID, in ascending order. The set is live: it reads the index. It contains referring
-    /// objects of all types and schemas. Nothing is read until the set is used. Cost then: one seek
-    /// and a step per entry.
-    pub fn referrers(&self, field: StorageId, target: ObjId) -> IdSet<'_> {
-        let prefix = index_prefix(&field.into(), target.as_bytes());
-        IdSet::of_keys(self.store(), prefix, any_id())
-    }
-
     /// Removes or nullifies every reference to `target` in a set, list or map of `holder`. `field`
     /// is the storage ID of the sub-field. Does nothing if the holder has no such collection.
     ///
@@ -128,48 +118,6 @@ impl Transaction<'_> {
             None => list.remove_positions(&positions),
             Some(null) => {
                 positions.into_iter().try_for_each(|position| list.nullify(position, null))
-            }
-        }
-    }
-
-    /// Whether the content of `holder` refers to `target` through the reference field or sub-field
-    /// with this storage ID. Cost: one get. For list elements and map values: one seek, and one get
-    /// for each index entry until one matches the content.
-    pub(in crate::object) fn refers(
-        &self,
-        holder: ObjId,
-        field: StorageId,
-        target: ObjId,
-    ) -> Result<bool> {
-        let object_type = match self.find_info(holder) {
-            Ok(info) => info.and_then(|info| info.object_type),
-            // An ID of unknown type is not that of an object.
-            Err(Error::UnknownType { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        let Some(object_type) = object_type else { return Ok(false) };
-        let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
-        let mut key = layout::field_key(holder, &own.key);
-        let is_target = |value: Option<&[u8]>| value == Some(&target.as_bytes()[..]);
-        match part.parent.as_ref().map(|parent| &parent.role) {
-            None => self.store().get(&key, is_target),
-            Some(SubFieldRole::SetElement | SubFieldRole::MapKey) => {
-                key.extend_from_slice(target.as_bytes());
-                self.store().contains(&key)
-            }
-            Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
-                let prefix = index_entry(&part.key, target.as_bytes(), holder, &[]);
-                let len = key.len();
-                let mut entries =
-                    LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
-                while let Some((entry, _)) = entries.next()? {
-                    key.truncate(len);
-                    key.extend_from_slice(entry.get(prefix.len()..).unwrap_or_default());
-                    if self.store().get(&key, is_target)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reading the entries of an index view.
+//! Walking over the entries of an index view.
 
 use std::sync::Arc;
 

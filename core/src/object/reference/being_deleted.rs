@@ -7,9 +7,9 @@ use crate::id::ObjId;
 
 /// The objects that are being deleted in a transaction.
 #[derive(Default)]
-pub(in crate::object) struct Deletions(RefCell<HashSet<ObjId>>);
+pub(in crate::object) struct BeingDeleted(RefCell<HashSet<ObjId>>);
 
-impl Deletions {
+impl BeingDeleted {
     pub(super) fn contains(&self, id: ObjId) -> bool {
         self.0.borrow().contains(&id)
     }
@@ -27,7 +27,7 @@ impl Deletions {
 
 /// Ends the deletion of one object when dropped, even if the object was not deleted.
 pub(super) struct Deletion<'d> {
-    of: &'d Deletions,
+    of: &'d BeingDeleted,
     id: ObjId,
 }
 

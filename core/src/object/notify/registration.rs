@@ -1,0 +1,107 @@
+//! Adding listeners to a transaction and removing them (docs/src/listeners.md).
+
+use std::sync::Arc;
+
+use super::listeners::{
+    CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChangeListener,
+    Watch,
+};
+use crate::id::StorageId;
+use crate::object::{Error, Result, Transaction};
+
+/// Listeners stay registered for the rest of the transaction.
+impl Transaction<'_> {
+    /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
+    ///
+    /// # Errors
+    /// The errors of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`] after
+    /// [`Transaction::set_listeners`]; [`Error::Ended`].
+    pub fn on_create(
+        &self,
+        object_type: StorageId,
+        listener: CreateListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_create(object_type, listener))
+    }
+
+    /// Watches moves of objects of a type to another schema, see [`ListenerSet::on_schema_change`].
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::on_create`].
+    pub fn on_schema_change(
+        &self,
+        object_type: StorageId,
+        listener: SchemaChangeListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_schema_change(object_type, listener))
+    }
+
+    /// Watches deletions, see [`ListenerSet::on_delete`].
+    ///
+    /// # Errors
+    /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn on_delete(&self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_delete(watch, listener))
+    }
+
+    /// Watches changes of a field, see [`ListenerSet::on_change`].
+    ///
+    /// # Errors
+    /// The errors of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn on_change(
+        &self,
+        field: StorageId,
+        watch: Watch,
+        listener: FieldListener,
+    ) -> Result<ListenerId> {
+        self.change_listeners(|set| set.on_change(field, watch, listener))
+    }
+
+    /// Removes a registration. Unknown ones are ignored.
+    ///
+    /// # Errors
+    /// [`Error::ListenersInstalled`]; [`Error::Ended`].
+    pub fn remove_listener(&self, id: ListenerId) -> Result<()> {
+        self.change_listeners(|set| {
+            set.remove(id);
+            Ok(())
+        })
+    }
+
+    fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {
+        self.check_open()?;
+        self.notifier.change(change)
+    }
+
+    /// The present listeners.
+    pub fn listeners(&self) -> Arc<ListenerSet> {
+        self.notifier.listeners()
+    }
+
+    /// Replaces all listeners by a set. After that none can be added or removed, but the set can be
+    /// replaced.
+    ///
+    /// A transaction of [`Permazen`](crate::Permazen) already has listeners: they convert values
+    /// whose field has another type in the models. With a set that lacks them, such values become
+    /// the default when their object is moved, and the old values are lost. So begin with a clone
+    /// of what [`listeners`](Transaction::listeners) returns there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other
+    /// recorded schemas.
+    pub fn set_listeners(&self, listeners: Arc<ListenerSet>) -> Result<()> {
+        if !listeners.fits(&self.bundle()) {
+            return Err(Error::invalid_argument(
+                "these listeners were made for other recorded schemas than this transaction sees",
+            ));
+        }
+        self.notifier.install(listeners);
+        Ok(())
+    }
+
+    /// Starts with these listeners. They must have been made for the recorded schemas that this
+    /// transaction sees. Others can be added.
+    pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
+        self.notifier.start_with(listeners);
+    }
+}
