@@ -36,9 +36,13 @@ pub enum Direction {
 /// Keys sort as unsigned bytes; a key that is a prefix of another one sorts before it. Keys and
 /// values may be empty.
 ///
-/// Every method can fail in these ways: with [`KvError::Stale`] or [`KvError::Timeout`] once the
-/// transaction has failed, with a retryable error if the store finds conflicts while reading, and
-/// with [`KvError::Store`] if the store itself fails.
+/// Costs are counted in descents and steps. A *descent* finds the place of a key. In a store that
+/// is a tree, it leads from the root to a leaf. A *step* moves from one pair to the next one. What
+/// the guide calls a get, a seek, a put or a delete costs one descent.
+///
+/// Every method can return these errors: [`KvError::Stale`] if the transaction has failed before,
+/// [`KvError::Timeout`] if its time is over, a retryable error if the store finds a conflict while
+/// it reads, and [`KvError::Store`] if the store itself fails.
 ///
 /// ```
 /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -126,17 +130,17 @@ pub trait KvRead {
         self.scan(KeySpan::new(min, max), Direction::Reverse)?.next().transpose()
     }
 
-    /// The length of the longest key this store can hold, in bytes. Free.
+    /// The length in bytes of the longest key that this store can hold. Free.
     fn max_key_len(&self) -> usize {
         usize::MAX
     }
 
-    /// The value by which this store represents the counter `count`. Free.
+    /// The value that this store keeps for a counter with the number `count`. Free.
     fn encode_counter(&self, count: i64) -> [u8; 8] {
         count.to_be_bytes()
     }
 
-    /// The counter that `value` represents in this store. Free.
+    /// The number of a counter for which this store keeps `value`. Free.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`] if `value` does not have eight bytes.
@@ -229,7 +233,7 @@ pub trait KvWrite: KvRead {
 ///
 /// let store = MemoryStore::new();
 /// let _writer = store.begin(&TxOptions::writing())?;
-/// // Only a try, since one may write at a time.
+/// // Tries only once, because only one transaction may write at a time.
 /// let second = store.begin(&TxOptions::writing().with_wait(Duration::ZERO));
 /// assert!(second.is_err_and(|error| error.is_retryable()));
 /// assert!(store.begin(&TxOptions::reading())?.is_read_only());
@@ -332,8 +336,8 @@ pub trait KvTransaction: KvWrite {
     fn is_read_only(&self) -> bool;
 
     /// Makes this a read-only transaction from now on: `commit` will discard everything that is
-    /// written in it, before or after this call. Free. If it gives up the right to write, others
-    /// can have that at once.
+    /// written in it, before or after this call. Free. If the transaction gives up the right to
+    /// write here, others can take it at once.
     ///
     /// # Errors
     /// [`KvError::IllegalState`] if the store cannot switch after the first access; the transaction
