@@ -79,7 +79,7 @@ pub mod __private {
     pub use crate::model::composite::{Column, Column0, Column1, Column2, Column3, Column4};
     pub use crate::model::composite::{HasColumn, Tuple};
     pub use crate::model::declare::{
-        CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, ValueDecl,
+        CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
     };
     pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored};
     pub use crate::model::handle::Handle;
@@ -88,15 +88,15 @@ pub mod __private {
     pub use crate::model::target::Accessors;
     pub use crate::model::{
         Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field, Indexed,
-        ListField, ListOf, MapField, MapOf, Model, Obj, Result, SetField, SetOf, Target, Tx,
-        Unindexed,
+        ListField, ListOf, MapField, MapOf, Model, NewValues, Obj, OldValues, Result, SetField,
+        SetOf, Target, Tx, Unindexed,
     };
 }
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Counter, Error, Failure, Model, Obj, Permazen, Ref, Result, Transaction, Tx,
-    is_retryable,
+    Any, AnyObj, Counter, Error, Failure, Model, NewValues, Obj, OldValues, Permazen, Ref, Result,
+    Transaction, Tx, is_retryable,
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};

@@ -63,9 +63,9 @@ mod strict {
 
     #[derive(PermazenObject, Debug, Clone, PartialEq)]
     pub(super) struct Item {
-        #[permazen(upgrade = "require")]
+        #[permazen(upgrade = "exact")]
         pub(super) number: i64,
-        #[permazen(upgrade = "require")]
+        #[permazen(upgrade = "exact")]
         pub(super) text: i32,
     }
 }
@@ -75,7 +75,7 @@ mod collections {
 
     #[derive(PermazenObject, Debug, Clone, PartialEq)]
     pub(super) struct Item {
-        #[permazen(upgrade = "require")]
+        #[permazen(upgrade = "exact")]
         pub(super) tags: Vec<i32>,
     }
 }
@@ -253,9 +253,9 @@ mod links {
 
         #[derive(PermazenObject, Debug, Clone, PartialEq)]
         pub(in super::super) struct Holder {
-            #[permazen(upgrade = "require")]
+            #[permazen(upgrade = "exact")]
             pub(in super::super) kept: Option<Ref<Place>>,
-            #[permazen(upgrade = "require")]
+            #[permazen(upgrade = "exact")]
             pub(in super::super) lost: Option<Ref<Holder>>,
         }
     }

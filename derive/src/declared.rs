@@ -107,10 +107,10 @@ impl DeleteAction {
 /// What happens to a value when the type of its field changes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Upgrade {
-    Reset,
     #[default]
-    Attempt,
-    Require,
+    Exact,
+    Lossy,
+    Reset,
 }
 
 /// A composite index.

@@ -401,9 +401,9 @@ fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
         quote!(.exclude(#list))
     });
     let upgrade = match field.upgrade {
-        Upgrade::Attempt => None,
+        Upgrade::Exact => None,
         Upgrade::Reset => Some(quote!(.upgrade(#m::Upgrade::Reset))),
-        Upgrade::Require => Some(quote!(.upgrade(#m::Upgrade::Require))),
+        Upgrade::Lossy => Some(quote!(.upgrade(#m::Upgrade::Lossy))),
     };
     quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #upgrade)
 }

@@ -500,10 +500,10 @@ fn upgrade(item: &Item) -> syn::Result<Upgrade> {
     let text = item.string()?;
     Ok(match text.value().as_str() {
         "reset" => Upgrade::Reset,
-        "attempt" => Upgrade::Attempt,
-        "require" => Upgrade::Require,
+        "exact" => Upgrade::Exact,
+        "lossy" => Upgrade::Lossy,
         _ => {
-            let message = "expected \"attempt\", \"require\" or \"reset\"";
+            let message = "expected \"exact\", \"lossy\" or \"reset\"";
             return Err(syn::Error::new_spanned(text, message));
         }
     })

@@ -117,8 +117,8 @@ impl<T: FieldType> Encodable for Box<[T]> {
     const PREFIX_00: bool = true;
     const PREFIX_FF: bool = prefix_ff::<T>();
     const SCHEMA_FORM: SchemaForm = match T::SCHEMA_FORM {
-        SchemaForm::Enum { identifiers, dimensions } => {
-            SchemaForm::Enum { identifiers, dimensions: dimensions + 1 }
+        SchemaForm::Enum { identifiers, dimensions, renamed, .. } => {
+            SchemaForm::Enum { identifiers, dimensions: dimensions + 1, initial: None, renamed }
         }
         _ => SchemaForm::Plain,
     };

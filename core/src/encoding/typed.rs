@@ -234,6 +234,10 @@ pub enum SchemaForm {
         identifiers: &'static [&'static str],
         /// The dimensions of the array; 0 for an enum.
         dimensions: u8,
+        /// The constant that an object has which lacks the field.
+        initial: Option<u32>,
+        /// Constants that had another name: the name now, and the name before.
+        renamed: &'static [(&'static str, &'static str)],
     },
     /// A reference to objects of these types; `None` means every type.
     Reference(Option<&'static [&'static str]>),

@@ -18,8 +18,25 @@ pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
     /// Carries values over from other schemas.
     upgrades: Arc<ListenerSet>,
-    /// In the order of the models' type IDs.
-    models: Vec<Binding>,
+    models: Arc<Models>,
+}
+
+/// The bound models, in the order of their type IDs.
+#[derive(Debug)]
+pub(crate) struct Models(Vec<Binding>);
+
+impl Models {
+    /// The binding of a model. Cost: a binary search without hashing.
+    pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
+        let missing = Error::NotRegistered { type_name: M::TYPE_NAME };
+        let type_id = TypeId::of::<M>();
+        let at = self.0.binary_search_by_key(&type_id, |binding| binding.info.type_id);
+        at.ok().and_then(|at| self.0.get(at)).ok_or(missing)
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Binding> {
+        self.0.iter()
+    }
 }
 
 /// Which index of a field.
@@ -57,8 +74,9 @@ impl Bindings {
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
         // Sorted for the binary search in `find`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
-        let upgrades = upgrade::listeners(models, &schema, bundle, encodings);
-        Ok(Bindings { schema, upgrades, models: bound })
+        let models = Arc::new(Models(bound));
+        let upgrades = upgrade::listeners(&models, bundle, encodings);
+        Ok(Bindings { schema, upgrades, models })
     }
 
     /// Whether these bindings fit a transaction.
@@ -70,14 +88,8 @@ impl Bindings {
         &self.upgrades
     }
 
-    /// The binding of a model. Cost: a binary search without hashing.
-    pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
-        self.find(TypeId::of::<M>()).ok_or(Error::NotRegistered { type_name: M::TYPE_NAME })
-    }
-
-    fn find(&self, type_id: TypeId) -> Option<&Binding> {
-        let at = self.models.binary_search_by_key(&type_id, |binding| binding.info.type_id).ok()?;
-        self.models.get(at)
+    pub(crate) fn models(&self) -> &Models {
+        &self.models
     }
 
     /// The storage IDs of all registered object types.

@@ -4,6 +4,9 @@
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
 use crate::schema::DeleteAction;
 
+use super::error::Result;
+use super::load::ObjectWriter;
+use super::old_values::OldValues;
 use super::target::{Ref, Target};
 
 /// A field as its struct declares it.
@@ -15,7 +18,17 @@ pub struct FieldDecl {
     pub(crate) unique: bool,
     pub(crate) excludes: &'static [Exclude],
     pub(crate) upgrade: Upgrade,
+    pub(crate) was: &'static [&'static str],
+    pub(crate) default: Option<WriteDefault>,
+    pub(crate) upgrade_with: Option<UpgradeWith>,
 }
+
+/// Writes the value that a field has in objects whose schema lacks it.
+pub type WriteDefault = fn(&mut ObjectWriter<'_>) -> Result<()>;
+
+/// Makes values of an object that moves to the schema of the models from the values it had, and
+/// writes them.
+pub type UpgradeWith = fn(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>;
 
 /// The kind of a field with its values.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +42,17 @@ pub(crate) enum Shape {
 
 impl FieldDecl {
     const fn new(name: &'static str, shape: Shape) -> Self {
-        let (storage_id, unique, excludes, upgrade) = (0, false, &[], Upgrade::Attempt);
-        FieldDecl { name, storage_id, shape, unique, excludes, upgrade }
+        FieldDecl {
+            name,
+            storage_id: 0,
+            shape,
+            unique: false,
+            excludes: &[],
+            upgrade: Upgrade::Exact,
+            was: &[],
+            default: None,
+            upgrade_with: None,
+        }
     }
 
     /// A simple field.
@@ -86,6 +108,28 @@ impl FieldDecl {
         self
     }
 
+    /// Names that the field had before. Its values are carried over from the first one that an
+    /// object has.
+    #[must_use]
+    pub const fn was(mut self, names: &'static [&'static str]) -> Self {
+        self.was = names;
+        self
+    }
+
+    /// Sets the value that the field has in objects whose schema lacks it.
+    #[must_use]
+    pub const fn default(mut self, write: WriteDefault) -> Self {
+        self.default = Some(write);
+        self
+    }
+
+    /// Makes the value of the field from those the object had.
+    #[must_use]
+    pub const fn upgrade_with(mut self, write: UpgradeWith) -> Self {
+        self.upgrade_with = Some(write);
+        self
+    }
+
     /// Name of the field on disk.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -96,6 +140,12 @@ impl FieldDecl {
 #[derive(Debug, Clone, Copy)]
 pub struct ValueDecl {
     pub(crate) kind: fn() -> ValueKind,
+    /// Whether a value of the Rust type may be null.
+    pub(crate) optional: bool,
+    /// Enum constants that had another name: the name now, and the name before.
+    pub(crate) renamed: &'static [(&'static str, &'static str)],
+    /// The enum constant of objects that lack the field.
+    pub(crate) initial: Option<u32>,
     pub(crate) encoding: Option<&'static str>,
     pub(crate) storage_id: u32,
     pub(crate) indexed: bool,
@@ -109,8 +159,17 @@ pub struct ValueDecl {
 impl ValueDecl {
     /// Values of type `T`.
     pub const fn of<T: FieldType>() -> Self {
+        let (renamed, initial): (&[(&str, &str)], _) = match T::SCHEMA_FORM {
+            // An `Option` is `None` in objects that lack the field.
+            SchemaForm::Enum { renamed, .. } if T::IS_OPTION => (renamed, None),
+            SchemaForm::Enum { renamed, initial, .. } => (renamed, initial),
+            _ => (&[], None),
+        };
         ValueDecl {
             kind: value_kind::<T>,
+            optional: T::IS_OPTION,
+            renamed,
+            initial,
             encoding: None,
             storage_id: 0,
             indexed: false,
@@ -194,8 +253,8 @@ pub(crate) enum ValueKind {
 fn value_kind<T: FieldType>() -> ValueKind {
     match T::SCHEMA_FORM {
         SchemaForm::Plain => ValueKind::Plain(T::encoding_id()),
-        SchemaForm::Enum { identifiers, dimensions: 0 } => ValueKind::Enum(identifiers),
-        SchemaForm::Enum { identifiers, dimensions } => {
+        SchemaForm::Enum { identifiers, dimensions: 0, .. } => ValueKind::Enum(identifiers),
+        SchemaForm::Enum { identifiers, dimensions, .. } => {
             ValueKind::EnumArray(dimensions, identifiers)
         }
         SchemaForm::Reference(types) => ValueKind::Reference(types),
@@ -270,18 +329,19 @@ pub struct ExcludeBound {
     pub inclusive: bool,
 }
 
-/// What happens to the value of a field whose type has changed, when its object moves to the schema
-/// of the models. This applies if both schemas have a simple field or a counter of that name.
-/// Collections whose type has changed start empty. See `docs/src/schemas.md`.
+/// What happens to the values of a field whose definition has changed, when its object moves to the
+/// schema of the models. See `docs/src/evolution.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Upgrade {
-    /// The field starts at the default of its new type.
-    Reset,
-    /// The value is converted if possible. Otherwise the field starts at the default, as with
-    /// [`Upgrade::Reset`].
+    /// The values are converted exactly: converting them back would give the same bytes. If that is
+    /// impossible, the object does not move, and the operation that wanted to move it fails with
+    /// [`Error::Upgrade`](super::Error::Upgrade).
     #[default]
-    Attempt,
-    /// The value is converted. If that is impossible, the operation that moves the object fails
-    /// with [`Error::Upgrade`](super::Error::Upgrade), and the object stays as it is.
-    Require,
+    Exact,
+    /// The values are converted as well as possible. A number that is too large wraps or is
+    /// clipped, as in Java. A value that cannot be converted at all becomes the default, and an
+    /// element is left out.
+    Lossy,
+    /// The field starts at its default.
+    Reset,
 }

@@ -296,7 +296,7 @@ impl<'t, M: Model> Obj<'t, M> {
         let handle = self.handle();
         let data = handle.tx.core.load(handle.id, Migrate::Yes);
         let data = handle.or_unmovable(data, Ok)?;
-        M::read(&mut ObjectReader::new(handle, &data))
+        M::read(&mut ObjectReader::new(handle.binding, handle.id, &data))
     }
 
     /// Writes all fields as one operation. Pairs that do not change are not written.

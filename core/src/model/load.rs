@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::binding::Binding;
 use super::error::{Error, Result};
-use super::handle::Handle;
 use super::target::{Model, Ref, Target};
 use super::values::Counter;
 use crate::encoding::{EncodingError, FieldType};
+use crate::id::ObjId;
 use crate::object::{ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind};
 
@@ -15,17 +15,20 @@ use crate::schema::{ResolvedField, ResolvedKind};
 /// field in the struct.
 #[derive(Debug)]
 pub struct ObjectReader<'a> {
-    handle: Handle<'a>,
+    binding: &'a Binding,
+    id: ObjId,
     data: &'a ObjectData,
 }
 
 impl<'a> ObjectReader<'a> {
-    pub(crate) fn new(handle: Handle<'a>, data: &'a ObjectData) -> Self {
-        ObjectReader { handle, data }
+    pub(crate) fn new(binding: &'a Binding, id: ObjId, data: &'a ObjectData) -> Self {
+        ObjectReader { binding, id, data }
     }
 
     fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
-        V::decode_all(bytes).map_err(|source| self.handle.undecodable(field, source))
+        let undecodable =
+            |source| Error::Decode { field: self.binding.path(field), id: self.id, source };
+        V::decode_all(bytes).map_err(undecodable)
     }
 
     /// The value of a simple field.
@@ -33,7 +36,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value does not fit `V`.
     pub fn simple<V: FieldType>(&mut self, position: usize) -> Result<V> {
-        let field = self.handle.binding.field(position)?;
+        let field = self.binding.field(position)?;
         self.decode(field, self.data.simple(field)?)
     }
 
@@ -47,8 +50,8 @@ impl<'a> ObjectReader<'a> {
         V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
         let value: D = self.simple(position)?;
-        let field = self.handle.binding.field(position)?;
-        V::try_from(value).map_err(|source| unconvertible(self.handle.binding, field, source))
+        let field = self.binding.field(position)?;
+        V::try_from(value).map_err(|source| unconvertible(self.binding, field, source))
     }
 
     /// The value of a reference.
@@ -72,7 +75,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value is damaged.
     pub fn counter(&mut self, position: usize) -> Result<Counter> {
-        let field = self.handle.binding.field(position)?;
+        let field = self.binding.field(position)?;
         Ok(Counter(self.data.counter(field)?))
     }
 
@@ -81,7 +84,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If an element does not fit `E`.
     pub fn elements<E: FieldType, C: FromIterator<E>>(&mut self, position: usize) -> Result<C> {
-        let field = self.handle.binding.field(position)?;
+        let field = self.binding.field(position)?;
         match field.kind {
             ResolvedKind::Set { .. } => {
                 self.data.pairs(field).map(|(element, _)| self.decode(field, element)).collect()
@@ -101,7 +104,7 @@ impl<'a> ObjectReader<'a> {
         &mut self,
         position: usize,
     ) -> Result<C> {
-        let field = self.handle.binding.field(position)?;
+        let field = self.binding.field(position)?;
         let pairs = self.data.pairs(field);
         pairs
             .map(|(key, value)| Ok((self.decode(field, key)?, self.decode(field, value)?)))
@@ -115,15 +118,46 @@ impl<'a> ObjectReader<'a> {
 pub struct ObjectWriter<'a> {
     binding: &'a Binding,
     data: ObjectBuilder,
+    /// The positions of the fields that were written.
+    written: Vec<usize>,
 }
 
 impl<'a> ObjectWriter<'a> {
     /// The content of an object with the values of `value`.
     pub(crate) fn content<M: Model>(binding: &'a Binding, value: &M) -> Result<ObjectData> {
-        let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
-        let mut writer = ObjectWriter { binding, data };
+        let mut writer = ObjectWriter::new(binding);
         value.write(&mut writer)?;
-        Ok(writer.data.finish())
+        Ok(writer.finish().0)
+    }
+
+    /// A writer for an object of a model, without content yet.
+    pub(super) fn new(binding: &'a Binding) -> Self {
+        let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
+        ObjectWriter { binding, data, written: Vec::with_capacity(binding.info.fields.len()) }
+    }
+
+    /// What was written, and the positions of the fields that were.
+    pub(super) fn finish(self) -> (ObjectData, Vec<usize>) {
+        (self.data.finish(), self.written)
+    }
+
+    /// The field at a position, which is now written.
+    fn field(&mut self, position: usize) -> Result<&'a Arc<ResolvedField>> {
+        let field = self.binding.field(position)?;
+        self.written.push(position);
+        Ok(field)
+    }
+
+    /// Writes a simple field with the encoded value that `write` appends.
+    pub(super) fn encoded(
+        &mut self,
+        position: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodingError>,
+    ) -> Result<()> {
+        let field = self.field(position)?;
+        self.data
+            .write_simple(field, write)
+            .map_err(|source| unencodable(self.binding, field, source))
     }
 
     /// Writes a simple field.
@@ -131,10 +165,7 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// If the field cannot hold the value.
     pub fn simple<V: FieldType>(&mut self, position: usize, value: &V) -> Result<()> {
-        let field = self.binding.field(position)?;
-        self.data
-            .write_simple(field, |out| value.encode_to(out))
-            .map_err(|source| unencodable(self.binding, field, source))
+        self.encoded(position, |out| value.encode_to(out))
     }
 
     /// Writes a simple field whose value is converted to `D`.
@@ -173,7 +204,7 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// If the struct has no such field.
     pub fn counter(&mut self, position: usize, value: Counter) -> Result<()> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         self.data.write_counter(field, value.0);
         Ok(())
     }
@@ -187,7 +218,7 @@ impl<'a> ObjectWriter<'a> {
         position: usize,
         elements: impl Iterator<Item = &'e E>,
     ) -> Result<()> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         let is_set = matches!(field.kind, ResolvedKind::Set { .. });
         for (element, at) in elements.zip(0u32..) {
             let written = if is_set {
@@ -209,7 +240,7 @@ impl<'a> ObjectWriter<'a> {
         position: usize,
         entries: impl Iterator<Item = (&'e K, &'e V)>,
     ) -> Result<()> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         for (key, value) in entries {
             self.data
                 .write_map_entry(field, |out| key.encode_to(out), |out| value.encode_to(out))

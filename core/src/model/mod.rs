@@ -20,6 +20,7 @@ pub(crate) mod handle;
 pub(crate) mod index;
 pub(crate) mod load;
 mod objects;
+mod old_values;
 mod owned;
 mod permazen;
 pub(crate) mod target;
@@ -41,6 +42,7 @@ pub use fields::{
 pub use handle::{AnyObj, Obj};
 pub use index::{ByKey, ByPosition, ByValue, Index, IndexOn};
 pub use objects::{Objs, ObjsIter};
+pub use old_values::{NewValues, OldValues};
 pub use permazen_kv::Retry;
 pub use target::{Any, Model, Ref, Target};
 pub use tx::{Transaction, Tx};

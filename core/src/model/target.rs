@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-use super::declare::{CompositeDecl, FieldDecl};
+use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
 use super::handle::{AnyObj, Handle, Obj};
 use super::load::{ObjectReader, ObjectWriter};
@@ -37,6 +37,13 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
 
     /// The composite indexes.
     const COMPOSITES: &'static [CompositeDecl];
+
+    /// Names of fields that the type had and whose values may be dropped.
+    const REMOVED: &'static [&'static str] = &[];
+
+    /// Writes values of an object that moves to the schema of the models, before anything is
+    /// converted.
+    const UPGRADE_WITH: Option<UpgradeWith> = None;
 
     /// Reads the struct of a stored object.
     ///
@@ -196,6 +203,8 @@ pub(crate) struct ModelInfo {
     pub(crate) storage_id: u32,
     pub(crate) fields: &'static [FieldDecl],
     pub(crate) composites: &'static [CompositeDecl],
+    pub(crate) removed: &'static [&'static str],
+    pub(crate) upgrade_with: Option<UpgradeWith>,
 }
 
 impl ModelInfo {
@@ -206,6 +215,8 @@ impl ModelInfo {
             storage_id: M::STORAGE_ID,
             fields: M::FIELDS,
             composites: M::COMPOSITES,
+            removed: M::REMOVED,
+            upgrade_with: M::UPGRADE_WITH,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Tx {
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
-        self.bindings.of::<M>()
+        self.bindings.models().of::<M>()
     }
 
     // ------------------------------------------------------------------ objects

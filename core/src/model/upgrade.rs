@@ -2,33 +2,31 @@
 
 use std::sync::Arc;
 
+use super::binding::Models;
 use super::declare::{FieldDecl, Upgrade};
 use super::error::{Error, Result};
-use super::target::ModelInfo;
 use crate::encoding::{Encoding, EncodingError, EncodingRegistry, Value, ids};
 use crate::id::ObjId;
 use crate::object::{self, ListenerSet, Narrowing, ObjectBuilder, ObjectData, Transaction};
-use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaBundle};
+use crate::schema::{ResolvedKind, ResolvedType, SchemaBundle};
 
 /// Listeners that carry values over when objects move to the schema of the models.
 pub(super) fn listeners(
-    models: &[ModelInfo],
-    schema: &Schema,
+    models: &Models,
     bundle: &Arc<SchemaBundle>,
     encodings: &EncodingRegistry,
 ) -> Arc<ListenerSet> {
     let mut listeners = ListenerSet::new(Arc::clone(bundle));
     let Some(long) = encodings.get(&ids::LONG) else { return Arc::new(listeners) };
-    for model in models {
-        let Some(object_type) = schema.object_type(model.name) else { continue };
-        let (fields, long) = (model.fields, Arc::clone(&long));
+    for binding in models.iter() {
+        let (fields, long) = (binding.info.fields, Arc::clone(&long));
         let carry = move |tx: &Transaction<'_>, moving: &object::Moving<'_>| {
             upgrade(tx, moving, fields, &*long).map_err(|error| match error {
                 Error::Object(error) => error,
                 error => object::Error::listener(error),
             })
         };
-        listeners.carry(object_type.storage_id, Arc::new(carry));
+        listeners.carry(binding.storage_id(), Arc::new(carry));
     }
     Arc::new(listeners)
 }
@@ -67,7 +65,7 @@ fn upgrade(
         match written {
             Ok(()) => {}
             // The field keeps the default value of its new type.
-            Err(Refused::Value(_)) if field.upgrade == Upgrade::Attempt => {}
+            Err(Refused::Value(_)) if field.upgrade == Upgrade::Lossy => {}
             Err(Refused::Value(source)) => {
                 let field = format!("{}.{}", new_type.name, field.name);
                 return Err(Error::Upgrade { field, id: moving.id, source });

@@ -161,6 +161,14 @@ pub trait EnumType: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// The identifiers in the order of the variants.
     const IDENTIFIERS: &'static [&'static str];
 
+    /// Identifiers that were other ones before: the one now, and the one before. Stored values are
+    /// carried over by identifier.
+    const RENAMED: &'static [(&'static str, &'static str)] = &[];
+
+    /// The position of the variant that an object has if its schema lacks the field; `None` if
+    /// there is no such variant.
+    const INITIAL: Option<u32> = None;
+
     /// The position among the variants.
     fn ordinal(&self) -> u32;
 
@@ -182,7 +190,12 @@ pub trait EnumType: Clone + std::fmt::Debug + Send + Sync + 'static {
 #[diagnostic::do_not_recommend]
 impl<E: EnumType> Encodable for E {
     const PREFIX_FF: bool = false;
-    const SCHEMA_FORM: SchemaForm = SchemaForm::Enum { identifiers: E::IDENTIFIERS, dimensions: 0 };
+    const SCHEMA_FORM: SchemaForm = SchemaForm::Enum {
+        identifiers: E::IDENTIFIERS,
+        dimensions: 0,
+        initial: E::INITIAL,
+        renamed: E::RENAMED,
+    };
 
     fn encoding_id() -> EncodingId {
         EncodingId::known("enum")

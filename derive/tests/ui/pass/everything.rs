@@ -44,7 +44,7 @@ type Friend = Option<Ref<Person>>;
     storage_id = 10,
     rename_all = "camelCase",
     default_allow_deleted,
-    default_upgrade = "require",
+    default_upgrade = "exact",
     composite(name = "byNameAge", fields(name, age), unique, exclude(name(nulls), age(0..=3))),
     composite(name = "byAge", fields(age, r#type), storage_id = 99)
 )]
