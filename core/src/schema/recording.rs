@@ -112,7 +112,7 @@ struct Last {
     /// Whether the tables of `open` are known to be in the store. If not, they were written by a
     /// transaction that may not have been committed.
     stored: bool,
-    /// The last version of the store that is known to have them.
+    /// The latest version of the store that is known to have these tables.
     version: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ struct LastOpen {
     removal: SchemaRemoval,
     bundle: Arc<SchemaBundle>,
     schema: Arc<Schema>,
-    /// Whether that transaction added or removed schemas afterwards.
+    /// Whether that transaction added or removed schemas after it was opened.
     changed: bool,
 }
 
@@ -254,7 +254,7 @@ pub fn open_schema(
     open_schema_at(kv, AsOf::Unknown, state, config)
 }
 
-/// What is known about the store as a transaction sees it.
+/// What is known about the state of the store that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AsOf {
     /// The store has this version, and the transaction has written nothing.
@@ -265,25 +265,32 @@ pub(crate) enum AsOf {
     Unknown,
 }
 
-/// Does the same as [`open_schema`], but reads nothing if the tables of this version are known.
+/// Does the same as [`open_schema`], but reads nothing if the previous opening has found the tables
+/// of this version of the store.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,
     as_of: AsOf,
     state: &DatabaseState,
     config: &SchemaConfig,
 ) -> Result<OpenedSchema> {
-    let Last { open: last, stored, version: last_version } = state.last().clone();
+    // The previous opening; whether its tables are known to be in the store; and the latest version
+    // of the store that is known to have them.
+    let Last { open: previous, stored: previous_stored, version: known_version } =
+        state.last().clone();
     let version = match as_of {
         AsOf::Version(version) | AsOf::CheckedVersion(version) => Some(version),
         AsOf::Unknown => None,
     };
-    let last = last.as_deref();
+    let previous = previous.as_deref();
     let mut others = None;
-    let known = match last {
+    // The previous opening, if the store still has its tables.
+    let known = match previous {
         // The tables of this version are known, so nothing need be read.
-        Some(last) if last_version.is_some_and(|last| as_of == AsOf::Version(last)) => Some(last),
-        Some(last) => match last.bundle.tables().compare(kv)? {
-            Stored::These => Some(last),
+        Some(previous) if known_version.is_some_and(|version| as_of == AsOf::Version(version)) => {
+            Some(previous)
+        }
+        Some(previous) => match previous.bundle.tables().compare(kv)? {
+            Stored::These => Some(previous),
             Stored::Others(tables) => {
                 others = Some(tables);
                 None
@@ -292,10 +299,10 @@ pub(crate) fn open_schema_at(
         },
         None => None,
     };
-    let hit = known.filter(|last| last.is_like(config));
+    let hit = known.filter(|previous| previous.is_like(config));
     let should_remove = match config.removal {
         SchemaRemoval::Never => false,
-        SchemaRemoval::Once => last.is_none(),
+        SchemaRemoval::Once => previous.is_none(),
         SchemaRemoval::ConfigChange => hit.is_none(),
         SchemaRemoval::Always => true,
     };
@@ -305,10 +312,10 @@ pub(crate) fn open_schema_at(
         state.found(hit, version);
         return Ok(hit.opened());
     }
-    let before = last.map(|last| &**last.bundle.recorded());
+    let before = previous.map(|previous| &**previous.bundle.recorded());
     let mut was_there = true;
     let recorded = match (known, others) {
-        (Some(last), _) => Arc::clone(last.bundle.recorded()),
+        (Some(known), _) => Arc::clone(known.bundle.recorded()),
         (None, Some(tables)) => decode_after(before, tables)?,
         (None, None) => {
             was_there = check_format(kv, config)?;
@@ -323,9 +330,9 @@ pub(crate) fn open_schema_at(
         state.found(hit, version);
         return Ok(hit.opened());
     }
-    // The error tells a schema that was removed from one that was never recorded.
+    // There are two errors: for a schema that was removed, and for one that was never recorded.
     let was_recorded = recorded.find(config.id).is_some()
-        || before.is_some_and(|before| stored && before.find(config.id).is_some());
+        || before.is_some_and(|before| previous_stored && before.find(config.id).is_some());
     let original = Arc::clone(recorded.tables());
     let recorded = record(recorded, &unused, config).map_err(|error| match error {
         SchemaError::NotAllowed { schema_id } if was_recorded => SchemaError::Removed { schema_id },
@@ -333,8 +340,8 @@ pub(crate) fn open_schema_at(
     })?;
     let tables = Arc::clone(recorded.tables());
     let bundle = match known {
-        Some(last) if tables == original => Arc::clone(&last.bundle),
-        _ => Arc::new(state.resolve(last.map(|last| &*last.bundle), recorded)?),
+        Some(known) if tables == original => Arc::clone(&known.bundle),
+        _ => Arc::new(state.resolve(previous.map(|previous| &*previous.bundle), recorded)?),
     };
     let schema = match bundle.schema_by_id(config.id) {
         Some(schema) => Arc::clone(schema),
@@ -351,7 +358,7 @@ pub(crate) fn open_schema_at(
     Ok(opened)
 }
 
-/// Decodes the tables. What has not changed is taken from `before`.
+/// Decodes the tables. Schemas that have not changed are taken from `before`.
 fn decode_after(
     before: Option<&RecordedSchemas>,
     tables: SchemaTables,
