@@ -25,13 +25,15 @@ pub(crate) struct IndexScan<'t> {
     checked: Vec<usize>,
     /// The ends of the columns in the current key.
     ends: Vec<usize>,
-    /// The columns returned last, if several entries can have the same ones.
+    /// The returned columns of the entry that was returned last. Empty unless `distinct`.
     last: Vec<u8>,
+    /// Whether several entries can have the same returned columns. They are returned as one.
     distinct: bool,
     /// Whether the scan is at an entry that was returned.
     on_entry: bool,
     /// The key prefixes of the wanted schemas in the object schema index.
     schemas: Option<Vec<Vec<u8>>>,
+    /// A buffer for the key that the scan seeks next.
     target: Vec<u8>,
 }
 
@@ -109,7 +111,8 @@ impl<'t> IndexScan<'t> {
             // Entries that differ only in columns that are not returned count as one.
             if *distinct && !last.is_empty() && key.starts_with(last) {
                 passed += 1;
-                // A seek costs as much as many steps, and usually there are few such entries.
+                // Usually there are few such entries, and a seek costs as much as many steps. So
+                // seek only after some steps.
                 if passed >= PASSED_BEFORE_SEEK {
                     passed = 0;
                     target.clone_from(last);
@@ -150,12 +153,12 @@ impl<'t> IndexScan<'t> {
 enum Verdict {
     Wanted,
     Unwanted,
-    /// Not wanted. The next entry that can be wanted is at the target or after it, in the direction
-    /// of the walk.
+    /// Not wanted. Seek `target`: no entry before it, in the direction of the walk, can be wanted.
     SeekTarget,
 }
 
-/// Checks the columns whose restrictions the bounds of the scan do not express.
+/// Checks the columns `checked`, whose restrictions the bounds of the scan do not express. Writes
+/// to `target` the key to seek if the entry is not wanted.
 fn check_columns(
     selection: &Selection,
     checked: &[usize],
@@ -178,8 +181,9 @@ fn check_columns(
         target.extend_from_slice(key.get(..from).unwrap_or_default());
         let reachable = match place {
             Place::Ahead(bound) => push_jump(target, bound, direction),
-            // The columns before have no more wanted entries with these values, so go to their next
-            // values.
+            // No more entries with these values in the earlier columns are wanted. So seek the next
+            // values of the earlier columns; backwards, these come right before the prefix in
+            // `target`.
             _ => direction == Direction::Reverse || extend_to_after_prefix(target),
         };
         return if reachable { Verdict::SeekTarget } else { Verdict::Unwanted };
@@ -187,8 +191,8 @@ fn check_columns(
     Verdict::Wanted
 }
 
-/// Whether an object has one of the schemas, which are given as key prefixes. Cost: one get for
-/// each until it is found.
+/// Whether an object has one of the schemas, which are given as key prefixes. `key` is a buffer.
+/// Cost: one get for each schema, up to the one that the object has.
 fn is_in_schemas(
     source: &dyn IndexSource,
     schemas: &[Vec<u8>],

@@ -100,8 +100,9 @@ impl Transaction<'_> {
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        // If a deletion around this one is deleting the object too, its mark is still there. Remove
-        // it now: a new object may get this ID, and must be deletable.
+        // A deletion around this one may be deleting the same object, and has then marked it.
+        // Remove that mark now, because a new object may get this ID, and it must be possible to
+        // delete that.
         self.being_deleted.leave(id);
         data.each_reference(|field, bytes| {
             let reference = field.simple().and_then(|simple| simple.reference.as_ref());
@@ -174,8 +175,8 @@ impl Transaction<'_> {
         self.store.remove_span_with(span, |key, value| {
             let content = key.get(ObjId::LEN..).unwrap_or_default();
             let mut reader = Reader::new(content);
-            // Only keys in the form that is written count: only these ascend and are part of the
-            // object.
+            // Keys with a storage ID in a longer form than necessary are not part of the object,
+            // and are not in the order of the storage IDs.
             if let Ok(Some(id)) = uint::read(&mut reader).map(StorageId::new)
                 && let Some(field) = object_type.field_by_storage_id(id)
                 && content.starts_with(&field.key)
