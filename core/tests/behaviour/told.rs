@@ -1,5 +1,5 @@
-//! What listeners are told, and what not, when an operation is one of several, fails, is silent, or
-//! is part of a copy or a migration.
+//! Which changes listeners are told of when an operation is part of a larger one, fails, is silent,
+//! or belongs to a copy or a migration.
 
 use std::sync::{Arc, Mutex};
 
@@ -80,7 +80,7 @@ fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
     let (y, z) = (Events::on(&tx, 21), Events::on(&tx, 22));
     set(&tx, a(1), "x", int(1));
     assert_eq!((y.take(), z.take()), (vec!["0 -> 5".to_owned()], vec![]));
-    // The same within a deletion, which tells its changes when they are complete.
+    // The same within a deletion: listeners are told of its changes when all of them are made.
     tx.on_delete(
         Watch::itself(),
         Arc::new(|tx, _, _| {
@@ -145,7 +145,7 @@ fn a_deletion_within_a_deletion_tells_in_the_order_of_the_changes() {
     assert_eq!(
         told,
         [(a(1), [false, false]), (a(4), [false, false])],
-        "told when all of it stands"
+        "listeners are told after the whole deletion"
     );
 }
 
@@ -180,8 +180,8 @@ fn silence_ends_with_the_copy() {
     assert_eq!(*created.lock().unwrap(), [a(2)]);
 }
 
-/// A silent copy moves an object to another schema. Listeners to schema changes run, and what they
-/// change is told too.
+/// A silent copy moves an object to another schema. Schema-change listeners still run, and other
+/// listeners are told of what these change.
 #[test]
 fn what_listeners_change_during_a_silent_copy_is_told() {
     let world = World::new();
@@ -266,7 +266,7 @@ fn inverse_steps_go_through_one_half_of_a_map() {
     }
 }
 
-/// Content in all fields of A1, which refers to A2 and A3.
+/// Content for all fields of A1, with references to A2 and A3.
 fn fill(tx: &Transaction<'_>) {
     create_all(tx, 1..=3);
     set(tx, a(1), "x", int(1));
@@ -284,7 +284,7 @@ fn fill(tx: &Transaction<'_>) {
 
 const FIELDS: [u32; 7] = [20, 23, 30, 32, 34, 36, 39];
 
-/// What is told of all fields, in their order.
+/// What listeners to all fields are told, in the order of the fields.
 fn take(events: &[Events]) -> Vec<String> {
     events.iter().map(|events| events.take().join("; ")).collect()
 }
@@ -318,8 +318,8 @@ fn all_content_of_a_new_object_is_told() {
     }
 }
 
-/// Collections whose references were exchanged are told as cleared and filled again. All other
-/// fields are told by their differences.
+/// If references in a collection were replaced, listeners are told that the collection was cleared
+/// and filled again. For all other fields they are told of the differences.
 #[test]
 fn a_copy_that_exchanges_ids_empties_and_fills_collections_of_references() {
     let world = World::new();
@@ -375,7 +375,7 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     let other = World::new();
     let dest = other.begin(ALL);
     let mut missing = MissingTargets::from([(a(9), Arc::from("x"))]);
-    // `r` refers to nothing there, `s` to an object of a type it does not allow.
+    // There, `r` refers to a missing object, and `s` to an object of a type it does not allow.
     let mut ids = IdMap::from([(a(3), Some(b(1)))]);
     let options = &mut CopyOptions::new().noting_missing(&mut missing).mapping_ids(&mut ids);
     let refused = tx.copy_to(a(1), &dest, options);
@@ -387,7 +387,7 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     assert!(missing.keys().eq([&a(2), &a(9)]), "{missing:?}");
 }
 
-/// A list that loses its last element this way is told as cleared (D14).
+/// If a list loses its last element this way, listeners are told that it was cleared (D14).
 #[test]
 fn a_list_that_a_migration_empties_is_cleared() {
     let world = World::new();
@@ -484,8 +484,8 @@ fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_told() 
     assert_eq!(*told.lock().unwrap(), 0);
 }
 
-/// An object that is gone no longer counts as being deleted, though the deletion it was part of
-/// continues.
+/// Once an object is deleted, it no longer counts as being deleted, although the deletion it was
+/// part of continues.
 #[test]
 fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
     let world = World::new();
