@@ -31,12 +31,12 @@ impl Transaction<'_> {
         tell: impl FnOnce(&R) -> Result<()>,
     ) -> Result<R> {
         self.check_open()?;
-        // Part of another such operation, which delivers the changes.
+        // This is part of another such operation, which delivers the changes.
         if self.notifier.is_queueing() {
             let result = self.operation(body)?;
             return tell(&result).map(|()| result);
         }
-        // Without listeners no one needs to be told. `tell` calls listeners too, so it is left out.
+        // There are no listeners to tell. `tell` only calls listeners, so it is left out too.
         if self.notifier.is_idle() {
             return self.operation(body);
         }
@@ -49,10 +49,10 @@ impl Transaction<'_> {
         told.map(|()| result)
     }
 
-    /// Runs `body`, which consists of several changes, as one operation. Listeners are told after
-    /// all of it what `body`, and the listeners that it calls, have changed. They are told change
-    /// by change, in the order in which the changes were made. If a listener fails then, the
-    /// changes of `body` stay, and listeners are told nothing more.
+    /// Runs `body`, which makes several changes, as one operation. After `body`, listeners are told
+    /// of all changes that `body` and the listeners it called have made, in the order in which they
+    /// were made. If a listener fails then, the changes of `body` stay, and the remaining listeners
+    /// are not called.
     pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         let notifier = &self.notifier;
         if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {

@@ -78,13 +78,13 @@ impl Transaction<'_> {
         self.notifier.listeners()
     }
 
-    /// Replaces all listeners by a set. After that none can be added or removed, but the set can be
-    /// replaced.
+    /// Replaces all listeners by a set. After that, single listeners cannot be added or removed,
+    /// but the set can be replaced.
     ///
     /// A transaction of [`Permazen`](crate::Permazen) already has listeners: they convert values
-    /// whose field has another type in the models. With a set that lacks them, such values become
-    /// the default when their object is moved, and the old values are lost. So begin with a clone
-    /// of what [`listeners`](Transaction::listeners) returns there.
+    /// whose field has another type in the models. If the set lacks them, such fields get their
+    /// default when their object is moved, and the old values are lost. So start from a clone of
+    /// what [`listeners`](Transaction::listeners) returns in that transaction.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other

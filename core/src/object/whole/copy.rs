@@ -61,23 +61,25 @@ impl<'a> CopyOptions<'a> {
 
 /// Copying objects.
 impl Transaction<'_> {
-    /// Copies all fields of an object to an object in another transaction or in this one. That
-    /// object has the same ID, or the one in the ID map. Returns `true` if it was created. An
-    /// object that exists in another schema is first moved to the schema of the source. The content
-    /// of an existing object is replaced. Only this one object is copied.
+    /// Copies all fields of an object to an object in another transaction or in this one: the one
+    /// with the same ID, or with the ID that the ID map gives. If there is no such object, it is
+    /// created, and the result is `true`. If there is one, its content is replaced; if it has
+    /// another schema, it is first moved to the schema of the source. Only this one object is
+    /// copied.
     ///
     /// Listeners to creation are called for a new object while it has default values. What they
-    /// write to it is replaced by the content of the source; listeners are told of all changes
-    /// after that. Listeners to schema changes are called for an existing object that is moved,
-    /// before it has the content. What they write is replaced too. If they move it to another
-    /// schema, which reading it with [`Migrate::Yes`] may do, it is moved back with the content,
-    /// and they are not called again. Then references are checked again.
+    /// write to it is then replaced by the content of the source. At the end, listeners to fields
+    /// are told of all changes.
+    ///
+    /// Listeners to schema changes are called for an existing object that is moved, before it gets
+    /// the new content. What they write is replaced too. They may move the object to yet another
+    /// schema, for example by reading it with [`Migrate::Yes`]. Then it is moved back with the new
+    /// content, and they are not called again. After these listeners, references are checked again.
     ///
     /// Cost: as much as [`Transaction::load`] at the source, and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] at the destination.
     ///
-    /// # Errors
-    /// With these, the destination has not changed:
+    /// # Errors After these errors, the destination has not changed:
     ///
     /// * [`Error::DeletedObject`], [`Error::UnknownType`] and [`Error::TypeNotInSchema`] about the
     ///   source;
@@ -88,7 +90,7 @@ impl Transaction<'_> {
     ///   at the destination, before and after listeners were called;
     /// * errors of listeners to schema changes.
     ///
-    /// After errors of other listeners the copy exists.
+    /// If another listener fails, its error is returned, but the copy exists.
     pub fn copy_to(
         &self,
         source: ObjId,
@@ -152,8 +154,7 @@ impl Transaction<'_> {
     ///
     /// Cost: as much as [`Transaction::create_with`] or [`Transaction::store_object`].
     ///
-    /// # Errors
-    /// With these, nothing has changed:
+    /// # Errors After these errors, nothing has changed:
     ///
     /// * [`Error::UnknownType`] if the type of `data` is not recorded in this database;
     /// * [`Error::InvalidArgument`] if the ID is of another type, or not [in its shortest
@@ -162,7 +163,7 @@ impl Transaction<'_> {
     /// * [`Error::KeyTooLong`];
     /// * errors of listeners to schema changes.
     ///
-    /// After errors of other listeners the object has the new content.
+    /// If another listener fails, its error is returned, but the object has the new content.
     pub fn replace_object(
         &self,
         id: ObjId,
@@ -198,7 +199,8 @@ impl Transaction<'_> {
         heard.map(|()| created)
     }
 
-    /// Runs `body` while missing objects are noted and listeners are silent, as the options say.
+    /// Runs `body`. Meanwhile, missing objects are noted and listeners are not called, if the
+    /// options say so.
     fn with_copy_state<R>(
         &self,
         options: &mut CopyOptions<'_>,
@@ -259,8 +261,8 @@ impl Transaction<'_> {
         schema.ok_or_else(|| Error::inconsistent(format!("schema {index} is not recorded")))
     }
 
-    /// Used while listeners are called during a copy. Their own changes are told to listeners, and
-    /// may not leave references to missing objects.
+    /// Used while a copy calls listeners. Listeners are told of what these change, and these may
+    /// not leave references to missing objects.
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
         let noted = self.missing.replace(None);
         CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }

@@ -24,17 +24,16 @@ impl Transaction<'_> {
     ///
     /// Fields with the same name and schema ID keep their content, even if their indexes and
     /// options differ. All others get the default value or become empty, because values are not
-    /// converted here. Some references may refer to types that were allowed and are no longer.
-    /// Those become null, or are removed from their collection. Listeners are told of such
-    /// removals, as of any change. Listeners to schema changes are told all old values.
+    /// converted here. References to types that the new schema no longer allows become null, or are
+    /// removed from their collection. Listeners are told of these changes as of any other.
+    /// Listeners to schema changes receive all old values.
     ///
     /// Cost: one seek and a forward scan; one put or delete for each pair that differs, including
     /// index entries; two puts and one delete.
     ///
-    /// # Errors
-    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`];
+    /// # Errors [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`];
     /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged;
-    /// [`Error::KeyTooLong`]. Errors of listeners: then the object has moved.
+    /// [`Error::KeyTooLong`]. If a listener fails, its error is returned, but the object has moved.
     pub fn migrate(&self, id: ObjId) -> Result<bool> {
         let info = self.info(id)?;
         if info.schema == self.schema_index() {
@@ -52,7 +51,7 @@ impl Transaction<'_> {
 
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
-    /// Listeners are told of the difference as changes of the fields.
+    /// Listeners are told of the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
         self.mutate_then(
             || self.move_giving(id, schema, given),
@@ -85,8 +84,8 @@ impl Transaction<'_> {
         let old_schema = self.object_schema(id)?;
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
-        // This is before the first write. If a value cannot be converted, or is too long for an
-        // index, the object stays in its schema.
+        // This fails before the first write if a value cannot be converted, or is too long for an
+        // index. Then the object stays in its schema.
         let replaced = match given {
             Given::Own => self.carried(id, &old, &kept, None)?.map(Cow::Owned),
             Given::Field(field, value) => {
@@ -128,7 +127,7 @@ impl Transaction<'_> {
         new: &ObjectData,
     ) -> Result<()> {
         match self.migrate_to(id, schema) {
-            // If the object has moved, a listener failed after the move, and the error stands.
+            // If the object has moved, a listener failed after the move: return its error.
             Err(error)
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
@@ -153,7 +152,7 @@ impl Transaction<'_> {
             known => return known,
         };
         let schema = self.schema();
-        // If the object has moved, a listener failed after the move, and the error stands.
+        // If the object has moved, a listener failed after the move: return its error.
         if self.is_current(id)? {
             return Err(error);
         }

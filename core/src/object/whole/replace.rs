@@ -13,7 +13,7 @@ use crate::object::store::Undo;
 use crate::object::{Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// How listeners are told of set elements and map entries whose references were replaced.
+/// What listeners are told about sets and maps whose content was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) enum Told {
     /// Only of what was removed and what was added.
@@ -34,21 +34,20 @@ impl Transaction<'_> {
     /// * each element of a list that was replaced, removed at the end or appended;
     /// * each map entry that was added, removed or replaced.
     ///
-    /// They are called after all of it is written, and see all of the new content. What a listener
-    /// changes stays. The changes that are told after that have the old and new values of this
+    /// Listeners are called when everything is written, so they see all of the new content. What a
+    /// listener changes stays. The remaining listeners still receive the old and new values of this
     /// operation.
     ///
     /// Cost: one seek and a forward scan; one get for each new reference that may not dangle,
     /// unless its object is known in this transaction; one put or delete for each pair that
     /// differs, including index entries.
     ///
-    /// # Errors
-    /// [`Error::DeletedObject`](crate::object::Error::DeletedObject);
+    /// # Errors [`Error::DeletedObject`](crate::object::Error::DeletedObject);
     /// [`Error::SchemaMismatch`](crate::object::Error::SchemaMismatch) if the object has another
     /// type than `data` or, without [`Migrate::Yes`], another schema; errors for references that
-    /// are not allowed and for keys that are too long. An error of a listener to schema changes
-    /// refuses the operation, as these do. After an error of a listener to fields the object has
-    /// the new content.
+    /// are not allowed and for keys that are too long. If a listener to schema changes fails, the
+    /// operation is refused. If a listener to fields fails, its error is returned, but the object
+    /// has the new content.
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             data.check_lists()?;
