@@ -73,15 +73,10 @@
 #![deny(clippy::indexing_slicing)]
 
 mod array;
-mod base64;
-mod builtin;
-mod byte_array;
 mod convert;
 mod dynamic;
-mod encoding_id;
 mod enumeration;
 mod float;
-pub mod ids;
 mod internal;
 mod interop;
 pub(crate) mod java;
@@ -90,37 +85,29 @@ mod net;
 mod null;
 pub mod number;
 mod primitive;
-mod primitive_array;
 mod reference;
 mod registry;
 pub mod string;
-mod string_encoding;
 mod text;
 pub mod textual;
 pub mod time;
 mod typed;
-mod unknown;
 mod uuid;
 mod value;
 mod wrap;
 
 pub use crate::bytes::{EncodingError, Reader, Result, uint};
-pub use array::ArrayEncoding;
 #[doc(hidden)]
 pub use array::ArrayHooks;
-pub use builtin::Void;
-pub use byte_array::ByteArray;
+pub use array::{ArrayEncoding, ByteArray};
 pub use dynamic::{Encoding, EncodingKind, Primitive};
-pub use encoding_id::EncodingId;
 pub use enumeration::{EnumArrayEncoding, EnumEncoding};
 pub use internal::{ObjIdEncoding, UnsignedIntEncoding};
 pub(crate) use null::{NOT_NULL, NULL};
 pub use reference::ReferenceEncoding;
-pub use registry::EncodingRegistry;
-pub use string::JavaString;
-pub use string_encoding::StringEncoding;
+pub use registry::{EncodingId, EncodingRegistry, UnknownEncoding, Void, ids};
+pub use string::{JavaString, StringEncoding};
 pub use typed::{Encodable, FieldType, SchemaForm, TypedEncoding};
-pub use unknown::UnknownEncoding;
 pub use uuid::Uuid;
 pub use value::{CustomValue, EnumValue, JavaChar, Value};
 pub use wrap::{NullSafe, TupleEncoding};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::text::java_digit;
+use super::value::plain_value;
 use super::{Encodable, EncodingId, Reader, Result, Value, ids};
 use crate::bytes::invalid;
 
@@ -60,10 +61,7 @@ fn parse_octet(text: &str) -> Option<u8> {
 
 impl Encodable for Ipv4Addr {
     const FIXED_WIDTH: Option<usize> = Some(4);
-
-    fn encoding_id() -> EncodingId {
-        ids::INET4_ADDRESS
-    }
+    plain_value!(Inet4Address, ids::INET4_ADDRESS);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&self.octets());
@@ -72,10 +70,6 @@ impl Encodable for Ipv4Addr {
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         reader.array::<4>().map(Ipv4Addr::from)
-    }
-
-    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        reader.take(4).map(drop)
     }
 
     fn to_text(&self) -> String {
@@ -88,26 +82,12 @@ impl Encodable for Ipv4Addr {
             _ => invalid(format!("invalid Inet4Address {text:?}")),
         }
     }
-
-    fn into_value(self) -> Value {
-        Value::Inet4Address(self)
-    }
-
-    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
-        match value {
-            Value::Inet4Address(address) => Some(Cow::Borrowed(address)),
-            _ => None,
-        }
-    }
 }
 
 /// IPv6 addresses, except IPv4 addresses within IPv6: Java cannot hold those as IPv6.
 impl Encodable for Ipv6Addr {
     const FIXED_WIDTH: Option<usize> = Some(16);
-
-    fn encoding_id() -> EncodingId {
-        ids::INET6_ADDRESS
-    }
+    plain_value!(Inet6Address, ids::INET6_ADDRESS);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         check_not_mapped(self)?;
@@ -133,17 +113,6 @@ impl Encodable for Ipv6Addr {
         match parse(text) {
             Some(IpAddr::V6(address)) => Ok(address),
             _ => invalid(format!("invalid Inet6Address {text:?}")),
-        }
-    }
-
-    fn into_value(self) -> Value {
-        Value::Inet6Address(self)
-    }
-
-    fn borrow_value(value: &Value) -> Option<Cow<'_, Self>> {
-        match value {
-            Value::Inet6Address(address) => Some(Cow::Borrowed(address)),
-            _ => None,
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::array::ArrayHooks;
+use super::array::primitive::hooks;
 use super::text::{escape, unescape};
 use super::{Encodable, EncodingId, EncodingKind, JavaChar, Primitive, Reader, Result, Value, ids};
-use super::{float, java::number_text, long, primitive_array};
+use super::{float, java::number_text, long};
 use crate::bytes::invalid;
 
 impl Primitive {
@@ -84,7 +85,7 @@ macro_rules! primitive {
         const NULLABLE: bool = false;
         const SORTS_NATURALLY: bool = true;
         const KIND: EncodingKind<'static> = EncodingKind::Primitive(Primitive::$primitive);
-        const ARRAY: Option<ArrayHooks<Self>> = Some(primitive_array::hooks!($type, $primitive));
+        const ARRAY: Option<ArrayHooks<Self>> = Some(hooks(Primitive::$primitive));
 
         fn encoding_id() -> EncodingId {
             Primitive::$primitive.id()

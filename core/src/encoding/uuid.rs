@@ -69,7 +69,6 @@ impl fmt::Debug for Uuid {
 const MAX_TEXT: usize = 36;
 
 impl Encodable for Uuid {
-    const FIXED_WIDTH: Option<usize> = None;
     const SORTS_NATURALLY: bool = true;
     plain_value!(Uuid, ids::UUID);
 
@@ -80,10 +79,6 @@ impl Encodable for Uuid {
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         reader.array().map(|bytes| Uuid(u128::from_be_bytes(bytes) ^ SIGNS))
-    }
-
-    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        reader.take(16).map(drop)
     }
 
     fn to_text(&self) -> String {

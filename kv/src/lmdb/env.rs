@@ -33,7 +33,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct Shared {
     /// Dropped first: this ends the writer thread before the environment is closed.
     pub(super) writer: Option<Writer>,
-    pub(super) turn: Arc<WriteLock>,
+    pub(super) right_to_write: Arc<WriteLock>,
     pub(super) env: Arc<OpenEnv>,
     pub(super) durability: Durability,
     name: String,
@@ -209,7 +209,7 @@ impl Shared {
         let writer = if options.read_only { None } else { Some(Writer::start(Arc::clone(&env))?) };
         Ok(Shared {
             writer,
-            turn: Arc::default(),
+            right_to_write: Arc::default(),
             env,
             durability: options.durability,
             name: options.name.clone(),
@@ -332,10 +332,10 @@ impl Shared {
             let left = wait.saturating_sub(start.elapsed());
             let pause = CREATING.min(left);
             let begin = || {
-                let turn = self.turn.acquire(pause)?;
-                Ok((writer.begin(self, pause)?, turn))
+                let permit = self.right_to_write.acquire(pause)?;
+                Ok((writer.begin(self, pause)?, permit))
             };
-            let (txn, _turn) = match begin() {
+            let (txn, _permit) = match begin() {
                 Err(KvError::Retry(_)) if self.pairs()?.is_some() => break,
                 Err(KvError::Retry(_)) if !left.is_zero() => continue,
                 Err(KvError::Retry(_)) => {

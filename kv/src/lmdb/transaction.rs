@@ -33,7 +33,7 @@ pub(super) struct WriteTransaction {
     deadline: Deadline,
     env: Arc<Shared>,
     /// Given back last, after the end of the transaction was requested.
-    _turn: WritePermit,
+    _permit: WritePermit,
 }
 
 impl WriteTransaction {
@@ -42,7 +42,7 @@ impl WriteTransaction {
         let wait = options.writer_wait();
         let writer = shared.writer.as_ref().ok_or_else(|| read_only(shared))?;
         let pairs = shared.pairs()?.ok_or_else(|| read_only(shared))?;
-        let turn = shared.turn.acquire(wait)?;
+        let permit = shared.right_to_write.acquire(wait)?;
         let txn = writer.begin(shared, wait.saturating_sub(start.elapsed()))?;
         let begun = WriteTransaction {
             txn: Some(txn),
@@ -50,7 +50,7 @@ impl WriteTransaction {
             discard: false,
             deadline: Deadline::new(options.timeout),
             env: Arc::clone(shared),
-            _turn: turn,
+            _permit: permit,
         };
         // Checked now, when no other process can write. If it fails, dropping the transaction gives
         // back the lock.

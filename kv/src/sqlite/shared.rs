@@ -17,7 +17,7 @@ const IDLE: usize = 16;
 pub(super) struct Shared {
     pub(super) database: Database,
     idle: Mutex<Vec<Pooled>>,
-    pub(super) turn: Arc<WriteLock>,
+    pub(super) right_to_write: Arc<WriteLock>,
     pub(super) versions: Versions,
     /// Dropped after all connections: every user of a connection holds this, and `idle` is declared
     /// before.
@@ -29,7 +29,7 @@ impl Shared {
         Shared {
             database,
             idle: Mutex::default(),
-            turn: Arc::default(),
+            right_to_write: Arc::default(),
             versions: Versions::default(),
             _log_files: log_files,
         }

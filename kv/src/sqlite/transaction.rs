@@ -27,6 +27,35 @@ const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 /// The longest key, and the longest pair: what this build of SQLite allows for a row.
 const MAX_KEY: usize = 1_000_000_000;
 
+/// The reads of a type whose method `with` runs an operation.
+macro_rules! reads {
+    () => {
+        fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
+            self.with(|session| session.get(key))
+        }
+
+        fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
+            // The scan itself reads only when it is used.
+            self.with(|_| Ok(()))?;
+            Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
+                self.with(|session| session.page(span, direction, limit))
+            })?))
+        }
+
+        fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+            self.with(|session| session.end(min, max, Direction::Forward))
+        }
+
+        fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
+            self.with(|session| session.end(min, max, Direction::Reverse))
+        }
+
+        fn max_key_len(&self) -> usize {
+            MAX_KEY
+        }
+    };
+}
+
 /// One state of the database. A transaction of SQLite that only reads holds it.
 pub(super) struct View {
     pooled: Mutex<Option<Pooled>>,
@@ -69,27 +98,7 @@ impl Drop for View {
 }
 
 impl KvRead for View {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.with(|session| session.get(key))
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
-            self.with(|session| session.page(span, direction, limit))
-        })?))
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.with(|session| session.end(min, max, Direction::Forward))
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.with(|session| session.end(min, max, Direction::Reverse))
-    }
-
-    fn max_key_len(&self) -> usize {
-        MAX_KEY
-    }
+    reads!();
 }
 
 /// Rolls back the open transaction of the connection and gives the connection back.
@@ -115,7 +124,7 @@ pub(super) struct WriteTransaction {
     discard: bool,
     deadline: Deadline,
     /// Given back last, after the end of the transaction.
-    turn: Option<WritePermit>,
+    permit: Option<WritePermit>,
 }
 
 impl WriteTransaction {
@@ -124,12 +133,12 @@ impl WriteTransaction {
         // A transaction that others have overtaken again and again takes the right to write before
         // it reads.
         let late = shared.database.options.late_lock && !options.has_turn();
-        let (turn, wait) = if late {
+        let (permit, wait) = if late {
             (None, options.wait.unwrap_or(LATE_WAIT))
         } else {
             let wait = options.writer_wait();
-            let turn = shared.turn.acquire(wait)?;
-            (Some(turn), wait.saturating_sub(start.elapsed()))
+            let permit = shared.right_to_write.acquire(wait)?;
+            (Some(permit), wait.saturating_sub(start.elapsed()))
         };
         let mut pooled = shared.take()?;
         pooled
@@ -154,7 +163,7 @@ impl WriteTransaction {
             dead: Cell::new(false),
             discard: false,
             deadline: Deadline::new(options.timeout),
-            turn,
+            permit,
         };
         begun.with(|session| shared.database.file.check(session.connection))?;
         Ok(begun)
@@ -175,10 +184,10 @@ impl WriteTransaction {
     /// Runs an operation that needs the right to write.
     fn writing<R>(&self, operation: impl FnOnce(Session<'_>) -> Result<R>) -> Result<R> {
         self.with(|session| {
-            // Without the turn, SQLite would wait for a transaction that this thread itself may
+            // Without the right to write, SQLite would wait for a transaction that this thread itself may
             // hold.
-            if self.turn.is_none() {
-                self.shared.turn.check_holder()?;
+            if self.permit.is_none() {
+                self.shared.right_to_write.check_holder()?;
             }
             operation(session)
         })
@@ -194,28 +203,7 @@ impl Drop for WriteTransaction {
 }
 
 impl KvRead for WriteTransaction {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.with(|session| session.get(key))
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.with(|_| Ok(()))?;
-        Ok(Box::new(Pages::new(span, direction, |span, direction, limit| {
-            self.with(|session| session.page(span, direction, limit))
-        })?))
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.with(|session| session.end(min, max, Direction::Forward))
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.with(|session| session.end(min, max, Direction::Reverse))
-    }
-
-    fn max_key_len(&self) -> usize {
-        MAX_KEY
-    }
+    reads!();
 }
 
 impl KvWrite for WriteTransaction {

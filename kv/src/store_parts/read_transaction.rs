@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;
-use crate::{
-    Blob, Direction, KeySpan, KvRead, KvTransaction, KvWrite, Pair, Result, Scan, SharedRead,
-    TxOptions, Visitor,
-};
+use crate::{KvRead, KvTransaction, KvWrite, Result, SharedRead, TxOptions};
 
 /// One state of a store.
 pub(crate) trait View: KvRead + Send + Sync + 'static {
@@ -36,6 +34,14 @@ impl<V: View> ReadTransaction<V> {
         ReadTransaction { base: Arc::new(view), written: None, deadline }
     }
 
+    fn reading(&self) -> Result<&dyn KvRead> {
+        self.deadline.check()?;
+        Ok(match &self.written {
+            Some(written) => &**written,
+            None => &self.base,
+        })
+    }
+
     fn writing(&mut self) -> Result<&mut MutableView<Arc<V>>> {
         self.deadline.check()?;
         let base = &self.base;
@@ -45,72 +51,12 @@ impl<V: View> ReadTransaction<V> {
 }
 
 impl<V: View> KvRead for ReadTransaction<V> {
-    fn get(&self, key: &[u8]) -> Result<Option<Blob<'_>>> {
-        self.deadline.check()?;
-        match &self.written {
-            Some(written) => written.get(key),
-            None => self.base.get(key),
-        }
-    }
-
-    fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>> {
-        self.deadline.check()?;
-        match &self.written {
-            Some(written) => written.scan(span, direction),
-            None => self.base.scan(span, direction),
-        }
-    }
-
-    fn visit(
-        &self,
-        span: KeySpan<'_>,
-        direction: Direction,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<()> {
-        self.deadline.check()?;
-        match &self.written {
-            Some(written) => written.visit(span, direction, visitor),
-            None => self.base.visit(span, direction, visitor),
-        }
-    }
-
-    fn at_least(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        match &self.written {
-            Some(written) => written.at_least(min, max),
-            None => self.base.at_least(min, max),
-        }
-    }
-
-    fn at_most(&self, min: &[u8], max: Option<&[u8]>) -> Result<Option<Pair<'_>>> {
-        self.deadline.check()?;
-        match &self.written {
-            Some(written) => written.at_most(min, max),
-            None => self.base.at_most(min, max),
-        }
-    }
-
-    fn max_key_len(&self) -> usize {
-        self.base.max_key_len()
-    }
+    pass_on!(self => self.reading()?; READS);
+    pass_on!(self => self.base; max_key_len);
 }
 
 impl<V: View> KvWrite for ReadTransaction<V> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.writing()?.put(key, value)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.writing()?.remove(key)
-    }
-
-    fn remove_span(&mut self, span: KeySpan<'_>) -> Result<()> {
-        self.writing()?.remove_span(span)
-    }
-
-    fn adjust_counter(&mut self, key: &[u8], by: i64) -> Result<()> {
-        self.writing()?.adjust_counter(key, by)
-    }
+    pass_on!(self => self.writing()?; put, remove, remove_span, adjust_counter);
 }
 
 impl<V: View> KvTransaction for ReadTransaction<V> {

@@ -35,10 +35,6 @@ impl FilePath {
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_str()
     }
-
-    fn check_readable(&self) -> Result<()> {
-        Ok(())
-    }
 }
 
 fn normalize(path: JavaString) -> JavaString {

@@ -3,13 +3,13 @@
 //! Their texts are checked as Java's classes check them.
 
 mod file_path;
-mod internet_address;
 mod letters;
+mod mail_address;
 mod pattern;
 mod string_type;
 mod uri;
 
 pub use file_path::FilePath;
-pub use internet_address::InternetAddress;
+pub use mail_address::InternetAddress;
 pub use pattern::Pattern;
 pub use uri::Uri;

@@ -47,10 +47,6 @@ impl Pattern {
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_str()
     }
-
-    fn check_readable(&self) -> Result<()> {
-        Ok(())
-    }
 }
 
 string_type!(Pattern, crate::encoding::ids::PATTERN);

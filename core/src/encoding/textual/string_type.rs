@@ -1,9 +1,10 @@
 //! What the types that are stored as strings share.
 
 /// What the types that are stored as strings share. `new` makes the type from the string, and
-/// `as_java` returns the string.
+/// `as_java` returns the string. `$check`, if given, is the method that refuses values whose string
+/// cannot be read back.
 macro_rules! string_type {
-    ($type:ident, $id:expr) => {
+    ($type:ident, $id:expr $(, $check:ident)?) => {
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 std::fmt::Display::fmt(&self.as_java(), f)
@@ -23,7 +24,7 @@ macro_rules! string_type {
             crate::encoding::value::plain_value!($type, $id);
 
             fn write_to(&self, out: &mut Vec<u8>) -> crate::encoding::Result<()> {
-                self.check_readable()?;
+                $(self.$check()?;)?
                 self.as_java().write_to(out)
             }
 

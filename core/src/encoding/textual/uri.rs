@@ -45,10 +45,6 @@ impl Uri {
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_str()
     }
-
-    fn check_readable(&self) -> Result<()> {
-        Ok(())
-    }
 }
 
 string_type!(Uri, crate::encoding::ids::URI);

@@ -5,7 +5,8 @@ use std::fmt;
 use super::calendar::{
     DAY_NANOS, DAY_SECONDS, MAX_YEAR, SECOND_NANOS, date_of, day_of, month_length,
 };
-use super::scan::{Scanner, out_of_range, parse_all, plain_text, print_fraction, print_year};
+use super::duration::{Duration, read_seconds, write_seconds};
+use super::scan::{Scanner, out_of_range, plain_text, print_fraction, print_year};
 use crate::bytes::invalid;
 use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
@@ -184,15 +185,9 @@ impl Encodable for LocalTime {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("time", text, |scanner| {
-            scanner.local_time().map(|nano_of_day| LocalTime { nano_of_day })
-        })
-    }
+    plain_text!("time", |scanner| {
+        scanner.local_time().map(|nano_of_day| LocalTime { nano_of_day })
+    });
 }
 
 /// A date and a time of day, without a zone.
@@ -282,19 +277,17 @@ impl Encodable for LocalDateTime {
     plain_value!(LocalDateTime, ids::LOCAL_DATE_TIME);
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
-        long::write(self.second, out);
-        long::write(self.nano.into(), out);
+        write_seconds(self.second, self.nano, out);
         Ok(())
     }
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        let second = long::read(reader)?;
-        Self::from_epoch_second(second, long::read(reader)? as i32)
+        let (second, nano) = read_seconds(reader)?;
+        Self::from_epoch_second(second, nano)
     }
 
     fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        long::skip(reader)?;
-        long::skip(reader)
+        Duration::skip_over(reader)
     }
 
     plain_text!("date and time", Self::scan);

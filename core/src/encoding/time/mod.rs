@@ -4,6 +4,7 @@
 //! features `jiff`, `chrono` and `time` add conversions.
 
 mod calendar;
+mod duration;
 mod instant;
 mod local;
 mod offset;
@@ -12,7 +13,8 @@ mod scan;
 mod zone;
 mod zone_rules;
 
-pub use instant::{Date, Duration, Instant};
+pub use duration::Duration;
+pub use instant::{Date, Instant};
 pub use local::{LocalDate, LocalDateTime, LocalTime};
 pub use offset::{OffsetDateTime, OffsetTime, ZoneOffset};
 pub use partial::{MonthDay, Period, Year, YearMonth};

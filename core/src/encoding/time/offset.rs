@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::calendar::{DAY_NANOS, MAX_OFFSET, SECOND_NANOS};
-use super::scan::{Scanner, out_of_range, parse_all, parsed, plain_text};
+use super::scan::{Scanner, out_of_range, parsed, plain_text};
 use super::{Instant, LocalDateTime, LocalTime};
 use crate::bytes::invalid;
 use crate::encoding::text::text_impls;
@@ -284,16 +284,10 @@ impl Encodable for OffsetTime {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("time with offset", text, |scanner| {
-            let time = LocalTime::from_nano_of_day(scanner.local_time()?).ok()?;
-            Some(Self::new(time, ZoneOffset::scan(scanner, false)?))
-        })
-    }
+    plain_text!("time with offset", |scanner| {
+        let time = LocalTime::from_nano_of_day(scanner.local_time()?).ok()?;
+        Some(Self::new(time, ZoneOffset::scan(scanner, false)?))
+    });
 }
 
 text_impls!(ZoneOffset, OffsetDateTime, OffsetTime);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::calendar::{MAX_YEAR, month_length};
-use super::scan::{Scanner, number, out_of_range, parse_all, plain_text};
+use super::scan::{Scanner, number, out_of_range, plain_text};
 use crate::bytes::invalid;
 use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
@@ -64,17 +64,11 @@ impl Encodable for Year {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("year", text, |scanner| {
-            let negative = scanner.sign().unwrap_or(false);
-            let year = number(scanner.digits(9))? as i32;
-            Some(Year(if negative { -year } else { year }))
-        })
-    }
+    plain_text!("year", |scanner| {
+        let negative = scanner.sign().unwrap_or(false);
+        let year = number(scanner.digits(9))? as i32;
+        Some(Year(if negative { -year } else { year }))
+    });
 }
 
 /// A month of a year.
@@ -149,18 +143,12 @@ impl Encodable for YearMonth {
         long::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("year and month", text, |scanner| {
-            let year = scanner.year()?;
-            scanner.eat(b'-')?;
-            let month = scanner.two()?;
-            Self::new(i32::try_from(year).ok()?, month).ok()
-        })
-    }
+    plain_text!("year and month", |scanner| {
+        let year = scanner.year()?;
+        scanner.eat(b'-')?;
+        let month = scanner.two()?;
+        Self::new(i32::try_from(year).ok()?, month).ok()
+    });
 }
 
 /// A day of a month, in any year.
@@ -225,19 +213,13 @@ impl Encodable for MonthDay {
         uint::skip(reader)
     }
 
-    fn to_text(&self) -> String {
-        self.to_string()
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        parse_all("month and day", text, |scanner| {
-            scanner.eat(b'-')?;
-            scanner.eat(b'-')?;
-            let month = scanner.two()?;
-            scanner.eat(b'-')?;
-            Self::new(month, scanner.two()?).ok()
-        })
-    }
+    plain_text!("month and day", |scanner| {
+        scanner.eat(b'-')?;
+        scanner.eat(b'-')?;
+        let month = scanner.two()?;
+        scanner.eat(b'-')?;
+        Self::new(month, scanner.two()?).ok()
+    });
 }
 
 /// A span of years, months and days, which are kept separately. It sorts by years, then months,

@@ -1,8 +1,12 @@
 //! Arrays.
 //!
-//! Each primitive type has its own array format ([`primitive_array`](super::primitive_array)). All
+//! Each primitive type has its own array format ([`primitive`]). All
 //! other arrays are written element by element, and `00` ends them. If elements may start with
 //! `00`, `01` comes before each element.
+
+mod base64;
+mod byte_array;
+pub(super) mod primitive;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,6 +19,7 @@ use super::{
     Result, SchemaForm, TypedEncoding, Value,
 };
 use crate::bytes::invalid;
+pub use byte_array::ByteArray;
 
 const END: u8 = 0x00;
 const MARKER: u8 = 0x01;

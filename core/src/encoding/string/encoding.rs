@@ -3,26 +3,43 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::null::{NULL, starts_null};
-use super::string::{self, JavaString};
-use super::text::{escape, unescape};
-use super::{Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids};
+use super::JavaString;
 use crate::bytes::invalid;
+use crate::encoding::null::{NULL, starts_null};
+use crate::encoding::text::{escape, unescape};
+use crate::encoding::{
+    Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids, string,
+};
+
+/// What both types of strings share.
+macro_rules! string_form {
+    () => {
+        const PREFIX_FF: bool = false;
+        const SORTS_NATURALLY: bool = true;
+        const KIND: EncodingKind<'static> = EncodingKind::String;
+
+        fn encoding_id() -> EncodingId {
+            ids::STRING
+        }
+
+        fn nullable_encoding() -> Arc<dyn Encoding> {
+            Arc::new(StringEncoding::nullable())
+        }
+
+        fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
+            string::skip(reader)
+        }
+
+        fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
+            Some(string::is_canonical(reader))
+        }
+    };
+}
 
 /// Strings that Rust can hold. Reading a string with unpaired surrogates is an error: use
 /// [`JavaString`] for those.
 impl Encodable for String {
-    const PREFIX_FF: bool = false;
-    const SORTS_NATURALLY: bool = true;
-    const KIND: EncodingKind<'static> = EncodingKind::String;
-
-    fn encoding_id() -> EncodingId {
-        ids::STRING
-    }
-
-    fn nullable_encoding() -> Arc<dyn Encoding> {
-        Arc::new(StringEncoding::nullable())
-    }
+    string_form!();
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         string::write(self, out);
@@ -31,10 +48,6 @@ impl Encodable for String {
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         string::read(reader)
-    }
-
-    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        string::skip(reader)
     }
 
     fn to_text(&self) -> String {
@@ -58,25 +71,11 @@ impl Encodable for String {
             _ => None,
         }
     }
-
-    fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
-        Some(string::is_canonical(reader))
-    }
 }
 
 /// All strings that Java can hold.
 impl Encodable for JavaString {
-    const PREFIX_FF: bool = false;
-    const SORTS_NATURALLY: bool = true;
-    const KIND: EncodingKind<'static> = EncodingKind::String;
-
-    fn encoding_id() -> EncodingId {
-        ids::STRING
-    }
-
-    fn nullable_encoding() -> Arc<dyn Encoding> {
-        Arc::new(StringEncoding::nullable())
-    }
+    string_form!();
 
     fn write_to(&self, out: &mut Vec<u8>) -> Result<()> {
         match self.as_str() {
@@ -88,10 +87,6 @@ impl Encodable for JavaString {
 
     fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         string::read_java(reader)
-    }
-
-    fn skip_over(reader: &mut Reader<'_>) -> Result<()> {
-        string::skip(reader)
     }
 
     fn to_text(&self) -> String {
@@ -112,10 +107,6 @@ impl Encodable for JavaString {
             Value::Utf16(text) => Some(Cow::Borrowed(text)),
             _ => None,
         }
-    }
-
-    fn is_canonical(reader: &mut Reader<'_>) -> Option<Result<bool>> {
-        Some(string::is_canonical(reader))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::array::ArrayHooks;
-use super::{
+use super::ArrayHooks;
+use crate::encoding::{
     Encodable, EncodingError, EncodingId, EncodingKind, Primitive, Reader, Result, Value, long,
 };
 

@@ -4,12 +4,15 @@
 //! they are, so a string of them can be borrowed from its encoded form ([`read_cow`]). This form
 //! has no null. The registered encoding `String` adds `ff` for null.
 
+mod encoding;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::{EncodingError, Reader, uint};
 use crate::bytes::{Result, invalid};
+pub use encoding::StringEncoding;
 
 /// A string of UTF-16 units, as Java has it. Unlike a Rust string, it may have unpaired surrogates.
 ///

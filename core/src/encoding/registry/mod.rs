@@ -1,10 +1,18 @@
-//! The encodings that a database knows by ID.
+//! The encodings that a database knows by ID, and these IDs.
+
+mod builtin;
+mod encoding_id;
+pub mod ids;
+mod unknown;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{ArrayEncoding, Encodable, Encoding, EncodingId, FieldType, Result};
+use super::{ArrayEncoding, Encodable, Encoding, FieldType, Result};
 use crate::bytes::invalid;
+pub use builtin::Void;
+pub use encoding_id::EncodingId;
+pub use unknown::UnknownEncoding;
 
 /// The encodings known by ID: the built-in ones, those that a program adds, and all arrays of them.
 ///
@@ -24,7 +32,7 @@ pub struct EncodingRegistry {
 impl EncodingRegistry {
     /// A registry with the built-in encodings.
     pub fn new() -> Self {
-        let encodings = super::builtin::all();
+        let encodings = builtin::all();
         let by_id = encodings
             .into_iter()
             .filter_map(|encoding| encoding.id().cloned().map(|id| (id, encoding)));

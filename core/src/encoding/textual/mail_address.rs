@@ -108,7 +108,7 @@ impl Ord for InternetAddress {
     }
 }
 
-string_type!(InternetAddress, crate::encoding::ids::INTERNET_ADDRESS);
+string_type!(InternetAddress, crate::encoding::ids::INTERNET_ADDRESS, check_readable);
 
 fn is_one_of(unit: u16, chars: &str) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(|char| char.is_ascii() && chars.contains(char))

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{CustomValue, Encoding, EncodingId, Reader, Result, Value};
 use crate::bytes::invalid;
+use crate::encoding::{
+    CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
+};
 
 /// A placeholder for an encoding that this program does not know. With it, tools can carry values
 /// unchanged.
@@ -35,8 +37,8 @@ impl Encoding for UnknownEncoding {
         Cow::Borrowed(self.id.alias())
     }
 
-    fn kind(&self) -> super::EncodingKind<'_> {
-        super::EncodingKind::Unknown
+    fn kind(&self) -> EncodingKind<'_> {
+        EncodingKind::Unknown
     }
 
     fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
@@ -51,7 +53,7 @@ impl Encoding for UnknownEncoding {
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Value> {
         if reader.is_empty() {
-            return Err(super::EncodingError::Truncated);
+            return Err(EncodingError::Truncated);
         }
         let bytes = reader.take(reader.rest().len())?;
         Ok(Value::Custom(CustomValue::new(self.id.clone(), bytes)))
@@ -59,7 +61,7 @@ impl Encoding for UnknownEncoding {
 
     fn skip(&self, reader: &mut Reader<'_>) -> Result<()> {
         if reader.is_empty() {
-            return Err(super::EncodingError::Truncated);
+            return Err(EncodingError::Truncated);
         }
         reader.take(reader.rest().len()).map(drop)
     }
@@ -106,6 +108,6 @@ impl Encoding for UnknownEncoding {
     }
 
     fn check_canonical(&self, bytes: &[u8]) -> Result<()> {
-        if bytes.is_empty() { Err(super::EncodingError::Truncated) } else { Ok(()) }
+        if bytes.is_empty() { Err(EncodingError::Truncated) } else { Ok(()) }
     }
 }

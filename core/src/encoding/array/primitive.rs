@@ -2,29 +2,29 @@
 
 use std::borrow::Cow;
 
-use super::{Encodable, EncodingError, JavaChar, Reader, base64, string, text};
+use super::{ArrayHooks, base64};
 use crate::bytes::{Result, invalid};
+use crate::encoding::{
+    Encodable, EncodingError, JavaChar, Primitive, Reader, Value, long, string, text,
+};
 
-/// The [`ArrayHooks`](super::array::ArrayHooks) of a primitive type.
-macro_rules! hooks {
-    ($type:ty, $primitive:ident) => {
-        super::array::ArrayHooks {
-            element: Primitive::$primitive,
-            prefix_ff: <$type as super::primitive_array::PrimitiveElement>::ARRAY_PREFIX_FF,
-            write: <$type as super::primitive_array::PrimitiveElement>::write_array,
-            read: <$type as super::primitive_array::PrimitiveElement>::read_array,
-            skip: <$type as super::primitive_array::PrimitiveElement>::skip_array,
-            to_text: super::primitive_array::to_text::<$type>,
-            from_text: super::primitive_array::from_text::<$type>,
-            into_value: <$type as super::primitive_array::PrimitiveElement>::into_array_value,
-            borrow_value: <$type as super::primitive_array::PrimitiveElement>::borrow_array,
-        }
-    };
+/// How arrays of this primitive type are written, as values.
+pub(in crate::encoding) const fn hooks<T: PrimitiveElement>(element: Primitive) -> ArrayHooks<T> {
+    ArrayHooks {
+        element,
+        prefix_ff: T::ARRAY_PREFIX_FF,
+        write: T::write_array,
+        read: T::read_array,
+        skip: T::skip_array,
+        to_text,
+        from_text,
+        into_value: T::into_array_value,
+        borrow_value: T::borrow_array,
+    }
 }
-pub(crate) use hooks;
 
 /// How arrays of a primitive type are written.
-pub(crate) trait PrimitiveElement: Encodable + Copy {
+pub(in crate::encoding) trait PrimitiveElement: Encodable + Copy {
     /// Whether an array may start with `ff`.
     const ARRAY_PREFIX_FF: bool = false;
     /// The number of bytes of an element in the Base64 form; 0 if there is no such form.
@@ -33,8 +33,8 @@ pub(crate) trait PrimitiveElement: Encodable + Copy {
     fn write_array(items: &[Self], out: &mut Vec<u8>);
     fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>>;
     fn skip_array(reader: &mut Reader<'_>) -> Result<()>;
-    fn into_array_value(items: Box<[Self]>) -> super::Value;
-    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>>;
+    fn into_array_value(items: Box<[Self]>) -> Value;
+    fn borrow_array(value: &Value) -> Option<Cow<'_, Box<[Self]>>>;
     /// Appends the big-endian bytes for the Base64 form.
     fn push_bytes(self, _out: &mut Vec<u8>) {}
     /// The element with these [`WIDTH`](Self::WIDTH) big-endian bytes, which are given as a number.
@@ -44,7 +44,7 @@ pub(crate) trait PrimitiveElement: Encodable + Copy {
 /// The longest array that is printed as a list, if there is a Base64 form.
 const MAX_LIST: usize = 16;
 
-pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
+fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
     if T::WIDTH == 0 || items.len() <= MAX_LIST {
         return text::join_items(items.iter().map(|item| Some(item.to_text())));
     }
@@ -57,7 +57,7 @@ pub(crate) fn to_text<T: PrimitiveElement>(items: &[T]) -> String {
 ///
 /// Base64 without padding is accepted only if it is exactly what would be printed. Java Permazen
 /// prints it, but cannot read it back.
-pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
+fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
     if T::WIDTH > 0
         && let Some(bytes) = base64::decode(text)
         && (text.ends_with('=')
@@ -82,6 +82,22 @@ pub(crate) fn from_text<T: PrimitiveElement>(text: &str) -> Result<Box<[T]>> {
     text::split_items(text)?.into_iter().map(parse).collect()
 }
 
+/// The variant of [`Value`] that holds an array.
+macro_rules! array_value {
+    ($variant:ident) => {
+        fn into_array_value(items: Box<[Self]>) -> Value {
+            Value::$variant(items)
+        }
+
+        fn borrow_array(value: &Value) -> Option<Cow<'_, Box<[Self]>>> {
+            match value {
+                Value::$variant(items) => Some(Cow::Borrowed(items)),
+                _ => None,
+            }
+        }
+    };
+}
+
 /// Arrays of integers: each element as a variable-length number, then `00`, which starts no number.
 macro_rules! integers {
     ($type:ty, $variant:ident) => {
@@ -90,7 +106,7 @@ macro_rules! integers {
 
             fn write_array(items: &[Self], out: &mut Vec<u8>) {
                 for &item in items {
-                    super::long::write(i64::from(item), out);
+                    long::write(i64::from(item), out);
                 }
                 out.push(0);
             }
@@ -98,7 +114,7 @@ macro_rules! integers {
             fn read_array(reader: &mut Reader<'_>) -> Result<Box<[Self]>> {
                 let mut items = Vec::new();
                 while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
-                    items.push(super::long::read(reader)? as $type);
+                    items.push(long::read(reader)? as $type);
                 }
                 reader.byte()?;
                 Ok(items.into())
@@ -106,21 +122,12 @@ macro_rules! integers {
 
             fn skip_array(reader: &mut Reader<'_>) -> Result<()> {
                 while reader.peek().ok_or(EncodingError::Truncated)? != 0 {
-                    super::long::skip(reader)?;
+                    long::skip(reader)?;
                 }
                 reader.byte().map(drop)
             }
 
-            fn into_array_value(items: Box<[Self]>) -> super::Value {
-                super::Value::$variant(items)
-            }
-
-            fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
-                match value {
-                    super::Value::$variant(items) => Some(Cow::Borrowed(items)),
-                    _ => None,
-                }
-            }
+            array_value!($variant);
 
             fn push_bytes(self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_be_bytes());
@@ -169,16 +176,7 @@ macro_rules! floats {
                 Ok(())
             }
 
-            fn into_array_value(items: Box<[Self]>) -> super::Value {
-                super::Value::$variant(items)
-            }
-
-            fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
-                match value {
-                    super::Value::$variant(items) => Some(Cow::Borrowed(items)),
-                    _ => None,
-                }
-            }
+            array_value!($variant);
 
             fn push_bytes(self, out: &mut Vec<u8>) {
                 let value =
@@ -211,16 +209,7 @@ impl PrimitiveElement for JavaChar {
         string::skip(reader)
     }
 
-    fn into_array_value(items: Box<[Self]>) -> super::Value {
-        super::Value::Chars(items)
-    }
-
-    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
-        match value {
-            super::Value::Chars(items) => Some(Cow::Borrowed(items)),
-            _ => None,
-        }
-    }
+    array_value!(Chars);
 
     fn from_bits(bits: u64) -> Self {
         JavaChar(bits as u16)
@@ -255,16 +244,7 @@ impl PrimitiveElement for bool {
         for_bools(reader, drop)
     }
 
-    fn into_array_value(items: Box<[Self]>) -> super::Value {
-        super::Value::Bools(items)
-    }
-
-    fn borrow_array(value: &super::Value) -> Option<Cow<'_, Box<[Self]>>> {
-        match value {
-            super::Value::Bools(items) => Some(Cow::Borrowed(items)),
-            _ => None,
-        }
-    }
+    array_value!(Bools);
 
     fn from_bits(bits: u64) -> Self {
         bits != 0

@@ -4,21 +4,21 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::number::{
+use crate::bytes::invalid;
+use crate::encoding::number::{
     BigDecimal, BigInteger, BitSet, DoubleSummaryStatistics, IntSummaryStatistics,
     LongSummaryStatistics,
 };
-use super::textual::{FilePath, InternetAddress, Pattern, Uri};
-use super::time::{
+use crate::encoding::textual::{FilePath, InternetAddress, Pattern, Uri};
+use crate::encoding::time::{
     Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, MonthDay, OffsetDateTime,
     OffsetTime, Period, Year, YearMonth, ZoneId, ZoneOffset, ZonedDateTime,
 };
-use super::uuid::Uuid;
-use super::{
+use crate::encoding::uuid::Uuid;
+use crate::encoding::{
     Encodable, Encoding, EncodingId, JavaChar, Reader, Result, StringEncoding, TypedEncoding,
     Value, ids,
 };
-use crate::bytes::invalid;
 
 /// The encodings of a primitive type: without null, with null, and of arrays.
 fn primitive<T: Encodable>(encodings: &mut Vec<Arc<dyn Encoding>>) {

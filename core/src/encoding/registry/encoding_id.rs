@@ -6,8 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{EncodingError, Result};
-use crate::bytes::invalid;
+use crate::bytes::{EncodingError, Result, invalid};
 
 /// The largest number of array dimensions.
 const MAX_DIMENSIONS: usize = 255;
