@@ -10,9 +10,7 @@ use crate::id::ObjId;
 use crate::layout;
 use crate::object::describe::describe;
 use crate::object::error::{Error, Result, hex};
-use crate::object::index::{
-    ColumnFilter, EncodedRange, OwnedSpan, encode_bound, is_inverted, span_of,
-};
+use crate::object::index::{ColumnFilter, EncodedRange, OwnedSpan, encode_bound, span_of};
 use crate::object::notify::ChangeKind;
 use crate::object::store::Undo;
 use crate::object::store::{LiveScan, ScanSource};
@@ -82,6 +80,19 @@ impl<'t, 'db> Content<'t, 'db> {
         let mut bytes = Vec::new();
         simple.encoding.encode(value, &mut bytes).map_err(|source| self.invalid(part, source))?;
         Ok(bytes)
+    }
+
+    /// Encodes `value` as `part`; `None` if it cannot be one.
+    pub(crate) fn find_encoding(
+        &self,
+        part: &ResolvedField,
+        value: &Value,
+    ) -> Result<Option<Vec<u8>>> {
+        match self.encode(part, value) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::InvalidValue { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Encodes a bound on values of `part`.
@@ -265,14 +276,6 @@ impl<'t, 'db> Content<'t, 'db> {
         let result = self.tx.store().first(span, direction, read);
         result.map_err(|error| error.about(|| self.describe()))
     }
-}
-
-/// A range of encoded values. Refuses bounds in the wrong order.
-pub(crate) fn checked_range(lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<EncodedRange> {
-    if is_inverted(&lower, &upper) {
-        return Err(Error::invalid_argument("the lower bound of a range is above the upper one"));
-    }
-    Ok((lower, upper))
 }
 
 /// The pairs in a part of a field's content. Each is converted by a closure while its bytes are

@@ -166,10 +166,9 @@ impl<'t, 'db> ListView<'t, 'db> {
     /// # Errors
     /// The errors of [`get`](ListView::get).
     pub fn position(&self, value: &Value) -> Result<Option<u32>> {
-        match self.content.encode(&self.element, value) {
-            Ok(element) => self.encoded().position(&element),
-            Err(Error::InvalidValue { .. }) => Ok(None),
-            Err(error) => Err(error),
+        match self.content.find_encoding(&self.element, value)? {
+            Some(element) => self.encoded().position(&element),
+            None => Ok(None),
         }
     }
 }

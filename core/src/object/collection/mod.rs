@@ -1,7 +1,8 @@
 //! Sets, lists and maps of objects.
 //!
-//! All three use `Content`: the keys of one field of one object. The views read and change these
-//! keys, keep the indexes up to date, and queue changes for listeners.
+//! All three use `Content`: the keys of one field of one object. Sets and maps use `Sorted` above
+//! it. The views read and change these keys, keep the indexes up to date, and queue changes for
+//! listeners.
 
 mod content;
 mod list;
@@ -12,6 +13,7 @@ mod map;
 mod open;
 mod position;
 mod set;
+mod sorted;
 
 pub use content::ContentIter;
 pub use list::ListView;

@@ -1,0 +1,370 @@
+//! What sets and maps share: pairs in the order of their encoded elements or keys.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::content::{Content, ContentIter, Target};
+use crate::encoding::Value;
+use crate::id::ObjId;
+use crate::object::error::{Error, Result};
+use crate::object::index::{EncodedRange, intersect_ranges, is_inverted, is_within};
+use crate::object::notify::ChangeKind;
+use crate::object::transaction::Transaction;
+use crate::schema::{ResolvedField, ResolvedKind};
+
+/// The pairs of a set or map, or those in a range. Each element of a set is the key of a pair
+/// without value.
+#[derive(Debug, Clone)]
+pub(super) struct Sorted<'t, 'db> {
+    pub(super) content: Content<'t, 'db>,
+    /// The element field of a set, or the key field of a map.
+    key: Arc<ResolvedField>,
+    /// The value field of a map.
+    value: Option<Arc<ResolvedField>>,
+    range: EncodedRange,
+}
+
+impl<'t, 'db> Sorted<'t, 'db> {
+    pub(super) fn new(
+        tx: &'t Transaction<'db>,
+        id: ObjId,
+        field: &Arc<ResolvedField>,
+        key: &Arc<ResolvedField>,
+        value: Option<&Arc<ResolvedField>>,
+    ) -> Self {
+        Sorted {
+            content: Content::new(tx, id, field.clone()),
+            key: key.clone(),
+            value: value.cloned(),
+            range: (Bound::Unbounded, Bound::Unbounded),
+        }
+    }
+
+    /// The key and value fields, as the object's present schema defines them.
+    fn parts_in<'a>(
+        &'a self,
+        field: Option<&'a ResolvedField>,
+    ) -> (&'a ResolvedField, Option<&'a ResolvedField>) {
+        match (field.map(|field| &field.kind), &self.value) {
+            (Some(ResolvedKind::Set { element }), None) => (element, None),
+            (Some(ResolvedKind::Map { key, value }), Some(_)) => (key, Some(value)),
+            (_, value) => (&self.key, value.as_deref()),
+        }
+    }
+
+    /// The pairs with keys between two bounds.
+    pub(super) fn range(&self, lower: Bound<&Value>, upper: Bound<&Value>) -> Result<Self> {
+        let lower = self.content.encode_bound(&self.key, lower)?;
+        let upper = self.content.encode_bound(&self.key, upper)?;
+        self.restricted(lower, upper)
+    }
+
+    /// The pairs with keys between two encoded bounds.
+    pub(super) fn restricted(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+        if is_inverted(&lower, &upper) {
+            return Err(Error::invalid_argument(
+                "the lower bound of a range is above the upper one",
+            ));
+        }
+        let range = intersect_ranges(&self.range, &(lower, upper));
+        Ok(Sorted { range, ..self.clone() })
+    }
+
+    /// Whether there can be a pair with this key.
+    fn may_contain(&self, key: &[u8]) -> bool {
+        // The encoding of a key is never empty.
+        !key.is_empty() && is_within(key, &self.range)
+    }
+
+    pub(super) fn encode(&self, key: &Value) -> Result<Vec<u8>> {
+        self.content.encode(&self.key, key)
+    }
+
+    /// The encoded key; `None` if the value cannot be a key.
+    pub(super) fn find_encoding(&self, key: &Value) -> Result<Option<Vec<u8>>> {
+        self.content.find_encoding(&self.key, key)
+    }
+
+    pub(super) fn decode(&self, key: &[u8]) -> Result<Value> {
+        self.content.decode(&self.key, key, || key)
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    /// Lends the value of a key. Cost: one get.
+    pub(super) fn get<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        if !self.may_contain(key) {
+            return Ok(read(None));
+        }
+        self.content.lend(&self.content.key(key), read)
+    }
+
+    /// The pairs in order, each converted by `read`.
+    pub(super) fn iter<T, F>(&self, with_values: bool, read: F) -> ContentIter<'t, F>
+    where
+        F: FnMut(&[u8], &[u8]) -> Result<T>,
+    {
+        ContentIter::new(&self.content, &self.range, with_values, read)
+    }
+
+    /// Lends the first pair, or in reverse the last one. Cost: one seek.
+    pub(super) fn end<R>(
+        &self,
+        direction: Direction,
+        read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
+    ) -> Result<R> {
+        let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
+        let prefix_len = self.content.prefix().len();
+        let span = KeySpan::new(&min, max.as_deref());
+        self.content.first(span, direction, |pair| {
+            read(pair.map(|(key, value)| (key.get(prefix_len..).unwrap_or_default(), value)))
+        })
+    }
+
+    /// Decodes the first pair, or in reverse the last one. Cost: one seek.
+    pub(super) fn decode_end<T>(
+        &self,
+        direction: Direction,
+        decode: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.end(direction, |pair| pair.map(|(key, value)| decode(key, value)).transpose())?
+    }
+
+    /// Whether there are no pairs. Cost: one seek.
+    pub(super) fn is_empty(&self) -> Result<bool> {
+        self.end(Direction::Forward, |pair| pair.is_none())
+    }
+
+    /// How many pairs there are. Cost: all of them are read.
+    pub(super) fn len(&self) -> Result<usize> {
+        self.iter(false, |_, _| Ok(())).try_fold(0, |count, pair| pair.map(|()| count + 1))
+    }
+
+    // ------------------------------------------------------------------ changing
+
+    /// Sets the value of a key, and returns what `read` makes of the old value. If `read` fails,
+    /// nothing changes.
+    pub(super) fn put<R>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let content = &self.content;
+        // The schema that the object has now decides which types may be referred to.
+        let present = content.present_field();
+        let (keys, values) = self.parts_in(present.as_deref());
+        for (part, bytes) in [(Some(keys), key), (values, value)] {
+            let Some(part) = part else { continue };
+            content.check_encoded(part, bytes)?;
+            content.check_type(part, bytes)?;
+        }
+        if !is_within(key, &self.range) {
+            let what = if values.is_some() { "key to put" } else { "element to add" };
+            return Err(Error::invalid_argument(format!(
+                "the {what} is outside of the range of the view of {}",
+                content.describe()
+            )));
+        }
+        content.mutate(|target| {
+            let (keys, values) = self.parts_in(Some(&target.field));
+            content.check_exists(keys, key)?;
+            if let Some(values) = values {
+                content.check_exists(values, value)?;
+            }
+            self.put_in(target, key, value, read)
+        })
+    }
+
+    fn put_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        value: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let content = &self.content;
+        let (keys, values) = self.parts_in(Some(&target.field));
+        let stored = content.key(key);
+        let old = content.get(&stored)?;
+        let result = old.as_deref().map(read).transpose()?;
+        // The pairs of a set have no values that could differ.
+        if old.as_deref().is_some_and(|old| values.is_none() || old == value) {
+            return Ok(result);
+        }
+        content.check_entry(keys, key, 0)?;
+        if let Some(values) = values {
+            content.check_entry(values, value, key.len())?;
+        }
+        content.put(&stored, value, old.as_deref())?;
+        if old.is_none() {
+            content.index(keys, key, &[])?;
+        }
+        if let Some(values) = values {
+            if let Some(old) = &old {
+                content.unindex(values, old, key)?;
+            }
+            content.index(values, value, key)?;
+        }
+        if target.monitored {
+            let (key, new) = (key.into(), value.into());
+            let change = match old {
+                _ if values.is_none() => ChangeKind::SetAdd { value: key },
+                Some(old) => ChangeKind::MapReplace { key, old: old.into(), new },
+                None => ChangeKind::MapAdd { key, value: new },
+            };
+            content.changed(target, change);
+        }
+        Ok(result)
+    }
+
+    /// Removes a pair, and returns what `read` makes of its value. If `read` fails, nothing
+    /// changes.
+    pub(super) fn remove<R>(
+        &self,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        if !self.may_contain(key) {
+            return Ok(None);
+        }
+        self.content.mutate(|target| self.remove_in(target, key, read))
+    }
+
+    fn remove_in<R>(
+        &self,
+        target: &Target,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let Some(old) = self.content.get(&self.content.key(key))? else { return Ok(None) };
+        let result = read(&old)?;
+        self.take_in(target, key, &old)?;
+        Ok(Some(result))
+    }
+
+    /// Removes a pair that is there; `old` is its value.
+    fn take_in(&self, target: &Target, key: &[u8], old: &[u8]) -> Result<()> {
+        let content = &self.content;
+        let (keys, values) = self.parts_in(Some(&target.field));
+        content.remove(&content.key(key), old)?;
+        content.unindex(keys, key, &[])?;
+        if let Some(values) = values {
+            content.unindex(values, old, key)?;
+        }
+        if target.monitored {
+            let key = key.into();
+            let change = match values {
+                Some(_) => ChangeKind::MapRemove { key, value: old.into() },
+                None => ChangeKind::SetRemove { value: key },
+            };
+            content.changed(target, change);
+        }
+        Ok(())
+    }
+
+    /// Removes the first pair, or in reverse the last one, and returns it decoded. If `decode`
+    /// fails, nothing changes.
+    pub(super) fn pop<T>(
+        &self,
+        direction: Direction,
+        decode: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.content.mutate(|target| {
+            let pair = self.decode_end(direction, |key, value| {
+                Ok((key.to_vec(), value.to_vec(), decode(key, value)?))
+            })?;
+            let Some((key, value, popped)) = pair else { return Ok(None) };
+            self.take_in(target, &key, &value)?;
+            Ok(Some(popped))
+        })
+    }
+
+    /// Removes every pair for which `keep` returns `false`, if it is still there. Returns how many
+    /// were removed. `keep` is called for copies. If a pair to remove has another value than `keep`
+    /// was shown, nothing changes.
+    pub(super) fn retain(
+        &self,
+        mut keep: impl FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<usize> {
+        let is_map = self.value.is_some();
+        let copies = self.iter(is_map, |key, value| Ok((key.to_vec(), value.to_vec())));
+        let mut unwanted = Vec::new();
+        for (key, value) in copies.collect::<Result<Vec<_>>>()? {
+            if !keep(&key, &value)? {
+                unwanted.push((key, value));
+            }
+        }
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.content.mutate(|target| {
+            unwanted.iter().try_fold(0, |removed, (key, shown)| {
+                let one = self.remove_in(target, key, |value| match is_map && value != shown {
+                    true => Err(Error::ChangedMeanwhile { of: self.content.describe() }),
+                    false => Ok(()),
+                })?;
+                Ok(removed + usize::from(one.is_some()))
+            })
+        })
+    }
+
+    /// Removes all pairs.
+    pub(super) fn clear(&self) -> Result<()> {
+        self.content.mutate(|target| {
+            let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
+            // The only notification for many pairs is that the whole field was cleared.
+            if target.monitored && self.range != (Bound::Unbounded, Bound::Unbounded) {
+                let keys = self.iter(false, |key, _| Ok(key.to_vec()));
+                for key in keys.collect::<Result<Vec<_>>>()? {
+                    self.remove_in(target, &key, |_| Ok(()))?;
+                }
+                return Ok(());
+            }
+            let (keys, values) = self.parts_in(Some(&target.field));
+            let id = self.content.id;
+            let found =
+                self.content.remove_content(&min, max.as_deref(), |key, value, entries| {
+                    entries.add_entry(keys, key, id, &[]);
+                    if let Some(values) = values {
+                        entries.add_entry(values, value, id, key);
+                    }
+                    Ok(())
+                })?;
+            if found && target.monitored {
+                let is_map = values.is_some();
+                let change = if is_map { ChangeKind::MapClear } else { ChangeKind::SetClear };
+                self.content.changed(target, change);
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the pair whose key is a reference to a deleted object. If `null` is given, puts the
+    /// value under that key instead. The value is not checked: it may refer to the deleted object
+    /// too.
+    pub(super) fn unreference(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            if let Some(value) = self.remove_in(target, key, |old| Ok(old.to_vec()))?
+                && let Some(null) = null
+            {
+                self.put_in(target, null, &value, |_| Ok(()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Handles a reference to a deleted object in the value of `key`. If `null` is given, it
+    /// becomes the value; otherwise the pair is removed.
+    pub(super) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
+        self.content.mutate(|target| {
+            match null {
+                Some(null) => self.put_in(target, key, null, |_| Ok(()))?,
+                None => self.remove_in(target, key, |_| Ok(()))?,
+            };
+            Ok(())
+        })
+    }
+}
