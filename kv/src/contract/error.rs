@@ -42,7 +42,7 @@ pub enum KvError {
     Conflict(Box<Conflict>),
     /// The commit failed, and it is not known whether it took effect.
     ///
-    /// Either all changes were made, or none. Look which before you run the transaction again,
+    /// Either all changes were made, or none. Find out which before you run the transaction again,
     /// unless running it twice does no harm.
     #[error("outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),

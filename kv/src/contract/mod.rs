@@ -1,6 +1,6 @@
-//! What a store is, for those who use one and those who write one. Everything public is public at
+//! What a store is, for those who use one and those who write one. Users find all public items at
 //! the root of the crate. The rest of the crate may also call two things: `pass_on!`, which makes
-//! methods that pass their arguments on, and `WatchTracker`, which stores tell of their commits.
+//! methods that pass their arguments on, and `WatchTracker`, which a store notifies of its commits.
 //!
 //! `store.rs` has the traits, `error.rs` the errors, `retry.rs` runs transactions until they
 //! succeed, `watch.rs` waits for changes.

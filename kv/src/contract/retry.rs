@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::store_parts::write_lock::{forget_wait_in_vain, has_waited_in_vain};
 use crate::{KvDatabase, KvError, KvTransaction, Result, TxOptions};
 
-/// How often, and after which pauses, to run a transaction again that failed for a reason that may
+/// How often, and after which pauses, to run a transaction again if it failed for a reason that may
 /// pass.
 ///
 /// ```
@@ -44,9 +44,9 @@ impl Default for Retry {
 
 impl Retry {
     /// Runs `attempt` on the result of `begin`, until it succeeds, fails with an error that is not
-    /// `retryable`, or has failed too often. If `begin` fails, it is not run again. Nor is an
-    /// attempt in which another transaction waited in vain for the right to write, because that one
-    /// has used up its time to wait.
+    /// `retryable`, or has failed too often. If `begin` fails, nothing is run again. If another
+    /// transaction waited in vain for the right to write within `attempt`, `attempt` is not run
+    /// again either, because that transaction has used up its time to wait.
     ///
     /// `begin` is told how often `attempt` has failed. It passes the number on to the store
     /// ([`TxOptions::failed`]), so that a transaction that others overtake again and again gets its
@@ -76,8 +76,8 @@ impl Retry {
         }
     }
 
-    /// The pause after `failed` failures: random between half of what is due and all of it, so that
-    /// transactions that met once do not meet again.
+    /// The pause after `failed` failures: a random part, at least half, of the pause that is due.
+    /// So transactions that conflicted once do not start again at the same moment.
     fn pause(&self, failed: u32) -> Duration {
         let doubled = 2u32.saturating_pow(failed.saturating_sub(1));
         let due = self.first_pause.saturating_mul(doubled).min(self.longest_pause);

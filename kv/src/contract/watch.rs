@@ -123,9 +123,10 @@ impl fmt::Debug for KeyWatch {
 
 /// The watches of a database.
 ///
-/// Holds at most 10,000 watches. When there are more, the oldest is told, wrongly, that its key was
-/// written. Its owner then looks, and watches again if necessary. A watch that was dropped or told
-/// takes no room, so a watch can last as long as it likes otherwise.
+/// Holds at most 10,000 watches. If there are more, the oldest one ends as if its key had been
+/// written, although it was not. Its owner then looks at the key, and watches it again if
+/// necessary. Apart from that, a watch lasts until its key is written or the watch is dropped; then
+/// it takes no room any more.
 #[derive(Default)]
 pub(crate) struct WatchTracker {
     table: Arc<Mutex<Table>>,
@@ -194,7 +195,7 @@ impl WatchTracker {
         KeyWatch { key: key.to_vec(), id, slot, table: Arc::downgrade(&self.table) }
     }
 
-    /// Tells the watches of all keys that `writes` touches. Costs a search for each change or for
+    /// Ends the watches of all keys that `writes` touches. Costs a search for each change or for
     /// each watched key, whichever are fewer.
     pub(crate) fn notify(&self, writes: &Writes) {
         self.tell(|table| {
@@ -209,13 +210,13 @@ impl WatchTracker {
         });
     }
 
-    /// Tells the watches of all keys for which `written` is true. Calls it once for each watched
-    /// key.
+    /// Ends the watches of all keys for which `written` is true. Calls `written` once for each
+    /// watched key.
     pub(crate) fn notify_where(&self, written: impl Fn(&[u8]) -> bool) {
         self.tell(|table| table.by_key.keys().filter(|key| written(key)).cloned().collect());
     }
 
-    /// Tells the watches of the keys that `find` returns.
+    /// Ends the watches of the keys that `find` returns.
     fn tell(&self, find: impl FnOnce(&Table) -> Vec<Vec<u8>>) {
         let mut table = lock(&self.table);
         if table.by_key.is_empty() {
@@ -234,7 +235,7 @@ impl WatchTracker {
         told.iter().for_each(|slot| slot.complete(End::Written));
     }
 
-    /// Ends all watches with an error, and all that are made later.
+    /// Ends all watches with an error, and also those that are made later.
     pub(crate) fn close(&self) {
         let mut table = lock(&self.table);
         table.closed = true;
