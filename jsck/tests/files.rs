@@ -291,7 +291,7 @@ fn a_report_that_cannot_be_written_is_an_error() {
     }
     // Nothing is repaired that could not be reported.
     jsck(&[&path]).assert().code(1);
-    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
 }
 
 #[cfg(target_os = "linux")]

@@ -156,7 +156,7 @@ fn a_backup_is_ended_at_once_and_leaves_nothing() {
         .expect("list")
         .map(|file| file.expect("a file").file_name().into_string().expect("UTF-8"))
         .collect();
-    assert_eq!(names, ["db"], "a file was left behind");
+    assert_eq!(names, ["db"], "a file was left");
     assert!(fs::read(Path::new(&path).join("data.mdb")).expect("read") == before);
     jsck(&["--no-store-check", &path]).assert().code(1);
 }

@@ -183,7 +183,7 @@ fn a_dry_run_changes_nothing() {
     let text = stdout(&mut jsck(&["--repair", "--dry-run", &path]), 1);
     assert!(text.contains("repair would make 1 change"), "{text}");
     jsck(&[&path]).assert().code(1);
-    assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
 }
 
 #[test]

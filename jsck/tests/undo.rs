@@ -196,7 +196,7 @@ fn without_room_for_it_nothing_is_changed() {
     assert!(error.contains(undo.to_str().expect("UTF-8")), "{error}");
     assert!(error.contains("nothing was changed") && error.lines().count() == 1, "{error}");
     assert_eq!(pairs(&path), before);
-    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left behind");
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 1, "a file was left");
 }
 
 /// The undo file is checked before the database, which need not even exist.
@@ -227,7 +227,7 @@ fn files_that_cannot_be_written_are_refused_at_once() {
     // A dry run writes no undo file.
     let name = taken.to_str().expect("UTF-8");
     jsck(&["--repair", "--dry-run", "--undo-file", name, &path]).assert().code(1);
-    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 2, "a file was left behind");
+    assert_eq!(fs::read_dir(dir.path()).expect("list").count(), 2, "a file was left");
 }
 
 /// A repaired dump, whose name need not be text, and the undo file.

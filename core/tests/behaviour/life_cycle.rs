@@ -232,7 +232,7 @@ fn t138_schemas_are_removed_only_without_objects() {
     assert!(matches!(refused, Err(Error::Schema(SchemaError::Empty))), "{refused:?}");
     tx.delete(foo_id(1)).unwrap();
     assert!(tx.remove_schema(own).unwrap());
-    assert!(tx.schema().types.is_empty(), "it goes on with the empty schema");
+    assert!(tx.schema().types.is_empty(), "it continues with the empty schema");
     assert!(matches!(tx.create("Foo"), Err(Error::UnknownType { .. })));
 }
 

@@ -198,7 +198,7 @@ fn t105_a_failing_listener_leaves_the_change_and_ends_the_telling() {
     assert_eq!(tx.get(a(1), "y", Migrate::No).unwrap(), int(1));
     assert_eq!(take(&y), []);
     set(&tx, a(1), "y", int(2));
-    assert_eq!(take(&y).len(), 1, "the transaction goes on");
+    assert_eq!(take(&y).len(), 1, "the transaction continues");
     tx.commit().unwrap();
 }
 

@@ -326,7 +326,7 @@ fn apply(tx: &Transaction<'_>, version: u8, model: &mut Model, step: &Step) {
                 copy.vals.values_mut().for_each(exchange);
                 let exchanged = |target: u8| if target == from { to } else { target };
                 copy.set = copy.set.into_iter().map(exchanged).collect();
-                // Of two entries with the same key the one copied last stays.
+                // If two entries have the same key, the one copied last stays.
                 copy.keys = copy.keys.into_iter().map(|(k, v)| (exchanged(k), v)).collect();
                 model.0.insert(to, copy);
             }

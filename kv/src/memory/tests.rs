@@ -119,7 +119,7 @@ fn keys_in_order_leave_full_leaves_and_can_all_go_again() {
     assert_eq!((tree.len(), tree.bytes()), (0, 0));
 }
 
-/// Of trees of three levels whole subtrees go, at the start, at the end and in the middle.
+/// In trees of three levels, whole subtrees are removed: at the start, at the end, in the middle.
 #[test]
 fn large_ranges_leave_a_tree_that_finds_everything() {
     let full: Model = (0..30_000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1])).collect();

@@ -71,7 +71,7 @@ fn pairs(kv: &dyn KvRead) -> permazen::kv::Result<Pairs> {
 
 /// How reading a damaged file ended.
 fn read(path: &Path, verify: bool, whole: &Pairs) -> &'static str {
-    // None of this has to reach the disk.
+    // Nothing of this has to reach the disk.
     let builder = LmdbStore::builder().durability(Durability::MayLoseEverything);
     let store = match builder.verify(verify).open(path) {
         Ok(store) => store,

@@ -231,7 +231,7 @@ impl<'v> Invention<'v> {
         let field = object_type.and_then(|found| self.random.of(&found.fields).cloned());
         let mut step = match &field {
             Some(field) if !self.random.chance(2) => self.on(tx, objects, &id, field, migrate)?,
-            // Of another kind, or of no object.
+            // The field is of another kind, or there is no object.
             _ => {
                 let ops = ["get", "counter.get", "set.size", "list.size", "map.size", "set.clear"];
                 json!({ "op": ops[self.random.below(ops.len())] })

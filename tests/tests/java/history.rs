@@ -63,7 +63,7 @@ impl fmt::Display for History {
                     steps.iter().try_for_each(|step| writeln!(f, "    {step}"))?;
                     writeln!(f, "  {end}")?;
                 }
-                Round::HandOver(kind) => writeln!(f, "  hand over, go on with {}", kind.name())?,
+                Round::HandOver(kind) => writeln!(f, "  hand over, continue with {}", kind.name())?,
             }
         }
         Ok(())

@@ -132,7 +132,7 @@ impl Ord for BigInteger {
         let by_length = self.bytes.len().cmp(&other.bytes.len());
         match (self.is_negative(), other.is_negative()) {
             (false, false) => by_length.then_with(|| self.bytes.cmp(&other.bytes)),
-            // Of negative numbers, the longer one is smaller.
+            // If two negative numbers differ in length, the longer one is smaller.
             (true, true) => by_length.reverse().then_with(|| self.bytes.cmp(&other.bytes)),
             (self_negative, _) => {
                 if self_negative {

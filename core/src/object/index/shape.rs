@@ -433,8 +433,8 @@ mod tests {
         assert!(last.ids().map(Result::unwrap).eq([id(93), id(95)]));
         let odd = view.with_bounds(6, Bound::Excluded(&Value::Int(0)), Bound::Unbounded).unwrap();
         assert!(odd.ids().map(Result::unwrap).eq((0..128).filter(|n| n % 2 == 1).map(id)));
-        let behind = view.with_tuple_bounds(Bound::Excluded(&tuple[..6]), Bound::Unbounded);
-        assert_eq!(behind.unwrap().first().unwrap().unwrap().id().unwrap(), id(94));
+        let after = view.with_tuple_bounds(Bound::Excluded(&tuple[..6]), Bound::Unbounded);
+        assert_eq!(after.unwrap().first().unwrap().unwrap().id().unwrap(), id(94));
         assert_eq!(view.distinct(6).count().unwrap(), 64);
         let entry = view.last().unwrap().unwrap();
         assert_eq!(entry.to_values().unwrap()[..values], vec![one; values]);

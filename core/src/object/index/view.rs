@@ -113,7 +113,7 @@ impl<'t> IndexView<'t> {
     /// ```
     /// # use std::ops::Bound;
     /// # use permazen::object::{IndexEntry, IndexView, Result};
-    /// /// The next page of a listing, behind the last entry of the page before.
+    /// /// The next page of a listing, after the last entry of the previous page.
     /// fn next_page<'t>(view: &IndexView<'t>, last: &IndexEntry<'_>) -> Result<Vec<IndexEntry<'t>>> {
     ///     let rest = view.with_tuple_bounds(Bound::Excluded(&last.to_values()?), Bound::Unbounded)?;
     ///     rest.entries().take(20).collect()

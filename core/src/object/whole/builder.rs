@@ -256,7 +256,7 @@ impl ObjectBuilder {
         let ObjectData { id, object_type, bytes, mut pairs } = self.data;
         if !self.in_order {
             let key = |pair: &PairAt| bytes.get(pair.start..pair.value);
-            // Of several pairs with the same key, the last one given now comes first and is kept.
+            // If several pairs have the same key, the last one given now comes first, and is kept.
             pairs.reverse();
             pairs.sort_by(|a, b| a.field.cmp(&b.field).then_with(|| key(a).cmp(&key(b))));
             pairs.dedup_by(|b, a| a.field == b.field && key(a) == key(b));

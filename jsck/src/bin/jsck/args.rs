@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PAIRS", requires = "online",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
-    /// With --online: keep the position in this file, and go on from there if it exists
+    /// With --online: keep the position in this file, and continue from there if it exists
     #[arg(long, value_name = "FILE", requires = "online")]
     pub(crate) position: Option<PathBuf>,
     /// How many threads read the database, where its kind allows several [default: one a core]

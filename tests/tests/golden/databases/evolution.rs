@@ -49,7 +49,7 @@ pub fn check(group: &str, folder: &Path, file: &str, report: &mut Report) {
         };
         // The states before the one of the forms belong to the making of the database.
         let begin = steps.steps.iter().position(|state| state.state_digest == start.sha256);
-        let name = format!("{}: {file}: the state to go on from", kind.name);
+        let name = format!("{}: {file}: the state to continue from", kind.name);
         report.case(group, &name, || {
             let begin = begin.and_then(|at| steps.steps.get(at)).ok_or_else(|| {
                 fail(format!("none of its states is that of the database, {}", start.sha256))
@@ -66,7 +66,8 @@ pub fn check(group: &str, folder: &Path, file: &str, report: &mut Report) {
                         migrated(|| kind.open(folder), half.then_some(&steps.half), expected)?
                     }
                     last => {
-                        let form = before.ok_or_else(|| fail("there is nothing to go on from"))?;
+                        let form =
+                            before.ok_or_else(|| fail("there is nothing to continue from"))?;
                         match last {
                             Step::OpenAgain => open_again(&form)?,
                             _ => delete_removed_types(&form)?,
