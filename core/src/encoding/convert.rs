@@ -103,7 +103,7 @@ pub(crate) fn to_counter(value: &Value) -> Option<i64> {
 }
 
 /// The kind of the encoding without the wrapper that adds null.
-fn unwrap<'e>(encoding: &'e dyn Encoding) -> EncodingKind<'e> {
+pub(crate) fn unwrap<'e>(encoding: &'e dyn Encoding) -> EncodingKind<'e> {
     match encoding.kind() {
         EncodingKind::NullSafe(inner) => inner.kind(),
         EncodingKind::Wrapper(primitive) => EncodingKind::Primitive(primitive),
@@ -139,6 +139,21 @@ fn to_primitive(
     by_text(to, from, value)
 }
 
+/// Whether two values are the same number, or arrays of the same numbers, wherever both are numbers.
+///
+/// Casting to the nearest number and back can give the first number again although the one between
+/// is another: the largest `long` becomes 2⁶³ as `double`.
+pub(crate) fn same_numbers(a_is: &dyn Encoding, a: &Value, b_is: &dyn Encoding, b: &Value) -> bool {
+    if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
+        return a.is_same(&b);
+    }
+    let (Ok(Some((a_is, a))), Ok(Some((b_is, b)))) = (array_items(a_is, a), array_items(b_is, b))
+    else {
+        return true;
+    };
+    a.iter().zip(&b).all(|(a, b)| same_numbers(a_is.get(), a, b_is.get(), b))
+}
+
 /// A primitive value: an integer, or a floating-point number.
 enum Number {
     Integer(i64),
@@ -158,6 +173,19 @@ impl Number {
             Value::Double(value) => Number::Float(*value),
             _ => return None,
         })
+    }
+
+    /// Whether both are the same number, as far as casts can differ: two floating-point numbers
+    /// count as the same.
+    fn is_same(&self, other: &Number) -> bool {
+        match (self, other) {
+            (Number::Integer(a), Number::Integer(b)) => a == b,
+            (Number::Integer(integer), Number::Float(float))
+            | (Number::Float(float), Number::Integer(integer)) => {
+                float.fract() == 0.0 && *float as i128 == i128::from(*integer)
+            }
+            (Number::Float(_), Number::Float(_)) => true,
+        }
     }
 
     /// Casts a number as Java does.

@@ -3,7 +3,9 @@
 
 mod catalogue;
 mod composed;
+mod conversions;
 mod rules;
+mod samples;
 mod texts;
 
 use std::cmp::Ordering;
