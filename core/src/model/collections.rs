@@ -30,8 +30,8 @@ impl<'t> At<'t> {
         V::decode_all(bytes).map_err(|source| self.undecodable(source))
     }
 
-    /// Runs a change that decodes the old value with the closure it gets, before it writes
-    /// anything. If the old value is damaged, nothing changes.
+    /// Runs a change. The change decodes the old value with the closure that it receives, before it
+    /// writes anything. So if the old value is damaged, nothing changes.
     fn decoding<V: FieldType, R>(
         &self,
         change: impl FnOnce(&mut dyn FnMut(&[u8]) -> object::Result<V>) -> Result<R>,
@@ -97,9 +97,10 @@ macro_rules! view_basics {
 
 /// A set of an object: a live view in the order of the encoded elements, with null last.
 ///
-/// The set may be changed during an iteration. Elements removed ahead of it are not returned,
-/// elements added ahead of it are. The set of a deleted object is empty and refuses changes. The
-/// costs are for an object that is known in the transaction.
+/// The set may be changed during an iteration. The iterator does not return elements that were
+/// removed ahead of it, and does return elements that were added ahead of it. The set of a deleted
+/// object is empty and refuses changes. Costs are for an object that the transaction has used
+/// before; the first use costs one more get.
 pub struct SetOf<'t, E> {
     at: At<'t>,
     view: SetView<'t, 'static>,
@@ -234,7 +235,8 @@ impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
 /// The list may be changed during an iteration. Iterators count positions, so they do not return
 /// elements that a change moves to a position they have passed. Inserting and removing moves all
 /// elements after the position. Each moved element costs one put, and one more delete and put if
-/// the elements are indexed. The costs are for an object that is known in the transaction.
+/// the elements are indexed. Costs are for an object that the transaction has used before; the
+/// first use costs one more get.
 ///
 /// Parts of a list, cursors and `retain` are methods of the view of the object layer,
 /// [`list_view`](crate::object::Transaction::list_view).
@@ -404,9 +406,10 @@ impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
 
 /// A map of an object: a live view in the order of the encoded keys, with null last.
 ///
-/// The map may be changed during an iteration. Entries removed ahead of it are not returned,
-/// entries added ahead of it are. The map of a deleted object is empty and refuses changes. The
-/// costs are for an object that is known in the transaction.
+/// The map may be changed during an iteration. The iterator does not return entries that were
+/// removed ahead of it, and does return entries that were added ahead of it. The map of a deleted
+/// object is empty and refuses changes. Costs are for an object that the transaction has used
+/// before; the first use costs one more get.
 pub struct MapOf<'t, K, V> {
     at: At<'t>,
     view: MapView<'t, 'static>,
@@ -531,12 +534,12 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
-    /// The entry with the smallest key. Cost: one seek; the first few entries are read.
+    /// The entry with the smallest key. Cost: one seek, which may read the first few entries.
     pub fn first(&self) -> Result<Option<(K, V)>> {
         self.iter().next().transpose()
     }
 
-    /// The entry with the largest key. Cost: one seek; the last few entries are read.
+    /// The entry with the largest key. Cost: one seek, which may read the last few entries.
     pub fn last(&self) -> Result<Option<(K, V)>> {
         self.iter().next_back().transpose()
     }
