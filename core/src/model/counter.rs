@@ -43,8 +43,8 @@ impl<'t> CounterOf<'t> {
     /// Adds to the number, which wraps at 64 bits. Transactions that only add do not conflict,
     /// where the store supports that. Adding 0 does nothing.
     ///
-    /// Cost: one get and one adjustment of the store. The get looks for damage and is ignored when
-    /// conflicts are detected.
+    /// Cost: one get and one adjustment of the store. The get finds out whether the counter is
+    /// damaged. It cannot cause a conflict.
     ///
     /// # Errors
     /// If the object does not exist.
