@@ -87,7 +87,7 @@ impl FieldDecl {
         self
     }
 
-    /// No two objects may have the same value.
+    /// No two objects may have the same value. This has no effect yet.
     #[must_use]
     pub const fn unique(mut self) -> Self {
         self.unique = true;
@@ -181,7 +181,7 @@ impl ValueDecl {
         }
     }
 
-    /// References to objects of type `T`, null or not.
+    /// References to objects of type `T`. They may be null.
     pub const fn reference<T: Target>() -> Self {
         Self::of::<Ref<T>>()
     }
@@ -200,7 +200,7 @@ impl ValueDecl {
         self
     }
 
-    /// Records another encoding ID than that of the Rust type.
+    /// Records this encoding ID instead of the one of the Rust type.
     #[must_use]
     pub const fn encoding(mut self, id: &'static str) -> Self {
         self.encoding = Some(id);
@@ -269,7 +269,7 @@ pub struct CompositeDecl {
     pub(crate) fields: &'static [usize],
     pub(crate) storage_id: u32,
     pub(crate) unique: bool,
-    /// Lists of one list of exempt values per column.
+    /// Combinations that are exempt: each has one list of exempt values per column.
     pub(crate) excludes: &'static [&'static [&'static [Exclude]]],
 }
 
@@ -286,15 +286,15 @@ impl CompositeDecl {
         self
     }
 
-    /// No two objects may have the same combination of values.
+    /// No two objects may have the same combination of values. This has no effect yet.
     #[must_use]
     pub const fn unique(mut self) -> Self {
         self.unique = true;
         self
     }
 
-    /// Exempts combinations from [`unique`](CompositeDecl::unique). A combination is exempt if one
-    /// of the lists matches it in every column.
+    /// Exempts combinations from [`unique`](CompositeDecl::unique). A combination is exempt if the
+    /// lists of one entry match it in every column.
     #[must_use]
     pub const fn exclude(mut self, excludes: &'static [&'static [&'static [Exclude]]]) -> Self {
         self.excludes = excludes;
