@@ -182,8 +182,8 @@ pub fn is_retryable(error: &(dyn std::error::Error + 'static)) -> bool {
     object::first_to_say(error, says_retryable)
 }
 
-/// What an error says about running the transaction again, if it is an error of this crate or of
-/// the store.
+/// Whether an error says that running the transaction again may help; `None` if it is neither an
+/// error of this crate nor of the store.
 fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
     if let Some(error) = error.downcast_ref::<Error>() {
         Some(error.is_retryable())
