@@ -138,9 +138,9 @@ impl<'t> Handle<'t> {
         MapOf::new(*self, position)
     }
 
-    /// Returns what was read from an object that was to be moved to the transaction's schema first.
-    /// If the move failed because an index entry would be too long, `read` reads what the object
-    /// would hold there.
+    /// Returns `moved`, the result of moving an object to the transaction's schema and reading it.
+    /// If the object could not be moved because an index entry would be too long, returns instead
+    /// what `read` reads from the content that the object would have there.
     pub(crate) fn or_unmovable<R>(
         &self,
         moved: object::Result<R>,
@@ -425,8 +425,8 @@ impl<M: Model> fmt::Debug for Obj<'_, M> {
 /// Any object in a transaction, whether its model is registered or not. Fields are accessed by
 /// name, with [`Value`]s.
 ///
-/// Unlike [`Obj`], it does not move the object to the transaction's schema. Its fields are those of
-/// the schema the object is in.
+/// Unlike [`Obj`], it does not move the object to the transaction's schema. The fields are those of
+/// the object's own schema.
 #[derive(Clone, Copy)]
 pub struct AnyObj<'t> {
     tx: &'t Tx,
