@@ -104,8 +104,8 @@ impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
 /// Null is last, and a range without upper end includes it. Making a view reads nothing. Reading it
 /// costs one seek, then one step per entry.
 ///
-/// The index may change during an iteration. Entries removed ahead of it are not returned, entries
-/// inserted ahead of it are.
+/// The index may change during an iteration. The iterator does not return entries that were removed
+/// ahead of it, and does return entries that were inserted ahead of it.
 pub struct Index<'t, T, C> {
     tx: &'t Tx,
     view: IndexView<'t>,
@@ -265,8 +265,8 @@ pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
 
 fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
     let index = view.shape().name();
-    // An object that is older than its field has null in the field, and therefore in the index.
-    // This is no damage.
+    // If an object was stored before its type had the field, the field is null, also in the index.
+    // This is not damage.
     if let EncodingError::NullValue(_) = source {
         let field = format!("an entry of index {index}");
         return Error::Object(object::Error::InvalidValue { field, source });
