@@ -11,8 +11,8 @@ use crate::id::ObjId;
 use crate::object::{ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// The stored values of an object. A model struct is read from it. `position` is the position of a
-/// field in the struct.
+/// The stored values of an object, from which a model struct is read. `position` is the position of
+/// a field in the struct.
 #[derive(Debug)]
 pub struct ObjectReader<'a> {
     binding: &'a Binding,
@@ -112,8 +112,8 @@ impl<'a> ObjectReader<'a> {
     }
 }
 
-/// The values of an object that will be stored. A model struct writes them. `position` is the
-/// position of a field in the struct.
+/// The values of an object that will be stored. A model struct writes its fields into it.
+/// `position` is the position of a field in the struct.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
     binding: &'a Binding,
