@@ -14,8 +14,8 @@ use crate::object::{IdSet, Ids};
 /// a combination of such sets.
 ///
 /// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams.
-/// Objects may be changed, created and deleted during an iteration. Objects deleted ahead of it are
-/// not returned, objects created ahead of it are.
+/// Objects may be changed, created and deleted during an iteration. The iterator does not return
+/// objects that were deleted ahead of it, and does return objects that were created ahead of it.
 pub struct Objs<'t, T> {
     tx: &'t Tx,
     ids: IdSet<'t>,
