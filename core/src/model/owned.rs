@@ -1,8 +1,8 @@
 //! Key/value transactions that keep their database alive.
 //!
-//! A transaction of the key/value layer borrows its database. Handles on objects would have to
-//! carry that lifetime beside their own. It could not be shortened, because a transaction can be
-//! written to. So the typed layer joins database and transaction in one value, which borrows
+//! A transaction of the key/value layer borrows its database. Handles on objects would need that
+//! lifetime as a second one, because the compiler cannot shorten it for a transaction that can be
+//! written to. So the typed layer keeps database and transaction in one value, which borrows
 //! nothing.
 
 use std::sync::Arc;
