@@ -348,8 +348,8 @@ impl Permazen {
     }
 
     /// Begins a transaction and runs `attempt` in it. After a failure that may pass, this happens
-    /// again with another transaction. Opening the database can fail that way too, as it can record
-    /// the schema anew.
+    /// again with another transaction. Opening the database can fail in this way too, because it
+    /// may record the schema again.
     fn retrying<T, E: Failure>(
         &self,
         config: &TransactionConfig,
