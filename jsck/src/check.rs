@@ -11,6 +11,7 @@ use permazen::layout::{
 };
 use permazen::schema::SchemaBundle;
 
+use crate::entries::entry::Judge;
 use crate::entries::fingerprint::{Differences, EntryHash, Pool};
 use crate::entries::indexes::{self, IndexMerge};
 use crate::entries::required::{EntryCalls, FingerprintCalls};
@@ -332,8 +333,8 @@ impl Check<'_> {
         out: &mut Output<'_>,
     ) -> Checked {
         let expected = sorter.finish()?;
-        let (bundle, known, selection) = (self.bundle, &self.known, self.selection);
-        IndexMerge::new(kv, bundle, known, selection, only, expected, out)?.run(ranges)
+        let judge = Judge { kv, bundle: self.bundle, known: &self.known };
+        IndexMerge::new(judge, self.selection, only, expected, out)?.run(ranges)
     }
 }
 

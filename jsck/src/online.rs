@@ -271,13 +271,9 @@ impl Walk<'_, '_> {
             return Err(e.into());
         }
         scanned?;
+        // An object can require the same entry twice; it is missing once.
         let mut missing = calls.missing.finish()?;
-        let mut last: Option<Vec<u8>> = None;
         while let Some(entry) = missing.next().map_err(Error::from)? {
-            // An object can require the same entry twice; it is missing once.
-            if last.as_deref() == Some(entry) {
-                continue;
-            }
             let kind = match parse_key(entry) {
                 KeyKind::Data(id, _) => match self.ranges.get(&id) {
                     Some(Range::Index(index)) => Kind::Index(index),
@@ -286,7 +282,6 @@ impl Walk<'_, '_> {
                 _ => Kind::ObjectSchema,
             };
             self.out.report(kind.missing(entry))?;
-            last = Some(entry.to_vec());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::error::{Problem, Problems, SchemaError, note};
 use super::item::{Item, Part, shown};
 use super::model::{
-    CompositeIndex, DeleteAction, Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind,
+    CompositeIndex, DeleteAction, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind,
 };
 use super::names::{identifier_can_be_stored, is_enum_identifier, is_name};
 
@@ -21,15 +21,11 @@ impl SchemaModel {
     /// [`SchemaError::Invalid`] with every problem and its place.
     pub fn validate(&self) -> Result<(), SchemaError> {
         let mut problems = Vec::new();
-        let mut previous: Option<&ObjectType> = None;
+        let mut previous = None;
         for object_type in self.object_types() {
             let mut report =
                 Report { problems: &mut problems, item: item(object_type, Part::ObjectType) };
-            if previous.is_some_and(|p| p.name() == object_type.name()) {
-                report.add("there is another object type of this name");
-            }
-            previous = Some(object_type);
-            report.check_name(object_type.name());
+            report.check_own_name("object type", object_type.name(), &mut previous);
             check_type(self, object_type, &mut problems);
         }
         check_storage_ids(self, &mut problems);
@@ -51,6 +47,14 @@ impl Report<'_, '_> {
     fn add(&mut self, message: impl Into<String>) {
         let item = self.item;
         note(self.problems, || Problem { location: item.location(), message: message.into() });
+    }
+
+    /// Checks the name of the item. `previous` is the name before it, in the order of names.
+    fn check_own_name<'n>(&mut self, kind: &str, name: &'n str, previous: &mut Option<&'n str>) {
+        if previous.replace(name) == Some(name) {
+            self.add(format!("there is another {kind} of this name"));
+        }
+        self.check_name(name);
     }
 
     fn check_name(&mut self, name: &str) {
@@ -81,14 +85,10 @@ impl Report<'_, '_> {
 }
 
 fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<Problem>) {
-    let mut previous: Option<&Field> = None;
+    let mut previous = None;
     for field in object_type.fields() {
         let mut report = Report { problems, item: item(object_type, Part::Field(field)) };
-        if previous.is_some_and(|p| p.name() == field.name()) {
-            report.add("there is another field of this name");
-        }
-        previous = Some(field);
-        report.check_name(field.name());
+        report.check_own_name("field", field.name(), &mut previous);
         if let FieldKind::Simple(simple) = field.kind() {
             check_simple(model, simple, false, &mut report);
         }
@@ -98,14 +98,10 @@ fn check_type(model: &SchemaModel, object_type: &ObjectType, problems: &mut Vec<
             check_simple(model, sub_field.simple(), true, &mut report);
         }
     }
-    let mut previous: Option<&CompositeIndex> = None;
+    let mut previous = None;
     for index in object_type.indexes() {
         let mut report = Report { problems, item: item(object_type, Part::Index(index)) };
-        if previous.is_some_and(|p| p.name() == index.name()) {
-            report.add("there is another composite index of this name");
-        }
-        previous = Some(index);
-        report.check_name(index.name());
+        report.check_own_name("composite index", index.name(), &mut previous);
         check_index(object_type, index, &mut report);
     }
     check_index_prefixes(object_type, problems);

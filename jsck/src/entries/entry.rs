@@ -28,9 +28,11 @@ impl Kind<'_> {
             Kind::ObjectSchema => Class::NonEmptySchemaIndexValue,
             Kind::Index(_) => Class::NonEmptyIndexValue,
         };
-        let finding = Finding::new(class, key, "the value of an index entry is always empty")
-            .value(value)
-            .put(&[]);
+        let detail = "the value of an index entry is always empty";
+        self.about(Finding::new(class, key, detail)).value(value).put(&[])
+    }
+
+    fn about(&self, finding: Finding) -> Finding {
         match self {
             Kind::ObjectSchema => finding,
             Kind::Index(index) => finding.item(index.item.clone()),
@@ -49,19 +51,16 @@ impl Kind<'_> {
 
     /// The finding for an entry that an object requires and that is missing.
     pub(crate) fn missing(&self, key: &[u8]) -> Finding {
-        let finding = match self {
-            Kind::ObjectSchema => Finding::new(
+        let (class, detail) = match self {
+            Kind::ObjectSchema => (
                 Class::MissingSchemaIndexEntry,
-                key,
                 "the object schema index lacks the entry of an object",
             ),
-            Kind::Index(index) => Finding::new(
-                Class::MissingIndexEntry,
-                key,
-                "the index lacks an entry an object calls for",
-            )
-            .item(index.item.clone()),
+            Kind::Index(_) => {
+                (Class::MissingIndexEntry, "the index lacks an entry an object calls for")
+            }
         };
+        let finding = self.about(Finding::new(class, key, detail));
         let finding = match self.object(key) {
             Some(id) => finding.object(id),
             None => finding,

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
-use permazen::schema::SchemaBundle;
 
 use crate::entries::entry::{Judge, Kind};
 use crate::entries::fingerprint::{Differences, Fingerprint};
 use crate::entries::sort::Sorted;
-use crate::objects::known::Known;
 use crate::report::output::{Checked, Output};
 use crate::running::parts::Part;
 use crate::running::workers::visit;
@@ -37,9 +35,7 @@ pub(crate) fn fingerprint(
 
 /// Compares index entries with those that the objects require.
 pub(crate) struct IndexMerge<'a, 'o> {
-    kv: &'a dyn KvRead,
-    bundle: &'a SchemaBundle,
-    known: &'a Known,
+    judge: Judge<'a>,
     /// Entries about objects that are not checked are skipped.
     selection: &'a Selection,
     /// Which entries are compared; `None` for all.
@@ -50,16 +46,14 @@ pub(crate) struct IndexMerge<'a, 'o> {
 
 impl<'a, 'o> IndexMerge<'a, 'o> {
     pub(crate) fn new(
-        kv: &'a dyn KvRead,
-        bundle: &'a SchemaBundle,
-        known: &'a Known,
+        judge: Judge<'a>,
         selection: &'a Selection,
         only: Option<&'a Differences>,
         expected: Sorted,
         out: &'a mut Output<'o>,
     ) -> Checked<Self> {
         let expected = Expected::new(expected)?;
-        Ok(IndexMerge { kv, bundle, known, selection, only, expected, out })
+        Ok(IndexMerge { judge, selection, only, expected, out })
     }
 
     /// Checks the object schema index, then all others in the order of their keys.
@@ -76,7 +70,8 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
     }
 
     fn merge(&mut self, kind: &Kind<'_>, min: &[u8], max: &[u8]) -> Checked {
-        visit(self.kv, KeySpan::new(min, Some(max)), |key, value| self.entry(kind, key, value))?;
+        let kv = self.judge.kv;
+        visit(kv, KeySpan::new(min, Some(max)), |key, value| self.entry(kind, key, value))?;
         while self.expected.is_below(max) {
             self.missing(kind)?;
         }
@@ -101,11 +96,10 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
             if !value.is_empty() {
                 self.out.report(kind.non_empty(key, value))?;
             }
-        } else if !self.passes_over(kind, key) {
-            let judge = Judge { kv: self.kv, bundle: self.bundle, known: self.known };
-            if let Some(finding) = judge.surplus(kind, key)? {
-                self.out.report(finding.value(value))?;
-            }
+        } else if !self.passes_over(kind, key)
+            && let Some(finding) = self.judge.surplus(kind, key)?
+        {
+            self.out.report(finding.value(value))?;
         }
         Ok(())
     }
@@ -130,15 +124,13 @@ impl<'a, 'o> IndexMerge<'a, 'o> {
 struct Expected {
     sorted: Sorted,
     head: Vec<u8>,
-    previous: Vec<u8>,
     ended: bool,
 }
 
 impl Expected {
     fn new(sorted: Sorted) -> Checked<Self> {
-        let mut expected =
-            Expected { sorted, head: Vec::new(), previous: Vec::new(), ended: false };
-        expected.fill()?;
+        let mut expected = Expected { sorted, head: Vec::new(), ended: false };
+        expected.advance()?;
         Ok(expected)
     }
 
@@ -150,22 +142,10 @@ impl Expected {
         !self.ended && self.head == key
     }
 
-    /// Moves to the next entry. An entry that is required twice counts once.
+    /// Moves to the next entry.
     fn advance(&mut self) -> Checked {
-        std::mem::swap(&mut self.head, &mut self.previous);
-        self.fill()?;
-        while !self.ended && self.head == self.previous {
-            self.fill()?;
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self) -> Checked {
         match self.sorted.next()? {
-            Some(item) => {
-                self.head.clear();
-                self.head.extend_from_slice(item);
-            }
+            Some(item) => item.clone_into(&mut self.head),
             None => self.ended = true,
         }
         Ok(())

@@ -11,7 +11,7 @@ use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
 
 use crate::entries::spill::{self, Next};
 
-/// Collects byte strings in any order and returns them sorted, duplicates included.
+/// Collects byte strings in any order and returns them sorted, each once.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     bytes: Vec<u8>,
@@ -64,10 +64,11 @@ impl Sorter {
         entries.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| a.of(&self.bytes).cmp(b.of(&self.bytes)))
         });
+        entries.dedup_by(|a, b| a.head == b.head && a.of(&self.bytes) == b.of(&self.bytes));
         entries
     }
 
-    /// Everything that was pushed, in order.
+    /// Everything that was pushed, in order and each once.
     pub(crate) fn finish(mut self) -> io::Result<Sorted> {
         if self.runs.is_empty() {
             let entries = self.sorted_entries();
@@ -86,7 +87,7 @@ impl Sorter {
             }
             runs.push(run);
         }
-        Ok(Sorted::Runs { runs, heads, current: Vec::new() })
+        Ok(Sorted::Runs { runs, heads, current: None })
     }
 }
 
@@ -121,7 +122,7 @@ pub(crate) enum Sorted {
     Runs {
         runs: Vec<BufReader<File>>,
         heads: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
-        current: Vec<u8>,
+        current: Option<Vec<u8>>,
     },
 }
 
@@ -135,12 +136,19 @@ impl Sorted {
                 Ok(Some(entry.of(bytes)))
             }
             Sorted::Runs { runs, heads, current } => {
-                let Some(Reverse((item, number))) = heads.pop() else { return Ok(None) };
-                let mut refill = std::mem::replace(current, item);
-                if read_item(&mut runs[number], &mut refill)? {
-                    heads.push(Reverse((refill, number)));
+                loop {
+                    let Some(Reverse((item, number))) = heads.pop() else { return Ok(None) };
+                    // Several runs may have the same item.
+                    let is_new = current.as_ref() != Some(&item);
+                    let mut refill = current.replace(item).unwrap_or_default();
+                    if read_item(&mut runs[number], &mut refill)? {
+                        heads.push(Reverse((refill, number)));
+                    }
+                    if is_new {
+                        break;
+                    }
                 }
-                Ok(Some(current))
+                Ok(current.as_deref())
             }
         }
     }
@@ -169,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_in_memory_and_through_files_alike() {
+    fn sorts_in_memory_and_through_files_alike_and_gives_each_once() {
         let mut state = 1u64;
         let items: Vec<Vec<u8>> = (0..5000)
             .map(|_| {
@@ -180,6 +188,8 @@ mod tests {
             .collect();
         let mut expected = items.clone();
         expected.sort();
+        expected.dedup();
+        assert!(expected.len() < items.len());
         assert_eq!(sorted(&items, usize::MAX), expected);
         assert_eq!(sorted(&items, 4096), expected);
     }

@@ -42,6 +42,11 @@ impl Place<'_> {
             .item(format!("{}.{}", self.object_type.name, field.full_name))
     }
 
+    fn not_canonical(&self, field: &ResolvedField, what: &str) -> Finding {
+        let detail = format!("not the encoder's form of the {what}");
+        self.finding_in(field, Class::NonCanonicalValue, detail)
+    }
+
     /// The key of another pair of the same content.
     fn with_tail(&self, tail: &[u8]) -> Vec<u8> {
         content_key(self.id, self.field.storage_id, tail)
@@ -108,8 +113,7 @@ impl Content<'_, '_> {
                 Ok(None)
             }
             Judged::Rewrite(canonical) => {
-                let finding =
-                    place.finding(Class::NonCanonicalValue, "not the encoder's form of the value");
+                let finding = place.not_canonical(place.field, "value");
                 // The canonical form is the default value, which is never stored: the pair is
                 // removed.
                 if simple.is_default(&canonical) {
@@ -192,12 +196,7 @@ impl Content<'_, '_> {
                     return self.out.report(place.finding_in(element, class, detail));
                 }
                 Judged::Rewrite(canonical) => {
-                    let finding = place.finding_in(
-                        element,
-                        Class::NonCanonicalValue,
-                        "not the encoder's form of the value",
-                    );
-                    self.out.report(finding.put(&canonical))?;
+                    self.out.report(place.not_canonical(element, "value").put(&canonical))?;
                     Cow::Owned(canonical)
                 }
                 Judged::Good => Cow::Borrowed(place.value),
@@ -275,22 +274,18 @@ impl Content<'_, '_> {
         let (Some(simple_key), Some(simple_value)) = (key.simple(), value.simple()) else {
             return Ok(());
         };
-        let new_key =
-            match self.judge(place, key, simple_key, place.tail, Class::UndecodableElement)? {
+        let mut canonical = [None, None];
+        let parts = [(key, simple_key, place.tail), (value, simple_value, place.value)];
+        for (new, (field, simple, bytes)) in canonical.iter_mut().zip(parts) {
+            match self.judge(place, field, simple, bytes, Class::UndecodableElement)? {
                 Judged::Bad(class, detail) => {
-                    return self.out.report(place.finding_in(key, class, detail));
+                    return self.out.report(place.finding_in(field, class, detail));
                 }
-                Judged::Rewrite(canonical) => Some(canonical),
-                Judged::Good => None,
-            };
-        let new_value =
-            match self.judge(place, value, simple_value, place.value, Class::UndecodableElement)? {
-                Judged::Bad(class, detail) => {
-                    return self.out.report(place.finding_in(value, class, detail));
-                }
-                Judged::Rewrite(canonical) => Some(canonical),
-                Judged::Good => None,
-            };
+                Judged::Rewrite(canonical) => *new = Some(canonical),
+                Judged::Good => {}
+            }
+        }
+        let [new_key, new_value] = canonical;
         let entry_value = new_value.as_deref().unwrap_or(place.value);
         let entry_key = match &new_key {
             Some(canonical) => {
@@ -302,12 +297,7 @@ impl Content<'_, '_> {
             }
             None => {
                 if let Some(canonical) = &new_value {
-                    let finding = place.finding_in(
-                        value,
-                        Class::NonCanonicalValue,
-                        "not the encoder's form of the value",
-                    );
-                    self.out.report(finding.put(canonical))?;
+                    self.out.report(place.not_canonical(value, "value").put(canonical))?;
                 }
                 place.tail
             }
@@ -326,8 +316,7 @@ impl Content<'_, '_> {
         key: Vec<u8>,
         value: &[u8],
     ) -> Checked<bool> {
-        let finding =
-            place.finding_in(field, Class::NonCanonicalValue, "not the encoder's form of the key");
+        let finding = place.not_canonical(field, "key");
         let free = !self.out.taken.contains(&key) && self.kv.get(&key)?.is_none();
         if free {
             self.out.report_move(finding, key, value)?;

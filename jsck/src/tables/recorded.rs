@@ -149,13 +149,8 @@ fn schema_entry(
 ) -> Checked {
     let decoded = decode_schema(value);
     if let Some(instead) = instead {
-        let (class, detail) = match &decoded {
-            Ok(_) => {
-                (Class::Override, format!("schema {index} is {} as asked for", done(&instead)))
-            }
-            Err((class, detail)) => (*class, format!("schema {index}: {detail}")),
-        };
-        let finding = Finding::new(class, key, detail).value(value);
+        let finding = overridden(&format!("schema {index}"), &decoded, instead.is_some(), key);
+        let finding = finding.value(value);
         let Some(model) = instead else { return out.report(finding) };
         let stored = match decoded {
             // The stored schema is the one asked for: keep its bytes.
@@ -202,9 +197,20 @@ fn schema_entry(
     Ok(())
 }
 
-/// What an override does to an entry.
-fn done<T>(instead: &Option<T>) -> &'static str {
-    if instead.is_some() { "replaced" } else { "dropped" }
+/// What an override does to an entry: it replaces or drops it.
+fn overridden<T>(
+    what: &str,
+    decoded: &Result<T, (Class, String)>,
+    replaced: bool,
+    key: &[u8],
+) -> Finding {
+    match decoded {
+        Ok(_) => {
+            let done = if replaced { "replaced" } else { "dropped" };
+            Finding::new(Class::Override, key, format!("{what} is {done} as asked for"))
+        }
+        Err((class, detail)) => Finding::new(*class, key, format!("{what}: {detail}")),
+    }
 }
 
 fn decode_schema(value: &[u8]) -> Result<SchemaModel, (Class, String)> {
@@ -236,15 +242,10 @@ fn storage_id_entry(
     tables: &mut Tables,
     out: &mut Output<'_>,
 ) -> Checked {
-    let decoded = decode_storage_id(value);
+    let decoded = decode_storage_id(value).map_err(|detail| (Class::BadStorageIdValue, detail));
     if let Some(instead) = instead {
-        let (class, detail) = match &decoded {
-            Ok(_) => {
-                (Class::Override, format!("storage ID {id} is {} as asked for", done(&instead)))
-            }
-            Err(detail) => (Class::BadStorageIdValue, format!("storage ID {id}: {detail}")),
-        };
-        let finding = Finding::new(class, key, detail).value(value);
+        let finding = overridden(&format!("storage ID {id}"), &decoded, instead.is_some(), key);
+        let finding = finding.value(value);
         let Some(schema_id) = instead else { return out.report(finding) };
         let stored = storage_id_value(schema_id);
         out.report(finding.put(&stored))?;
@@ -257,12 +258,9 @@ fn storage_id_entry(
             tables.encoded.storage_ids.insert(id, value.into());
             tables.storage_ids.insert(id, schema_id);
         }
-        Err(detail) => {
-            out.report(
-                Finding::new(Class::BadStorageIdValue, key, format!("storage ID {id}: {detail}"))
-                    .value(value)
-                    .unrepairable(),
-            )?;
+        Err((class, detail)) => {
+            let finding = Finding::new(class, key, format!("storage ID {id}: {detail}"));
+            out.report(finding.value(value).unrepairable())?;
             tables.usable = false;
         }
     }

@@ -55,6 +55,7 @@ use self::read::View;
 use self::transaction::WriteTransaction;
 pub use crate::Durability;
 use crate::contract::DEFAULT_WAIT;
+use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
 use crate::{Capabilities, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
@@ -166,18 +167,13 @@ impl KvDatabase for LmdbStore {
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.read_only {
-            return Err(transaction::read_only(&self.shared));
+            return Err(on_disk::read_only(self.path()));
         }
         Ok(Box::new(WriteTransaction::begin(&self.shared, options)?))
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut offered = Capabilities::none();
-        offered.serializable = true;
-        offered.timeouts = true;
-        offered.read_only_switch = true;
-        offered.persistent = true;
-        offered
+        on_disk::offered()
     }
 
     /// Follows all pages of the file without LMDB, because a damaged page can make LMDB end the

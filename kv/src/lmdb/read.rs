@@ -44,13 +44,7 @@ impl<'t> Reader<'t> {
         } else if let Some(min) = StoredKey::fitting(min) {
             self.pairs.get_greater_than_or_equal_to(self.txn, min.bytes())
         } else {
-            // The bound is too long to be stored. A scan replaces it by its longest prefix.
-            let span = KeySpan::new(min, max);
-            if span.is_empty() {
-                return Ok(None);
-            }
-            let found = self.scan(span, Direction::Forward)?.next();
-            return found.transpose();
+            return self.first_of_scan(min, max, Direction::Forward);
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let pair = lent(stripped(self.path, pair)?);
@@ -61,19 +55,24 @@ impl<'t> Reader<'t> {
         let found = match max.map(StoredKey::fitting) {
             None => self.pairs.last(self.txn),
             Some(Some(max)) => self.pairs.get_lower_than(self.txn, max.bytes()),
-            // The bound is too long to be stored. A scan replaces it by its longest prefix.
-            Some(None) => {
-                let span = KeySpan::new(min, max);
-                if span.is_empty() {
-                    return Ok(None);
-                }
-                let found = self.scan(span, Direction::Reverse)?.next();
-                return found.transpose();
-            }
+            Some(None) => return self.first_of_scan(min, max, Direction::Reverse),
         };
         let Some(pair) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
         let pair = lent(stripped(self.path, pair)?);
         Ok(Some(pair).filter(|(key, _)| **key >= *min))
+    }
+
+    /// The first pair where a bound is too long to be stored. A scan replaces such a bound by its
+    /// longest prefix.
+    #[cold]
+    fn first_of_scan(
+        self,
+        min: &[u8],
+        max: Option<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Pair<'t>>> {
+        let span = KeySpan::new(min, max);
+        if span.is_empty() { Ok(None) } else { self.scan(span, direction)?.next().transpose() }
     }
 
     pub(super) fn scan(self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'t>> {

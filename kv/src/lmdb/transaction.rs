@@ -12,16 +12,9 @@ use super::read::Reader;
 use super::writer::Writer;
 use crate::contract::pass_on::pass_on;
 use crate::store_parts::deadline::Deadline;
+use crate::store_parts::on_disk;
 use crate::store_parts::write_lock::WritePermit;
 use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
-
-/// The error for a write transaction on an environment that is open for reading only.
-pub(super) fn read_only(shared: &Shared) -> KvError {
-    KvError::IllegalState(format!(
-        "{}: open for reading only, so only read-only transactions can begin",
-        shared.path().display()
-    ))
-}
 
 /// The only transaction that writes.
 pub(super) struct WriteTransaction {
@@ -40,8 +33,9 @@ impl WriteTransaction {
     pub(super) fn begin(shared: &Arc<Shared>, options: &TxOptions) -> Result<Self> {
         let start = std::time::Instant::now();
         let wait = options.writer_wait();
-        let writer = shared.writer.as_ref().ok_or_else(|| read_only(shared))?;
-        let pairs = shared.pairs()?.ok_or_else(|| read_only(shared))?;
+        let read_only = || on_disk::read_only(shared.path());
+        let writer = shared.writer.as_ref().ok_or_else(read_only)?;
+        let pairs = shared.pairs()?.ok_or_else(read_only)?;
         let permit = shared.right_to_write.acquire(wait)?;
         let txn = writer.begin(shared, wait.saturating_sub(start.elapsed()))?;
         let begun = WriteTransaction {

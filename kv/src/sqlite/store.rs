@@ -13,10 +13,9 @@ use super::shared::Shared;
 use super::transaction::{View, WriteTransaction};
 use super::versions::Pooled;
 use crate::contract::DEFAULT_WAIT;
+use crate::store_parts::on_disk;
 use crate::store_parts::read_transaction::ReadTransaction;
-use crate::{
-    Capabilities, Durability, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions,
-};
+use crate::{Capabilities, Durability, KvDatabase, KvTransaction, Result, Statistics, TxOptions};
 
 /// Options for opening an SQLite database.
 ///
@@ -108,8 +107,9 @@ impl SqliteBuilder {
     /// of them does, and the others wait for it.
     ///
     /// # Errors
-    /// [`KvError::Open`] and [`KvError::Damaged`], which both name the path. [`KvError::Retry`] if
-    /// others were in the way for all the time to wait.
+    /// [`KvError::Open`](crate::KvError::Open) and [`KvError::Damaged`](crate::KvError::Damaged),
+    /// which both name the path. [`KvError::Retry`](crate::KvError::Retry) if others were in the
+    /// way for all the time to wait.
     ///
     /// These are refused:
     ///
@@ -234,21 +234,13 @@ impl KvDatabase for SqliteStore {
             return Ok(Box::new(ReadTransaction::new(view, options)));
         }
         if self.shared.database.options.read_only {
-            return Err(KvError::IllegalState(format!(
-                "{}: open for reading only, so only read-only transactions can begin",
-                self.path().display()
-            )));
+            return Err(on_disk::read_only(self.path()));
         }
         Ok(Box::new(WriteTransaction::begin(&self.shared, options)?))
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut offered = Capabilities::none();
-        offered.serializable = true;
-        offered.timeouts = true;
-        offered.read_only_switch = true;
-        offered.persistent = true;
-        offered
+        on_disk::offered()
     }
 
     /// Runs the `integrity_check` of SQLite.

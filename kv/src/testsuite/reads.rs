@@ -1,7 +1,7 @@
 //! Rows 1 to 28: reading a sorted byte map.
 
 use super::{Fixture, Tx, dump, put_all};
-use crate::{Direction, KeySpan, KvError, KvRead, TxOptions};
+use crate::{Direction, KeySpan, KvError, KvRead, Pair, TxOptions};
 
 fn begin<'db>(fixture: &'db Fixture, keys: &[&[u8]]) -> Tx<'db> {
     let mut tx = fixture.store().begin(&TxOptions::writing()).unwrap();
@@ -20,19 +20,17 @@ fn keys<K: KvRead + ?Sized>(
 }
 
 fn at_least(tx: &Tx<'_>, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
-    let found = tx.at_least(min, max).unwrap();
-    found.map(|(key, value)| {
-        assert_eq!(key, value);
-        key.into_owned()
-    })
+    tx.at_least(min, max).unwrap().map(key_of)
 }
 
 fn at_most(tx: &Tx<'_>, min: &[u8], max: Option<&[u8]>) -> Option<Vec<u8>> {
-    let found = tx.at_most(min, max).unwrap();
-    found.map(|(key, value)| {
-        assert_eq!(key, value);
-        key.into_owned()
-    })
+    tx.at_most(min, max).unwrap().map(key_of)
+}
+
+/// The key of a pair that [`begin`] has put.
+fn key_of((key, value): Pair<'_>) -> Vec<u8> {
+    assert_eq!(key, value);
+    key.into_owned()
 }
 
 /// `get` of a key that was never written.

@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use permazen_kv::Hex;
+use permazen_kv::key::parse_hex;
+
 use crate::bytes::invalid;
 use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
@@ -71,7 +74,7 @@ impl Ord for BitSet {
 
 impl fmt::Display for BitSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]", permazen_kv::Hex(&self.bytes))
+        write!(f, "[{}]", Hex(&self.bytes))
     }
 }
 
@@ -107,22 +110,12 @@ impl Encodable for BitSet {
     }
 
     fn from_text(text: &str) -> Result<Self> {
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            _ => None,
-        };
-        let digits = text
-            .strip_prefix('[')
-            .and_then(|text| text.strip_suffix(']'))
-            .filter(|digits| digits.len().is_multiple_of(2));
-        let bytes: Option<Vec<u8>> = digits.and_then(|digits| {
-            let (pairs, _) = digits.as_bytes().as_chunks();
-            pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
-        });
-        match bytes {
-            Some(bytes) => Ok(Self::from_be_bytes(&bytes)),
-            None => invalid(format!(
+        let digits = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let in_lower_case =
+            digits.filter(|digits| !digits.bytes().any(|byte| byte.is_ascii_uppercase()));
+        match in_lower_case.map(parse_hex) {
+            Some(Ok(bytes)) => Ok(Self::from_be_bytes(&bytes)),
+            _ => invalid(format!(
                 "invalid bit set {text:?}: pairs of lower-case hex digits in brackets expected"
             )),
         }

@@ -17,8 +17,24 @@ fn parts(text: &str) -> Result<[String; 4]> {
     }
 }
 
-fn print(parts: [String; 4]) -> String {
-    text::join_items(parts.map(Some))
+/// The text form of statistics.
+macro_rules! statistics_text {
+    ($sum:ty, $number:ty) => {
+        fn to_text(&self) -> String {
+            let (sum, count) = (self.sum.to_text(), self.count.to_text());
+            text::join_items([sum, count, self.min.to_text(), self.max.to_text()].map(Some))
+        }
+
+        fn from_text(text: &str) -> Result<Self> {
+            let [sum, count, min, max] = parts(text)?;
+            Self::new(
+                <$sum>::from_text(&sum)?,
+                i64::from_text(&count)?,
+                <$number>::from_text(&min)?,
+                <$number>::from_text(&max)?,
+            )
+        }
+    };
 }
 
 /// The sum, count and range of integers.
@@ -103,24 +119,7 @@ macro_rules! integer_statistics {
                 (0..4).try_for_each(|_| long::skip(reader))
             }
 
-            fn to_text(&self) -> String {
-                print([
-                    self.sum.to_text(),
-                    self.count.to_text(),
-                    self.min.to_text(),
-                    self.max.to_text(),
-                ])
-            }
-
-            fn from_text(text: &str) -> Result<Self> {
-                let [sum, count, min, max] = parts(text)?;
-                Self::new(
-                    i64::from_text(&sum)?,
-                    i64::from_text(&count)?,
-                    <$number>::from_text(&min)?,
-                    <$number>::from_text(&max)?,
-                )
-            }
+            statistics_text!(i64, $number);
         }
     };
 }
@@ -256,19 +255,7 @@ impl Encodable for DoubleSummaryStatistics {
         reader.take(16).map(drop)
     }
 
-    fn to_text(&self) -> String {
-        print([self.sum.to_text(), self.count.to_text(), self.min.to_text(), self.max.to_text()])
-    }
-
-    fn from_text(text: &str) -> Result<Self> {
-        let [sum, count, min, max] = parts(text)?;
-        Self::new(
-            f64::from_text(&sum)?,
-            i64::from_text(&count)?,
-            f64::from_text(&min)?,
-            f64::from_text(&max)?,
-        )
-    }
+    statistics_text!(f64, f64);
 }
 
 text_impls!(IntSummaryStatistics, LongSummaryStatistics, DoubleSummaryStatistics);

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use permazen_kv::Hex;
+use permazen_kv::key::parse_hex;
+
 use crate::bytes::invalid;
 use crate::encoding::{
     CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
@@ -69,19 +72,15 @@ impl Encoding for UnknownEncoding {
     fn to_text(&self, value: &Value) -> Result<String> {
         match value {
             Value::Custom(custom) if *custom.encoding() == self.id => {
-                Ok(permazen_kv::Hex(custom.bytes()).to_string())
+                Ok(Hex(custom.bytes()).to_string())
             }
             _ => Err((self as &dyn Encoding).refuse(value)),
         }
     }
 
     fn from_text(&self, text: &str) -> Result<Value> {
-        let digits: Option<Vec<u8>> =
-            text.chars().map(|char| char.to_digit(16).map(|digit| digit as u8)).collect();
-        match digits {
-            Some(digits) if !digits.is_empty() && digits.len().is_multiple_of(2) => {
-                let (pairs, _) = digits.as_chunks();
-                let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+        match parse_hex(text) {
+            Ok(bytes) if !bytes.is_empty() => {
                 Ok(Value::Custom(CustomValue::new(self.id.clone(), bytes)))
             }
             _ => invalid(format!(

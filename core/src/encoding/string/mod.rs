@@ -4,7 +4,7 @@
 //! they are, so a string of them can be borrowed from its encoded form ([`read_cow`]). This form
 //! has no null. The registered encoding `String` adds `ff` for null.
 
-mod encoding;
+pub(super) mod encoding;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,7 +12,6 @@ use std::fmt;
 
 use super::{EncodingError, Reader, uint};
 use crate::bytes::{Result, invalid};
-pub use encoding::StringEncoding;
 
 /// A string of UTF-16 units, as Java has it. Unlike a Rust string, it may have unpaired surrogates.
 ///

@@ -74,6 +74,12 @@ impl Writer {
         }
     }
 
+    /// The end of an opening tag, and the comment after it.
+    fn end_tag(&mut self, end: &str, id: impl FnOnce() -> SchemaId) {
+        self.out.push_str(end);
+        self.comment(id);
+    }
+
     fn comment(&mut self, id: impl FnOnce() -> SchemaId) {
         if self.form.pretty {
             // Writing to a string cannot fail.
@@ -126,12 +132,10 @@ impl Writer {
         self.attribute("name", object_type.name());
         let id = || item(Part::ObjectType).schema_id();
         if object_type.fields().is_empty() && object_type.indexes().is_empty() {
-            self.out.push_str("/>");
-            self.comment(id);
+            self.end_tag("/>", id);
             return;
         }
-        self.out.push('>');
-        self.comment(id);
+        self.end_tag(">", id);
         self.depth += 1;
         for field in object_type.fields() {
             self.field(object_type, field);
@@ -153,12 +157,10 @@ impl Writer {
         match field.kind() {
             FieldKind::Simple(simple) => self.simple(element, simple, id),
             FieldKind::Counter => {
-                self.out.push_str("/>");
-                self.comment(id);
+                self.end_tag("/>", id);
             }
             FieldKind::Set(_) | FieldKind::List(_) | FieldKind::Map { .. } => {
-                self.out.push('>');
-                self.comment(id);
+                self.end_tag(">", id);
                 self.depth += 1;
                 for (name, sub_field) in field.sub_fields() {
                     let simple = sub_field.simple();
@@ -181,8 +183,7 @@ impl Writer {
             SimpleKind::Plain(encoding) => {
                 self.attribute("encoding", encoding.as_str());
                 self.indexed(simple);
-                self.out.push_str("/>");
-                self.comment(id);
+                self.end_tag("/>", id);
             }
             SimpleKind::Reference(reference) => {
                 if reference.forward_delete() {
@@ -194,12 +195,10 @@ impl Writer {
                     self.attribute("allowDeleted", if default { "false" } else { "true" });
                 }
                 let Some(types) = reference.object_types() else {
-                    self.out.push_str("/>");
-                    self.comment(id);
+                    self.end_tag("/>", id);
                     return;
                 };
-                self.out.push('>');
-                self.comment(id);
+                self.end_tag(">", id);
                 self.depth += 1;
                 self.open("ObjectTypes");
                 self.out.push('>');
@@ -246,8 +245,7 @@ impl Writer {
         identifiers: &[String],
         id: impl FnOnce() -> SchemaId,
     ) {
-        self.out.push('>');
-        self.comment(id);
+        self.end_tag(">", id);
         self.depth += 1;
         for identifier in identifiers {
             self.open("Identifier");
@@ -280,8 +278,7 @@ impl Writer {
         self.open("CompositeIndex");
         self.storage_id(index.storage_id());
         self.attribute("name", index.name());
-        self.out.push('>');
-        self.comment(id);
+        self.end_tag(">", id);
         self.names("Field", index.fields());
         self.close("CompositeIndex");
     }

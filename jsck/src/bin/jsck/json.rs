@@ -4,10 +4,10 @@ use permazen::kv::Hex;
 use permazen_jsck::{Finding, Fix, RepairScope, Report};
 use serde::Serialize;
 
-use crate::End;
 use crate::args::Args;
 use crate::plan::Change;
 use crate::terminal::{self, path_text};
+use crate::{End, Presenter};
 
 /// The JSON schema of a line.
 pub(crate) const SCHEMA: &str = include_str!("output.schema.json");
@@ -77,13 +77,15 @@ impl Json {
     pub(crate) fn new(args: &Args) -> Json {
         Json { scope: args.scope(), store_problems: 0, found: Report::default() }
     }
+}
 
-    pub(crate) fn store_damage(&mut self, problem: &str) {
+impl Presenter for Json {
+    fn store_damage(&mut self, problem: &str) {
         self.store_problems += 1;
         terminal::json(&Line::Store { problem });
     }
 
-    pub(crate) fn finding(&mut self, finding: &Finding) {
+    fn finding(&mut self, finding: &Finding) {
         if finding.class.is_warning() {
             self.found.warnings += 1;
         } else {
@@ -111,7 +113,7 @@ impl Json {
         });
     }
 
-    pub(crate) fn change(&self, change: &Change) {
+    fn change(&mut self, change: &Change) {
         terminal::json(&Line::Change {
             key: hex(&change.key),
             old_value: hex_or_null(change.old.as_deref()),
@@ -119,20 +121,22 @@ impl Json {
         });
     }
 
-    pub(crate) fn again(&mut self) {
+    fn again(&mut self) {
         self.found = Report::default();
         terminal::json(&Line::Again);
     }
 
     /// The end, with what was found before the check failed.
-    pub(crate) fn failed(&self) {
+    fn failed(&mut self) {
         self.end(&self.found, &End::default(), None);
     }
 
-    pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
+    fn summary(&mut self, report: &Report, end: &End<'_>) {
         self.end(report, end, Some(report));
     }
+}
 
+impl Json {
     fn end(&self, report: &Report, end: &End<'_>, read: Option<&Report>) {
         terminal::json(&Line::Summary {
             findings: report.findings,

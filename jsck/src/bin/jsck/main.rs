@@ -75,22 +75,22 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let options = args.options(interrupt.flag())?;
     if let Some(file) = &args.apply_undo {
         let database = database::open(path, args.kind, true)?;
-        if !args.no_store_check && mend::check_store(&database, &mut Presenter::new(args))? {
+        if !args.no_store_check && mend::check_store(&database, &mut *presenter(args))? {
             return not_looked_at(path);
         }
         undo::apply(&database, file, &args.force)?;
         return Ok(CLEAN);
     }
     let files = mend::Files::of(args)?;
-    let mut output = Presenter::new(args);
+    let mut output = presenter(args);
     let write = args.repair.is_some() && !args.dry_run;
     let database = match database::open(path, args.kind, write) {
         Ok(database) => database,
-        Err(failure) => return not_opened(path, failure, &mut output),
+        Err(failure) => return not_opened(path, failure, &mut *output),
     };
     output.start(&database);
     terminal::written()?;
-    let damaged = !args.no_store_check && mend::check_store(&database, &mut output)?;
+    let damaged = !args.no_store_check && mend::check_store(&database, &mut *output)?;
     if damaged && !database.can_be_read_damaged() {
         output.failed();
         return not_looked_at(path);
@@ -101,11 +101,11 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let position = position.inspect_err(|_| output.failed())?.unwrap_or_default();
     interrupt.is_awaited();
     let report = if args.online {
-        online::run(args, &options, position, &database, &mut output)
+        online::run(args, &options, position, &database, &mut *output)
     } else if args.repair.is_some() {
-        mend::run(args, &options, &database, &files, &mut output)
+        mend::run(args, &options, &database, &files, &mut *output)
     } else {
-        mend::check(&options, &database, &mut output)
+        mend::check(&options, &database, &mut *output)
     };
     let report = report.inspect_err(|_| output.failed())?;
     Ok(match report {
@@ -120,7 +120,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
 fn not_opened(
     path: &std::path::Path,
     failure: Failure,
-    output: &mut Presenter,
+    output: &mut dyn Presenter,
 ) -> Result<u8, Failure> {
     let damage = match failure.downcast_ref::<KvError>() {
         Some(KvError::Damaged { reason, .. }) => Some(reason),
@@ -172,74 +172,28 @@ struct End<'e> {
 }
 
 /// Shows findings and results in the form that was asked for.
-enum Presenter {
-    Text(text::Text),
-    Json(json::Json),
-}
+trait Presenter {
+    fn start(&mut self, _database: &database::Database) {}
 
-impl Presenter {
-    fn new(args: &Args) -> Presenter {
-        if args.json {
-            Presenter::Json(json::Json::new(args))
-        } else {
-            Presenter::Text(text::Text::new(args))
-        }
-    }
+    fn store_damage(&mut self, problem: &str);
 
-    fn start(&mut self, database: &database::Database) {
-        if let Presenter::Text(text) = self {
-            text.start(database);
-        }
-    }
-
-    fn store_damage(&mut self, problem: &str) {
-        match self {
-            Presenter::Text(text) => text.store_damage(problem),
-            Presenter::Json(json) => json.store_damage(problem),
-        }
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        match self {
-            Presenter::Text(text) => text.finding(finding),
-            Presenter::Json(json) => json.finding(finding),
-        }
-    }
+    fn finding(&mut self, finding: &Finding);
 
     /// Says what is being checked from now on.
-    fn phase(&mut self, phase: &str) {
-        if let Presenter::Text(text) = self {
-            text.phase(phase);
-        }
-    }
+    fn phase(&mut self, _phase: &str) {}
 
     /// A change that a repair would make.
-    fn change(&mut self, change: &plan::Change) {
-        match self {
-            Presenter::Text(text) => text.change(change),
-            Presenter::Json(json) => json.change(change),
-        }
-    }
+    fn change(&mut self, change: &plan::Change);
 
     /// Everything said before is void: the database is checked again.
-    fn again(&mut self) {
-        match self {
-            Presenter::Text(text) => text.again(),
-            Presenter::Json(json) => json.again(),
-        }
-    }
+    fn again(&mut self);
 
     /// The end, if the check failed. `main` tells people why.
-    fn failed(&mut self) {
-        if let Presenter::Json(json) = self {
-            json.failed();
-        }
-    }
+    fn failed(&mut self) {}
 
-    fn summary(&mut self, report: &Report, end: &End<'_>) {
-        match self {
-            Presenter::Text(text) => text.summary(report, end),
-            Presenter::Json(json) => json.summary(report, end),
-        }
-    }
+    fn summary(&mut self, report: &Report, end: &End<'_>);
+}
+
+fn presenter(args: &Args) -> Box<dyn Presenter> {
+    if args.json { Box::new(json::Json::new(args)) } else { Box::new(text::Text::new(args)) }
 }

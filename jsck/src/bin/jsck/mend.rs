@@ -57,7 +57,10 @@ impl Mended {
 
 /// Checks the structure of the underlying store, if it can be checked. Returns whether it is
 /// damaged.
-pub(crate) fn check_store(database: &Database, output: &mut Presenter) -> Result<bool, Failure> {
+pub(crate) fn check_store(
+    database: &Database,
+    output: &mut dyn Presenter,
+) -> Result<bool, Failure> {
     let problems = database.verify()?;
     for problem in &problems {
         output.store_damage(problem);
@@ -69,7 +72,7 @@ pub(crate) fn check_store(database: &Database, output: &mut Presenter) -> Result
 pub(crate) fn check(
     options: &Options,
     database: &Database,
-    output: &mut Presenter,
+    output: &mut dyn Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let watch = Watch::new(database, options, output);
@@ -89,13 +92,13 @@ pub(crate) fn check(
 /// Shows findings and progress as they come.
 struct Watch<'w> {
     bar: Bar,
-    output: RefCell<&'w mut Presenter>,
+    output: RefCell<&'w mut dyn Presenter>,
     options: &'w Options,
     phase: Cell<&'static str>,
 }
 
 impl<'w> Watch<'w> {
-    fn new(database: &Database, options: &'w Options, output: &'w mut Presenter) -> Self {
+    fn new(database: &Database, options: &'w Options, output: &'w mut dyn Presenter) -> Self {
         let bar = Bar::of_reads(database.pairs());
         Watch { bar, output: RefCell::new(output), options, phase: Cell::new("") }
     }
@@ -151,7 +154,7 @@ pub(crate) fn run(
     options: &Options,
     database: &Database,
     files: &Files,
-    output: &mut Presenter,
+    output: &mut dyn Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let repair = Repair {
@@ -209,7 +212,7 @@ impl Repair<'_> {
     }
 
     /// Shows what a repair would change.
-    fn dry_run(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
+    fn dry_run(&self, output: &mut dyn Presenter) -> Result<(Report, Mended), Failure> {
         let Look { repair, plan, .. } = self.look(output)?;
         plan.changes().for_each(|change| output.change(&change));
         let changes = plan.changes().count() as u64;
@@ -218,7 +221,7 @@ impl Repair<'_> {
     }
 
     /// Repairs in one transaction, without asking.
-    fn at_once(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
+    fn at_once(&self, output: &mut dyn Presenter) -> Result<(Report, Mended), Failure> {
         let mut kv = self.database.begin(true)?;
         let mut undo = UndoFile::create(&self.files.undo, self.database)?;
         let mut backup = None;
@@ -244,7 +247,7 @@ impl Repair<'_> {
 
     /// Checks the database while others may write, asks, and makes exactly the changes that were
     /// agreed to.
-    fn after_asking(&self, output: &mut Presenter) -> Result<(Report, Mended), Failure> {
+    fn after_asking(&self, output: &mut dyn Presenter) -> Result<(Report, Mended), Failure> {
         loop {
             let Look { repair, plan, version } = self.look(output)?;
             let changes = plan.changes().count() as u64;
@@ -312,7 +315,7 @@ impl Repair<'_> {
     }
 
     /// Repairs a view of the database, which is then thrown away.
-    fn look(&self, output: &mut Presenter) -> Result<Look, Failure> {
+    fn look(&self, output: &mut dyn Presenter) -> Result<Look, Failure> {
         self.watched(output, |finding, progress| self.look_with(finding, progress))
     }
 
@@ -349,7 +352,7 @@ impl Repair<'_> {
     /// Shows the findings and the progress of some work.
     fn watched<R>(
         &self,
-        output: &mut Presenter,
+        output: &mut dyn Presenter,
         work: impl FnOnce(
             &mut dyn FnMut(&Finding),
             &mut dyn FnMut(&Progress),

@@ -70,7 +70,7 @@ pub(crate) fn run(
     options: &Options,
     mut position: Position,
     database: &Database,
-    output: &mut Presenter,
+    output: &mut dyn Presenter,
 ) -> Result<Report, Failure> {
     let start = Instant::now();
     let from = position.key.clone();

@@ -6,13 +6,13 @@ use std::io::IsTerminal;
 use permazen::kv::Hex;
 use permazen_jsck::{Class, Finding, Fix, RepairScope, Report};
 
-use crate::End;
 use crate::args::Args;
 use crate::database::Database;
 use crate::json::hex;
 use crate::mend::Mended;
 use crate::plan::Change;
 use crate::terminal::{Line, path_text, say};
+use crate::{End, Presenter};
 
 /// How many bytes of a key or value are shown without `--verbose`.
 const SHOWN: usize = 48;
@@ -41,8 +41,10 @@ impl Text {
             heading: String::new(),
         }
     }
+}
 
-    pub(crate) fn start(&self, database: &Database) {
+impl Presenter for Text {
+    fn start(&mut self, database: &Database) {
         let pairs = match database.pairs() {
             Some(pairs) => format!(", {pairs} pairs"),
             None => String::new(),
@@ -50,12 +52,12 @@ impl Text {
         say(format_args!("Checking {} ({}{pairs})", path_text(database.path()), database.kind()));
     }
 
-    pub(crate) fn store_damage(&self, problem: &str) {
+    fn store_damage(&mut self, problem: &str) {
         let line = Line::default().styled(self.style.red, "store is damaged");
         line.text(format_args!(": {problem}")).say();
     }
 
-    pub(crate) fn finding(&mut self, finding: &Finding) {
+    fn finding(&mut self, finding: &Finding) {
         *self.counts.entry(finding.class).or_default() += 1;
         let style = &self.style;
         let heading = heading(finding);
@@ -99,21 +101,21 @@ impl Text {
         ));
     }
 
-    pub(crate) fn phase(&self, phase: &str) {
+    fn phase(&mut self, phase: &str) {
         if self.verbose {
             say(format_args!("Looking at: {phase}"));
         }
     }
 
     /// Everything said before is void.
-    pub(crate) fn again(&mut self) {
+    fn again(&mut self) {
         say("The database has changed while this was asked: looking again");
         self.counts.clear();
         self.heading.clear();
     }
 
     /// Prints a change with `-` for the old pair and `+` for the new pair.
-    pub(crate) fn change(&self, change: &Change) {
+    fn change(&mut self, change: &Change) {
         let key = self.hex(&change.key);
         for (sign, value) in [("-", &change.old), ("+", &change.new)] {
             if let Some(value) = value {
@@ -122,7 +124,7 @@ impl Text {
         }
     }
 
-    pub(crate) fn summary(&self, report: &Report, end: &End<'_>) {
+    fn summary(&mut self, report: &Report, end: &End<'_>) {
         let style = &self.style;
         if !self.counts.is_empty() {
             say("");
@@ -157,7 +159,9 @@ impl Text {
             self.mended(report, mended);
         }
     }
+}
 
+impl Text {
     fn mended(&self, report: &Report, mended: &Mended) {
         if mended.left_alone > 0 {
             say(format_args!(
