@@ -80,8 +80,9 @@ pub mod __private {
     pub use crate::model::composite::{HasColumn, Tuple};
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
+        WriteDefault,
     };
-    pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored};
+    pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored, can_be_null, made};
     pub use crate::model::handle::Handle;
     pub use crate::model::index::Columns;
     pub use crate::model::load::{ObjectReader, ObjectWriter};

@@ -1,9 +1,10 @@
 //! The grammar of `#[permazen(...)]`: a list of `key`, `key = value` and `key(...)`.
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
-use syn::{Attribute, Expr, Ident, Lit, LitStr, Token, Type};
+use syn::{Attribute, Expr, ExprPath, Ident, Lit, LitStr, Token, Type};
 
 use crate::errors::Errors;
 
@@ -32,7 +33,13 @@ impl Parse for Item {
             Argument::List(content.parse()?)
         } else if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
-            Argument::Value(value_tokens(input)?)
+            // In an expression, `<` need not have a `>`.
+            let tokens = if key == "default" {
+                input.parse::<Expr>()?.into_token_stream()
+            } else {
+                value_tokens(input)?
+            };
+            Argument::Value(tokens)
         } else {
             Argument::None
         };
@@ -101,6 +108,20 @@ impl Item {
         match &self.argument {
             Argument::Value(tokens) => syn::parse2(tokens.clone()),
             _ => Err(self.expected(&format!("`{} = Type`", self.key))),
+        }
+    }
+
+    /// The path of a function.
+    pub(crate) fn function(&self) -> syn::Result<ExprPath> {
+        let Argument::Value(tokens) = &self.argument else {
+            return Err(self.expected(&format!("`{} = path::of::function`", self.key)));
+        };
+        match syn::parse2::<Expr>(tokens.clone()) {
+            Ok(expression) => match ungrouped(&expression) {
+                Expr::Path(path) => Ok(path.clone()),
+                other => Err(syn::Error::new_spanned(other, "expected the path of a function")),
+            },
+            Err(_) => Err(syn::Error::new_spanned(tokens, "expected the path of a function")),
         }
     }
 

@@ -3,6 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use syn::{Attribute, Ident, LitStr, Type, Visibility};
 
+use crate::evolution::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
 
 /// An object type.
@@ -20,6 +21,7 @@ pub(crate) struct ObjectModel {
     pub(crate) skipped: Vec<Ident>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
+    pub(crate) evolution: TypeEvolution,
 }
 
 /// A field whose type has a mistake.
@@ -46,7 +48,7 @@ pub(crate) struct FieldModel {
     pub(crate) shape: Shape,
     pub(crate) unique: bool,
     pub(crate) excludes: Vec<Exclude>,
-    pub(crate) upgrade: Upgrade,
+    pub(crate) evolution: FieldEvolution,
 }
 
 /// The kind of a field, with its values.
@@ -104,15 +106,6 @@ impl DeleteAction {
     }
 }
 
-/// What happens to a value when the type of its field changes.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Upgrade {
-    #[default]
-    Exact,
-    Lossy,
-    Reset,
-}
-
 /// A composite index.
 pub(crate) struct CompositeModel {
     pub(crate) name: String,
@@ -150,5 +143,15 @@ impl FieldModel {
             Shape::Simple(value) => Some(value),
             _ => None,
         }
+    }
+
+    /// The values of the field: one, but two for a map and none for a counter.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &ValueModel> {
+        let (first, second) = match &self.shape {
+            Shape::Simple(value) | Shape::Set(value) | Shape::List(value) => (Some(value), None),
+            Shape::Map(key, value) => (Some(key), Some(value)),
+            Shape::Counter => (None, None),
+        };
+        first.into_iter().chain(second).map(|value| &**value)
     }
 }

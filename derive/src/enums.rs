@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Data, DeriveInput, Fields, Ident};
+use syn::{Data, DeriveInput, Fields, Ident, LitStr, Variant};
 
 use crate::attributes;
 use crate::check;
 use crate::errors::Errors;
+use crate::evolution;
 use crate::names::Case;
 
 /// An enum and the identifiers of its variants.
@@ -16,13 +17,22 @@ pub(crate) struct EnumModel {
     pub(crate) ident: Ident,
     pub(crate) krate: TokenStream,
     variants: Vec<(Ident, String)>,
+    /// Identifiers that were other ones before: the one now, and the one before.
+    renamed: Vec<(String, LitStr)>,
+    /// The position of the variant with `#[default]`.
+    initial: Option<usize>,
 }
 
 /// The model of an enum, as far as it makes sense, and all its mistakes.
 pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
     let mut errors = Errors::default();
-    let mut model =
-        EnumModel { ident: input.ident.clone(), krate: quote!(::permazen), variants: Vec::new() };
+    let mut model = EnumModel {
+        ident: input.ident.clone(),
+        krate: quote!(::permazen),
+        variants: Vec::new(),
+        renamed: Vec::new(),
+        initial: None,
+    };
     let mut case = Case::ScreamingSnake;
     for item in attributes::permazen_items(&input.attrs, &[], &mut errors) {
         match item.key.to_string().as_str() {
@@ -47,7 +57,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
         errors.at(&input.ident, "an enum without variants has no values");
     }
     let mut seen: HashMap<String, Ident> = HashMap::new();
-    for variant in &data.variants {
+    for (at, variant) in data.variants.iter().enumerate() {
         if !matches!(variant.fields, Fields::Unit) {
             errors.at(&variant.fields, "only variants without fields can be stored");
         }
@@ -59,38 +69,100 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
         }
         let mut identifier = case.apply(&variant.ident);
         let mut tokens = variant.ident.to_token_stream();
+        let mut former = Vec::new();
         for item in attributes::permazen_items(&variant.attrs, &[], &mut errors) {
-            if !item.is("rename") {
-                errors.push(item.unknown("a variant", &["rename"]));
-            } else if let Some(text) = errors.note(item.string()) {
-                identifier = text.value();
-                tokens = text.to_token_stream();
+            match item.key.to_string().as_str() {
+                "rename" => {
+                    if let Some(text) = errors.note(item.string()) {
+                        identifier = text.value();
+                        tokens = text.to_token_stream();
+                    }
+                }
+                "was" => former = evolution::former_names(&item, &mut errors),
+                "default" => {
+                    errors.at(&item.key, "write `#[default]`, as for `#[derive(Default)]`");
+                }
+                _ => errors.push(item.unknown("a variant", &["rename", "was"])),
             }
         }
+        initial(at, variant, &mut model, &mut errors);
         check::name(&identifier, &tokens, &mut errors);
         if let Some(other) = seen.insert(identifier.clone(), variant.ident.clone()) {
             let message =
                 format!("variants `{other}` and `{}` are both `{identifier}`", variant.ident);
             errors.at(&tokens, message);
         }
+        model.renamed.extend(former.into_iter().map(|name| (identifier.clone(), name)));
         model.variants.push((variant.ident.clone(), identifier));
     }
+    check_renamed(&model, &mut errors);
     (model, errors)
+}
+
+/// Reads `#[default]` of a variant.
+fn initial(at: usize, variant: &Variant, model: &mut EnumModel, errors: &mut Errors) {
+    for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("default")) {
+        if attribute.meta.require_path_only().is_err() {
+            errors.at(&attribute.meta, "`#[default]` takes no value");
+        }
+        if model.initial.replace(at).is_some() {
+            errors.at(attribute, "only one variant is the default");
+        }
+    }
+}
+
+/// Checks that each former identifier is that of one variant, and that no variant has it now.
+fn check_renamed(model: &EnumModel, errors: &mut Errors) {
+    for (at, (identifier, name)) in model.renamed.iter().enumerate() {
+        if let Some((variant, _)) = model.variants.iter().find(|(_, now)| *now == name.value()) {
+            let message = format!(
+                "variant `{variant}` has this identifier: `was` is for identifiers that no variant has now"
+            );
+            errors.at(name, message);
+            continue;
+        }
+        let mut earlier = model.renamed.iter().take(at);
+        if let Some((other, _)) =
+            earlier.find(|(other, former)| other != identifier && former.value() == name.value())
+        {
+            let message =
+                format!("this is also what `{other}` was: only one of them gets its values");
+            errors.at(name, message);
+        }
+    }
 }
 
 /// The `PermazenEnum` implementation of `model`.
 pub(crate) fn expand(model: &EnumModel) -> TokenStream {
-    let EnumModel { ident, krate, variants } = model;
+    let EnumModel { ident, krate, variants, renamed, initial } = model;
     let identifiers = variants.iter().map(|(_, identifier)| identifier);
     let names = variants.iter().map(|(variant, _)| variant);
     let names_again = names.clone();
     let ordinals = (0..variants.len()).map(proc_macro2::Literal::usize_unsuffixed);
     let ordinals_again = ordinals.clone();
+    let renamed = (!renamed.is_empty()).then(|| {
+        let pairs = renamed.iter().map(|(now, before)| quote!((#now, #before)));
+        quote! {
+            const RENAMED: &'static [(
+                &'static ::core::primitive::str,
+                &'static ::core::primitive::str,
+            )] = &[#(#pairs),*];
+        }
+    });
+    let initial = initial.map(|at| {
+        let at = proc_macro2::Literal::usize_unsuffixed(at);
+        quote! {
+            const INITIAL: ::core::option::Option<::core::primitive::u32> =
+                ::core::option::Option::Some(#at);
+        }
+    });
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]
         impl #krate::__private::EnumType for #ident {
             const IDENTIFIERS: &'static [&'static ::core::primitive::str] = &[#(#identifiers),*];
+            #renamed
+            #initial
             fn ordinal(&self) -> ::core::primitive::u32 {
                 match self {
                     #(Self::#names => #ordinals,)*

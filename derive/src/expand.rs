@@ -10,8 +10,9 @@ use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
 use crate::declared::{
-    CompositeModel, FieldModel, ObjectModel, ReferenceModel, Shape, Upgrade, ValueModel,
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
 };
+use crate::evolution;
 use crate::exclude::{Bound, Exclude};
 use crate::names;
 
@@ -27,12 +28,17 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let fields = || model.fields.iter().enumerate();
     let getters = fields().map(|(at, field)| getter(model, at, field));
     let setters = fields().map(|(at, field)| setter(model, at, field));
-    let declarations = model.fields.iter().map(|field| declaration(model, field));
+    let declarations = fields().map(|(at, field)| declaration(model, at, field));
     let index_declarations =
         model.composites.iter().map(|index| composite_declaration(model, &m, index));
     let reads = fields().map(|(at, field)| read(model, at, field));
     let skipped = &model.skipped;
-    let writes = fields().map(|(at, field)| write(model, at, field));
+    let writes = fields().map(|(at, field)| {
+        let ident = &field.ident;
+        write(model, at, field, &quote!(self.#ident))
+    });
+    let evolution = evolution::constants(model);
+    let nullable = nullable(model);
     let storage_id =
         model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
     let singleton = model.singleton.then(|| {
@@ -51,6 +57,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         }
 
         #accessors_type
+        #nullable
 
         #allowed
         impl<'t> #accessors<'t> {
@@ -78,6 +85,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             #singleton
             const FIELDS: &'static [#m::FieldDecl] = &[#(#declarations),*];
             const COMPOSITES: &'static [#m::CompositeDecl] = &[#(#index_declarations),*];
+            #evolution
             fn read(__from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
                 ::core::result::Result::Ok(Self {
                     #(#reads,)*
@@ -365,7 +373,7 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
 }
 
 /// `FieldDecl::simple("name", ValueDecl::of::<String>().indexed())`
-fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
+fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let (name, krate) = (&field.name, &model.krate);
     let m = &quote!(#krate::__private);
     let value = |value: &ValueModel| {
@@ -400,12 +408,8 @@ fn declaration(model: &ObjectModel, field: &FieldModel) -> TokenStream {
         let list = excludes(m, &field.excludes);
         quote!(.exclude(#list))
     });
-    let upgrade = match field.upgrade {
-        Upgrade::Exact => None,
-        Upgrade::Reset => Some(quote!(.upgrade(#m::Upgrade::Reset))),
-        Upgrade::Lossy => Some(quote!(.upgrade(#m::Upgrade::Lossy))),
-    };
-    quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #upgrade)
+    let evolution = evolution::declaration(model, at, field);
+    quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution)
 }
 
 /// What a schema says about the values of a field, starting from the function that begins with
@@ -465,6 +469,22 @@ fn excludes(m: &TokenStream, list: &[Exclude]) -> TokenStream {
     quote!(&[#(#list),*])
 }
 
+/// Lets the compiler refuse `inverse_delete = "nullify"` where an alias hides that the reference is
+/// never null.
+fn nullable(model: &ObjectModel) -> TokenStream {
+    let krate = &model.krate;
+    let hidden = model.fields.iter().flat_map(FieldModel::values).filter(|value| {
+        value.inverse_delete == Some(DeleteAction::Nullify)
+            && value.reference.as_ref().is_some_and(|reference| reference.target.is_none())
+    });
+    let checks = hidden.map(|value| {
+        let span = names::here(value.ty.span());
+        let (krate, ty) = (names::located(krate, span), &value.ty);
+        quote_spanned!(span=> const _: () = #krate::__private::can_be_null::<#ty>();)
+    });
+    quote!(#(#checks)*)
+}
+
 /// One field of the struct literal in `Model::read`.
 fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let (ident, at) = (&field.ident, position(at));
@@ -504,29 +524,34 @@ fn counter(model: &ObjectModel, field: &FieldModel) -> TokenStream {
     quote_spanned!(span=> <#ty as #krate::__private::IsCounter>)
 }
 
-/// One statement of `Model::write`.
-fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
-    let (ident, at) = (&field.ident, position(at));
+/// The statement that writes the value of a field, which is at `place`, to `__to`.
+pub(crate) fn write(
+    model: &ObjectModel,
+    at: usize,
+    field: &FieldModel,
+    place: &TokenStream,
+) -> TokenStream {
+    let at = position(at);
     let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
             let (disk, held) = (stored(value), converted(model, field, value));
-            quote!(__to.converted::<#disk, #held>(#at, &self.#ident)?;)
+            quote!(__to.converted::<#disk, #held>(#at, &#place)?;)
         }
         Shape::Simple(value) => match reference(model, value) {
-            Some((function, target)) => quote!(__to.#function::<#target>(#at, self.#ident)?;),
+            Some((function, target)) => quote!(__to.#function::<#target>(#at, #place)?;),
             None => {
                 let stored = stored(value);
-                quote!(__to.simple::<#stored>(#at, &self.#ident)?;)
+                quote!(__to.simple::<#stored>(#at, &#place)?;)
             }
         },
         Shape::Counter => {
             let counter = counter(model, field);
-            quote!(__to.counter(#at, #counter::counter(&self.#ident))?;)
+            quote!(__to.counter(#at, #counter::counter(&#place))?;)
         }
         Shape::Set(value) | Shape::List(value) => {
             let stored = stored(value);
-            quote!(__to.elements::<#stored>(#at, ::core::iter::IntoIterator::into_iter(&self.#ident))?;)
+            quote!(__to.elements::<#stored>(#at, ::core::iter::IntoIterator::into_iter(&#place))?;)
         }
         Shape::Map(key, value) => {
             let (key, value) = (stored(key), stored(value));
@@ -534,7 +559,7 @@ fn write(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
                 __to.entries::<#key, #value>(
                     #at,
                     ::core::iter::Iterator::map(
-                        ::core::iter::IntoIterator::into_iter(&self.#ident),
+                        ::core::iter::IntoIterator::into_iter(&#place),
                         |(__key, __value)| (__key, __value),
                     ),
                 )?;

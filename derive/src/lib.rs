@@ -11,6 +11,7 @@ mod check;
 mod declared;
 mod enums;
 mod errors;
+mod evolution;
 mod exclude;
 mod expand;
 mod names;
@@ -46,14 +47,18 @@ use syn::{DeriveInput, parse_macro_input};
 ///   repeated. If a field is in two of them, allow `clippy::duplicated_attributes`, which takes
 ///   that for a mistake;
 /// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
+/// - `removed("…", "…")`, `on_schema_change = path`, see [below](#when-the-struct-changes);
 /// - `crate = "path::to::permazen"`.
 ///
 /// On a field, it takes:
 ///
 /// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`;
-/// - `encoding = "urn:…"`, `with = Type`, `upgrade = "attempt" | "require" | "reset"`;
+/// - `encoding = "urn:…"`, `with = Type`;
+/// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
+///   `upgrade_with = path`, see [below](#when-the-struct-changes);
 /// - on references, `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`,
-///   `forward_delete`, `allow_deleted`, `cascade(forward = ["…"], inverse = ["…"])`;
+///   `forward_delete`, `allow_deleted`, `cascade(forward = ["…"], inverse = ["…"])`. Only an
+///   `Option<Ref<M>>` can have `"nullify"`;
 /// - on collections, `element(…)`, or `key(…)` and `value(…)`, with the attributes of the sub-field
 ///   inside;
 /// - `list`, `set`, `map`, `array` or `reference` if the type does not show the kind of the field;
@@ -65,10 +70,55 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// A `#[deprecated]` field makes its constant and accessors deprecated.
 ///
-/// If the type of a field has changed, an object's value is converted when the object is first used
-/// with the new models. `upgrade` says what happens if a value cannot be converted: with
-/// `"attempt"`, the default, the field gets its default value; with `"require"`, the use fails.
-/// With `"reset"`, nothing is converted and the field gets its default value.
+/// # When the struct changes
+///
+/// Objects that were stored with other fields, by an earlier or later version of the program, move
+/// to the schema of the struct. A move that would lose something is refused. These attributes say
+/// where values come from and what may go. Names are those in the database.
+///
+/// | attribute | what it says |
+/// |---|---|
+/// | on the struct: `removed("nickname", "age")` | the values of these fields, which the struct no longer has, may go |
+/// | on the struct: `on_schema_change = path` | this function sets values of an object that moves, before anything is converted; it is a `fn(&OldValues<'_>, &mut NewValues<'_, '_, Self>) -> permazen::Result<()>` |
+/// | on the struct: `default_upgrade = "…"` | `upgrade` of the fields that do not have it |
+/// | on a field: `was = "oldName"`, `was = ["a", "b"]` | the names that the field had; its values are carried over from the first one that an object has |
+/// | on a field: `default = value` | the value in objects that lack the field: any expression of the field's type |
+/// | on a field: `default` | the same with `Default::default()` |
+/// | on a field: `upgrade_with = path` | this function makes the value of an object that moves; it is a `fn(&OldValues<'_>) -> permazen::Result<T>`, where `T` is the field's type. It takes the place of `was` and `upgrade` |
+/// | on a field: `upgrade = "exact"` | values are converted exactly or not at all; this is the default |
+/// | on a field: `upgrade = "lossy"` | values are converted as well as possible |
+/// | on a field: `upgrade = "reset"` | nothing is converted: the field starts at its default |
+///
+/// ```
+/// use permazen::{NewValues, OldValues, PermazenObject, Result};
+///
+/// #[derive(PermazenObject)]
+/// #[permazen(removed("shoeSize"), on_schema_change = Person::join_names)]
+/// struct Person {
+///     // In earlier versions, there were `firstName` and `lastName`.
+///     name: String,
+///     #[permazen(was = "mail", default = "unknown".to_owned())]
+///     email: String,
+///     #[permazen(upgrade_with = cents)]
+///     credit: i64,
+/// }
+///
+/// impl Person {
+///     fn join_names(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) -> Result<()> {
+///         if old.has("firstName") {
+///             let (first, last): (String, String) = (old.take("firstName")?, old.take("lastName")?);
+///             new.set(Self::NAME, format!("{first} {last}"))?;
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// fn cents(old: &OldValues<'_>) -> Result<i64> {
+///     Ok(old.take::<i64>("euros")? * 100)
+/// }
+/// ```
+///
+/// # No effect yet
 ///
 /// **`unique`, `exclude`, `singleton` and `cascade` have no effect yet**: they are checked and kept
 /// in the model, but objects with equal unique values are not refused.
@@ -93,7 +143,25 @@ pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
 /// A variant `HipHop` has the identifier `HIP_HOP`. To change that, write `#[permazen(rename =
 /// "…")]` on the variant or `#[permazen(rename_all = "none")]` on the enum. `#[permazen(crate =
 /// "path::to::permazen")]` names the crate if it is not `::permazen`.
-#[proc_macro_derive(PermazenEnum, attributes(permazen))]
+///
+/// Stored values are carried over by identifier when the enum changes. A variant that had another
+/// identifier says so: `#[permazen(was = "OLD")]`, or `was = ["OLD", "OLDER"]`. A required field of
+/// the enum has the variant with `#[default]` in objects that lack the field. This is the attribute
+/// of the standard library's `Default`, which need not be derived too.
+///
+/// ```
+/// use permazen::PermazenEnum;
+///
+/// #[derive(PermazenEnum, Debug, Clone, Copy, Default)]
+/// enum Priority {
+///     Low,
+///     #[default]
+///     #[permazen(was = "MEDIUM")]
+///     Normal,
+///     High,
+/// }
+/// ```
+#[proc_macro_derive(PermazenEnum, attributes(permazen, default))]
 pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let (model, errors) = enums::parse(&input);

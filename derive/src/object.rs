@@ -8,10 +8,11 @@ use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Token, Type};
 use crate::attributes::{self, Argument, Item};
 use crate::check;
 use crate::declared::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape, Upgrade,
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape,
     ValueModel,
 };
 use crate::errors::Errors;
+use crate::evolution::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
 use crate::names::Case;
 use crate::types;
@@ -24,6 +25,8 @@ const STRUCT_KEYS: &[&str] = &[
     "composite",
     "default_allow_deleted",
     "default_upgrade",
+    "removed",
+    "on_schema_change",
     "accessors",
     "crate",
 ];
@@ -38,6 +41,9 @@ const FIELD_KEYS: &[&str] = &[
     "encoding",
     "with",
     "upgrade",
+    "was",
+    "default",
+    "upgrade_with",
     "inverse_delete",
     "forward_delete",
     "allow_deleted",
@@ -85,6 +91,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         refused: Vec::new(),
         accessors: None,
         composites: Vec::new(),
+        evolution: TypeEvolution::default(),
     };
     let mut defaults =
         Defaults { case: Case::Camel, allow_deleted: false, upgrade: Upgrade::default() };
@@ -110,8 +117,10 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
             "composite" => model.composites.extend(composite(&item, &mut errors)),
             "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
             "default_upgrade" => {
-                defaults.upgrade = errors.note(upgrade(&item)).unwrap_or_default();
+                defaults.upgrade = errors.note(evolution::upgrade(&item)).unwrap_or_default();
             }
+            "removed" => model.evolution.removed(&item, &mut errors),
+            "on_schema_change" => model.evolution.on_schema_change(&item, &mut errors),
             "crate" => {
                 model.krate = errors.note(attributes::crate_path(&item)).unwrap_or(model.krate);
             }
@@ -141,6 +150,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     }
     check::fields(&model.fields, &mut errors);
     check::composites(&model, &mut errors);
+    evolution::check(&model, &mut errors);
     (model, errors)
 }
 
@@ -214,7 +224,6 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     let mut name_tokens = ident.to_token_stream();
     let mut unique = None;
     let mut excludes = None;
-    let mut policy = defaults.upgrade;
     for item in &items {
         match item.key.to_string().as_str() {
             "rename" => {
@@ -226,11 +235,11 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
             }
             "unique" => unique = item.flag(errors).then_some(&item.key),
             "exclude" => excludes = Some((&item.key, exclude::parse(item, errors))),
-            "upgrade" => policy = errors.note(upgrade(item)).unwrap_or_default(),
             _ => {}
         }
     }
     check::name(&name, &name_tokens, errors);
+    let evolution = FieldEvolution::of(&items, defaults.upgrade, errors);
     let ty = types::without_self(&field.ty, &model.ident);
     let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {
         model.refused.push(Refused { ident, visibility: field.vis.clone(), ty });
@@ -264,7 +273,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
         shape,
         unique: unique.is_some(),
         excludes: excludes.map(|(_, list)| list).unwrap_or_default(),
-        upgrade: policy,
+        evolution,
     });
 }
 
@@ -451,7 +460,15 @@ fn simple_attributes<'i>(
         }
     }
     let Some(key) = inverse_delete else { return };
+    let required = value.reference.as_ref().is_some_and(|reference| !reference.optional);
     match value.inverse_delete {
+        Some(DeleteAction::Nullify) if required => {
+            let other = if sub_field { "\"remove\"" } else { "\"delete\"" };
+            let message = format!(
+                "the reference is never null: use `Option<Ref<…>>`, or another action, such as {other}"
+            );
+            errors.at(key, message);
+        }
         Some(DeleteAction::Ignore) if !value.allow_deleted => errors.at(
             key,
             "`inverse_delete = \"ignore\"` leaves references to deleted objects: it needs `allow_deleted`",
@@ -491,19 +508,6 @@ fn delete_action(item: &Item) -> syn::Result<DeleteAction> {
         _ => {
             let message =
                 "expected \"exception\", \"ignore\", \"nullify\", \"remove\" or \"delete\"";
-            return Err(syn::Error::new_spanned(text, message));
-        }
-    })
-}
-
-fn upgrade(item: &Item) -> syn::Result<Upgrade> {
-    let text = item.string()?;
-    Ok(match text.value().as_str() {
-        "reset" => Upgrade::Reset,
-        "exact" => Upgrade::Exact,
-        "lossy" => Upgrade::Lossy,
-        _ => {
-            let message = "expected \"exact\", \"lossy\" or \"reset\"";
             return Err(syn::Error::new_spanned(text, message));
         }
     })

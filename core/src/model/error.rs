@@ -77,7 +77,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An object was stored when a field had another type. The value must be converted
-    /// (`upgrade = "require"`) but cannot be. The object stays as it is.
+    /// (`upgrade = "exact"`) but cannot be. The object stays as it is.
     #[error(
         "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \
          give the field a type that can hold it, or another rule for upgrades"

@@ -1,10 +1,10 @@
-//! Names the types of fields for generated code. The code reaches each type through a trait that
-//! says what the type is needed for.
+//! Names the types of fields for generated code, and has functions for it. The code reaches each
+//! type through a trait that says what the type is needed for.
 //!
 //! If a type cannot be used that way, each use gives the same error, and the compiler reports it
 //! only once.
 
-use super::target::Target;
+use super::target::{Ref, Target};
 use super::values::Counter;
 use crate::encoding::FieldType;
 
@@ -71,3 +71,21 @@ impl IsCounter for Counter {
         *self
     }
 }
+
+/// The value that an expression of the program makes.
+pub fn made<T>(make: fn() -> T) -> T {
+    make()
+}
+
+/// A reference that can become null, for `inverse_delete = "nullify"` where an alias hides the type.
+#[diagnostic::on_unimplemented(
+    message = "`inverse_delete = \"nullify\"` on a reference that is never null",
+    label = "`{Self}` has no null",
+    note = "use `Option<Ref<…>>`, or another action"
+)]
+pub trait Nullable {}
+
+impl<T: Target> Nullable for Option<Ref<T>> {}
+
+/// Compiles for a reference that can become null.
+pub const fn can_be_null<T: Nullable>() {}

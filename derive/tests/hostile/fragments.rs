@@ -138,6 +138,50 @@ macro_rules! nested {
 
 nested!(Nested, Variants);
 
+macro_rules! evolved {
+    (
+        $name:ident, $type:ty, $value:expr, $small:literal, $former:literal, $function:path,
+        $conversion:expr, $variant:ident
+    ) => {
+        #[derive(PermazenObject, Debug)]
+        #[permazen(removed($former), on_schema_change = $conversion)]
+        struct $name {
+            #[permazen(default = $value, was = [$former, "b"])]
+            value: $type,
+            #[permazen(default = $small)]
+            small: i32,
+            #[permazen(upgrade_with = $function)]
+            made: Option<$type>,
+            #[permazen(default)]
+            list: Vec<$type>,
+            #[permazen(default = Initial::$variant)]
+            initial: Initial,
+        }
+
+        #[derive(PermazenEnum, Debug, Clone)]
+        enum Initial {
+            #[default]
+            #[permazen(was = $former)]
+            $variant,
+        }
+    };
+}
+
+evolved!(Evolved, String, "a".to_owned(), 5, "former", made, convert, Only);
+
+#[expect(clippy::unnecessary_wraps, reason = "own conversions return results")]
+fn made<T>(_: &permazen::OldValues<'_>) -> permazen::Result<Option<T>> {
+    Ok(None)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "own conversions return results")]
+fn convert<M>(
+    _: &permazen::OldValues<'_>,
+    _: &mut permazen::NewValues<'_, '_, M>,
+) -> permazen::Result<()> {
+    Ok(())
+}
+
 #[test]
 fn parts_are_what_they_stand_for() {
     use permazen::Model;
@@ -146,5 +190,6 @@ fn parts_are_what_they_stand_for() {
     let _ = |parts: &Parts| parts.first().is_some();
     let _ =
         |types: &Types| (types.scratch, Kind::First, Kind::Second, Variants::One, Variants::Two);
-    let _ = (Item::KIND, Nested::VALUE);
+    let _ = (Item::KIND, Nested::VALUE, Initial::Only);
+    assert_eq!(Evolved::REMOVED, ["former"]);
 }

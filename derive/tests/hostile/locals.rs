@@ -16,13 +16,14 @@ macro_rules! globals {
 globals! {
     const handle id from key field reader obj bind live fields read self_ at element entry;
     static value tx to ordinal model writer object position disk result index other data error;
-    struct name text e v k m t;
+    struct name text e v k m t old made make upgrade;
 }
 
 /// An enum.
-#[derive(PermazenEnum, Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PermazenEnum, Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Enum {
     A,
+    #[default]
     B,
 }
 
@@ -84,10 +85,46 @@ pub(crate) struct Object {
     pub(crate) disk: i32,
 }
 
+/// Among constants, for objects of other schemas.
+#[derive(PermazenObject, Debug)]
+#[permazen(removed("from"), on_schema_change = conversions::convert)]
+pub(crate) struct Values {
+    #[permazen(default = value + to)]
+    pub(crate) to: i32,
+    #[permazen(default)]
+    pub(crate) value: Enum,
+    #[permazen(upgrade_with = conversions::old)]
+    pub(crate) old: String,
+    #[permazen(default = conversions::make())]
+    pub(crate) make: Vec<i32>,
+}
+
+/// Functions with the names of constants.
+mod conversions {
+    use permazen::{NewValues, OldValues, Result};
+
+    pub(super) fn old(old: &OldValues<'_>) -> Result<String> {
+        old.take("text")
+    }
+
+    pub(super) fn make() -> Vec<i32> {
+        Vec::new()
+    }
+
+    pub(super) fn convert(
+        old: &OldValues<'_>,
+        _: &mut NewValues<'_, '_, super::Values>,
+    ) -> Result<()> {
+        old.get::<i32>("from").map(drop)
+    }
+}
+
 #[test]
 fn constants_are_as_they_were() {
     let _ = (handle, id, from, key, field, reader, obj, bind, live, fields, read, self_, at);
     let _ = (value, tx, to, ordinal, model, writer, object, position, disk, result, index);
+    let _ = (old, made, make, upgrade);
+    let _ = (Values::TO, Values::OLD, Values::MAKE);
     let _ = (other, data, error, element, entry, name, text, e, v, k, m, t);
     let _ = (Object::VALUE, Object::COMPOSITE, Object::TYPE_NAME, Enum::A, Enum::B);
 }

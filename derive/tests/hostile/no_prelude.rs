@@ -15,9 +15,12 @@ pub(crate) mod bare {
         ::core::cmp::Eq,
         ::core::cmp::PartialOrd,
         ::core::cmp::Ord,
+        ::core::default::Default,
     )]
     pub(crate) enum Kind {
         Plain,
+        #[default]
+        #[permazen(was = "EXTRA")]
         Fancy,
     }
 
@@ -49,6 +52,50 @@ pub(crate) mod bare {
         pub(crate) skipped: ::core::option::Option<i32>,
     }
 
+    /// Every kind of field, for objects of other schemas.
+    #[derive(PermazenObject, ::core::fmt::Debug)]
+    #[permazen(removed("old", "older"), on_schema_change = Evolved::convert)]
+    pub(crate) struct Evolved {
+        #[permazen(default, was = "words")]
+        pub(crate) text: ::std::string::String,
+        #[permazen(default = Kind::Plain)]
+        pub(crate) kind: Kind,
+        #[permazen(default)]
+        pub(crate) other: ::core::option::Option<::permazen::Ref<Self>>,
+        #[permazen(upgrade_with = single)]
+        pub(crate) required: ::permazen::Ref<Single>,
+        #[permazen(default = ::permazen::Counter(5))]
+        pub(crate) hits: ::permazen::Counter,
+        #[permazen(default, upgrade_with = made)]
+        pub(crate) set: ::std::collections::BTreeSet<Kind>,
+        #[permazen(default, was = ["a", "b"])]
+        pub(crate) list: ::std::vec::Vec<::std::string::String>,
+        #[permazen(upgrade_with = made)]
+        pub(crate) map: ::std::collections::BTreeMap<i32, i64>,
+        #[permazen(with = ::std::string::String, default = Path(::std::string::String::new()))]
+        pub(crate) path: Path,
+    }
+
+    impl Evolved {
+        fn convert(
+            old: &::permazen::OldValues<'_>,
+            to: &mut ::permazen::NewValues<'_, '_, Self>,
+        ) -> ::permazen::Result<()> {
+            to.set(Self::TEXT, old.take::<::std::string::String>("older")?)
+        }
+    }
+
+    fn single(old: &::permazen::OldValues<'_>) -> ::permazen::Result<::permazen::Ref<Single>> {
+        old.get("single")
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "own conversions return results")]
+    fn made<T: ::core::default::Default>(
+        _old: &::permazen::OldValues<'_>,
+    ) -> ::permazen::Result<T> {
+        ::core::result::Result::Ok(T::default())
+    }
+
     /// An object of which there is one.
     #[derive(PermazenObject, ::core::fmt::Debug)]
     #[permazen(singleton)]
@@ -76,7 +123,7 @@ pub(crate) mod bare {
 use permazen::kv::memory::MemoryStore;
 use permazen::{Counter, Permazen, Result};
 
-use bare::{Kind, Object, Path, Single};
+use bare::{Evolved, Kind, Object, Path, Single};
 
 #[test]
 fn objects_of_a_module_without_prelude_keep_their_values() -> Result<()> {
@@ -111,4 +158,13 @@ fn objects_of_a_module_without_prelude_keep_their_values() -> Result<()> {
         assert_eq!((loaded.path.0.as_str(), loaded.skipped), ("thirteen", None));
         Ok(())
     })
+}
+
+#[test]
+fn what_becomes_of_objects_of_other_schemas() {
+    use permazen::Model;
+    assert_eq!(Evolved::REMOVED, ["old", "older"]);
+    assert_eq!(<Kind as permazen::__private::EnumType>::RENAMED, [("FANCY", "EXTRA")]);
+    assert_eq!(<Kind as permazen::__private::EnumType>::INITIAL, Some(1));
+    let _ = |evolved: &Evolved| (evolved.other, evolved.required, evolved.map.len());
 }

@@ -108,6 +108,33 @@ pub(crate) struct Object {
     pub(crate) skipped: ::core::option::Option<i32>,
 }
 
+/// For objects of other schemas.
+#[derive(PermazenObject, ::core::fmt::Debug)]
+#[permazen(removed("former"), on_schema_change = convert)]
+pub(crate) struct Evolved {
+    #[permazen(default, was = "words")]
+    pub(crate) text: ::std::string::String,
+    #[permazen(default = Vec::None)]
+    pub(crate) kind: Vec,
+    #[permazen(default)]
+    pub(crate) kinds: ::std::vec::Vec<Vec>,
+    #[permazen(upgrade_with = make)]
+    pub(crate) other: ::core::option::Option<permazen::Ref<Self>>,
+}
+
+fn make(
+    old: &permazen::OldValues<'_>,
+) -> permazen::Result<::core::option::Option<permazen::Ref<Evolved>>> {
+    old.take("one")
+}
+
+fn convert(
+    old: &permazen::OldValues<'_>,
+    to: &mut permazen::NewValues<'_, '_, Evolved>,
+) -> permazen::Result<()> {
+    to.set(Evolved::KIND, old.take::<Vec>("former")?)
+}
+
 /// Held as a text.
 #[derive(::core::fmt::Debug, ::core::clone::Clone)]
 pub(crate) struct Path(::std::string::String);
@@ -135,5 +162,6 @@ fn names_are_as_they_were() {
     let _: (primitives::u32, primitives::usize, primitives::bool) = ((), (), ());
     let _: primitives::str = ();
     let _ = (primitives::Object::A, primitives::Enum::A, derives::Object::A, derives::Enum::A);
+    let _ = (Evolved::TEXT, Evolved::KINDS, Evolved::OTHER);
     let _ = |object: &Object| object.skipped;
 }

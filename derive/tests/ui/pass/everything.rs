@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use permazen::model::{Field, Indexed, Unindexed};
-use permazen::{Any, Counter, PermazenEnum, PermazenObject, Ref};
+use permazen::{
+    Any, Counter, NewValues, OldValues, PermazenEnum, PermazenObject, Ref, Result,
+};
 
 /// An enum.
 #[derive(PermazenEnum, Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,7 +15,8 @@ pub enum Size {
     /// Small.
     Small,
     /// Large.
-    #[permazen(rename = "BIG")]
+    #[default]
+    #[permazen(rename = "BIG", was = ["LARGE", "HUGE"])]
     Large,
 }
 
@@ -24,7 +27,7 @@ pub struct Days(u32);
 impl TryFrom<i64> for Days {
     type Error = std::num::TryFromIntError;
 
-    fn try_from(days: i64) -> Result<Self, Self::Error> {
+    fn try_from(days: i64) -> std::result::Result<Self, Self::Error> {
         days.try_into().map(Days)
     }
 }
@@ -33,6 +36,14 @@ impl From<Days> for i64 {
     fn from(days: Days) -> i64 {
         days.0.into()
     }
+}
+
+fn convert(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Person>) -> Result<()> {
+    new.set(Person::NAME, old.take::<String>("nickname")?)
+}
+
+fn kind(old: &OldValues<'_>) -> Result<String> {
+    old.take("kind")
 }
 
 type Friend = Option<Ref<Person>>;
@@ -45,6 +56,8 @@ type Friend = Option<Ref<Person>>;
     rename_all = "camelCase",
     default_allow_deleted,
     default_upgrade = "exact",
+    removed("nickname"),
+    on_schema_change = convert,
     composite(name = "byNameAge", fields(name, age), unique, exclude(name(nulls), age(0..=3))),
     composite(name = "byAge", fields(age, r#type), storage_id = 99)
 )]
@@ -53,9 +66,10 @@ pub struct Person {
     #[permazen(indexed, unique, exclude(nulls, "nobody", range(gt = "x", le = "y")), storage_id = 11)]
     pub name: Option<String>,
     /// The age.
-    #[permazen(upgrade = "reset", rename = "years")]
+    #[permazen(upgrade = "reset", rename = "years", was = "age", default = 18)]
     pub age: i32,
     /// A keyword.
+    #[permazen(upgrade_with = kind, default)]
     pub r#type: String,
     /// A friend, by an alias.
     #[permazen(reference, inverse_delete = "nullify")]
