@@ -144,13 +144,22 @@ impl Transaction<'_> {
         self.infos.peek(self.store.undone(), id, read)
     }
 
-    /// The schema and type of an object; `None` if there is no such object. Cost: nothing if the
-    /// object is known in this transaction, otherwise one get.
+    /// The schema and type of an object; `None` if there is no such object. An ID of unknown type
+    /// is not that of an object. Cost: nothing if the object is known in this transaction,
+    /// otherwise one get.
     ///
     /// # Errors
-    /// [`Error::UnknownType`] if no recorded schema has a type for the ID; [`Error::Inconsistent`]
-    /// or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
+    /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
     pub(crate) fn find_info(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
+        match self.info_of_known_type(id) {
+            Err(Error::UnknownType { .. }) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Does the same as [`Transaction::find_info`], but fails with [`Error::UnknownType`] if no
+    /// recorded schema has a type for the ID.
+    fn info_of_known_type(&self, id: ObjId) -> Result<Option<ObjectInfo>> {
         self.check_open()?;
         if let Some(info) = self.known_info(id, ObjectInfo::clone) {
             return Ok(Some(info));
@@ -197,9 +206,13 @@ impl Transaction<'_> {
         self.infos.cache.borrow_mut().remove(id);
     }
 
-    /// Does the same as [`Transaction::find_info`], for an object that must exist.
+    /// The schema and type of an object that must exist. Costs as much as
+    /// [`Transaction::find_info`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`]; [`Error::DeletedObject`]; damaged meta-data.
     pub(crate) fn info(&self, id: ObjId) -> Result<ObjectInfo> {
-        self.find_info(id)?.ok_or_else(|| Error::deleted(id))
+        self.info_of_known_type(id)?.ok_or_else(|| Error::deleted(id))
     }
 
     /// The type of an object in its own schema.
@@ -275,11 +288,8 @@ impl Transaction<'_> {
         id: ObjId,
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
-        match self.find_info(id) {
-            Ok(Some(info)) => self.type_after(id, info, migrate),
-            Ok(None) | Err(Error::UnknownType { .. }) => Err(Error::deleted(id)),
-            Err(error) => Err(error),
-        }
+        let info = self.find_info(id)?.ok_or_else(|| Error::deleted(id))?;
+        self.type_after(id, info, migrate)
     }
 
     /// Moves an object to the transaction's schema if it has another one. The object must exist.
@@ -303,11 +313,7 @@ impl Transaction<'_> {
     /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged;
     /// [`Error::Ended`].
     pub fn exists(&self, id: ObjId) -> Result<bool> {
-        match self.find_info(id) {
-            Ok(info) => Ok(info.is_some()),
-            Err(Error::UnknownType { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(self.find_info(id)?.is_some())
     }
 
     /// The type of an object, as the object's own schema defines it. Costs as much as

@@ -169,7 +169,12 @@ impl ResolvedField {
 
     /// Whether its values are references.
     pub fn is_reference(&self) -> bool {
-        self.simple().is_some_and(|simple| simple.reference.is_some())
+        self.reference().is_some()
+    }
+
+    /// What is special about its values if they are references.
+    pub(crate) fn reference(&self) -> Option<&ReferenceInfo> {
+        self.simple()?.reference.as_ref()
     }
 
     /// Which kind of field it is.

@@ -12,8 +12,7 @@ use crate::object::describe::describe;
 use crate::object::error::{Error, Result, hex};
 use crate::object::index::{ColumnFilter, EncodedRange, OwnedSpan, encode_bound, span_of};
 use crate::object::notify::ChangeKind;
-use crate::object::store::Undo;
-use crate::object::store::{LiveScan, ScanSource};
+use crate::object::store::{LiveScan, ScanSource, Undo, has_met};
 use crate::object::transaction::Transaction;
 use crate::object::whole::KeyList;
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
@@ -344,12 +343,8 @@ impl<'t, F> ContentIter<'t, F> {
         let result = match scan.next() {
             Ok(Some((key, value))) => {
                 // The iterator ends where the one from the other end is.
-                let met = other.as_ref().and_then(LiveScan::current).is_some_and(|(other, _)| {
-                    match direction {
-                        Direction::Forward => key >= other,
-                        Direction::Reverse => key <= other,
-                    }
-                });
+                let other = other.as_ref().and_then(LiveScan::current);
+                let met = other.is_some_and(|(other, _)| has_met(direction, key, other));
                 let suffix = key.get(self.prefix_len..).unwrap_or_default();
                 // A damaged pair is reported, but does not end the iteration.
                 if met { None } else { return Some((self.read)(suffix, value)) }

@@ -214,14 +214,8 @@ pub(crate) fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
     match lower {
         Bound::Unbounded => true,
-        Bound::Included(bytes) => {
-            prefix.extend_from_slice(bytes);
-            true
-        }
-        Bound::Excluded(bytes) => {
-            prefix.extend_from_slice(bytes);
-            extend_to_after_prefix(prefix)
-        }
+        Bound::Included(bytes) => push(prefix, bytes, false),
+        Bound::Excluded(bytes) => push(prefix, bytes, true),
     }
 }
 
@@ -230,15 +224,16 @@ pub(crate) fn push_lower(prefix: &mut Vec<u8>, lower: Bound<&[u8]>) -> bool {
 pub(crate) fn push_upper(prefix: &mut Vec<u8>, upper: Bound<&[u8]>) -> bool {
     match upper {
         Bound::Unbounded => extend_to_after_prefix(prefix),
-        Bound::Excluded(bytes) => {
-            prefix.extend_from_slice(bytes);
-            true
-        }
-        Bound::Included(bytes) => {
-            prefix.extend_from_slice(bytes);
-            extend_to_after_prefix(prefix)
-        }
+        Bound::Excluded(bytes) => push(prefix, bytes, false),
+        Bound::Included(bytes) => push(prefix, bytes, true),
     }
+}
+
+/// Extends `prefix` by `bytes`, or to the smallest key after all that begin with both. Returns
+/// `false` if there is no such key.
+fn push(prefix: &mut Vec<u8>, bytes: &[u8], after: bool) -> bool {
+    prefix.extend_from_slice(bytes);
+    !after || extend_to_after_prefix(prefix)
 }
 
 /// The key span of the values that `filter` wants, after `prefix`; `None` if it wants nothing.

@@ -14,8 +14,7 @@ use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::Result;
 use crate::object::id_set::ids_within;
-use crate::object::store::Keep;
-use crate::object::store::{LiveScan, extend_to_after_prefix};
+use crate::object::store::{Keep, LiveScan, extend_to_after_prefix, has_met};
 
 /// The object IDs of an [`IndexView`](super::IndexView) in index order, each once per value. Can be
 /// read from both ends.
@@ -185,13 +184,8 @@ impl<'t> Walk<'t> {
 
     /// Whether this walk has reached the one from the other end.
     fn has_met(&self, other: &Walk<'_>, direction: Direction) -> bool {
-        let (Some(returned), Some(other)) = (self.returned(), other.returned()) else {
-            return false;
-        };
-        match direction {
-            Direction::Forward => returned >= other,
-            Direction::Reverse => returned <= other,
-        }
+        let both = self.returned().zip(other.returned());
+        both.is_some_and(|(returned, other)| has_met(direction, &returned, &other))
     }
 
     /// The next ID.

@@ -11,7 +11,7 @@ use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::layout;
 use crate::object::error::{Error, Result, hex};
-use crate::object::store::{LiveScan, extend_to_after_prefix};
+use crate::object::store::{LiveScan, extend_to_after_prefix, has_met};
 
 /// How many entries with the same returned columns are skipped one by one before a seek.
 const PASSED_BEFORE_SEEK: u32 = 16;
@@ -469,13 +469,9 @@ impl<'t, F> IndexIter<'t, F> {
         let result = match scan.next() {
             // The iterator ends where the one from the other end is.
             Ok(Some(entry)) => {
-                let met =
-                    other.as_ref().and_then(IndexScan::current).is_some_and(
-                        |other| match direction {
-                            Direction::Forward => entry.returned() >= other.returned(),
-                            Direction::Reverse => entry.returned() <= other.returned(),
-                        },
-                    );
+                let other = other.as_ref().and_then(IndexScan::current);
+                let met = other
+                    .is_some_and(|other| has_met(direction, entry.returned(), other.returned()));
                 if met { None } else { Some((self.read)(entry)) }
             }
             Ok(None) => None,

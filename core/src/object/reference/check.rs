@@ -48,9 +48,7 @@ impl Transaction<'_> {
         field: &ResolvedField,
         bytes: &[u8],
     ) -> Result<()> {
-        let Some(reference) = field.simple().and_then(|simple| simple.reference.as_ref()) else {
-            return Ok(());
-        };
+        let Some(reference) = field.reference() else { return Ok(()) };
         if reference.allow_deleted || self.is_detached() {
             return Ok(());
         }
@@ -74,9 +72,7 @@ impl Transaction<'_> {
         field: &ResolvedField,
         bytes: &[u8],
     ) -> Result<()> {
-        let Some(reference) = field.simple().and_then(|simple| simple.reference.as_ref()) else {
-            return Ok(());
-        };
+        let Some(reference) = field.reference() else { return Ok(()) };
         let invalid = |source| Error::InvalidValue { field: describe(id, field), source };
         match target_of(bytes).map_err(invalid)? {
             Some(target) if !reference.allows(target.storage_id()) => {
@@ -98,15 +94,10 @@ impl Transaction<'_> {
         field: StorageId,
         mut visit: impl FnMut(ObjId),
     ) -> Result<()> {
-        let object_type = match self.find_info(id) {
-            Ok(Some(info)) => info.object_type,
-            // An ID of unknown type is not that of an object.
-            Ok(None) | Err(Error::UnknownType { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let object_type = self.find_info(id)?.and_then(|info| info.object_type);
         let Some(object_type) = object_type else { return Ok(()) };
         let Some((field, part)) = field_or_part(&object_type, field) else { return Ok(()) };
-        if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+        if !part.is_reference() {
             return Ok(());
         }
         let key = layout::field_key(id, &field.key);

@@ -76,12 +76,7 @@ impl Transaction<'_> {
         let (object_type, incoming) = loop {
             // Listeners may have recorded schemas with more reference fields.
             let incoming = self.incoming();
-            let info = match self.find_info(id) {
-                Ok(Some(info)) => info,
-                // An ID of unknown type is not that of an object.
-                Ok(None) | Err(Error::UnknownType { .. }) => return Ok(false),
-                Err(error) => return Err(error),
-            };
+            let Some(info) = self.find_info(id)? else { return Ok(false) };
             let object_type = self.type_of_info(id, info)?;
             for field in &*incoming {
                 if let Some(referrer) = self.refusing_holder(field, id)? {
@@ -105,8 +100,7 @@ impl Transaction<'_> {
         // delete that.
         self.being_deleted.leave(id);
         data.each_reference(|field, bytes| {
-            let reference = field.simple().and_then(|simple| simple.reference.as_ref());
-            if reference.is_some_and(|reference| reference.forward_delete)
+            if field.reference().is_some_and(|reference| reference.forward_delete)
                 && let Ok(Some(target)) = super::check::target_of(bytes)
             {
                 todo.push_back(target);

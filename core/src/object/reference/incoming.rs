@@ -72,7 +72,7 @@ fn collect(bundle: &SchemaBundle) -> Vec<Incoming> {
                 .occurrences
                 .iter()
                 .filter_map(|occurrence| match &occurrence.part {
-                    ResolvedPart::Field(field) => field.simple()?.reference.clone(),
+                    ResolvedPart::Field(field) => field.reference().cloned(),
                     _ => None,
                 })
                 .collect(),
@@ -127,12 +127,7 @@ impl Transaction<'_> {
         field: StorageId,
         target: ObjId,
     ) -> Result<bool> {
-        let object_type = match self.find_info(holder) {
-            Ok(info) => info.and_then(|info| info.object_type),
-            // An ID of unknown type is not that of an object.
-            Err(Error::UnknownType { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
         let Some(object_type) = object_type else { return Ok(false) };
         let Some((own, part)) = field_or_part(&object_type, field) else { return Ok(false) };
         let mut key = layout::field_key(holder, &own.key);
@@ -234,15 +229,10 @@ impl Transaction<'_> {
         action: DeleteAction,
         target: StorageId,
     ) -> Result<bool> {
-        let object_type = match self.find_info(holder) {
-            Ok(info) => info.and_then(|info| info.object_type),
-            // An ID of unknown type is not that of an object.
-            Err(Error::UnknownType { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let object_type = self.find_info(holder)?.and_then(|info| info.object_type);
         let place = object_type.as_deref().and_then(|object_type| {
             let (_, part) = field_or_part(object_type, field)?;
-            part.simple()?.reference.as_ref()
+            part.reference()
         });
         Ok(place.is_some_and(|place| asks(place, action, target)))
     }

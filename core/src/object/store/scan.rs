@@ -50,6 +50,15 @@ pub(crate) fn extend_to_after_prefix(prefix: &mut Vec<u8>) -> bool {
     false
 }
 
+/// Whether a walk in this direction that is at `key` has reached the one from the other end, which
+/// is at `other`.
+pub(crate) fn has_met(direction: Direction, key: &[u8], other: &[u8]) -> bool {
+    match direction {
+        Direction::Forward => key >= other,
+        Direction::Reverse => key <= other,
+    }
+}
+
 /// A scan over a key span that allows writes between its steps.
 ///
 /// Cost: one seek per batch and one step per pair. Batches grow; for keys fourfold, from 8 to 512

@@ -330,8 +330,8 @@ impl Transaction<'_> {
         for (field, rest, value) in data.all_pairs() {
             key.clear();
             layout::write_content_key(id, field, rest, &mut key);
-            let count = self.counter_in(object_type, field, value)?;
-            let value = count.as_ref().map_or(value, |count| &count[..]);
+            let mut count = [0; 8];
+            let value = self.stored_form(object_type, field, value, &mut count)?;
             self.store
                 .put(&key, value, Undo::Absent)
                 .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
@@ -535,19 +535,22 @@ impl Transaction<'_> {
         }
     }
 
-    /// The value of a counter in the form of the store, from that of [`ObjectData`].
-    pub(in crate::object) fn counter_in(
+    /// A value in the form of the store, from that of [`ObjectData`]. They differ for counters:
+    /// these are put into `count`.
+    pub(in crate::object) fn stored_form<'v>(
         &self,
         object_type: &ResolvedType,
         field: StorageId,
-        value: &[u8],
-    ) -> Result<Option<[u8; 8]>> {
-        let Ok(count) = <[u8; 8]>::try_from(value) else { return Ok(None) };
-        match object_type.field_by_storage_id(field).map(|field| &field.kind) {
-            Some(ResolvedKind::Counter) => {
-                Ok(Some(self.store.encode_counter(i64::from_be_bytes(count))?))
-            }
-            _ => Ok(None),
+        value: &'v [u8],
+        count: &'v mut [u8; 8],
+    ) -> Result<&'v [u8]> {
+        if let Ok(of) = <[u8; 8]>::try_from(value)
+            && let Some(field) = object_type.field_by_storage_id(field)
+            && matches!(field.kind, ResolvedKind::Counter)
+        {
+            *count = self.store.encode_counter(i64::from_be_bytes(of))?;
+            return Ok(count);
         }
+        Ok(value)
     }
 }

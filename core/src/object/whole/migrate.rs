@@ -304,9 +304,7 @@ impl<'a> Narrowing<'a> {
         old: &'a ResolvedField,
         new: &'a ResolvedField,
     ) -> Self {
-        let reference =
-            |field: &'a ResolvedField| field.simple().and_then(|simple| simple.reference.as_ref());
-        Narrowing { bundle, old: reference(old), new: reference(new) }
+        Narrowing { bundle, old: old.reference(), new: new.reference() }
     }
 
     /// Whether this encoded reference was allowed and is no longer.

@@ -161,28 +161,27 @@ impl Transaction<'_> {
         self.check_content_keys(id, new)?;
         let at = |field, rest: &[u8]| layout::content_key(id, field, rest);
         differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
+            let (mut old_count, mut count) = ([0; 8], [0; 8]);
             match (before, after) {
                 (Some((field, rest, value)), None) => {
-                    let count = self.counter_in(old.object_type(), field, value)?;
-                    let value = count.as_ref().map_or(value, |count| &count[..]);
+                    let value =
+                        self.stored_form(old.object_type(), field, value, &mut old_count)?;
                     self.store.remove(&at(field, rest), Undo::Old(value))
                 }
                 (before, Some((field, rest, value))) => {
                     if before.is_some_and(|(_, _, before)| before == value) {
                         return Ok(());
                     }
-                    let count = self.counter_in(new.object_type(), field, value)?;
-                    let value = count.as_ref().map_or(value, |count| &count[..]);
-                    let old_count = match before {
-                        Some((_, _, before)) => {
-                            self.counter_in(old.object_type(), field, before)?
-                        }
-                        None => None,
+                    let value = self.stored_form(new.object_type(), field, value, &mut count)?;
+                    let undo = match before {
+                        Some((_, _, before)) => Undo::Old(self.stored_form(
+                            old.object_type(),
+                            field,
+                            before,
+                            &mut old_count,
+                        )?),
+                        None => Undo::Absent,
                     };
-                    let before = before.map(|(_, _, before)| {
-                        old_count.as_ref().map_or(before, |count| &count[..])
-                    });
-                    let undo = before.map_or(Undo::Absent, Undo::Old);
                     self.store.put(&at(field, rest), value, undo).map_err(|error| {
                         error.about(|| match new.object_type().field_by_storage_id(field) {
                             Some(field) => describe(id, field),

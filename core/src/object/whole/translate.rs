@@ -86,7 +86,7 @@ fn exchange(
     ids: Option<&IdMap>,
 ) -> Result<Exchanged> {
     // Only references are replaced.
-    if part.simple().is_none_or(|simple| simple.reference.is_none()) {
+    if !part.is_reference() {
         return Ok(Exchanged::Same);
     }
     let place = || match source {
