@@ -139,19 +139,36 @@ fn to_primitive(
     by_text(to, from, value)
 }
 
-/// Whether two values are the same number, or arrays of the same numbers, wherever both are numbers.
+/// Whether two values are the same number wherever both are numbers, and the same point in time
+/// wherever both are; also inside arrays.
 ///
-/// Casting to the nearest number and back can give the first number again although the one between
-/// is another: the largest `long` becomes 2⁶³ as `double`.
-pub(crate) fn same_numbers(a_is: &dyn Encoding, a: &Value, b_is: &dyn Encoding, b: &Value) -> bool {
+/// Converting a value and then converting back can give the first value again although the one
+/// between is another. The largest `long` becomes 2⁶³ as `double`. A `Date` before 1582 is printed in
+/// the Julian calendar, and an `Instant` is read in the Gregorian one.
+pub(crate) fn same_meaning(a_is: &dyn Encoding, a: &Value, b_is: &dyn Encoding, b: &Value) -> bool {
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return a.is_same(&b);
+    }
+    if let (Some(a), Some(b)) = (point_in_time(a), point_in_time(b)) {
+        return a == b;
     }
     let (Ok(Some((a_is, a))), Ok(Some((b_is, b)))) = (array_items(a_is, a), array_items(b_is, b))
     else {
         return true;
     };
-    a.iter().zip(&b).all(|(a, b)| same_numbers(a_is.get(), a, b_is.get(), b))
+    a.iter().zip(&b).all(|(a, b)| same_meaning(a_is.get(), a, b_is.get(), b))
+}
+
+/// The nanoseconds since 1970 of a point in time.
+fn point_in_time(value: &Value) -> Option<i128> {
+    let instant = match value {
+        Value::Date(date) => return Some(i128::from(date.millis) * 1_000_000),
+        Value::Instant(time) => *time,
+        Value::OffsetDateTime(time) => time.instant(),
+        Value::ZonedDateTime(time) => time.instant(),
+        _ => return None,
+    };
+    Some(i128::from(instant.epoch_second()) * 1_000_000_000 + i128::from(instant.nano()))
 }
 
 /// A primitive value: an integer, or a floating-point number.
@@ -223,17 +240,28 @@ impl Number {
 }
 
 /// The encoding of an array's elements.
-enum Element<'e> {
+pub(crate) enum Element<'e> {
     Dynamic(&'e dyn Encoding),
     Primitive(Box<dyn Encoding>),
 }
 
 impl Element<'_> {
-    fn get(&self) -> &dyn Encoding {
+    pub(crate) fn get(&self) -> &dyn Encoding {
         match self {
             Element::Dynamic(encoding) => *encoding,
             Element::Primitive(encoding) => encoding.as_ref(),
         }
+    }
+}
+
+/// The encoding of the elements; `None` if `array` is not an encoding of arrays.
+pub(crate) fn element(array: &dyn Encoding) -> Option<Element<'_>> {
+    match unwrap(array) {
+        EncodingKind::Array(element) => Some(Element::Dynamic(element.as_ref())),
+        EncodingKind::PrimitiveArray(primitive) => {
+            Some(Element::Primitive(primitive_encoding(primitive)))
+        }
+        _ => None,
     }
 }
 
@@ -242,13 +270,7 @@ fn array_items<'e>(
     from: &'e dyn Encoding,
     value: &Value,
 ) -> Result<Option<(Element<'e>, Vec<Value>)>> {
-    let element = match unwrap(from) {
-        EncodingKind::Array(element) => Element::Dynamic(element.as_ref()),
-        EncodingKind::PrimitiveArray(primitive) => {
-            Element::Primitive(primitive_encoding(primitive))
-        }
-        _ => return Ok(None),
-    };
+    let Some(element) = element(from) else { return Ok(None) };
     let items = match value {
         Value::Array(items) => items.to_vec(),
         Value::Bools(items) => items.iter().map(|&item| Value::Bool(item)).collect(),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::convert::{convert, same_numbers, unwrap};
+use super::convert::{convert, same_meaning, unwrap};
 use super::{Encoding, EncodingError, EncodingKind, EnumEncoding, Result, Value, exactness};
 
 /// How surely the values of one encoding have an exact counterpart in another.
@@ -39,7 +39,7 @@ pub enum Inexact {
         value: String,
         /// The encoding that is converted to.
         to: String,
-        /// What the conversion gives, shortened.
+        /// What the conversion gives, shortened; a remark if it has the same text as the value.
         becomes: String,
     },
     /// Nothing in the other encoding corresponds to the value.
@@ -148,7 +148,8 @@ impl<'a> Conversion<'a> {
     }
 
     /// The encoded value of the one encoding that corresponds exactly to an encoded value of the
-    /// other: converting back gives the same bytes. Between numbers, it is also the same number.
+    /// other: converting back gives the same bytes. A number also stays the same number,
+    /// and a point in time the same point in time.
     ///
     /// A reference is exact if the encoding converted to allows the type of its target. Null is
     /// exact if both encodings have it.
@@ -191,6 +192,18 @@ impl<'a> Conversion<'a> {
         Conversion { from: self.to, to: self.from, reversed: !self.reversed, ..*self }
     }
 
+    /// The conversion of the elements of arrays.
+    pub(super) fn of_elements<'e>(
+        &self,
+        from: &'e dyn Encoding,
+        to: &'e dyn Encoding,
+    ) -> Conversion<'e>
+    where
+        'a: 'e,
+    {
+        Conversion { from, to, renamed: self.renamed, reversed: self.reversed }
+    }
+
     /// The bytes of the value that corresponds exactly to a value of another encoding.
     pub(super) fn attempt(&self, value: &Value) -> std::result::Result<Vec<u8>, Failure> {
         let (converted, bytes) = self.convert(value).map_err(Failure::NoCounterpart)?;
@@ -203,7 +216,7 @@ impl<'a> Conversion<'a> {
         }
         let original = self.from.encode_all(value).map_err(Failure::NoCounterpart)?;
         let exact = self.back().convert(&converted).is_ok_and(|(_, back)| back == original)
-            && same_numbers(self.from, value, self.to, &converted);
+            && same_meaning(self.from, value, self.to, &converted);
         if exact { Ok(bytes) } else { Err(Failure::Changes(converted)) }
     }
 
@@ -263,7 +276,11 @@ impl<'a> Conversion<'a> {
         let enums = [self.from, self.to].map(|e| matches!(unwrap(e), EncodingKind::Enum(_)));
         match failure {
             Failure::Changes(converted) => {
-                Inexact::Changes { value: shown, to, becomes: show(self.to, &converted) }
+                let mut becomes = show(self.to, &converted);
+                if becomes == shown {
+                    becomes = "another value with the same text".to_owned();
+                }
+                Inexact::Changes { value: shown, to, becomes }
             }
             Failure::NoCounterpart(_) if enums[1] => Inexact::NoConstant { value: shown, to },
             Failure::NoCounterpart(_) if !enums[0] && self.exactness() == Exactness::Never => {

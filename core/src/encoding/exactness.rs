@@ -4,9 +4,11 @@
 //! To have an exact counterpart works both ways: if a value has one, then the value is the exact
 //! counterpart of its counterpart. So a conversion in one direction tells much about the other.
 
-use super::convert::unwrap;
+use std::collections::BTreeSet;
+
+use super::convert::{element, unwrap};
 use super::exact::Conversion;
-use super::{Encoding, EncodingKind, Exactness, Primitive, Value, ids};
+use super::{Encoding, EncodingId, EncodingKind, Exactness, Primitive, Value, ids};
 
 pub(super) fn of(conversion: &Conversion<'_>) -> Exactness {
     let (from, to) = (conversion.from, conversion.to);
@@ -17,7 +19,7 @@ pub(super) fn of(conversion: &Conversion<'_>) -> Exactness {
         return Exactness::Never;
     }
     let null_is_lost = from.supports_null() && !to.supports_null();
-    if is_void(from) {
+    if has_only_null(from) {
         return if null_is_lost { Exactness::Never } else { Exactness::Always };
     }
     match values(conversion) {
@@ -26,27 +28,30 @@ pub(super) fn of(conversion: &Conversion<'_>) -> Exactness {
     }
 }
 
-fn is_void(encoding: &dyn Encoding) -> bool {
-    encoding.id() == Some(&ids::VOID)
+fn has_only_null(encoding: &dyn Encoding) -> bool {
+    match unwrap(encoding) {
+        EncodingKind::Enum(constants) => constants.identifiers().is_empty(),
+        EncodingKind::Reference(reference) => reference.allowed().is_some_and(BTreeSet::is_empty),
+        _ => encoding.id() == Some(&ids::VOID),
+    }
 }
 
 /// The same for all values except null.
 fn values(conversion: &Conversion<'_>) -> Exactness {
-    use EncodingKind::{PrimitiveArray, Reference, String};
+    use EncodingKind as Kind;
     let (from, to) = (conversion.from, conversion.to);
-    if is_void(to) {
+    if has_only_null(to) {
         return Exactness::Never;
     }
     match (unwrap(from), unwrap(to)) {
-        (Reference(from), Reference(to)) => match (from.allowed(), to.allowed()) {
+        (Kind::Reference(from), Kind::Reference(to)) => match (from.allowed(), to.allowed()) {
             (_, None) => Exactness::Always,
             (Some(from), Some(to)) if from.is_subset(to) => Exactness::Always,
             (Some(from), Some(to)) if from.is_disjoint(to) => Exactness::Never,
-            (None, Some(to)) if to.is_empty() => Exactness::Never,
             _ => Exactness::Sometimes,
         },
         // `convert` makes no reference of anything else.
-        (Reference(_), _) | (_, Reference(_)) => Exactness::Never,
+        (Kind::Reference(_), _) | (_, Kind::Reference(_)) => Exactness::Never,
         (small, _) if is_small(small) => match tried(conversion) {
             (exact, all) if exact == all => Exactness::Always,
             (0, _) => Exactness::Never,
@@ -57,11 +62,19 @@ fn values(conversion: &Conversion<'_>) -> Exactness {
             (0, _) => Exactness::Never,
             _ => Exactness::Sometimes,
         },
-        (EncodingKind::Primitive(from), EncodingKind::Primitive(to)) => primitives(from, to),
-        // The text of a number, or of a character, reads back as the same.
-        (EncodingKind::Primitive(_) | PrimitiveArray(Primitive::Char), String)
-        | (String, PrimitiveArray(Primitive::Char)) => Exactness::Always,
-        _ => Exactness::Sometimes,
+        (Kind::Primitive(from), Kind::Primitive(to)) => primitives(from, to),
+        (Kind::Primitive(from), Kind::Plain) => primitive_and_plain(from, to, true),
+        (Kind::Plain, Kind::Primitive(to)) => primitive_and_plain(to, from, false),
+        (Kind::String, Kind::String | Kind::PrimitiveArray(Primitive::Char))
+        | (Kind::PrimitiveArray(Primitive::Char), Kind::String) => Exactness::Always,
+        (_, Kind::String) if text_reads_back(from) => Exactness::Always,
+        (Kind::Plain, Kind::Plain) => plain(from, to),
+        _ => match (element(from), element(to)) {
+            (Some(from), Some(to)) => arrays(conversion, from.get(), to.get()),
+            (Some(_), None) => array_and_other(to),
+            (None, Some(_)) => array_and_other(from),
+            (None, None) => Exactness::Sometimes,
+        },
     }
 }
 
@@ -99,7 +112,167 @@ fn primitives(from: Primitive, to: Primitive) -> Exactness {
         | (Char, Int | Long | Float | Double)
         | (Int, Long | Double)
         | (Float, Double) => Exactness::Always,
-        // At least one number is in both.
+        // 65 is in all of them.
+        _ => Exactness::Sometimes,
+    }
+}
+
+/// Encodings of texts of which few are refused. What is printed as text may be one of them.
+const FREE_TEXT: [EncodingId; 4] = [ids::FILE, ids::URI, ids::PATTERN, ids::INTERNET_ADDRESS];
+
+/// Encodings whose values are all printed as texts that read back as the same value.
+const TEXT_READS_BACK: [EncodingId; 26] = [
+    ids::BIG_DECIMAL,
+    ids::BIG_INTEGER,
+    ids::BIT_SET,
+    ids::UUID,
+    ids::INT_SUMMARY_STATISTICS,
+    ids::LONG_SUMMARY_STATISTICS,
+    ids::DOUBLE_SUMMARY_STATISTICS,
+    ids::FILE,
+    ids::URI,
+    ids::PATTERN,
+    ids::INTERNET_ADDRESS,
+    ids::INET4_ADDRESS,
+    ids::INET6_ADDRESS,
+    ids::INET_ADDRESS,
+    ids::DURATION,
+    ids::INSTANT,
+    ids::LOCAL_DATE,
+    ids::LOCAL_DATE_TIME,
+    ids::LOCAL_TIME,
+    ids::MONTH_DAY,
+    ids::OFFSET_DATE_TIME,
+    ids::OFFSET_TIME,
+    ids::PERIOD,
+    ids::ZONE_OFFSET,
+    ids::ZONE_ID,
+    ids::ZONED_DATE_TIME,
+];
+
+/// Encodings whose texts are not all read back. Some are read as another value: `Date` prints years
+/// before 1 as years after. Some are refused: a `Year` after 9999 has no sign.
+const TEXT_READS_BACK_IN_PART: [EncodingId; 3] = [ids::DATE, ids::YEAR, ids::YEAR_MONTH];
+
+/// Encodings whose texts are in brackets, as those of arrays are.
+const IN_BRACKETS: [EncodingId; 4] = [
+    ids::BIT_SET,
+    ids::INT_SUMMARY_STATISTICS,
+    ids::LONG_SUMMARY_STATISTICS,
+    ids::DOUBLE_SUMMARY_STATISTICS,
+];
+
+/// Encodings of which the first has all values of the second.
+const WIDER: [(EncodingId, EncodingId); 5] = [
+    (ids::INET_ADDRESS, ids::INET4_ADDRESS),
+    (ids::INET_ADDRESS, ids::INET6_ADDRESS),
+    (ids::ZONE_ID, ids::ZONE_OFFSET),
+    (ids::ZONED_DATE_TIME, ids::OFFSET_DATE_TIME),
+    (ids::BIG_DECIMAL, ids::BIG_INTEGER),
+];
+
+/// Pairs of encodings that share values, but of which neither has all values of the other.
+const SHARING: [(EncodingId, EncodingId); 8] = [
+    (ids::BIG_DECIMAL, ids::YEAR),
+    (ids::BIG_INTEGER, ids::YEAR),
+    (ids::DATE, ids::INSTANT),
+    (ids::DATE, ids::OFFSET_DATE_TIME),
+    (ids::DATE, ids::ZONED_DATE_TIME),
+    (ids::INSTANT, ids::OFFSET_DATE_TIME),
+    (ids::INSTANT, ids::ZONED_DATE_TIME),
+    (ids::INT_SUMMARY_STATISTICS, ids::LONG_SUMMARY_STATISTICS),
+];
+
+/// The ID of a built-in encoding of this file's tables.
+fn known(encoding: &dyn Encoding) -> Option<&EncodingId> {
+    let id = match (encoding.id(), encoding.kind()) {
+        (None, EncodingKind::NullSafe(inner)) => inner.id(),
+        (id, _) => id,
+    };
+    id.filter(|id| TEXT_READS_BACK.contains(id) || TEXT_READS_BACK_IN_PART.contains(id))
+}
+
+/// Both directions between a primitive type with many values and another encoding.
+fn primitive_and_plain(primitive: Primitive, plain: &dyn Encoding, is_from: bool) -> Exactness {
+    use Primitive::{Boolean, Byte, Char, Double, Float, Int, Long, Short};
+    let Some(id) = known(plain) else { return Exactness::Sometimes };
+    let is_decimal = *id == ids::BIG_DECIMAL;
+    let is_integer = is_decimal || *id == ids::BIG_INTEGER;
+    let shares = match primitive {
+        Short | Int | Long if is_integer && is_from => return Exactness::Always,
+        Short | Int | Long => is_integer || *id == ids::YEAR,
+        Float | Double => is_decimal,
+        // The digit 7 and the number 7, and the time zone `Z`.
+        Char => is_integer || *id == ids::ZONE_ID || *id == ids::ZONE_OFFSET,
+        Boolean | Byte => true,
+    };
+    if shares || FREE_TEXT.contains(id) { Exactness::Sometimes } else { Exactness::Never }
+}
+
+/// Two encodings that are converted through texts.
+fn plain(from: &dyn Encoding, to: &dyn Encoding) -> Exactness {
+    let (Some(from), Some(to)) = (known(from), known(to)) else { return Exactness::Sometimes };
+    let pair = |(a, b): &(EncodingId, EncodingId)| (a, b) == (from, to) || (a, b) == (to, from);
+    if WIDER.iter().any(|(wide, narrow)| (narrow, wide) == (from, to)) {
+        Exactness::Always
+    } else if WIDER.iter().any(pair)
+        || SHARING.iter().any(pair)
+        || FREE_TEXT.contains(from)
+        || FREE_TEXT.contains(to)
+    {
+        Exactness::Sometimes
+    } else {
+        // No text that the one prints is a text that the other prints.
+        Exactness::Never
+    }
+}
+
+/// Whether the text of every value reads back as the same value.
+fn text_reads_back(encoding: &dyn Encoding) -> bool {
+    match unwrap(encoding) {
+        EncodingKind::Primitive(_) | EncodingKind::String | EncodingKind::Enum(_) => true,
+        EncodingKind::Plain => known(encoding).is_some_and(|id| TEXT_READS_BACK.contains(id)),
+        // Long arrays of other types are printed in Base64. Some of them lack padding, and then
+        // `convert` refuses them.
+        EncodingKind::PrimitiveArray(primitive) => primitive == Primitive::Boolean,
+        EncodingKind::Array(element) => {
+            text_reads_back(element.as_ref()) && !may_have_quotes(element.as_ref())
+        }
+        _ => false,
+    }
+}
+
+/// Whether texts of the encoding may have quotes. Inside the text of an array they are written as
+/// `\"`, which a string does not read.
+fn may_have_quotes(encoding: &dyn Encoding) -> bool {
+    match unwrap(encoding) {
+        EncodingKind::Primitive(primitive) => primitive == Primitive::Char,
+        EncodingKind::Enum(_) => false,
+        EncodingKind::Plain => {
+            known(encoding).is_none_or(|id| FREE_TEXT.contains(id) || IN_BRACKETS.contains(id))
+        }
+        _ => true,
+    }
+}
+
+/// Two arrays, which are converted element by element.
+fn arrays(conversion: &Conversion<'_>, from: &dyn Encoding, to: &dyn Encoding) -> Exactness {
+    match of(&conversion.of_elements(from, to)) {
+        Exactness::Always => Exactness::Always,
+        // The array without elements is in both.
+        Exactness::Sometimes | Exactness::Never => Exactness::Sometimes,
+    }
+}
+
+/// Both directions between an array and something else, through a text in brackets or in Base64.
+fn array_and_other(other: &dyn Encoding) -> Exactness {
+    match unwrap(other) {
+        // No number and no character is such a text.
+        EncodingKind::Primitive(_) => Exactness::Never,
+        EncodingKind::Plain => match known(other) {
+            Some(id) if !FREE_TEXT.contains(id) && !IN_BRACKETS.contains(id) => Exactness::Never,
+            _ => Exactness::Sometimes,
+        },
         _ => Exactness::Sometimes,
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use permazen::encoding::time::Date;
 use permazen::encoding::{
     Encoding, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar,
-    JavaString, Primitive, ReferenceEncoding, StringEncoding, Value,
+    JavaString, Primitive, ReferenceEncoding, StringEncoding, Value, ids,
 };
 use permazen::{ObjId, StorageId};
 
@@ -106,6 +107,17 @@ const TEXTS: &[&str] = &[
     "3d4a1f2e-0a1b-4c2d-8e3f-000000000000",
     "00000000-0000-0000-0000-000000000000",
     "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    "OTHER",
+    "[ \"-1\" ]",
+    "[ \"1970-01-01T00:00:00Z\" ]",
+    "[0f]",
+    "[01ff]",
+    "[ \"0\", \"0\", \"2147483647\", \"-2147483648\" ]",
+    "[ \"0\", \"0\", \"9223372036854775807\", \"-9223372036854775808\" ]",
+    "[ \"5\", \"1\", \"5\", \"5\" ]",
+    "[ \"5.0\", \"1\", \"5.0\", \"5.0\" ]",
+    "\\ud83d\\ude00",
+    "[ \"\\\\ud800\" ]",
     // Arrays
     "[]",
     "[ \"1\" ]",
@@ -153,6 +165,10 @@ const TEXTS: &[&str] = &[
     "0000-01-01",
     "1970-01-01",
     "9999-12-31",
+    "1500-02-29T00:00:00Z",
+    "1500-01-01T00:00:00Z",
+    "1582-10-14T00:00:00Z",
+    "1582-10-15T00:00:00Z",
     "-999999999-01-01",
     "+999999999-12-31",
     "2024-02-29T12:30",
@@ -271,6 +287,21 @@ pub(crate) fn values_of(encoding: &dyn Encoding) -> BTreeSet<Vec<u8>> {
             values.extend(TEXTS.iter().map(|text| Value::from(*text)));
             values.push(Value::from(JavaString::from_units(&[0xd800, 0x61])));
             values.push(Value::from("😀"));
+        }
+        EncodingKind::Array(element) if element.id() == Some(&ids::DATE) => {
+            values.push(Value::Array([Value::Date(Date::from_millis(i64::MAX))].into()));
+        }
+        EncodingKind::Array(element) if element.id() == Some(&ids::INT_ARRAY) => {
+            values.push(Value::Array([Value::Ints(vec![7; 18].into())].into()));
+        }
+        EncodingKind::PrimitiveArray(Primitive::Byte) => {
+            values.extend([17, 18].map(|length| Value::Bytes(vec![7; length].into())));
+        }
+        EncodingKind::Plain if encoding.id() == Some(&ids::DATE) => {
+            values.extend(
+                [i64::MIN, -62_200_000_000_000, 253_500_000_000_000, i64::MAX]
+                    .map(|millis| Value::Date(Date::from_millis(millis))),
+            );
         }
         EncodingKind::Reference(_) => {
             for storage_id in [10, 20] {
