@@ -2,40 +2,52 @@
 //! look up at each call.
 
 use std::any::TypeId;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
+use super::load::ObjectWriter;
+use super::plan::{FieldPlan, Plan};
 use super::target::{Model, ModelInfo};
-use super::upgrade;
-use crate::encoding::EncodingRegistry;
-use crate::id::StorageId;
-use crate::object::{self, IndexShape, ListenerSet};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
+use super::upgrade::Evolution;
+use crate::encoding::{EncodingError, uint};
+use crate::id::{ObjId, StorageId};
+use crate::layout::SchemaIndex;
+use crate::object::{self, IndexShape, ObjectBuilder, ObjectData};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
 #[derive(Debug)]
 pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
-    /// Carries values over from other schemas.
-    upgrades: Arc<ListenerSet>,
+    bundle: Arc<SchemaBundle>,
     models: Arc<Models>,
 }
 
 /// The bound models, in the order of their type IDs.
 #[derive(Debug)]
-pub(crate) struct Models(Vec<Binding>);
+pub(crate) struct Models {
+    bindings: Vec<Binding>,
+    evolution: Evolution,
+}
 
 impl Models {
+    /// When objects move to the schema of the models, and what may be lost.
+    pub(crate) fn evolution(&self) -> Evolution {
+        self.evolution
+    }
+
     /// The binding of a model. Cost: a binary search without hashing.
     pub(crate) fn of<M: Model>(&self) -> Result<&Binding> {
         let missing = Error::NotRegistered { type_name: M::TYPE_NAME };
         let type_id = TypeId::of::<M>();
-        let at = self.0.binary_search_by_key(&type_id, |binding| binding.info.type_id);
-        at.ok().and_then(|at| self.0.get(at)).ok_or(missing)
+        let at = self.bindings.binary_search_by_key(&type_id, |binding| binding.info.type_id);
+        at.ok().and_then(|at| self.bindings.get(at)).ok_or(missing)
     }
 
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Binding> {
-        self.0.iter()
+        self.bindings.iter()
     }
 }
 
@@ -60,6 +72,8 @@ pub(crate) struct Binding {
     shapes: Vec<[Option<Arc<IndexShape>>; 2]>,
     /// The shapes of the composite indexes, in the order of the struct's list.
     composites: Vec<Arc<IndexShape>>,
+    /// What becomes of the type in other recorded schemas, as far as it was asked for.
+    plans: Mutex<BTreeMap<SchemaIndex, Arc<Plan>>>,
 }
 
 impl Bindings {
@@ -68,27 +82,22 @@ impl Bindings {
         models: &[ModelInfo],
         schema: Arc<Schema>,
         bundle: &Arc<SchemaBundle>,
-        encodings: &EncodingRegistry,
+        evolution: Evolution,
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
         // Sorted for the binary search in `find`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
-        let models = Arc::new(Models(bound));
-        let upgrades = upgrade::listeners(&models, bundle, encodings);
-        Ok(Bindings { schema, upgrades, models })
+        let models = Arc::new(Models { bindings: bound, evolution });
+        Ok(Bindings { schema, bundle: Arc::clone(bundle), models })
     }
 
     /// Whether these bindings fit a transaction.
     pub(crate) fn fit(&self, tx: &object::Transaction<'_>) -> bool {
-        Arc::ptr_eq(&self.schema, &tx.schema()) && self.upgrades.is_for(&tx.bundle())
+        Arc::ptr_eq(&self.schema, &tx.schema()) && Arc::ptr_eq(&self.bundle, &tx.bundle())
     }
 
-    pub(crate) fn upgrades(&self) -> &Arc<ListenerSet> {
-        &self.upgrades
-    }
-
-    pub(crate) fn models(&self) -> &Models {
+    pub(crate) fn models(&self) -> &Arc<Models> {
         &self.models
     }
 
@@ -129,7 +138,8 @@ impl Binding {
         });
         let shapes = shapes.collect();
         let object_type = object_type.clone();
-        Ok(Binding { info, object_type, fields, shapes, composites })
+        let plans = Mutex::default();
+        Ok(Binding { info, object_type, fields, shapes, composites, plans })
     }
 
     pub(crate) fn storage_id(&self) -> StorageId {
@@ -153,6 +163,103 @@ impl Binding {
     /// The composite index at a position of the struct's list.
     pub(crate) fn composite_shape(&self, position: usize) -> Result<Arc<IndexShape>> {
         self.composites.get(position).cloned().ok_or_else(|| self.misused(position))
+    }
+
+    /// What becomes of the fields of `old`, which is this type in another recorded schema.
+    pub(crate) fn plan(&self, old: &ResolvedType) -> Arc<Plan> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(plans.entry(old.schema).or_insert_with(|| Arc::new(Plan::new(old, self))))
+    }
+
+    /// Writes the value that the field at a position has in objects whose schema lacks it. Writes
+    /// nothing if that is the default of the field's encoding.
+    pub(crate) fn write_default(&self, position: usize, to: &mut ObjectWriter<'_>) -> Result<()> {
+        let Some(decl) = self.info.fields.get(position) else { return Ok(()) };
+        match (decl.default, &decl.shape) {
+            (Some(write), _) => write(to),
+            (None, Shape::Simple(ValueDecl { initial: Some(initial), .. })) => {
+                let initial = *initial;
+                to.encoded(position, |out| {
+                    uint::write(initial, out);
+                    Ok(())
+                })
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether objects of another schema lack the field at a position, and no own conversion makes
+    /// a value for it.
+    pub(crate) fn is_missing(&self, plan: &Plan, position: usize) -> bool {
+        let decl = self.info.fields.get(position);
+        matches!(plan.field(position), FieldPlan::Missing)
+            && self.info.upgrade_with.is_none()
+            && decl.is_some_and(|decl| decl.upgrade_with.is_none())
+    }
+
+    /// Whether the model can read objects of another schema where they are.
+    pub(crate) fn fits_in_place(&self, plan: &Plan) -> bool {
+        plan.fields().all(|(position, field)| {
+            matches!(field, FieldPlan::Same) || self.is_missing(plan, position)
+        })
+    }
+
+    /// The content of an object of another schema, as the model sees it where it is.
+    pub(crate) fn seen(&self, data: &ObjectData, plan: &Plan) -> Result<ObjectData> {
+        let mut writer = ObjectWriter::new(self);
+        for (position, field) in plan.fields() {
+            match field {
+                FieldPlan::Same => writer.copy(position, data)?,
+                _ => self.write_default(position, &mut writer)?,
+            }
+        }
+        Ok(writer.finish().0)
+    }
+
+    /// The content that an object of another schema gets if these values are stored in it where it
+    /// is; `None` if it must move for that.
+    pub(crate) fn placed(
+        &self,
+        data: &ObjectData,
+        old: &ObjectData,
+        plan: &Plan,
+    ) -> Result<Option<ObjectData>> {
+        if !self.fits_in_place(plan) {
+            return Ok(None);
+        }
+        let seen = self.seen(old, plan)?;
+        let mut new = ObjectBuilder::new(Arc::clone(old.object_type()));
+        for (position, field) in plan.fields() {
+            let to = self.field(position)?;
+            if matches!(field, FieldPlan::Same) {
+                data.pairs(to).for_each(|(key, value)| new.push_pair(to.storage_id, key, value));
+            } else if !data.pairs(to).eq(seen.pairs(to)) {
+                return Ok(None);
+            }
+        }
+        // What the model does not know stays.
+        for field in &plan.leftovers {
+            old.pairs(field).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
+        }
+        Ok(Some(new.finish()))
+    }
+
+    /// The error for a stored value that does not fit the type in the struct. `schema` is that of
+    /// the object.
+    pub(crate) fn undecodable(
+        &self,
+        id: ObjId,
+        schema: Option<SchemaId>,
+        field: &ResolvedField,
+        source: EncodingError,
+    ) -> Error {
+        let path = self.path(field);
+        match (source, schema) {
+            (EncodingError::NullValue(_), Some(schema)) => {
+                Error::Missing { field: path, id, schema }
+            }
+            (source, _) => Error::Decode { field: path, id, source },
+        }
     }
 
     fn misused(&self, position: usize) -> Error {

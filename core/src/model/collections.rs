@@ -67,6 +67,21 @@ impl<'t> At<'t> {
         })
     }
 
+    /// Changes the collection with the encoded form of a value. The object moves first if it must.
+    fn change<V, R>(
+        &self,
+        value: &impl EncodeAs<V>,
+        mut change: impl FnMut(&[u8]) -> object::Result<R>,
+    ) -> Result<R> {
+        let bytes = self.encoded(value, |bytes| Ok(bytes.to_vec()))?;
+        self.handle.change(self.position, || change(&bytes))
+    }
+
+    /// Changes the collection. The object moves first if it must.
+    fn change_all<R>(&self, change: impl FnMut() -> object::Result<R>) -> Result<R> {
+        self.handle.change(self.position, change)
+    }
+
     /// The encoded forms of all values that an iterator gives. Nothing is written before the
     /// iterator has ended, so it may read and change what it likes.
     fn encoded_all<V>(&self, values: impl IntoIterator<Item: EncodeAs<V>>) -> Result<Vec<Vec<u8>>> {
@@ -112,7 +127,7 @@ view_basics!(SetOf<E>);
 impl<'t, E: FieldType> SetOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.move_if_possible()?;
+        handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().set_view(handle.id, field)?;
         Ok(SetOf { at: At { handle, position }, view, types: PhantomData })
     }
@@ -131,7 +146,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist, or the field cannot hold the element.
     pub fn add(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        self.at.encoded(&element, |bytes| self.view.encoded().add(bytes))
+        self.at.change(&element, |bytes| self.view.encoded().add(bytes))
     }
 
     /// Adds all elements or none. Elements that are already there stay. Each element costs the same
@@ -144,9 +159,11 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// If the object does not exist, or the field cannot hold an element.
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
-        Ok(self.at.handle.tx.core.mutate(|| {
-            elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
-        })?)
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
+            })
+        })
     }
 
     /// Removes an element. Returns false if it was not there. Cost: one get; one delete, and one
@@ -155,7 +172,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        self.at.encoded(&element, |bytes| self.view.encoded().remove(bytes))
+        self.at.change(&element, |bytes| self.view.encoded().remove(bytes))
     }
 
     /// Removes all elements of this set, or of this range.
@@ -163,7 +180,7 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
-        Ok(self.view.clear()?)
+        self.at.change_all(|| self.view.clear())
     }
 
     /// The elements in order; can also be read from the back. Cost: one seek, then one step per
@@ -251,7 +268,7 @@ view_basics!(ListOf<E>);
 impl<'t, E: FieldType> ListOf<'t, E> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.move_if_possible()?;
+        handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().list_view(handle.id, field)?;
         Ok(ListOf { at: At { handle, position }, view, types: PhantomData })
     }
@@ -271,7 +288,8 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// [`Error::Decode`] if the old element is damaged.
     pub fn set(&self, position: u32, element: impl EncodeAs<E>) -> Result<E> {
         self.at.decoding(|old| {
-            self.at.encoded(&element, |bytes| self.view.encoded().set_with(position, bytes, old))
+            self.at
+                .change(&element, |bytes| self.view.encoded().set_with(position, bytes, &mut *old))
         })
     }
 
@@ -280,7 +298,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist, or the field cannot hold the element.
     pub fn push(&self, element: impl EncodeAs<E>) -> Result<()> {
-        self.at.encoded(&element, |bytes| self.view.encoded().push(bytes))
+        self.at.change(&element, |bytes| self.view.encoded().push(bytes))
     }
 
     /// Appends all elements or none. Cost: one seek, and the puts of [`push`](ListOf::push) for
@@ -294,7 +312,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
         let elements = self.at.encoded_all(elements)?;
         let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
-        self.view.encoded().extend(&elements)?;
+        self.at.change_all(|| self.view.encoded().extend(&elements))?;
         Ok(())
     }
 
@@ -305,7 +323,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// If the object does not exist, the position is after the end, or the field cannot hold the
     /// element.
     pub fn insert(&self, position: u32, element: impl EncodeAs<E>) -> Result<()> {
-        self.at.encoded(&element, |bytes| self.view.encoded().insert(position, bytes))
+        self.at.change(&element, |bytes| self.view.encoded().insert(position, bytes))
     }
 
     /// Removes the element at a position and returns it. All elements after it move.
@@ -313,7 +331,9 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object or the position does not exist. [`Error::Decode`] if the element is damaged.
     pub fn remove(&self, position: u32) -> Result<E> {
-        self.at.decoding(|old| Ok(self.view.encoded().remove_with(position, old)?))
+        self.at.decoding(|old| {
+            self.at.change_all(|| self.view.encoded().remove_with(position, &mut *old))
+        })
     }
 
     /// Removes the last element and returns it. Cost: one seek and one delete, and one delete for
@@ -322,7 +342,9 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
-        self.at.decoding(|old| Ok(self.view.encoded().pop_with(|_, bytes| old(bytes))?))
+        self.at.decoding(|old| {
+            self.at.change_all(|| self.view.encoded().pop_with(|_, bytes| old(bytes)))
+        })
     }
 
     /// Removes the elements from position `from` up to, but not including, position `to`. The
@@ -331,7 +353,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object or a position does not exist.
     pub fn remove_range(&self, from: u32, to: u32) -> Result<()> {
-        Ok(self.view.remove_range(from, to)?)
+        self.at.change_all(|| self.view.remove_range(from, to))
     }
 
     /// Removes all elements.
@@ -339,7 +361,7 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
-        Ok(self.view.clear()?)
+        self.at.change_all(|| self.view.clear())
     }
 
     /// The elements in order; can also be read from the back. Cost: one seek, then one step per
@@ -421,7 +443,7 @@ view_basics!(MapOf<K, V>);
 impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
         let field = handle.binding.field(position)?;
-        handle.move_if_possible()?;
+        handle.prepare_to_read(position)?;
         let view = handle.tx.core.encoded().map_view(handle.id, field)?;
         Ok(MapOf { at: At { handle, position }, view, types: PhantomData })
     }
@@ -454,7 +476,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     pub fn insert(&self, key: impl EncodeAs<K>, value: impl EncodeAs<V>) -> Result<Option<V>> {
         let value = self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?;
         self.at.decoding(|old| {
-            self.at.encoded(&key, |key| self.view.encoded().put_with(key, &value, old))
+            self.at.change(&key, |key| self.view.encoded().put_with(key, &value, &mut *old))
         })
     }
 
@@ -477,11 +499,13 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         };
         let entries: Vec<(Vec<u8>, Vec<u8>)> =
             entries.into_iter().map(encode).collect::<Result<_>>()?;
-        Ok(self.at.handle.tx.core.mutate(|| {
-            entries
-                .iter()
-                .try_for_each(|(key, value)| self.view.encoded().put(key, value).map(drop))
-        })?)
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                entries
+                    .iter()
+                    .try_for_each(|(key, value)| self.view.encoded().put(key, value).map(drop))
+            })
+        })
     }
 
     /// Removes the entry of a key and returns its value. Cost: one get; one delete, and one for
@@ -490,8 +514,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
-        self.at
-            .decoding(|old| self.at.encoded(&key, |key| self.view.encoded().remove_with(key, old)))
+        self.at.decoding(|old| {
+            self.at.change(&key, |key| self.view.encoded().remove_with(key, &mut *old))
+        })
     }
 
     /// Removes all entries of this map, or of this range.
@@ -499,7 +524,7 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
-        Ok(self.view.clear()?)
+        self.at.change_all(|| self.view.clear())
     }
 
     /// The entries in the order of their keys; can also be read from the back. Cost: one seek, then

@@ -22,8 +22,15 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn get(&self) -> Result<i64> {
         let field = self.handle.binding.field(self.position)?;
-        let read = self.handle.tx.core.encoded().counter(self.handle.id, field, Migrate::Yes);
-        self.handle.or_unmovable(read, |data| Ok(data.counter(field)?))
+        self.handle.prepare_to_read(self.position)?;
+        let (core, id) = (&self.handle.tx.core, self.handle.id);
+        if core.encoded().defines(id, field)? {
+            return Ok(core.encoded().counter(id, field, Migrate::No)?);
+        }
+        if self.handle.is_missing(self.position)? {
+            return Ok(0);
+        }
+        Ok(core.load_unmovable(id)?.counter(field)?)
     }
 
     /// Sets the number. Cost: one put.
@@ -32,12 +39,10 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn set(&self, number: i64) -> Result<()> {
         let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.encoded().set_counter(
-            self.handle.id,
-            field,
-            number,
-            Migrate::Yes,
-        )?)
+        let (core, id) = (&self.handle.tx.core, self.handle.id);
+        self.handle.change(self.position, || {
+            core.encoded().set_counter(id, field, number, self.handle.access())
+        })
     }
 
     /// Adds to the number, which wraps at 64 bits. Transactions that only add do not conflict,
@@ -50,6 +55,12 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn add(&self, by: i64) -> Result<()> {
         let field = self.handle.binding.field(self.position)?;
-        Ok(self.handle.tx.core.encoded().adjust_counter(self.handle.id, field, by, Migrate::Yes)?)
+        if by == 0 {
+            return Ok(());
+        }
+        let (core, id) = (&self.handle.tx.core, self.handle.id);
+        self.handle.change(self.position, || {
+            core.encoded().adjust_counter(id, field, by, self.handle.access())
+        })
     }
 }

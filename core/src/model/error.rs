@@ -4,10 +4,11 @@ use std::fmt;
 
 use permazen_kv::KvError;
 
+use super::refusal::Refusal;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 use crate::object;
-use crate::schema::SchemaError;
+use crate::schema::{SchemaError, SchemaId};
 
 /// Result of an operation of the typed layer.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -76,19 +77,32 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object was stored when a field had another type. The value must be converted
-    /// (`upgrade = "exact"`) but cannot be. The object stays as it is.
-    #[error(
-        "{field} of object {id}: the value it was stored with cannot be converted to the type the field has: {source}; \
-         give the field a type that can hold it, or another rule for upgrades"
-    )]
+    /// An object does not move to the schema of the models, because values would be lost. It stays
+    /// in its schema, and what needs no move works there.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// An own conversion failed. The object stays in its schema.
+    #[error("{field} of object {id}: its own conversion from another schema failed: {source}")]
     Upgrade {
+        /// The type, and the field if the conversion is that of a field.
+        field: String,
+        /// The object.
+        id: ObjId,
+        /// The error of the conversion.
+        source: Box<Error>,
+    },
+    /// An object lacks a value that the model requires.
+    #[error(
+        "{field} of object {id}: the object is of schema {schema}, which has no such field, and the field has no \
+         default: set the field, give it `default = …`, or make it an `Option`"
+    )]
+    Missing {
         /// Type and field.
         field: String,
         /// The object.
         id: ObjId,
-        /// Why not.
-        source: EncodingError,
+        /// The schema in which the object is.
+        schema: SchemaId,
     },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
@@ -124,12 +138,12 @@ impl From<SchemaError> for Error {
 }
 
 impl From<object::Error> for Error {
-    /// An [`Error::Upgrade`] of the typed layer's own listeners is returned as it is, not as the
-    /// error of a listener.
+    /// Why the typed layer does not move an object is returned as it is, not as the error of a
+    /// listener.
     fn from(error: object::Error) -> Self {
         let object::Error::Listener(cause) = error else { return Error::Object(error) };
         match cause.downcast() {
-            Ok(own) if matches!(*own, Error::Upgrade { .. }) => *own,
+            Ok(own) if matches!(*own, Error::Upgrade { .. } | Error::Refused(_)) => *own,
             Ok(others) => Error::Object(object::Error::Listener(others)),
             Err(cause) => Error::Object(object::Error::Listener(cause)),
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::binding::Binding;
 use super::collections::{ListOf, MapOf, SetOf};
 use super::counter::CounterOf;
+use super::declare::Shape;
 use super::error::{Error, Result};
 use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::{ObjectReader, ObjectWriter};
@@ -39,28 +40,55 @@ impl fmt::Debug for Handle<'_> {
 impl<'t> Handle<'t> {
     /// Reads a simple field. Cost: one get.
     ///
-    /// An object of another schema cannot be moved if one of its values is too long for an index of
-    /// this schema. Each read of such an object costs two seeks, each with a scan of the object's
-    /// pairs.
-    ///
     /// # Errors
-    /// If the object does not exist, or the stored value does not fit `V`.
+    /// If the object does not exist, or the stored value does not fit `V`. For an object of another
+    /// schema that must move, the errors of [`Obj::migrate`].
     pub fn get<V: FieldType>(&self, position: usize) -> Result<V> {
         let field = self.binding.field(position)?;
+        let found = self.tx.core.encoded().find(self.id, field, self.access(), V::decode_all);
+        let read = match found {
+            Ok(Some(read)) => read,
+            Ok(None) => self.get_elsewhere(position, field)?,
+            Err(error) => {
+                self.or_unmovable(Err(error), |data| Ok(V::decode_all(data.simple(field)?)))?
+            }
+        };
+        read.map_err(|source| self.undecodable(field, source))
+    }
+
+    /// Reads a simple field of an object whose own schema lacks this definition of it.
+    fn get_elsewhere<V: FieldType>(
+        &self,
+        position: usize,
+        field: &ResolvedField,
+    ) -> Result<Result<V, EncodingError>> {
+        if self.is_missing(position)? {
+            let mut writer = ObjectWriter::new(self.binding);
+            self.binding.write_default(position, &mut writer)?;
+            let (data, _) = writer.finish();
+            return Ok(V::decode_all(data.simple(field)?));
+        }
         let read = self.tx.core.encoded().get(self.id, field, Migrate::Yes, V::decode_all);
-        self.or_unmovable(read, |data| Ok(V::decode_all(data.simple(field)?)))?
-            .map_err(|source| self.undecodable(field, source))
+        self.or_unmovable(read, |data| Ok(V::decode_all(data.simple(field)?)))
     }
 
     /// Sets a simple field.
     ///
     /// # Errors
-    /// If the object does not exist, or the field cannot hold the value.
+    /// If the object does not exist, or the field cannot hold the value. For an object of another
+    /// schema that must move, the errors of [`Obj::migrate`].
     pub fn set<V>(&self, position: usize, value: impl EncodeAs<V>) -> Result<()> {
         let field = self.binding.field(position)?;
         self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| self.unencodable(field, source))?;
-            Ok(self.tx.core.encoded().set(self.id, field, bytes, Migrate::Yes)?)
+            let set = |migrate| self.tx.core.encoded().set(self.id, field, bytes, migrate);
+            if self.access() == Migrate::Yes || !self.tx.core.encoded().defines(self.id, field)? {
+                return Ok(set(Migrate::Yes)?);
+            }
+            match set(Migrate::No) {
+                Err(error) => self.after_moving(error, || set(Migrate::Yes)),
+                set => Ok(set?),
+            }
         })
     }
 
@@ -155,18 +183,120 @@ impl<'t> Handle<'t> {
         }
     }
 
-    /// Moves the object to the transaction's schema, if it can be moved. If an index entry would be
-    /// too long there, the object stays. Its collections are then read and changed in its present
-    /// schema.
-    pub(crate) fn move_if_possible(&self) -> Result<()> {
-        match self.tx.core.require_current(self.id) {
-            Err(object::Error::KeyTooLong { .. }) if !self.tx.core.is_current(self.id)? => Ok(()),
+    /// Whether an access to the object moves it to the transaction's schema in any case.
+    pub(crate) fn access(&self) -> Migrate {
+        self.tx.access()
+    }
+
+    /// Whether the object's own schema lacks the field, and a value need not be made from others.
+    /// The field then reads as its default where the object is.
+    pub(crate) fn is_missing(&self, position: usize) -> Result<bool> {
+        let plan = self.binding.plan(&*self.tx.core.object_type(self.id)?);
+        Ok(self.binding.is_missing(&plan, position))
+    }
+
+    /// Prepares an object for a look at a collection or counter. The object moves if its own schema
+    /// defines the field differently. If an index entry would be too long there, it stays. Its
+    /// collections are then read and changed in its present schema.
+    pub(crate) fn prepare_to_read(&self, position: usize) -> Result<()> {
+        let core = &self.tx.core;
+        let field = self.binding.field(position)?;
+        if self.access() == Migrate::No {
+            if core.encoded().defines(self.id, field)? {
+                return Ok(());
+            }
+            let has_default =
+                self.binding.info.fields.get(position).is_some_and(|decl| decl.has_default());
+            if self.is_missing(position)? && !has_default {
+                return Ok(());
+            }
+        }
+        match core.require_current(self.id) {
+            Err(object::Error::KeyTooLong { .. }) if !core.is_current(self.id)? => Ok(()),
             moved => Ok(moved?),
         }
     }
 
+    /// Changes a field. The object moves first if its own schema lacks this definition of the field,
+    /// or refuses the change.
+    pub(crate) fn change<R>(
+        &self,
+        position: usize,
+        mut change: impl FnMut() -> object::Result<R>,
+    ) -> Result<R> {
+        let core = &self.tx.core;
+        let field = self.binding.field(position)?;
+        if !core.encoded().defines(self.id, field)? {
+            core.require_current(self.id)?;
+        }
+        match change() {
+            Err(error) => self.after_moving(error, change),
+            changed => Ok(changed?),
+        }
+    }
+
+    /// Tries a change again that failed in the object's own schema, after the object has moved to
+    /// that of the transaction: it may allow other references there, or have no index.
+    fn after_moving<R>(
+        &self,
+        error: object::Error,
+        mut change: impl FnMut() -> object::Result<R>,
+    ) -> Result<R> {
+        let may_depend =
+            matches!(error, object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. });
+        if !may_depend || self.tx.core.is_current(self.id)? {
+            return Err(error.into());
+        }
+        // If the object cannot move, the first error says what is wrong.
+        if self.tx.core.require_current(self.id).is_err() {
+            return Err(error.into());
+        }
+        Ok(change()?)
+    }
+
+    /// The content of the object as the model sees it.
+    fn content(&self) -> Result<ObjectData> {
+        let core = &self.tx.core;
+        if self.access() == Migrate::No && !core.is_current(self.id)? {
+            let plan = self.binding.plan(&*core.object_type(self.id)?);
+            if self.binding.fits_in_place(&plan) {
+                return self.binding.seen(&core.load(self.id, Migrate::No)?, &plan);
+            }
+        }
+        self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)
+    }
+
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
-        Error::Decode { field: self.binding.path(field), id: self.id, source }
+        let schema = self.tx.core.object_schema(self.id).map(|schema| schema.id);
+        self.binding.undecodable(self.id, schema.ok(), field, source)
+    }
+
+    /// Writes all fields but counters.
+    fn store<M: Model>(&self, value: &M) -> Result<()> {
+        let (core, binding) = (&self.tx.core, self.binding);
+        let mut writer = ObjectWriter::new(binding);
+        value.write(&mut writer)?;
+        if core.is_current(self.id)? {
+            return Ok(core.store_but_counters(self.id, &writer.finish().0)?);
+        }
+        for (position, decl) in binding.info.fields.iter().enumerate() {
+            if matches!(decl.shape, Shape::Counter) {
+                writer.counter(position, self.counter(position).get()?.into())?;
+            }
+        }
+        let (data, _) = writer.finish();
+        if self.access() == Migrate::No && !core.is_current(self.id)? {
+            let plan = binding.plan(&*core.object_type(self.id)?);
+            let old = core.load(self.id, Migrate::No)?;
+            if let Some(placed) = binding.placed(&data, &old, &plan)? {
+                match core.store_object(self.id, &placed, Migrate::No) {
+                    // The schema of the models may allow it.
+                    Err(object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. }) => {}
+                    stored => return Ok(stored?),
+                }
+            }
+        }
+        Ok(core.store_object(self.id, &data, Migrate::Yes)?)
     }
 
     pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
@@ -294,12 +424,14 @@ impl<'t, M: Model> Obj<'t, M> {
     /// If the object does not exist, or a stored value does not fit the struct.
     pub fn load(&self) -> Result<M> {
         let handle = self.handle();
-        let data = handle.tx.core.load(handle.id, Migrate::Yes);
-        let data = handle.or_unmovable(data, Ok)?;
+        let data = handle.content()?;
         M::read(&mut ObjectReader::new(handle.binding, handle.id, &data))
     }
 
-    /// Writes all fields as one operation. Pairs that do not change are not written.
+    /// Writes all fields but counters as one operation. Pairs that do not change are not written.
+    /// What another transaction has written to the other fields since `value` was loaded is replaced;
+    /// [`load_versioned`](Obj::load_versioned) notices that. Counters keep their numbers: others may
+    /// have added to them. Set them with their own methods.
     ///
     /// Listeners run when everything is written, so they see all of the new content. A listener may
     /// change the object; its changes stay. The old and new values that later listeners receive are
@@ -314,9 +446,7 @@ impl<'t, M: Model> Obj<'t, M> {
     /// that does not exist, or a listener to schema changes fails. Nothing has then changed. If
     /// another listener fails, its error is returned, but everything is stored.
     pub fn store(&self, value: &M) -> Result<()> {
-        let handle = self.handle();
-        let data = ObjectWriter::content(handle.binding, value)?;
-        Ok(handle.tx.core.store_object(handle.id, &data, Migrate::Yes)?)
+        self.handle().store(value)
     }
 
     /// Reads a simple field. Cost: one get.

@@ -26,9 +26,9 @@ impl<'a> ObjectReader<'a> {
     }
 
     fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
-        let undecodable =
-            |source| Error::Decode { field: self.binding.path(field), id: self.id, source };
-        V::decode_all(bytes).map_err(undecodable)
+        let schema = self.data.object_type().schema_of;
+        V::decode_all(bytes)
+            .map_err(|source| self.binding.undecodable(self.id, Some(schema), field, source))
     }
 
     /// The value of a simple field.
@@ -134,6 +134,20 @@ impl<'a> ObjectWriter<'a> {
     pub(super) fn new(binding: &'a Binding) -> Self {
         let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
         ObjectWriter { binding, data, written: Vec::with_capacity(binding.info.fields.len()) }
+    }
+
+    /// Writes the content that the field at a position has in `data`, in which its definition is
+    /// the same.
+    pub(super) fn copy(&mut self, position: usize, data: &ObjectData) -> Result<()> {
+        let field = self.field(position)?;
+        let pairs = data.pairs(field);
+        pairs.for_each(|(key, value)| self.data.push_pair(field.storage_id, key, value));
+        Ok(())
+    }
+
+    /// Whether the field at a position was written.
+    pub(super) fn has_written(&self, position: usize) -> bool {
+        self.written.contains(&position)
     }
 
     /// What was written, and the positions of the fields that were.

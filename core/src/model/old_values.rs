@@ -12,7 +12,7 @@ use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::ObjectWriter;
 use super::target::{Model, Ref};
 use super::values::EncodeAs;
-use crate::encoding::{EncodingError, FieldType};
+use crate::encoding::{Conversion, EncodingError, FieldType};
 use crate::id::ObjId;
 use crate::object::{self, FieldValue, Migrate, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaId};
@@ -221,9 +221,9 @@ impl<'a> OldValues<'a> {
         Ok(Ref::new(self.objects.create(&data)?))
     }
 
-    /// Whether a field was carried over or may go.
-    pub(super) fn is_taken(&self, field: &str) -> bool {
-        self.taken.borrow().contains(field)
+    /// The fields whose values were carried over or may go.
+    pub(super) fn into_taken(self) -> BTreeSet<String> {
+        self.taken.into_inner()
     }
 
     fn field(&self, name: &str) -> Result<&Arc<ResolvedField>> {
@@ -252,9 +252,9 @@ impl<'a> OldValues<'a> {
             let value = simple.encoding.decode_all(bytes).map_err(failed)?;
             return V::from_value(&value).map_err(failed);
         }
-        let value = simple.encoding.decode_all(bytes).map_err(failed)?;
-        let value = to.convert(&*simple.encoding, &value).map_err(failed)?;
-        V::from_value(&value).map_err(failed)
+        let exact = Conversion::new(&*simple.encoding, &*to).exact(bytes);
+        let bytes = exact.map_err(|inexact| failed(EncodingError::Invalid(inexact.to_string())))?;
+        V::decode_all(&bytes).map_err(failed)
     }
 
     fn other_kind(&self, field: &ResolvedField, wanted: &str) -> Error {

@@ -12,6 +12,7 @@ use super::owned::OwnedTransaction;
 use super::target::{Model, ModelInfo};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
+use super::upgrade::Evolution;
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
 use crate::schema::{Running, SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
@@ -67,6 +68,7 @@ pub struct Builder {
     kv: Arc<dyn KvDatabase>,
     encodings: Option<Arc<EncodingRegistry>>,
     unknown_encodings: UnknownEncodings,
+    evolution: Evolution,
     models: Vec<ModelInfo>,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
@@ -100,6 +102,13 @@ impl Builder {
     /// database is refused. See [`Database::unknown_encodings`].
     pub fn unknown_encodings(mut self, unknown: UnknownEncodings) -> Self {
         self.unknown_encodings = unknown;
+        self
+    }
+
+    /// Sets when objects move to the schema of the models, and what may be lost then. By default
+    /// an object moves only when it must, and only if nothing is lost but what the models say.
+    pub fn evolution(mut self, evolution: Evolution) -> Self {
+        self.evolution = evolution;
         self
     }
 
@@ -177,7 +186,7 @@ impl Builder {
             },
             Error::is_retryable,
         )?;
-        let bindings = Bindings::new(&self.models, opened.0, &opened.1, database.encodings())?;
+        let bindings = Bindings::new(&self.models, opened.0, &opened.1, self.evolution)?;
         let shared = Shared {
             database,
             models: self.models,
@@ -242,6 +251,7 @@ impl Permazen {
             kv,
             encodings: None,
             unknown_encodings: UnknownEncodings::default(),
+            evolution: Evolution::default(),
             models: Vec::new(),
             allow_new_schema: true,
             schema_removal: None,
@@ -270,13 +280,15 @@ impl Permazen {
         self.begin_with(&self.shared.config)
     }
 
-    /// Begins a transaction that sees a snapshot and keeps no writer waiting. What is written in it
-    /// is lost.
+    /// Begins a transaction that sees a snapshot and keeps no writer waiting. Changes are refused in
+    /// it with [`object::Error::ReadOnly`].
     ///
     /// # Errors
     /// The same as for [`Permazen::begin`].
     pub fn begin_read(&self) -> Result<Transaction> {
-        self.begin_with(&self.shared.config.clone().read_only())
+        let tx = self.begin_with(&self.shared.config.clone().read_only())?;
+        tx.core().refuse_changes();
+        Ok(tx)
     }
 
     fn begin_with(&self, config: &TransactionConfig) -> Result<Transaction> {
@@ -290,12 +302,12 @@ impl Permazen {
         let mut bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         // The recorded schemas have changed since the models were bound.
         if !bindings.fit(&core) {
-            let encodings = shared.database.encodings();
-            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), encodings)?;
+            let evolution = bindings.models().evolution();
+            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
-        core.start_with_listeners(Arc::clone(bindings.upgrades()));
+        core.carry_with(Arc::clone(bindings.models()) as Arc<_>);
         Ok(Transaction::new(Tx::new(core, bindings)))
     }
 
@@ -327,7 +339,8 @@ impl Permazen {
         })
     }
 
-    /// Runs `body` on a snapshot, which keeps no writer waiting. What is written in it is lost.
+    /// Runs `body` on a snapshot, which keeps no writer waiting. Changes are refused in it with
+    /// [`object::Error::ReadOnly`]. An object that must move to be read moves in the snapshot alone.
     /// After a failure that may pass, `body` runs again, as in [`write`](Permazen::write).
     ///
     /// # Errors
@@ -344,7 +357,10 @@ impl Permazen {
         &self,
         mut body: impl FnMut(&Tx) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.retrying(&self.shared.config.clone().read_only(), |tx| body(&tx))
+        self.retrying(&self.shared.config.clone().read_only(), |tx| {
+            tx.core().refuse_changes();
+            body(&tx)
+        })
     }
 
     /// Begins a transaction and runs `attempt` in it. After a failure that may pass, this happens

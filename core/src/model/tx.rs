@@ -12,10 +12,11 @@ use super::index::IndexOn;
 use super::load::ObjectWriter;
 use super::objects::Objs;
 use super::target::{Any, Model, Ref};
+use super::upgrade::Evolution;
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView};
+use crate::object::{self, IndexView, Migrate};
 use crate::schema::Schema;
 
 /// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
@@ -53,6 +54,14 @@ impl Tx {
         self.bindings.models().of::<M>()
     }
 
+    /// Whether an access to an object moves it to the transaction's schema in any case.
+    pub(crate) fn access(&self) -> Migrate {
+        match self.bindings.models().evolution() {
+            Evolution::Exact => Migrate::No,
+            Evolution::AsJava => Migrate::Yes,
+        }
+    }
+
     // ------------------------------------------------------------------ objects
 
     /// Creates an object with these values and a new ID.
@@ -72,8 +81,9 @@ impl Tx {
         Ok(Obj::new(self, binding, id))
     }
 
-    /// Creates an object with default values and a new ID. A `String` without `Option` is then
-    /// null, and reading it fails until it is set. If all values are known, [`create`](Tx::create)
+    /// Creates an object with default values and a new ID: those the model states (`default = …`),
+    /// else those of the encodings. A `String` without a default is then null, and reading it fails
+    /// until it is set. If all values are known, [`create`](Tx::create)
     /// is cheaper.
     ///
     /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
@@ -83,7 +93,17 @@ impl Tx {
     /// [`Error::NotRegistered`].
     pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
-        let id = self.core.create(&binding.object_type.name)?;
+        let mut writer = ObjectWriter::new(binding);
+        for position in 0..binding.info.fields.len() {
+            binding.write_default(position, &mut writer)?;
+        }
+        let (data, written) = writer.finish();
+        let id = if written.is_empty() {
+            self.core.create(&binding.object_type.name)?
+        } else {
+            let created = self.core.create_with(None, &data)?;
+            created.ok_or_else(|| Error::other("a new object was not created"))?
+        };
         Ok(Obj::new(self, binding, id))
     }
 

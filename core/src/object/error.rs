@@ -95,6 +95,12 @@ pub enum Error {
         /// Its name, or `#n` for storage ID n.
         name: String,
     },
+    /// The transaction is for reading only.
+    #[error(
+        "this transaction is for reading, so what it writes would be lost; use one that writes (`write` or \
+         `begin`)"
+    )]
+    ReadOnly,
     /// Stored bytes contradict the schema or each other.
     #[error("inconsistent database: {what}")]
     Inconsistent {

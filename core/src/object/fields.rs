@@ -407,6 +407,41 @@ impl Encoded<'_, Transaction<'_>> {
         tx.read_value(id, field, simple, read)
     }
 
+    /// Lends the value of a simple field; `None` if the object's own schema lacks this definition
+    /// of the field. Costs as much as [`get`](Encoded::get).
+    pub(crate) fn find<R>(
+        self,
+        id: ObjId,
+        field: &ResolvedField,
+        migrate: Migrate,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let tx = self.0;
+        tx.check_open()?;
+        if let Some(simple) = field.simple()
+            && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
+        {
+            return tx.read_value(id, field, simple, read).map(Some);
+        }
+        let object_type = tx.type_for_reading(id, migrate)?;
+        match own_simple_field(&object_type, field) {
+            Ok((field, simple)) => tx.read_value(id, field, simple, read).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether the object's own schema has this definition of the field. Cost: nothing if the
+    /// object is known in this transaction, otherwise one get.
+    pub(crate) fn defines(self, id: ObjId, field: &ResolvedField) -> Result<bool> {
+        let tx = self.0;
+        tx.check_open()?;
+        if tx.known_info(id, |info| tx.has_field(info, field, Migrate::No)) == Some(true) {
+            return Ok(true);
+        }
+        let object_type = tx.type_for_writing(id, Migrate::No)?;
+        Ok(object_type.field_by_storage_id(field.storage_id).is_some())
+    }
+
     /// Sets a simple field. Costs as much as [`Transaction::set`].
     ///
     /// # Errors

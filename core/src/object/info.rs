@@ -259,7 +259,7 @@ impl Transaction<'_> {
     }
 
     /// Moves an object to the transaction's schema and checks that it is still there afterwards.
-    pub(super) fn migrate_for_good(&self, id: ObjId) -> Result<()> {
+    pub(crate) fn migrate_for_good(&self, id: ObjId) -> Result<()> {
         self.migrate(id)?;
         self.check_current(id)
     }

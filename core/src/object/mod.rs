@@ -53,12 +53,11 @@ pub use id_set::{IdSet, Ids};
 pub(crate) use index::{EncodedRange, borrowed, encode_bound};
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
-pub(crate) use notify::Moving;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
-pub(crate) use whole::Narrowing;
+pub(crate) use whole::{Carrier, Given, Moving, Narrowing};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

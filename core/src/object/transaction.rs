@@ -12,6 +12,7 @@ use super::notify::Notifier;
 use super::reference::{BeingDeleted, NotedMissing};
 use super::schemas::Schemas;
 use super::store::Store;
+use super::whole::Carrier;
 use super::{Error, Result};
 use crate::schema::{Schema, SchemaBundle};
 
@@ -61,6 +62,8 @@ pub struct Transaction<'db> {
     pub(super) being_deleted: BeingDeleted,
     pub(super) missing: NotedMissing,
     state: Cell<State>,
+    /// Decides what objects contain that move to the transaction's schema.
+    carrier: RefCell<Option<Arc<dyn Carrier>>>,
     detached: bool,
     detached_read_only: Cell<bool>,
     rollback_only: Cell<bool>,
@@ -96,6 +99,7 @@ impl<'db> Transaction<'db> {
             being_deleted: BeingDeleted::default(),
             missing: NotedMissing::default(),
             state: Cell::new(State::Open),
+            carrier: RefCell::default(),
             detached,
             detached_read_only: Cell::new(false),
             rollback_only: Cell::new(false),
@@ -113,6 +117,26 @@ impl<'db> Transaction<'db> {
     pub(super) fn buffer(&self) -> Buffer<'_> {
         let bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
         Buffer { bytes, pool: &self.buffers }
+    }
+
+    /// Lets `carrier` decide what objects contain that move to the transaction's schema.
+    pub(crate) fn carry_with(&self, carrier: Arc<dyn Carrier>) {
+        self.carrier.replace(Some(carrier));
+    }
+
+    /// From now on, operations that change something are refused. Objects still move to the
+    /// transaction's schema when that is needed to read them.
+    pub(crate) fn refuse_changes(&self) {
+        self.store.set_refusing(true);
+    }
+
+    /// Allows changes until the returned guard is dropped, also in a transaction that refuses them.
+    pub(super) fn allow_changes(&self) -> impl Drop {
+        Allowed { tx: self, refusing: self.store.set_refusing(false) }
+    }
+
+    pub(super) fn carrier(&self) -> Option<Arc<dyn Carrier>> {
+        self.carrier.borrow().clone()
     }
 
     // ------------------------------------------------------------------ state
@@ -324,6 +348,18 @@ impl Drop for Transaction<'_> {
         if !self.detached {
             self.end_by_rollback();
         }
+    }
+}
+
+/// Refuses changes again when dropped, if they were refused.
+struct Allowed<'a, 'db> {
+    tx: &'a Transaction<'db>,
+    refusing: bool,
+}
+
+impl Drop for Allowed<'_, '_> {
+    fn drop(&mut self) {
+        self.tx.store.set_refusing(self.refusing);
     }
 }
 

@@ -27,22 +27,6 @@ pub type SchemaChangeListener =
 pub type FieldListener =
     Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
-/// Returns the content that an object gets when it moves to another schema; `None` if it is exactly
-/// what the object keeps.
-pub(crate) type Carry =
-    Arc<dyn Fn(&Transaction<'_>, &Moving<'_>) -> Result<Option<ObjectData>> + Send + Sync>;
-
-/// An object that is about to move to another schema.
-pub(crate) struct Moving<'a> {
-    pub(crate) id: ObjId,
-    /// Its content.
-    pub(crate) old: &'a ObjectData,
-    /// The part of the content that stays as it is.
-    pub(crate) kept: &'a ObjectData,
-    /// A field that gets another value, so its old value need not be converted.
-    pub(crate) given: Option<StorageId>,
-}
-
 /// What a listener to schema changes is told.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -180,7 +164,6 @@ pub struct ListenerSet {
     bundle: Arc<SchemaBundle>,
     created: BTreeMap<StorageId, Vec<(ListenerId, Arc<Create>)>>,
     schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
-    carried: BTreeMap<StorageId, Carry>,
     deleted: Vec<Monitor<Delete>>,
     fields: BTreeMap<StorageId, Vec<Monitor<Field>>>,
 }
@@ -237,7 +220,6 @@ impl ListenerSet {
             bundle,
             created: BTreeMap::new(),
             schema_changed: BTreeMap::new(),
-            carried: BTreeMap::new(),
             deleted: Vec::new(),
             fields: BTreeMap::new(),
         }
@@ -270,15 +252,6 @@ impl ListenerSet {
         self.check_type(object_type)?;
         let list = self.schema_changed.entry(object_type).or_default();
         Ok(add_plain(list, listener))
-    }
-
-    /// Sets what decides which content objects of a type get when they move to another schema.
-    pub(crate) fn carry(&mut self, object_type: StorageId, carry: Carry) {
-        self.carried.insert(object_type, carry);
-    }
-
-    pub(crate) fn carrying(&self, object_type: StorageId) -> Option<&Carry> {
-        self.carried.get(&object_type)
     }
 
     /// Watches deletions. Adding the same `Arc` with an equal watch again has no effect.
@@ -324,7 +297,6 @@ impl ListenerSet {
     pub fn is_empty(&self) -> bool {
         self.created.is_empty()
             && self.schema_changed.is_empty()
-            && self.carried.is_empty()
             && self.deleted.is_empty()
             && self.fields.is_empty()
     }
@@ -334,11 +306,6 @@ impl ListenerSet {
             Some(item) if item.kind() == ItemKind::ObjectType => Ok(()),
             _ => Err(Error::UnknownType { name: format!("#{object_type}"), schema: None }),
         }
-    }
-
-    /// Whether this set was made for exactly these recorded schemas.
-    pub(crate) fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
-        Arc::ptr_eq(&self.bundle, bundle)
     }
 
     /// Whether this set can be installed where these schemas are recorded.

@@ -10,7 +10,6 @@ mod notifier;
 mod registration;
 
 pub use change::{ChangeKind, FieldChange};
-pub(crate) use listeners::Moving;
 pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,

@@ -52,11 +52,6 @@ impl Notifier {
         Arc::clone(&self.listeners.borrow())
     }
 
-    /// Starts with these listeners. Others can be added.
-    pub(super) fn start_with(&self, listeners: Arc<ListenerSet>) {
-        self.listeners.replace(listeners);
-    }
-
     /// Replaces all listeners by a set. Others cannot be added.
     pub(super) fn install(&self, listeners: Arc<ListenerSet>) {
         self.listeners.replace(listeners);

@@ -98,10 +98,4 @@ impl Transaction<'_> {
         self.notifier.install(listeners);
         Ok(())
     }
-
-    /// Starts with these listeners. They must have been made for the recorded schemas that this
-    /// transaction sees. Others can be added.
-    pub(crate) fn start_with_listeners(&self, listeners: Arc<ListenerSet>) {
-        self.notifier.start_with(listeners);
-    }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Store<'db> {
     wrote: Cell<bool>,
     undone: Cell<u64>,
     broken: Cell<bool>,
+    /// Whether writes are refused.
+    refusing: Cell<bool>,
     /// Whether reads outside of operations skip conflict detection.
     untracked: Cell<bool>,
     max_key_len: usize,
@@ -80,6 +82,7 @@ impl<'db> Store<'db> {
             wrote: Cell::new(false),
             undone: Cell::new(0),
             broken: Cell::new(false),
+            refusing: Cell::new(false),
             untracked: Cell::new(false),
             max_key_len,
         }
@@ -213,7 +216,15 @@ impl<'db> Store<'db> {
         if self.broken.get() {
             return Err(Error::Broken);
         }
+        if self.refusing.get() {
+            return Err(Error::ReadOnly);
+        }
         self.write_anyway(body)
+    }
+
+    /// Sets whether writes are refused. Returns the old setting.
+    pub(crate) fn set_refusing(&self, refusing: bool) -> bool {
+        self.refusing.replace(refusing)
     }
 
     fn write_anyway<R>(&self, body: impl FnOnce(&mut dyn KvWrite) -> Result<R>) -> Result<R> {

@@ -9,7 +9,7 @@ use crate::object::collection::position_in;
 use crate::object::describe::{damaged, unknown_field};
 use crate::object::error::hex;
 use crate::object::{Error, Result};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 /// The encoded values of all fields of an object, in one buffer.
 ///
@@ -127,6 +127,28 @@ impl ObjectData {
             let of = format!("field {:?} of type {:?}", &*field.full_name, &*self.object_type.name);
             Error::unknown_default(of, simple)
         })
+    }
+
+    /// The encoded value of a simple field; `None` if nothing is stored and the default value is
+    /// not known.
+    pub(crate) fn simple_or_default<'a>(&'a self, field: &'a ResolvedField) -> Option<&'a [u8]> {
+        self.stored(field).or_else(|| field.simple()?.default.as_deref())
+    }
+
+    /// The encoded values of `part`, which is a field or a sub-field of it: the value itself, the
+    /// elements, the keys or the values of a map. A simple field that is not stored has none.
+    pub(crate) fn values_of<'a>(
+        &'a self,
+        field: &ResolvedField,
+        part: &ResolvedField,
+    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        use SubFieldRole::{ListElement, MapKey, MapValue, SetElement};
+        let in_key = match part.parent.as_ref().map(|parent| parent.role) {
+            Some(SetElement | MapKey) => true,
+            Some(ListElement | MapValue) | None => false,
+        };
+        let pairs = self.of(field.storage_id).iter();
+        pairs.map(move |pair| if in_key { self.key(pair) } else { self.value(pair) })
     }
 
     /// The stored pairs of a field in key order. Each pair has what follows the field in the key,
@@ -289,6 +311,17 @@ impl ObjectData {
         let at = self.bytes.len();
         self.bytes.extend_from_slice(value);
         self.pairs.push(PairAt { field, start, value: at, end: self.bytes.len() });
+    }
+
+    /// The same content with the counters of `other`, which must have the same type.
+    pub(crate) fn with_counters_of(&self, other: &ObjectData) -> Self {
+        let mut new = ObjectData::new(self.id, Arc::clone(&self.object_type));
+        for field in self.object_type.fields_by_storage_id() {
+            let is_counter = matches!(field.kind, ResolvedKind::Counter);
+            let of = if is_counter { other } else { self };
+            of.pairs(field).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
+        }
+        new
     }
 
     // ------------------------------------------------------------------ index entries

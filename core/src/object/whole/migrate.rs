@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
+use super::carrier::{Given, Moving};
 use super::data::ObjectData;
 use super::replace::Told;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::info::ObjectInfo;
 use crate::object::notify::ChangeKind;
-use crate::object::notify::{Moving, SchemaChange};
+use crate::object::notify::SchemaChange;
 use crate::object::reference::target_of;
 use crate::object::store::Undo;
 use crate::object::{Error, Migrate, Result, Transaction};
@@ -46,13 +47,15 @@ impl Transaction<'_> {
     /// Moves an object from another schema to this one, and calls the listeners. They may have
     /// changed or deleted the object when this returns.
     pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
-        self.migrate_giving(id, schema, Given::Own)
+        self.migrate_giving(id, schema, Given::Nothing)
     }
 
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
     /// Listeners are told of the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
+        // An object that must move to be read also moves in a transaction for reading.
+        let _allowed = self.allow_changes();
         self.mutate_then(
             || self.move_giving(id, schema, given),
             |change| self.tell_schema_changed(change),
@@ -84,12 +87,12 @@ impl Transaction<'_> {
         let old_schema = self.object_schema(id)?;
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
-        // This fails before the first write if a value cannot be converted, or is too long for an
+        // This fails before the first write if a value must not be lost, or is too long for an
         // index. Then the object stays in its schema.
+        let carried = self.carried(id, &old, &kept, given)?;
         let replaced = match given {
-            Given::Own => self.carried(id, &old, &kept, None)?.map(Cow::Owned),
+            Given::Nothing => carried.map(Cow::Owned),
             Given::Field(field, value) => {
-                let carried = self.carried(id, &old, &kept, Some(field))?;
                 let mut new = ObjectBuilder::of(carried.as_ref().unwrap_or(&kept));
                 new.push_pair(field, &[], value);
                 Some(Cow::Owned(new.finish()))
@@ -188,7 +191,7 @@ impl Transaction<'_> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
-        Ok(self.carried(id, &old, &kept, None)?.unwrap_or(kept))
+        Ok(self.carried(id, &old, &kept, Given::Nothing)?.unwrap_or(kept))
     }
 
     /// The content that an object gets when it moves; `None` if it is exactly what the object
@@ -198,11 +201,14 @@ impl Transaction<'_> {
         id: ObjId,
         old: &ObjectData,
         kept: &ObjectData,
-        given: Option<StorageId>,
+        given: Given<'_>,
     ) -> Result<Option<ObjectData>> {
-        let listeners = self.listeners();
-        match listeners.carrying(id.storage_id()) {
-            Some(carry) => carry(self, &Moving { id, old, kept, given }),
+        // A carrier knows only the schema of the transaction.
+        if kept.object_type().schema != self.schema_index() {
+            return Ok(None);
+        }
+        match self.carrier() {
+            Some(carrier) => carrier.carry(self, &Moving { id, old, kept, given }),
             None => Ok(None),
         }
     }
@@ -253,16 +259,6 @@ impl Transaction<'_> {
 enum Narrowed {
     Told,
     Untold,
-}
-
-/// The content that an object gets when it moves to another schema.
-enum Given<'a> {
-    /// Its own content.
-    Own,
-    /// Its own content, but this encoded value in this simple field.
-    Field(StorageId, &'a [u8]),
-    /// Other content.
-    All(&'a ObjectData),
 }
 
 /// Whether the object might move if it had another value: a value is too long for an index, or

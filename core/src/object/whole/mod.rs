@@ -4,6 +4,7 @@
 //! compared, and written in key order.
 
 mod builder;
+mod carrier;
 mod copy;
 mod create;
 mod data;
@@ -13,6 +14,7 @@ mod replace;
 mod translate;
 
 pub use builder::ObjectBuilder;
+pub(crate) use carrier::{Carrier, Given, Moving};
 pub use copy::CopyOptions;
 pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};

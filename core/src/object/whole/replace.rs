@@ -1,6 +1,7 @@
 //! Replacing the whole content of an object: only differences are written, and listeners are told
 //! of them.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -20,6 +21,15 @@ pub(in crate::object) enum Told {
     Differences,
     /// For collections with references: that all were removed, then that all were added.
     ClearedAndFilled,
+}
+
+/// Which numbers the counters of an object have when its content is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counters {
+    /// Those of the new content.
+    Given,
+    /// Those they have.
+    Kept,
 }
 
 type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
@@ -49,6 +59,21 @@ impl Transaction<'_> {
     /// operation is refused. If a listener to fields fails, its error is returned, but the object
     /// has the new content.
     pub fn store_object(&self, id: ObjId, data: &ObjectData, migrate: Migrate) -> Result<()> {
+        self.store_with(id, data, migrate, Counters::Given)
+    }
+
+    /// Gives an object other content, except for its counters.
+    pub(crate) fn store_but_counters(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+        self.store_with(id, data, Migrate::No, Counters::Kept)
+    }
+
+    fn store_with(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        migrate: Migrate,
+        counters: Counters,
+    ) -> Result<()> {
         self.mutate(|| {
             data.check_lists()?;
             let data = self.as_recorded(data)?;
@@ -69,7 +94,11 @@ impl Transaction<'_> {
                 });
             }
             self.check_new_references(id, &old, data)?;
-            self.change_content(id, &old, data, Told::Differences)
+            let data = match counters {
+                Counters::Given => Cow::Borrowed(data),
+                Counters::Kept => Cow::Owned(data.with_counters_of(&old)),
+            };
+            self.change_content(id, &old, &data, Told::Differences)
         })
         .map_err(|error| error.about(|| format!("object {id}")))
     }

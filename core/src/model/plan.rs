@@ -1,0 +1,84 @@
+//! What becomes of the fields of a type in another schema when its objects are used with a model.
+
+use std::sync::Arc;
+
+use super::binding::Binding;
+use super::declare::{FieldDecl, Shape, ValueDecl};
+use crate::schema::{ResolvedField, ResolvedType};
+
+/// What becomes of the fields of one type of another schema. It is made once for each such type.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// In the order of the struct's fields.
+    fields: Vec<FieldPlan>,
+    /// The old fields that no field of the struct takes over.
+    pub(crate) leftovers: Vec<Arc<ResolvedField>>,
+}
+
+/// Where the value of one field of the struct comes from.
+#[derive(Debug)]
+pub(crate) enum FieldPlan {
+    /// The old type has the same definition. The value is used where it is.
+    Same,
+    /// The old type has this field instead, of the same name or a former one.
+    Differs(Arc<ResolvedField>),
+    /// The old type lacks the field.
+    Missing,
+}
+
+impl Plan {
+    /// The plan for objects of `old`, a type of the same name in another schema.
+    pub(crate) fn new(old: &ResolvedType, binding: &Binding) -> Self {
+        let fields = binding.info.fields;
+        let own_name = |name: &str| fields.iter().any(|decl| decl.name == name);
+        let plan = |(position, decl): (usize, &FieldDecl)| {
+            let Ok(to) = binding.field(position) else { return FieldPlan::Missing };
+            if old.field_by_storage_id(to.storage_id).is_some() {
+                return FieldPlan::Same;
+            }
+            // A former name that is now the name of another field of the struct belongs to that.
+            let former = || decl.was.iter().filter(|name| !own_name(name));
+            let from = old.field(decl.name).or_else(|| former().find_map(|name| old.field(name)));
+            from.map_or(FieldPlan::Missing, |from| FieldPlan::Differs(Arc::clone(from)))
+        };
+        let plans: Vec<FieldPlan> = fields.iter().enumerate().map(plan).collect();
+        let taken_over = |field: &ResolvedField| {
+            plans.iter().enumerate().any(|(position, plan)| match plan {
+                FieldPlan::Same => {
+                    binding.field(position).is_ok_and(|to| to.storage_id == field.storage_id)
+                }
+                FieldPlan::Differs(from) => from.storage_id == field.storage_id,
+                FieldPlan::Missing => false,
+            })
+        };
+        let leftovers = old.fields.iter().filter(|field| !taken_over(field)).cloned().collect();
+        Plan { fields: plans, leftovers }
+    }
+
+    /// The plan for the field at a position of the struct.
+    pub(crate) fn field(&self, position: usize) -> &FieldPlan {
+        self.fields.get(position).unwrap_or(&FieldPlan::Missing)
+    }
+
+    /// The plans of all fields, in the order of the struct.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (usize, &FieldPlan)> {
+        self.fields.iter().enumerate()
+    }
+}
+
+impl FieldDecl {
+    /// The values of the field: of the field itself, its elements, or its keys and its values.
+    pub(crate) fn values(&self) -> [Option<&ValueDecl>; 2] {
+        match &self.shape {
+            Shape::Simple(value) | Shape::Set(value) | Shape::List(value) => [Some(value), None],
+            Shape::Map(key, value) => [Some(key), Some(value)],
+            Shape::Counter => [None, None],
+        }
+    }
+
+    /// Whether an object that lacks the field gets a value that the model states.
+    pub(crate) fn has_default(&self) -> bool {
+        self.default.is_some()
+            || matches!(self.values(), [Some(value), _] if value.initial.is_some() && matches!(self.shape, Shape::Simple(_)))
+    }
+}

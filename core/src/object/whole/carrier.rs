@@ -1,0 +1,41 @@
+//! Who decides what objects contain after they have moved to another schema.
+
+use std::fmt;
+
+use super::data::ObjectData;
+use crate::id::{ObjId, StorageId};
+use crate::object::{Result, Transaction};
+
+/// Decides what objects contain after they have moved to the schema of a transaction. Without a
+/// carrier, they keep the fields of the same definition, as in Java.
+pub(crate) trait Carrier: fmt::Debug + Send + Sync {
+    /// The content of an object that moves; `None` if it is exactly what the object keeps. This is
+    /// called before anything is written.
+    ///
+    /// # Errors
+    /// If the object must not move.
+    fn carry(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
+}
+
+/// An object that is about to move to another schema.
+pub(crate) struct Moving<'a> {
+    pub(crate) id: ObjId,
+    /// Its content.
+    pub(crate) old: &'a ObjectData,
+    /// The part of the content that stays as it is.
+    pub(crate) kept: &'a ObjectData,
+    /// What the caller gives the object as it moves. The old values of these fields need not be
+    /// carried over.
+    pub(crate) given: Given<'a>,
+}
+
+/// What an object gets as it moves to another schema.
+#[derive(Clone, Copy)]
+pub(crate) enum Given<'a> {
+    /// Nothing: it has its own content.
+    Nothing,
+    /// This encoded value in this simple field.
+    Field(StorageId, &'a [u8]),
+    /// Other content.
+    All(&'a ObjectData),
+}
