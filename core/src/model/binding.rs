@@ -73,7 +73,7 @@ pub(crate) struct Binding {
     /// The shapes of the composite indexes, in the order of the struct's list.
     composites: Vec<Arc<IndexShape>>,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
-    plans: Mutex<BTreeMap<SchemaIndex, Arc<Plan>>>,
+    plans: Mutex<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
 }
 
 impl Bindings {
@@ -168,7 +168,8 @@ impl Binding {
     /// What becomes of the fields of `old`, which is this type in another recorded schema.
     pub(crate) fn plan(&self, old: &ResolvedType) -> Arc<Plan> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(plans.entry(old.schema).or_insert_with(|| Arc::new(Plan::new(old, self))))
+        let plan = plans.entry((old.schema, old.schema_of));
+        Arc::clone(plan.or_insert_with(|| Arc::new(Plan::new(old, self))))
     }
 
     /// Writes the value that the field at a position has in objects whose schema lacks it. Writes
@@ -186,6 +187,17 @@ impl Binding {
             }
             (None, _) => Ok(()),
         }
+    }
+
+    /// The content of a new object with the values that the model states, else with those of the
+    /// encodings; `None` if the model states none.
+    pub(crate) fn defaults(&self) -> Result<Option<ObjectData>> {
+        let mut writer = ObjectWriter::new(self);
+        for position in 0..self.info.fields.len() {
+            self.write_default(position, &mut writer)?;
+        }
+        let (data, written) = writer.finish();
+        Ok((!written.is_empty()).then_some(data))
     }
 
     /// Whether objects of another schema lack the field at a position, and no own conversion makes

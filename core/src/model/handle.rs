@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
-use std::sync::Arc;
 
+use super::any_obj::AnyObj;
 use super::binding::Binding;
 use super::collections::{ListOf, MapOf, SetOf};
 use super::counter::CounterOf;
@@ -13,13 +13,13 @@ use super::declare::Shape;
 use super::error::{Error, Result};
 use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::{ObjectReader, ObjectWriter};
-use super::target::{Accessors, Any, Model, Ref, Target};
+use super::target::{Accessors, Model, Ref, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
-use crate::encoding::{EncodingError, FieldType, Value};
+use crate::encoding::{EncodingError, FieldType};
 use crate::id::ObjId;
-use crate::object::{self, FieldValue, Migrate, ObjectData};
-use crate::schema::{ResolvedField, ResolvedType, SchemaId};
+use crate::object::{self, Migrate, ObjectData};
+use crate::schema::{ResolvedField, SchemaId};
 
 /// An object in a transaction, as generated accessors see it.
 #[derive(Clone, Copy)]
@@ -359,7 +359,7 @@ impl<'t, M: Model> Obj<'t, M> {
 
     /// The same object, for access by name.
     pub fn any(&self) -> AnyObj<'t> {
-        AnyObj { tx: self.tx(), id: self.id() }
+        AnyObj::new(self.tx(), self.id())
     }
 
     /// Whether the object exists. Cost: one get, or none if the object is known in this
@@ -382,17 +382,26 @@ impl<'t, M: Model> Obj<'t, M> {
     /// Creates the object anew with default values. Returns false if it exists. Costs the same as
     /// [`Tx::create_default`].
     pub fn recreate(&self) -> Result<bool> {
-        Ok(self.tx().core.create_with_id(self.id())?)
+        let (core, id) = (&self.tx().core, self.id());
+        match self.handle().binding.defaults()? {
+            None => Ok(core.create_with_id(id)?),
+            Some(data) => Ok(core.create_with(Some(id), &data)?.is_some()),
+        }
     }
 
-    /// Moves the object to the schema of the transaction, as every access to a field does. Returns
-    /// true if it was in another schema.
+    /// Moves the object to the schema of the transaction. Returns true if it was in another schema.
+    ///
+    /// Objects move by themselves when they must: when a field is read or set that their schema
+    /// defines differently, and when a field is set that their schema lacks. Everything else works
+    /// where the object is (docs/src/evolution.md). [`Evolution::AsJava`](super::Evolution::AsJava)
+    /// moves an object at each access to a field.
     ///
     /// Cost: nothing if the object is in this schema and known in the transaction; otherwise one
     /// seek, a scan of the object's pairs, and one put or delete for each pair that differs.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist. [`Error::Refused`] if values would be lost, and
+    /// [`Error::Upgrade`] if an own conversion fails; the object then stays in its schema.
     pub fn migrate(&self) -> Result<bool> {
         Ok(self.tx().core.migrate(self.id())?)
     }
@@ -549,132 +558,5 @@ impl<M: Model> Hash for Obj<'_, M> {
 impl<M: Model> fmt::Debug for Obj<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", M::TYPE_NAME, self.id())
-    }
-}
-
-/// Any object in a transaction, whether its model is registered or not. Fields are accessed by
-/// name, with [`Value`]s.
-///
-/// Unlike [`Obj`], it does not move the object to the transaction's schema. The fields are those of
-/// the object's own schema.
-#[derive(Clone, Copy)]
-pub struct AnyObj<'t> {
-    tx: &'t Tx,
-    id: ObjId,
-}
-
-impl<'t> AnyObj<'t> {
-    pub(crate) fn new(tx: &'t Tx, id: ObjId) -> Self {
-        AnyObj { tx, id }
-    }
-
-    /// The object ID.
-    pub fn id(&self) -> ObjId {
-        self.id
-    }
-
-    /// The transaction.
-    pub fn tx(&self) -> &'t Tx {
-        self.tx
-    }
-
-    /// A reference to this object, which outlives the transaction.
-    pub fn to_ref(&self) -> Ref<Any> {
-        Ref::new(self.id)
-    }
-
-    /// Whether the object exists. Cost: one get, or none if the object is known in this
-    /// transaction.
-    pub fn exists(&self) -> Result<bool> {
-        Ok(self.tx.core.exists(self.id)?)
-    }
-
-    /// The object's type, as the object's own schema defines it. This and the other questions about
-    /// type and schema cost the same as [`exists`](AnyObj::exists).
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn object_type(&self) -> Result<Arc<ResolvedType>> {
-        Ok(self.tx.core.object_type(self.id)?)
-    }
-
-    /// The name of the object's type.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn type_name(&self) -> Result<String> {
-        Ok(self.object_type()?.name.to_string())
-    }
-
-    /// The ID of the object's schema.
-    ///
-    /// # Errors
-    /// If the object does not exist.
-    pub fn schema_id(&self) -> Result<SchemaId> {
-        Ok(self.tx.core.object_schema(self.id)?.id)
-    }
-
-    /// The object as an object of model `M`, if it has that type.
-    pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
-        self.tx.get(Ref::<M>::new(self.id)).ok()
-    }
-
-    /// Reads a simple field by name. Cost: one get.
-    ///
-    /// # Errors
-    /// If the object or the field does not exist.
-    pub fn get(&self, field: &str) -> Result<Value> {
-        Ok(self.tx.core.get(self.id, field, Migrate::No)?)
-    }
-
-    /// Sets a simple field by name. For the cost see [`set`](crate::object::Transaction::set) of
-    /// the object layer.
-    ///
-    /// # Errors
-    /// If the object or the field does not exist, or the field cannot hold the value.
-    pub fn set(&self, field: &str, value: &Value) -> Result<()> {
-        Ok(self.tx.core.set(self.id, field, value, Migrate::No)?)
-    }
-
-    /// Reads all fields, in the order of their names. Cost: one seek and a scan of the object's
-    /// pairs.
-    ///
-    /// # Errors
-    /// If the object does not exist or is damaged.
-    pub fn fields(&self) -> Result<Vec<(String, FieldValue)>> {
-        let object_type = self.object_type()?;
-        let data = self.tx.core.load(self.id, Migrate::No)?;
-        let decode =
-            |field: &Arc<ResolvedField>| Ok((field.name.to_string(), data.decode_field(field)?));
-        object_type.fields.iter().map(decode).collect()
-    }
-
-    /// Deletes the object. Returns false if it does not exist.
-    ///
-    /// # Errors
-    /// [`ReferencedObject`](crate::object::Error::ReferencedObject) if a reference to it forbids
-    /// the deletion.
-    pub fn delete(&self) -> Result<bool> {
-        Ok(self.tx.core.delete(self.id)?)
-    }
-}
-
-impl PartialEq for AnyObj<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && std::ptr::eq(self.tx, other.tx)
-    }
-}
-
-impl Eq for AnyObj<'_> {}
-
-impl Hash for AnyObj<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id.hash(state);
-    }
-}
-
-impl fmt::Debug for AnyObj<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AnyObj({})", self.id)
     }
 }

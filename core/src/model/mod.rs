@@ -7,6 +7,7 @@
 //! transaction. [`Tx::index`] queries an index, which a field constant such as `Person::NAME`
 //! names.
 
+mod any_obj;
 mod binding;
 mod collections;
 pub(crate) mod composite;
@@ -14,6 +15,7 @@ mod counter;
 pub(crate) mod declare;
 mod differences;
 mod error;
+mod field_conversion;
 mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
@@ -33,6 +35,7 @@ pub(crate) mod values;
 
 pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
+pub use any_obj::AnyObj;
 pub use collections::{ListOf, MapOf, SetOf};
 pub use composite::{ByTuple, CompositeIndex};
 pub use counter::CounterOf;
@@ -41,7 +44,7 @@ pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
 };
-pub use handle::{AnyObj, Obj};
+pub use handle::Obj;
 pub use index::{ByKey, ByPosition, ByValue, Index, IndexOn};
 pub use objects::{Objs, ObjsIter};
 pub use old_values::{NewValues, OldValues};

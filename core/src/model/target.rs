@@ -6,9 +6,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
+use super::any_obj::AnyObj;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
-use super::handle::{AnyObj, Handle, Obj};
+use super::handle::{Handle, Obj};
 use super::load::{ObjectReader, ObjectWriter};
 use super::tx::Tx;
 use crate::id::ObjId;

@@ -5,9 +5,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::any_obj::AnyObj;
 use super::binding::{Binding, Bindings};
 use super::error::{Error, Result};
-use super::handle::{AnyObj, Obj};
+use super::handle::Obj;
 use super::index::IndexOn;
 use super::load::ObjectWriter;
 use super::objects::Objs;
@@ -93,16 +94,12 @@ impl Tx {
     /// [`Error::NotRegistered`].
     pub fn create_default<M: Model>(&self) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
-        let mut writer = ObjectWriter::new(binding);
-        for position in 0..binding.info.fields.len() {
-            binding.write_default(position, &mut writer)?;
-        }
-        let (data, written) = writer.finish();
-        let id = if written.is_empty() {
-            self.core.create(&binding.object_type.name)?
-        } else {
-            let created = self.core.create_with(None, &data)?;
-            created.ok_or_else(|| Error::other("a new object was not created"))?
+        let id = match binding.defaults()? {
+            None => self.core.create(&binding.object_type.name)?,
+            Some(data) => {
+                let created = self.core.create_with(None, &data)?;
+                created.ok_or_else(|| Error::other("a new object was not created"))?
+            }
         };
         Ok(Obj::new(self, binding, id))
     }

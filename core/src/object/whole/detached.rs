@@ -14,8 +14,8 @@ use crate::object::{Error, Result, Transaction};
 impl Transaction<'_> {
     /// A transaction in memory without objects. It gets the recorded schemas and the user's
     /// meta-data of this one. It lives as long as it is kept, and has no commit. References in it
-    /// may be set to objects that do not exist. Listeners and callbacks are not copied, not even
-    /// those with which the typed layer converts values.
+    /// may be set to objects that do not exist. Listeners and callbacks are not copied. Objects
+    /// that move to the transaction's schema are converted as in this transaction.
     ///
     /// Cost: all meta-data except the object schema index is copied, with one scan for what is
     /// before that index and one for what is after it.
@@ -31,9 +31,9 @@ impl Transaction<'_> {
 
     /// A transaction in memory with all the present content of this one. Changes of one do not
     /// affect the other. It lives as long as it is kept, and has no commit. References in it may be
-    /// set to objects that do not exist. Listeners and callbacks are not copied, not even those
-    /// with which the typed layer converts values. Cost: one snapshot of the store; nothing is
-    /// copied.
+    /// set to objects that do not exist. Listeners and callbacks are not copied. Objects that move to
+    /// the transaction's schema are converted as in this transaction. Cost: one snapshot of the
+    /// store; nothing is copied.
     ///
     /// # Errors
     /// [`Error::Ended`]; [`Error::Unsupported`] in a detached transaction; an error of the store if
@@ -47,12 +47,13 @@ impl Transaction<'_> {
     }
 
     fn over(&self, kv: Box<dyn KvWrite + Send>) -> Transaction<'static> {
-        Transaction::new(
-            Store::detached(kv),
-            Arc::clone(&self.shared),
-            self.bundle(),
-            self.schema(),
-        )
+        let shared = Arc::clone(&self.shared);
+        let tx = Transaction::new(Store::detached(kv), shared, self.bundle(), self.schema());
+        // Objects that move lose no more here than they do in this transaction.
+        if let Some(carrier) = self.carrier() {
+            tx.carry_with(carrier);
+        }
+        tx
     }
 
     /// Removes all objects from a detached transaction, and keeps all other meta-data. Listeners
