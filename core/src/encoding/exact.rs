@@ -6,18 +6,7 @@
 use std::borrow::Cow;
 
 use super::convert::{convert, same_meaning, unwrap};
-use super::{Encoding, EncodingError, EncodingKind, EnumEncoding, Result, Value, exactness};
-
-/// How surely the values of one encoding have an exact counterpart in another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Exactness {
-    /// Every value has one.
-    Always,
-    /// Some values have one, or it is not known whether all or none have.
-    Sometimes,
-    /// No value has one, except perhaps null.
-    Never,
-}
+use super::{Encoding, EncodingError, EncodingKind, EnumEncoding, Result, Value};
 
 /// Why a value is not converted exactly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -179,14 +168,6 @@ impl<'a> Conversion<'a> {
         self.convert(&value).map(|(_, converted)| converted)
     }
 
-    /// How surely the values have an exact counterpart, without looking at any.
-    ///
-    /// This is known for the built-in encodings, arrays of them, enums and references. With other
-    /// encodings the answer is [`Exactness::Sometimes`] unless both are the same.
-    pub fn exactness(&self) -> Exactness {
-        exactness::of(self)
-    }
-
     /// The conversion back.
     pub(super) fn back(&self) -> Self {
         Conversion { from: self.to, to: self.from, reversed: !self.reversed, ..*self }
@@ -283,7 +264,7 @@ impl<'a> Conversion<'a> {
                 Inexact::Changes { value: shown, to, becomes }
             }
             Failure::NoCounterpart(_) if enums[1] => Inexact::NoConstant { value: shown, to },
-            Failure::NoCounterpart(_) if !enums[0] && self.exactness() == Exactness::Never => {
+            Failure::NoCounterpart(_) if !enums[0] && self.is_never_exact() => {
                 Inexact::NoConversion { value: shown, from: self.from.name().into_owned(), to }
             }
             Failure::NoCounterpart(reason) => Inexact::NoCounterpart { value: shown, to, reason },

@@ -8,9 +8,35 @@ use std::collections::BTreeSet;
 
 use super::convert::{element, unwrap};
 use super::exact::Conversion;
-use super::{Encoding, EncodingId, EncodingKind, Exactness, Primitive, Value, ids};
+use super::{Encoding, EncodingId, EncodingKind, Primitive, Value, ids};
 
-pub(super) fn of(conversion: &Conversion<'_>) -> Exactness {
+/// How surely the values of one encoding have an exact counterpart in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Exactness {
+    /// Every value has one.
+    Always,
+    /// Some values have one, or it is not known whether all or none have.
+    Sometimes,
+    /// No value has one, except perhaps null.
+    Never,
+}
+
+impl Conversion<'_> {
+    /// How surely the values have an exact counterpart, without looking at any.
+    ///
+    /// This is known for the built-in encodings, arrays of them, enums and references. With other
+    /// encodings the answer is [`Exactness::Sometimes`] unless both are the same.
+    pub fn exactness(&self) -> Exactness {
+        of(self)
+    }
+
+    /// Whether no value but null has an exact counterpart.
+    pub(super) fn is_never_exact(&self) -> bool {
+        of(self) == Exactness::Never
+    }
+}
+
+fn of(conversion: &Conversion<'_>) -> Exactness {
     let (from, to) = (conversion.from, conversion.to);
     if from.is_same(to) {
         return Exactness::Always;

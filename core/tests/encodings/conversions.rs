@@ -19,8 +19,10 @@ use super::{
     any_zoned,
 };
 
+type Sample = (Arc<dyn Encoding>, BTreeSet<Vec<u8>>);
+
 /// Each encoding with encoded values of it, without null.
-static SAMPLES: LazyLock<Vec<(Arc<dyn Encoding>, BTreeSet<Vec<u8>>)>> = LazyLock::new(|| {
+static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let with_values = |encoding: Arc<dyn Encoding>| {
         let values = samples::values_of(&*encoding);
         (encoding, values)
@@ -84,7 +86,7 @@ fn null_is_exact_where_both_have_it() {
             if to.supports_null() {
                 assert_eq!(conversion.exact(NULL).as_deref(), Ok(NULL));
             } else {
-                let refused = conversion.exact(NULL).unwrap_err().to_string();
+                let refused = conversion.exact(NULL).expect_err("no null").to_string();
                 assert_eq!(refused, format!("null is no value of {}", to.name()));
                 assert_ne!(conversion.exactness(), Exactness::Always);
             }
@@ -116,7 +118,7 @@ fn an_exact_value_is_what_java_gives_and_comes_back() {
 
 fn refusal(from: &dyn Encoding, to: &dyn Encoding, value: impl Into<Value>) -> String {
     let bytes = from.encode_all(&value.into()).expect("a value of the encoding");
-    Conversion::new(from, to).exact(&bytes).unwrap_err().to_string()
+    Conversion::new(from, to).exact(&bytes).expect_err("refused").to_string()
 }
 
 #[test]
@@ -133,6 +135,11 @@ fn refusals_show_the_value_and_what_it_would_become() {
     assert_eq!(octal, "\"007\" does not fit int: it would become 7");
     let offset = find("OffsetDateTime").from_text("2024-02-29T12:30+02:00").expect("a time");
     assert_eq!(said("OffsetDateTime", "Instant", offset), "2024-02-29T12:30+02:00 is no Instant");
+    let offset = find("OffsetDateTime").from_text("2024-02-29T12:30:45+02:00").expect("a time");
+    assert_eq!(
+        said("OffsetDateTime", "Instant", offset),
+        "2024-02-29T12:30:45+02:00 does not fit Instant: it would become 2024-02-29T10:30:45Z"
+    );
     let scaled = find("BigDecimal").from_text("1.00").expect("a number");
     let double = said("BigDecimal", "double", scaled);
     assert_eq!(double, "1.00 does not fit double: it would become 1.0");

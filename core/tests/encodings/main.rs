@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod composed;
+mod conversion_tables;
 mod conversions;
 mod rules;
 mod samples;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use permazen::encoding::time::Date;
 use permazen::encoding::{
     Encoding, EncodingKind, EncodingRegistry, EnumArrayEncoding, EnumEncoding, JavaChar,
-    JavaString, Primitive, ReferenceEncoding, StringEncoding, Value, ids,
+    JavaString, NullSafe, Primitive, ReferenceEncoding, StringEncoding, Value, ids,
 };
 use permazen::{ObjId, StorageId};
 
@@ -261,6 +261,8 @@ pub(crate) fn encodings() -> Vec<Arc<dyn Encoding>> {
         all.push(find(alias));
     }
     all.push(Arc::new(StringEncoding::not_null()));
+    all.push(Arc::new(NullSafe::new(None, find("int")).expect("no null yet")));
+    all.push(Arc::new(NullSafe::new(None, find("double")).expect("no null yet")));
     all.push(Arc::new(colors()));
     all.push(Arc::new(EnumEncoding::new(["Blue", "RED", "UTC", "a"]).expect("identifiers")));
     all.push(Arc::new(EnumEncoding::new(["OTHER"]).expect("identifiers")));
