@@ -96,8 +96,8 @@ pub mod __private {
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Counter, Error, Failure, Model, NewValues, Obj, OldValues, Permazen, Ref, Result,
-    Transaction, Tx, is_retryable,
+    Any, AnyObj, Counter, Error, Evolution, Failure, Model, NewValues, Obj, OldValues, Permazen,
+    Ref, Result, Transaction, Tx, is_retryable,
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};
@@ -118,6 +118,8 @@ mod guide {
     struct Listeners;
     #[doc = include_str!("../../docs/src/schemas.md")]
     struct Schemas;
+    #[doc = include_str!("../../docs/src/evolution.md")]
+    struct Evolution;
     #[doc = include_str!("../../docs/src/export.md")]
     struct Export;
 }
