@@ -6,7 +6,8 @@ use std::sync::Arc;
 use permazen::kv::KvDatabase;
 use permazen::kv::counting::CountingStore;
 use permazen::kv::memory::MemoryStore;
-use permazen::{Counter, Error, Permazen, PermazenEnum, PermazenObject, Ref};
+use permazen::model::{Loss, Model};
+use permazen::{Counter, Error, Obj, Permazen, PermazenEnum, PermazenObject, Ref, Tx};
 
 #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
@@ -58,14 +59,35 @@ mod new {
     }
 }
 
-mod strict {
+/// The same as `new`, and accepts that values are lost.
+mod lossy {
     use super::*;
 
     #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    #[permazen(default_upgrade = "lossy")]
     pub(super) struct Item {
-        #[permazen(upgrade = "exact")]
+        #[permazen(indexed)]
         pub(super) number: i64,
-        #[permazen(upgrade = "exact")]
+        pub(super) text: i32,
+        pub(super) digits: i32,
+        pub(super) letter: After,
+        pub(super) lost: Option<After>,
+        pub(super) count: i64,
+        pub(super) total: Counter,
+        #[permazen(upgrade = "reset")]
+        pub(super) reset: i64,
+        pub(super) tags: Vec<i32>,
+    }
+}
+
+/// Two of the fields. The others may go.
+mod fewer {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    #[permazen(removed("digits", "letter", "lost", "count", "total", "reset", "tags"))]
+    pub(super) struct Item {
+        pub(super) number: i64,
         pub(super) text: i32,
     }
 }
@@ -74,8 +96,8 @@ mod collections {
     use super::*;
 
     #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    #[permazen(removed("number", "text", "digits", "letter", "lost", "count", "total", "reset"))]
     pub(super) struct Item {
-        #[permazen(upgrade = "exact")]
         pub(super) tags: Vec<i32>,
     }
 }
@@ -95,17 +117,105 @@ fn item() -> old::Item {
 }
 
 /// A store with one object of the old type.
-fn store() -> Arc<dyn KvDatabase> {
+fn store_of(item: old::Item) -> Arc<dyn KvDatabase> {
     let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
     let db = Permazen::builder_shared(store.clone()).model::<old::Item>().build().unwrap();
-    db.write(|tx| tx.create(item()).map(drop)).unwrap();
+    db.write(|tx| tx.create(item.clone()).map(drop)).unwrap();
     store
 }
 
+fn store() -> Arc<dyn KvDatabase> {
+    store_of(item())
+}
+
+fn open<M: Model>(store: &Arc<dyn KvDatabase>) -> Permazen {
+    Permazen::builder_shared(store.clone()).model::<M>().build().unwrap()
+}
+
+fn only<M: Model>(tx: &Tx) -> Obj<'_, M> {
+    tx.all::<M>().unwrap().into_iter().next().unwrap().unwrap()
+}
+
+/// What would be lost, by the name of the field.
+fn losses<T: std::fmt::Debug>(result: permazen::Result<T>) -> Vec<(String, String)> {
+    match result {
+        Err(Error::Refused(refusal)) => {
+            assert_eq!(refusal.type_name, "Item");
+            let loss = |loss: Loss| (loss.field, loss.value);
+            refusal.losses.into_iter().map(loss).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn expected() -> new::Item {
+    new::Item {
+        number: 42,
+        text: 7,
+        digits: -17,
+        letter: After::C,
+        lost: Some(After::B),
+        count: 5,
+        total: Counter::from(7),
+        reset: 0,
+        tags: vec![1],
+    }
+}
+
 #[test]
-fn values_are_converted_where_they_can_be() {
-    let db = Permazen::builder_shared(store()).model::<new::Item>().build().unwrap();
-    let expected = new::Item {
+fn values_are_converted_exactly() {
+    let store = store_of(old::Item { text: "7".into(), lost: Some(Before::B), ..item() });
+    let db = open::<new::Item>(&store);
+    let seen = |tx: &Tx| only::<new::Item>(tx).load();
+    assert_eq!(db.read(seen).unwrap(), expected());
+    assert_eq!(db.write(seen).unwrap(), expected());
+    let found = db.read(|tx| tx.index(new::Item::NUMBER)?.get(42)?.count()).unwrap();
+    assert_eq!(found, 1);
+    // Converted once: a value set afterwards stays.
+    db.write(|tx| only::<new::Item>(tx).set_number(43)).unwrap();
+    assert_eq!(db.read(seen).unwrap(), new::Item { number: 43, ..expected() });
+}
+
+#[test]
+fn an_object_stays_where_it_is_rather_than_lose_values() {
+    let store = store();
+    let db = open::<new::Item>(&store);
+    let lost =
+        [("text".to_owned(), "\"no number\"".to_owned()), ("lost".to_owned(), "\"A\"".to_owned())];
+    assert_eq!(losses(db.read(|tx| only::<new::Item>(tx).load())), lost);
+    let before = db.read(|tx| only::<new::Item>(tx).schema_id()).unwrap();
+    // Every access that needs the move is refused, and what is refused changes nothing.
+    db.write(|tx| {
+        let item = only::<new::Item>(tx);
+        assert_eq!(losses(item.load()), lost);
+        assert_eq!(losses(item.number()), lost);
+        assert_eq!(losses(item.tags().map(drop)), lost);
+        assert_eq!(losses(item.set_number(1)), lost);
+        assert_eq!(losses(item.migrate()), lost);
+        // A value that is replaced need not be converted.
+        assert_eq!(losses(item.set_text(1)), lost[1..]);
+        assert_eq!(losses(item.set_lost(None)), lost[..1]);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.read(|tx| only::<new::Item>(tx).schema_id()).unwrap(), before);
+    let old = open::<old::Item>(&store);
+    assert_eq!(old.read(|tx| only::<old::Item>(tx).load()).unwrap(), item());
+    // The earlier program goes on with the object, and can remove what is in the way.
+    old.write(|tx| {
+        let item = only::<old::Item>(tx);
+        item.set_text("7")?;
+        item.set_lost(Before::B)
+    })
+    .unwrap();
+    assert_eq!(db.write(|tx| only::<new::Item>(tx).load()).unwrap(), expected());
+}
+
+#[test]
+fn what_may_be_lost_is_converted_as_well_as_possible() {
+    let store = store();
+    let db = open::<lossy::Item>(&store);
+    let expected = lossy::Item {
         number: 42,
         text: 0,
         digits: -17,
@@ -114,62 +224,45 @@ fn values_are_converted_where_they_can_be() {
         count: 5,
         total: Counter::from(7),
         reset: 0,
-        tags: vec![],
+        tags: vec![1],
     };
-    let seen = |tx: &permazen::Tx| {
-        let found = tx.all::<new::Item>()?.into_iter().next();
-        found.unwrap()?.load()
-    };
-    assert_eq!(db.read(seen).unwrap(), expected);
-    assert_eq!(db.write(seen).unwrap(), expected);
-    let found = db.read(|tx| tx.index(new::Item::NUMBER)?.get(42)?.count()).unwrap();
-    assert_eq!(found, 1);
-    // Converted once: a value set afterwards stays.
-    db.write(|tx| {
-        for item in tx.all::<new::Item>()? {
-            item?.set_number(43)?;
-        }
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(db.read(seen).unwrap(), new::Item { number: 43, ..expected });
+    assert_eq!(db.read(|tx| only::<lossy::Item>(tx).load()).unwrap(), expected);
+    assert_eq!(db.write(|tx| only::<lossy::Item>(tx).load()).unwrap(), expected);
+    // The move is there to stay.
+    assert_eq!(db.read(|tx| only::<lossy::Item>(tx).load()).unwrap(), expected);
 }
 
 #[test]
-fn elements_that_must_be_converted_are_an_error() {
-    let db = Permazen::builder_shared(store()).model::<collections::Item>().build().unwrap();
-    let loaded = db.read(|tx| tx.all::<collections::Item>()?.into_iter().next().unwrap()?.load());
-    match loaded {
-        Err(Error::Upgrade { field, .. }) => assert_eq!(field, "Item.tags"),
-        other => panic!("{other:?}"),
-    }
-    // Empty collections have nothing to lose.
-    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
-    let db = Permazen::builder_shared(store.clone()).model::<old::Item>().build().unwrap();
-    db.write(|tx| tx.create(old::Item { tags: vec![], ..item() }).map(drop)).unwrap();
-    let db = Permazen::builder_shared(store).model::<collections::Item>().build().unwrap();
-    let loaded = db.read(|tx| tx.all::<collections::Item>()?.into_iter().next().unwrap()?.load());
-    assert_eq!(loaded.unwrap(), collections::Item { tags: vec![] });
+fn elements_are_converted_exactly_or_the_move_is_refused() {
+    let tags = |tags: &[&str]| {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        let store = store_of(old::Item { tags, ..item() });
+        let loaded = open::<collections::Item>(&store)
+            .read(|tx| only::<collections::Item>(tx).load().map(|item| item.tags));
+        loaded
+    };
+    assert_eq!(tags(&["3", "-1", "3"]).unwrap(), [3, -1, 3]);
+    assert_eq!(tags(&[]).unwrap(), []);
+    assert_eq!(losses(tags(&["3", "three"])), [("tags".to_owned(), "\"three\"".to_owned())]);
+    // Read as a number and written again, it would be another text.
+    assert_eq!(losses(tags(&["03"])), [("tags".to_owned(), "\"03\"".to_owned())]);
 }
 
 #[test]
-fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
+fn a_value_that_cannot_be_converted_is_refused_and_not_lost() {
     let store = store();
-    let db = Permazen::builder_shared(store.clone()).model::<strict::Item>().build().unwrap();
+    let db = open::<fewer::Item>(&store);
     let tx = db.begin().unwrap();
-    let stored = tx.all::<strict::Item>().unwrap().into_iter().next().unwrap().unwrap();
+    let stored = only::<fewer::Item>(&tx);
     let error = stored.load().unwrap_err();
-    assert!(matches!(error, Error::Upgrade { .. }), "{error:?}");
-    let error = error.to_string();
-    assert!(error.contains("Item.text") && error.contains("no number"), "{error}");
+    let text = error.to_string();
+    for part in [&stored.id().to_string(), "Item", "text", "no number", "upgrade_with", "lossy"] {
+        assert!(text.contains(part), "{part} in: {text}");
+    }
+    assert_eq!(losses::<()>(Err(error)).len(), 1);
     tx.commit().unwrap();
-    let failed: Result<_, Error> = db.write(|tx| {
-        let id: Ref<strict::Item> = tx.all::<strict::Item>()?.into_iter().next().unwrap()?.into();
-        tx.get(id)?.number()
-    });
-    failed.unwrap_err();
-    let db = Permazen::builder_shared(store).model::<old::Item>().build().unwrap();
-    let kept = db.read(|tx| tx.all::<old::Item>()?.into_iter().next().unwrap()?.load());
+    losses(db.write(|tx| only::<fewer::Item>(tx).number()));
+    let kept = open::<old::Item>(&store).read(|tx| only::<old::Item>(tx).load());
     assert_eq!(kept.unwrap(), item());
 }
 
@@ -178,13 +271,13 @@ fn what_must_be_converted_and_cannot_be_is_an_error_and_nothing_is_lost() {
 fn a_value_that_cannot_be_converted_can_be_replaced() {
     for way in ["set", "store", "object layer"] {
         let store = store();
-        let db = Permazen::builder_shared(store.clone()).model::<strict::Item>().build().unwrap();
-        let done: Result<(), Error> = db.write(|tx| {
-            let item = tx.all::<strict::Item>()?.into_iter().next().unwrap()?;
-            assert!(matches!(item.text(), Err(Error::Upgrade { .. })));
+        let db = open::<fewer::Item>(&store);
+        db.write(|tx| {
+            let item = only::<fewer::Item>(tx);
+            losses(item.text());
             match way {
                 "set" => item.set_text(7)?,
-                "store" => item.store(&strict::Item { number: 42, text: 7 })?,
+                "store" => item.store(&fewer::Item { number: 42, text: 7 })?,
                 _ => {
                     let number = permazen::encoding::Value::Int(7);
                     let migrate = permazen::object::Migrate::Yes;
@@ -193,15 +286,15 @@ fn a_value_that_cannot_be_converted_can_be_replaced() {
             }
             assert_eq!((item.number()?, item.text()?), (42, 7), "{way}");
             Ok(())
-        });
-        done.unwrap();
+        })
+        .unwrap();
     }
 }
 
 #[test]
 fn listeners_can_be_added_to_those_that_convert() {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    let db = Permazen::builder_shared(store()).model::<new::Item>().build().unwrap();
+    let db = open::<lossy::Item>(&store());
     let told = Arc::new(AtomicUsize::new(0));
     let tx = db.begin().unwrap();
     let object_type = tx.schema().object_type("Item").unwrap().storage_id;
@@ -217,7 +310,7 @@ fn listeners_can_be_added_to_those_that_convert() {
             }),
         )
         .unwrap();
-    let item = tx.all::<new::Item>().unwrap().into_iter().next().unwrap().unwrap();
+    let item = only::<lossy::Item>(&tx);
     assert_eq!(item.number().unwrap(), 42);
     assert_eq!(told.load(Ordering::Relaxed), 1);
 }
@@ -248,69 +341,66 @@ mod links {
         }
     }
 
-    pub(super) mod strict {
+    pub(super) mod lossy {
         use super::*;
 
         #[derive(PermazenObject, Debug, Clone, PartialEq)]
         pub(in super::super) struct Holder {
-            #[permazen(upgrade = "exact")]
             pub(in super::super) kept: Option<Ref<Place>>,
-            #[permazen(upgrade = "exact")]
+            #[permazen(upgrade = "lossy")]
             pub(in super::super) lost: Option<Ref<Holder>>,
         }
     }
 }
 
-/// References need no conversion. References to objects of a type that is no longer allowed are
-/// lost.
+/// References need no conversion. An object that refers to objects of a type that is no longer
+/// allowed does not move, unless the reference may be lost. Everything else works where it is.
 #[test]
-fn references_are_kept_where_their_type_is_allowed() {
-    use links::{Place, new, old, strict};
+fn references_to_a_type_no_longer_allowed_keep_an_object_where_it_is() {
+    use links::{Place, lossy, new, old};
+    fn open<M: Model>(store: &Arc<dyn KvDatabase>) -> Permazen {
+        Permazen::builder_shared(store.clone()).model::<M>().model::<Place>().build().unwrap()
+    }
     let counting = CountingStore::new(MemoryStore::new());
     let counter = counting.counter();
     let store: Arc<dyn KvDatabase> = Arc::new(counting);
-    let of = |lost: bool| {
-        let db = Permazen::builder_shared(store.clone())
-            .model::<old::Holder>()
-            .model::<Place>()
-            .build()
-            .unwrap();
-        let created: Result<(), Error> = db.write(|tx| {
-            for holder in tx.all::<old::Holder>()? {
-                holder?.delete()?;
+    let (place, holder) = open::<old::Holder>(&store)
+        .write(|tx| {
+            let place: Ref<Place> = tx.create(Place {})?.into();
+            let holder = tx.create(old::Holder { kept: Some(place), lost: Some(place) })?;
+            Ok((place, holder.id()))
+        })
+        .unwrap();
+    let db = open::<new::Holder>(&store);
+    db.write(|tx| {
+        let holder = tx.get::<new::Holder>(holder)?;
+        counter.take();
+        assert_eq!(holder.kept()?.map(|place| place.to_ref()), Some(place));
+        assert_eq!(counter.take().reads(), 2, "nothing is looked up but the value and the schema");
+        match holder.migrate().map_err(Error::from) {
+            Err(Error::Refused(refusal)) => {
+                assert_eq!(refusal.losses.len(), 1);
+                assert_eq!(refusal.losses[0].field, "lost");
             }
-            let place = Some(tx.create(Place {})?.into());
-            let lost = if lost { place } else { None };
-            tx.create(old::Holder { kept: place, lost }).map(drop)
-        });
-        created.unwrap();
-    };
-    of(true);
-    let db = Permazen::builder_shared(store.clone())
-        .model::<new::Holder>()
-        .model::<Place>()
-        .build()
+            other => panic!("{other:?}"),
+        }
+        // Its field says that it has a reference of another type.
+        assert!(matches!(holder.lost(), Err(Error::WrongType { .. })), "{:?}", holder.lost());
+        // With another reference, it may move.
+        holder.set_lost(holder)?;
+        assert_eq!(holder.lost()?, Some(holder));
+        assert_eq!(holder.schema_id()?, db.schema().schema_id());
+        Ok(())
+    })
+    .unwrap();
+    // A reference that may be lost.
+    let holder = open::<old::Holder>(&store)
+        .write(|tx| Ok(tx.create(old::Holder { kept: Some(place), lost: Some(place) })?.id()))
         .unwrap();
-    let tx = db.begin().unwrap();
-    let holder = tx.all::<new::Holder>().unwrap().into_iter().next().unwrap().unwrap();
-    counter.take();
-    let loaded = holder.load().unwrap();
-    assert_eq!(counter.take().gets, 0);
-    assert!(loaded.kept.is_some());
-    assert_eq!(loaded.lost, None);
-    drop(tx);
-    let db = Permazen::builder_shared(store.clone())
-        .model::<strict::Holder>()
-        .model::<Place>()
-        .build()
-        .unwrap();
-    let load = || {
-        let tx = db.begin().unwrap();
-        let holder = tx.all::<strict::Holder>().unwrap().into_iter().next().unwrap().unwrap();
+    let moved = open::<lossy::Holder>(&store).write(|tx| {
+        let holder = tx.get::<lossy::Holder>(holder)?;
+        assert!(holder.migrate()?);
         holder.load()
-    };
-    let error = load().unwrap_err().to_string();
-    assert!(error.contains("Holder.lost") && error.contains("references to objects"), "{error}");
-    of(false);
-    assert!(load().unwrap().kept.is_some());
+    });
+    assert_eq!(moved.unwrap(), lossy::Holder { kept: Some(place), lost: None });
 }

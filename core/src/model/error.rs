@@ -91,10 +91,11 @@ pub enum Error {
         /// The error of the conversion.
         source: Box<Error>,
     },
-    /// An object lacks a value that the model requires.
+    /// An object lacks a value that the model requires: its schema lacks the field, or the value is
+    /// null there.
     #[error(
-        "{field} of object {id}: the object is of schema {schema}, which has no such field, and the field has no \
-         default: set the field, give it `default = …`, or make it an `Option`"
+        "{field} of object {id}: the object is in schema {schema} and has no value there, but the model requires one: \
+         set the field, make it an `Option`, or, if that schema lacks the field, give it `default = …`"
     )]
     Missing {
         /// Type and field.

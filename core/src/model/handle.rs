@@ -86,7 +86,9 @@ impl<'t> Handle<'t> {
                 return Ok(set(Migrate::Yes)?);
             }
             match set(Migrate::No) {
-                Err(error) => self.after_moving(error, || set(Migrate::Yes)),
+                // The schema of the models may allow it. The value that is replaced does not keep
+                // the object from moving.
+                Err(error) if self.may_depend_on_schema(&error)? => Ok(set(Migrate::Yes)?),
                 set => Ok(set?),
             }
         })
@@ -242,9 +244,7 @@ impl<'t> Handle<'t> {
         error: object::Error,
         mut change: impl FnMut() -> object::Result<R>,
     ) -> Result<R> {
-        let may_depend =
-            matches!(error, object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. });
-        if !may_depend || self.tx.core.is_current(self.id)? {
+        if !self.may_depend_on_schema(&error)? {
             return Err(error.into());
         }
         // If the object cannot move, the first error says what is wrong.
@@ -254,13 +254,25 @@ impl<'t> Handle<'t> {
         Ok(change()?)
     }
 
+    /// Whether a change that failed in the object's own schema may succeed in that of the
+    /// transaction.
+    fn may_depend_on_schema(&self, error: &object::Error) -> Result<bool> {
+        let may_depend =
+            matches!(error, object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. });
+        Ok(may_depend && !self.tx.core.is_current(self.id)?)
+    }
+
     /// The content of the object as the model sees it.
     fn content(&self) -> Result<ObjectData> {
         let core = &self.tx.core;
-        if self.access() == Migrate::No && !core.is_current(self.id)? {
-            let plan = self.binding.plan(&*core.object_type(self.id)?);
+        if self.access() == Migrate::No {
+            let data = core.load(self.id, Migrate::No)?;
+            if data.object_type().schema == self.binding.object_type.schema {
+                return Ok(data);
+            }
+            let plan = self.binding.plan(data.object_type());
             if self.binding.fits_in_place(&plan) {
-                return self.binding.seen(&core.load(self.id, Migrate::No)?, &plan);
+                return self.binding.seen(&data, &plan);
             }
         }
         self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)
@@ -274,11 +286,12 @@ impl<'t> Handle<'t> {
     /// Writes all fields but counters.
     fn store<M: Model>(&self, value: &M) -> Result<()> {
         let (core, binding) = (&self.tx.core, self.binding);
+        match core.store_but_counters(self.id, &ObjectWriter::content(binding, value)?) {
+            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
+            stored => return Ok(stored?),
+        }
         let mut writer = ObjectWriter::new(binding);
         value.write(&mut writer)?;
-        if core.is_current(self.id)? {
-            return Ok(core.store_but_counters(self.id, &writer.finish().0)?);
-        }
         for (position, decl) in binding.info.fields.iter().enumerate() {
             if matches!(decl.shape, Shape::Counter) {
                 writer.counter(position, self.counter(position).get()?.into())?;
