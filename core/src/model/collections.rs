@@ -59,12 +59,15 @@ impl<'t> At<'t> {
         body: impl FnOnce(&[u8]) -> object::Result<R>,
     ) -> Result<R> {
         self.handle.tx.with_encoded(value, |result, bytes| {
-            if let Err(source) = result {
-                let field = self.handle.binding.field(self.position)?;
-                return Err(self.handle.unencodable(field, source));
-            }
+            self.check_encoded(result)?;
             Ok(body(bytes)?)
         })
+    }
+
+    fn check_encoded(&self, result: Result<(), EncodingError>) -> Result<()> {
+        let Err(source) = result else { return Ok(()) };
+        let field = self.handle.binding.field(self.position)?;
+        Err(self.handle.unencodable(field, source))
     }
 
     /// Changes the collection with the encoded form of a value. The object moves first if it must.
@@ -73,8 +76,10 @@ impl<'t> At<'t> {
         value: &impl EncodeAs<V>,
         mut change: impl FnMut(&[u8]) -> object::Result<R>,
     ) -> Result<R> {
-        let bytes = self.encoded(value, |bytes| Ok(bytes.to_vec()))?;
-        self.handle.change(self.position, || change(&bytes))
+        self.handle.tx.with_encoded(value, |result, bytes| {
+            self.check_encoded(result)?;
+            self.handle.change(self.position, || change(bytes))
+        })
     }
 
     /// Changes the collection. The object moves first if it must.
