@@ -165,6 +165,17 @@ impl Binding {
         self.composites.get(position).cloned().ok_or_else(|| self.misused(position))
     }
 
+    /// Whether objects of `old`, which is this type in another recorded schema, have no entries in
+    /// an index of the model.
+    pub(crate) fn lacks_index(&self, old: &ResolvedType) -> bool {
+        let fields = self.object_type.all_fields().filter(|field| field.is_indexed());
+        let mut fields = fields.map(|field| field.storage_id);
+        let has_field = |id| old.all_fields().any(|old| old.storage_id == id && old.is_indexed());
+        let mut composites = self.object_type.indexes.iter().map(|index| index.storage_id);
+        let has_composite = |id| old.indexes.iter().any(|old| old.storage_id == id);
+        !fields.all(has_field) || !composites.all(has_composite)
+    }
+
     /// What becomes of the fields of `old`, which is this type in another recorded schema.
     pub(crate) fn plan(&self, old: &ResolvedType) -> Arc<Plan> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);

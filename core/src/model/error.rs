@@ -120,6 +120,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Error::Object(error) => is_object_error_retryable(error),
+            Error::Upgrade { source, .. } => source.is_retryable(),
             Error::Other(error) => is_retryable(&**error),
             _ => false,
         }

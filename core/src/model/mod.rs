@@ -31,6 +31,7 @@ pub(crate) mod target;
 mod to_schema;
 mod tx;
 mod upgrade;
+mod upgrade_all;
 pub(crate) mod values;
 
 pub use self::permazen::{Builder, Permazen};
@@ -53,4 +54,5 @@ pub use refusal::{Loss, Refusal};
 pub use target::{Any, Model, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use upgrade::Evolution;
+pub use upgrade_all::{NotMoved, Progress, UpgradeAll, UpgradeEnd, UpgradeReport};
 pub use values::{Counter, EncodeAs, EnumType};

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::any_obj::AnyObj;
-use super::binding::{Binding, Bindings};
+use super::binding::{Binding, Bindings, Models};
 use super::error::{Error, Result};
 use super::handle::Obj;
 use super::index::IndexOn;
@@ -49,6 +49,10 @@ impl Tx {
     /// The schema of the transaction.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.bindings.schema
+    }
+
+    pub(crate) fn models(&self) -> &Models {
+        self.bindings.models()
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {

@@ -161,6 +161,11 @@ impl ObjectData {
         self.of(field.storage_id).iter().map(|pair| (self.key(pair), self.value(pair)))
     }
 
+    /// How many bytes the pairs have, without the object ID and the storage IDs of the fields.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// All stored pairs by field storage ID and key.
     pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (StorageId, &[u8], &[u8])> {
         self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))

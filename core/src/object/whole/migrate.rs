@@ -44,16 +44,26 @@ impl Transaction<'_> {
         Ok(true)
     }
 
+    /// Does the same as [`Transaction::migrate`]. Returns how many bytes of content the object had;
+    /// `None` if it already has the schema of the transaction.
+    pub(crate) fn migrate_measured(&self, id: ObjId) -> Result<Option<usize>> {
+        if self.is_current(id)? {
+            return Ok(None);
+        }
+        self.migrate_giving(id, &self.schema(), Given::Nothing).map(Some)
+    }
+
     /// Moves an object from another schema to this one, and calls the listeners. They may have
     /// changed or deleted the object when this returns.
     pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
-        self.migrate_giving(id, schema, Given::Nothing)
+        self.migrate_giving(id, schema, Given::Nothing).map(drop)
     }
 
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
-    /// Listeners are told of the differences as changes of the fields.
-    fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
+    /// Listeners are told of the differences as changes of the fields. Returns how many bytes of
+    /// content the object had.
+    fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<usize> {
         // An object that must move to be read also moves in a transaction for reading.
         let _allowed = self.allow_changes();
         self.mutate_then(
@@ -61,7 +71,7 @@ impl Transaction<'_> {
             |change| self.tell_schema_changed(change),
         )
         .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
-        .map(drop)
+        .map(|change| change.old.size())
     }
 
     /// Moves an object from another schema to this one with the content `new`. The references in it
@@ -135,7 +145,7 @@ impl Transaction<'_> {
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
                 self.check_references(id, new)?;
-                self.migrate_giving(id, schema, Given::All(new))
+                self.migrate_giving(id, schema, Given::All(new)).map(drop)
             }
             moved => moved,
         }

@@ -1,0 +1,543 @@
+//! Moving all objects to the schema of the models, in batches (docs/src/evolution.md).
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+use std::thread;
+use std::time::Duration;
+
+use super::error::{Error, Result};
+use super::permazen::Permazen;
+use super::target::Model;
+use super::tx::Tx;
+use crate::id::{ObjId, StorageId};
+use crate::layout::SchemaIndex;
+use crate::object;
+use crate::schema::Schema;
+
+/// How many objects a batch has, unless the caller says otherwise.
+const BATCH: usize = 1000;
+/// How many bytes of objects a batch moves, unless the caller says otherwise.
+const BATCH_BYTES: usize = 4 << 20;
+/// How many refusals a report has, unless the caller says otherwise.
+const LISTED: usize = 1000;
+/// How often a run looks for objects that other programs have created meanwhile.
+const PASSES: usize = 16;
+/// Up to how many objects are counted in the beginning.
+const COUNTED: usize = 1_000_000;
+/// Up to how many refused objects are remembered.
+const REMEMBERED: usize = 1_000_000;
+
+impl Permazen {
+    /// Moves all objects of the models to the schema of the models, in batches. Each batch is a
+    /// transaction of its own, so other transactions run in between.
+    ///
+    /// Objects need not be moved: without this, each one moves when it must. Moving all of them
+    /// makes queries complete, and lets the other schemas be removed.
+    ///
+    /// ```
+    /// use permazen::kv::memory::MemoryStore;
+    /// use permazen::{Permazen, PermazenObject};
+    ///
+    /// mod before {
+    ///     #[derive(permazen::PermazenObject)]
+    ///     pub struct Person {
+    ///         pub name: String,
+    ///         pub age: i64,
+    ///     }
+    /// }
+    ///
+    /// #[derive(PermazenObject)]
+    /// struct Person {
+    ///     #[permazen(indexed)]
+    ///     name: String,
+    ///     age: i32,
+    /// }
+    ///
+    /// let store = std::sync::Arc::new(MemoryStore::new());
+    /// let old = Permazen::builder_shared(store.clone()).model::<before::Person>().build()?;
+    /// old.write(|tx| {
+    ///     tx.create(before::Person { name: "Ann".into(), age: 41 })?;
+    ///     tx.create(before::Person { name: "Old".into(), age: 5_000_000_000 })?;
+    ///     Ok(())
+    /// })?;
+    ///
+    /// let db = Permazen::builder_shared(store).model::<Person>().build()?;
+    /// // A dry run moves nothing, and says what would be refused.
+    /// let dry = db.upgrade_all().dry_run().run()?;
+    /// assert_eq!((dry.moved, dry.refused), (1, 1));
+    /// assert!(dry.refusals[0].to_string().contains("5000000000"));
+    ///
+    /// let report = db.upgrade_all().run()?;
+    /// assert_eq!((report.moved, report.refused), (1, 1));
+    /// assert_eq!(db.read(|tx| tx.index(Person::NAME)?.get("Ann")?.count())?, 1);
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    pub fn upgrade_all(&self) -> UpgradeAll<'_> {
+        UpgradeAll::new(self, Wanted::All)
+    }
+
+    /// Moves the objects that lack entries in an index of the models to the schema of the models:
+    /// those that lie in a schema whose type lacks the index. Then queries of these indexes are
+    /// complete. Objects of other types stay where they are.
+    ///
+    /// It runs like [`upgrade_all`](Permazen::upgrade_all): in batches, beside other programs, and
+    /// again after an interruption.
+    pub fn build_indexes(&self) -> UpgradeAll<'_> {
+        UpgradeAll::new(self, Wanted::Indexes)
+    }
+}
+
+/// A run that moves objects to the schema of the models; see [`Permazen::upgrade_all`] and
+/// [`Permazen::build_indexes`].
+///
+/// * The objects are those of the models' types that lie in other recorded schemas, newer ones
+///   included. So run it from the program whose schema will stay.
+/// * An object that would lose something, or that cannot be moved for another reason, stays as it
+///   is. It goes on working in its schema, is counted and listed, and is not tried again in this
+///   run.
+/// * A run that was stopped or killed loses at most the batch that was not committed. The next run
+///   continues with what is left: that is recorded in the database with each object.
+/// * Other programs read and write meanwhile. If a batch conflicts with them, it is rolled back and
+///   done again in smaller parts.
+/// * Objects that older programs create in their schema during the run are moved too. The run ends
+///   when it has looked at all schemas and found nothing more that can be moved, or after 16 such
+///   passes ([`UpgradeEnd::MoreMayCome`]).
+///
+/// Cost: for each object, the cost of [`Obj::migrate`](super::Obj::migrate), and one step to find it
+/// in the object schema index; for each batch, a transaction for reading and one for writing; for
+/// each pass, one seek per recorded schema. Memory: one batch, the listed refusals, and about 16
+/// bytes for each refused object.
+#[must_use = "nothing is moved until `run` is called"]
+pub struct UpgradeAll<'a> {
+    db: &'a Permazen,
+    wanted: Wanted,
+    only: Vec<fn(&Tx) -> Result<StorageId>>,
+    batch: usize,
+    batch_bytes: usize,
+    pause: Duration,
+    dry_run: bool,
+    listed: usize,
+    progress: Option<Box<OnProgress<'a>>>,
+    on_refusal: Option<Box<OnRefusal<'a>>>,
+}
+
+type OnProgress<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+type OnRefusal<'a> = dyn FnMut(&NotMoved) + 'a;
+
+/// Which objects a run moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// All.
+    All,
+    /// Those that lack entries in an index of the models.
+    Indexes,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How many objects were moved; in a dry run, how many would be.
+    pub moved: u64,
+    /// How many objects stay where they are.
+    pub refused: u64,
+    /// How many objects were left, as counted when the run began; `None` if there were more than a
+    /// million.
+    pub left: Option<u64>,
+}
+
+/// An object that does not move, and why.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct NotMoved {
+    /// The object.
+    pub id: ObjId,
+    /// Why it does not move: mostly [`Error::Refused`], [`Error::Upgrade`] if its own conversion
+    /// failed, or [`KeyTooLong`](object::Error::KeyTooLong).
+    pub error: Error,
+}
+
+impl fmt::Display for NotMoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "object {}: {}", self.id, self.error)
+    }
+}
+
+/// Why a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UpgradeEnd {
+    /// Nothing was left that can be moved.
+    Done,
+    /// The progress callback stopped it.
+    Stopped,
+    /// There may be more to move. Other programs created objects in other schemas again and again.
+    /// Or more than a million objects were refused, and then a run looks at all schemas only once.
+    MoreMayCome,
+}
+
+/// What a run has done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct UpgradeReport {
+    /// How many objects were moved; in a dry run, how many would be.
+    pub moved: u64,
+    /// How many objects stay where they are.
+    pub refused: u64,
+    /// The first of these, at most [`UpgradeAll::list`] many.
+    pub refusals: Vec<NotMoved>,
+    /// Why the run has ended.
+    pub end: UpgradeEnd,
+}
+
+/// An object to move, and the schema in which it was found.
+type Found = (SchemaIndex, ObjId);
+
+/// What became of the objects of one transaction.
+#[derive(Default)]
+struct Done {
+    /// How many of the given objects were looked at, from the first one.
+    seen: usize,
+    moved: u64,
+    refused: Vec<NotMoved>,
+}
+
+/// The state of a run.
+struct Run {
+    report: UpgradeReport,
+    /// How many objects were counted in the beginning.
+    counted: Option<u64>,
+    /// How many objects were looked at.
+    seen: u64,
+    /// The refused objects, which are not tried again.
+    passed_over: HashSet<ObjId>,
+    /// How many objects the next transaction has at most. It shrinks with each conflict.
+    size: usize,
+    /// Whether a transaction has ended, so that a pause is due before the next one.
+    begun: bool,
+}
+
+impl fmt::Debug for UpgradeAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpgradeAll")
+            .field("wanted", &self.wanted)
+            .field("batch", &self.batch)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> UpgradeAll<'a> {
+    fn new(db: &'a Permazen, wanted: Wanted) -> Self {
+        UpgradeAll {
+            db,
+            wanted,
+            only: Vec::new(),
+            batch: BATCH,
+            batch_bytes: BATCH_BYTES,
+            pause: Duration::ZERO,
+            dry_run: false,
+            listed: LISTED,
+            progress: None,
+            on_refusal: None,
+        }
+    }
+
+    /// Moves only objects of this model. Called several times, it names several models.
+    pub fn only<M: Model>(mut self) -> Self {
+        self.only.push(|tx| Ok(tx.binding::<M>()?.storage_id()));
+        self
+    }
+
+    /// Sets how many objects a batch has at most, 1,000 by default.
+    pub fn batch(mut self, objects: usize) -> Self {
+        self.batch = objects.max(1);
+        self
+    }
+
+    /// Sets after how many bytes of content a batch ends, 4 MiB by default. A batch has at least
+    /// one object.
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes;
+        self
+    }
+
+    /// Sets how long to wait between two batches, so that others get more of the store's time. By
+    /// default there is no pause.
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Moves nothing, and finds out what would be moved and what would be refused, for every
+    /// object. Each object is moved in a snapshot that is then dropped. So this also finds own
+    /// conversions that fail and index entries that are too long, and costs about as much as a run.
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    /// Sets how many refusals the report lists, 1,000 by default. All of them are counted, and
+    /// passed to [`on_refusal`](UpgradeAll::on_refusal).
+    pub fn list(mut self, refusals: usize) -> Self {
+        self.listed = refusals;
+        self
+    }
+
+    /// Calls `told` for each object that stays where it is, after its batch.
+    pub fn on_refusal(mut self, told: impl FnMut(&NotMoved) + 'a) -> Self {
+        self.on_refusal = Some(Box::new(told));
+        self
+    }
+
+    /// Calls `told` after each batch. If it returns `Break`, the run ends. With this, the objects to
+    /// move are counted in the beginning, which costs a step for each, up to a million.
+    pub fn progress(mut self, told: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
+        self.progress = Some(Box::new(told));
+        self
+    }
+
+    /// Moves the objects.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`] for a model of [`only`](UpgradeAll::only); the errors of
+    /// [`Permazen::begin`] and of the commit, if running the batch again does not help. What was
+    /// moved in earlier batches stays moved. That an object cannot be moved is no error; the report
+    /// says so.
+    pub fn run(mut self) -> Result<UpgradeReport> {
+        let counted = match self.progress {
+            Some(_) => self.count()?,
+            None => None,
+        };
+        let report = UpgradeReport {
+            moved: 0,
+            refused: 0,
+            refusals: Vec::new(),
+            end: UpgradeEnd::MoreMayCome,
+        };
+        let passed_over = HashSet::new();
+        let mut run = Run { report, counted, seen: 0, passed_over, size: self.batch, begun: false };
+        for _ in 0..PASSES {
+            let before = run.report.moved;
+            if self.pass(&mut run)?.is_break() {
+                run.report.end = UpgradeEnd::Stopped;
+                break;
+            }
+            if self.dry_run || run.report.moved == before {
+                run.report.end = UpgradeEnd::Done;
+                break;
+            }
+            if run.passed_over.len() > REMEMBERED {
+                break;
+            }
+        }
+        Ok(run.report)
+    }
+
+    /// Looks at all schemas once.
+    fn pass(&mut self, run: &mut Run) -> Result<ControlFlow<()>> {
+        let mut last = None;
+        loop {
+            let found = self.db.read(|tx| self.find(tx, last, &run.passed_over))?;
+            let Some(&end) = found.back() else { return Ok(ControlFlow::Continue(())) };
+            last = Some(end);
+            if self.batches(found, run)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+
+    /// Moves the found objects, in one batch or several.
+    fn batches(&mut self, mut found: VecDeque<Found>, run: &mut Run) -> Result<ControlFlow<()>> {
+        while !found.is_empty() {
+            if std::mem::replace(&mut run.begun, true) {
+                thread::sleep(self.pause);
+            }
+            let done = self.batch_of(found.make_contiguous(), &mut run.size)?;
+            // A batch without a conflict lets the next one be larger again.
+            run.size = run.size.saturating_mul(2).min(self.batch);
+            // This ends even if nothing was looked at.
+            found.drain(..done.seen.clamp(1, found.len()));
+            run.seen += done.seen as u64;
+            self.note(run, done);
+            let left = run.counted.map(|counted| counted.saturating_sub(run.seen));
+            let progress = Progress { moved: run.report.moved, refused: run.report.refused, left };
+            if let Some(told) = &mut self.progress
+                && told(&progress).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn note(&mut self, run: &mut Run, done: Done) {
+        let report = &mut run.report;
+        report.moved += done.moved;
+        for refusal in done.refused {
+            report.refused += 1;
+            if run.passed_over.len() <= REMEMBERED {
+                run.passed_over.insert(refusal.id);
+            }
+            if let Some(told) = &mut self.on_refusal {
+                told(&refusal);
+            }
+            if report.refusals.len() < self.listed {
+                report.refusals.push(refusal);
+            }
+        }
+    }
+
+    /// Moves some of the objects, from the first one, in one transaction. After a conflict, it tries
+    /// fewer.
+    fn batch_of(&self, found: &[Found], size: &mut usize) -> Result<Done> {
+        if self.dry_run {
+            return self.db.read(|tx| self.attempt(tx, found));
+        }
+        let half = |size: usize| (size.min(found.len()) / 2).max(1);
+        loop {
+            let mut tried = false;
+            let result = self.db.write(|tx| {
+                if std::mem::replace(&mut tried, true) {
+                    *size = half(*size);
+                }
+                self.attempt(tx, found.get(..*size).unwrap_or(found))
+            });
+            match result {
+                Err(error) if error.is_retryable() && (*size).min(found.len()) > 1 => {
+                    *size = half(*size);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Moves objects until the batch is full.
+    fn attempt(&self, tx: &Tx, found: &[Found]) -> Result<Done> {
+        let mut done = Done::default();
+        let mut bytes = 0;
+        for &(schema, id) in found {
+            if done.seen > 0 && bytes >= self.batch_bytes {
+                break;
+            }
+            done.seen += 1;
+            // Meanwhile others may have deleted or moved it.
+            if tx.core.find_info(id)?.is_none_or(|info| info.schema != schema) {
+                continue;
+            }
+            match tx.core.migrate_measured(id).map_err(Error::from) {
+                Ok(moved) => {
+                    done.moved += u64::from(moved.is_some());
+                    bytes += moved.unwrap_or(0);
+                }
+                Err(error) if ends_run(&error) => return Err(error),
+                Err(error) => done.refused.push(NotMoved { id, error }),
+            }
+        }
+        Ok(done)
+    }
+
+    /// The next objects to move after `last`, at most one batch.
+    fn find(
+        &self,
+        tx: &Tx,
+        last: Option<Found>,
+        passed_over: &HashSet<ObjId>,
+    ) -> Result<VecDeque<Found>> {
+        let mut found = VecDeque::new();
+        self.each_found(tx, last, &mut |next| {
+            if !passed_over.contains(&next.1) {
+                found.push_back(next);
+            }
+            if found.len() < self.batch {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// How many objects there are to move; `None` if there are too many to count.
+    fn count(&self) -> Result<Option<u64>> {
+        self.db.read(|tx| {
+            let mut count = 0;
+            self.each_found(tx, None, &mut |_| {
+                count += 1;
+                if count <= COUNTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            Ok((count <= COUNTED).then_some(count as u64))
+        })
+    }
+
+    /// Visits the objects to move, by the numbers of their schemas and then by ID.
+    fn each_found(
+        &self,
+        tx: &Tx,
+        last: Option<Found>,
+        visit: &mut dyn FnMut(Found) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let only: Vec<StorageId> = self.only.iter().map(|of| of(tx)).collect::<Result<_>>()?;
+        let bundle = tx.core.bundle();
+        let mut schemas: Vec<&Schema> = bundle.schemas().iter().map(|schema| &**schema).collect();
+        schemas.sort_unstable_by_key(|schema| schema.index);
+        for schema in schemas {
+            let before = last.is_some_and(|(index, _)| schema.index < index);
+            if before || schema.index == tx.core.schema_index() {
+                continue;
+            }
+            let types = self.types_in(tx, schema, &only);
+            if types.is_empty() {
+                continue;
+            }
+            let mut ids = tx.core.objects_in_schema(schema.index)?.of_types(types);
+            if let Some((_, id)) = last.filter(|(index, _)| *index == schema.index) {
+                ids = ids.range((Bound::Excluded(id), Bound::Unbounded));
+            }
+            for id in &ids {
+                if visit((schema.index, id?)).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The types of a schema whose objects are moved.
+    fn types_in(&self, tx: &Tx, schema: &Schema, only: &[StorageId]) -> Vec<StorageId> {
+        let wanted = tx.models().iter().filter(|binding| {
+            let id = binding.storage_id();
+            let old = schema.type_by_storage_id(id);
+            (only.is_empty() || only.contains(&id))
+                && old.is_some_and(|old| match self.wanted {
+                    Wanted::All => true,
+                    Wanted::Indexes => binding.lacks_index(old),
+                })
+        });
+        wanted.map(|binding| binding.storage_id()).collect()
+    }
+}
+
+/// Whether an error is about the transaction or the store, and not about the object that was to
+/// move.
+fn ends_run(error: &Error) -> bool {
+    use object::Error::{
+        Broken, Busy, Ended, Kv, Random, ReadOnly, RollbackOnly, Schema, Unsupported,
+    };
+    match error {
+        Error::Upgrade { source, .. } => ends_run(source),
+        Error::Object(
+            Kv { .. }
+            | Schema(_)
+            | ReadOnly
+            | Random(_)
+            | Unsupported(_)
+            | Ended
+            | RollbackOnly
+            | Broken
+            | Busy,
+        ) => true,
+        error => error.is_retryable(),
+    }
+}
