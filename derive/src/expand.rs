@@ -383,7 +383,9 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
     let declared = match &field.shape {
         Shape::Simple(simple) => {
             let simple = match reference(model, simple) {
-                Some((_, target)) => value_declaration(m, simple, &quote!(reference::<#target>())),
+                Some((function, target)) => {
+                    value_declaration(m, simple, &quote!(#function::<#target>()))
+                }
                 None => value(simple),
             };
             quote!(simple(#name, #simple))

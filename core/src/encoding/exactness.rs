@@ -30,6 +30,15 @@ impl Conversion<'_> {
         of(self)
     }
 
+    /// What [`exactness`](Conversion::exactness) says for all values except null.
+    pub(crate) fn exactness_without_null(&self) -> Exactness {
+        match of(self) {
+            // Null may be the only value that has no counterpart.
+            Exactness::Sometimes => values(self),
+            exactness => exactness,
+        }
+    }
+
     /// Whether no value but null has an exact counterpart.
     pub(super) fn is_never_exact(&self) -> bool {
         of(self) == Exactness::Never

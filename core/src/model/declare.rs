@@ -181,8 +181,13 @@ impl ValueDecl {
         }
     }
 
-    /// References to objects of type `T`. They may be null.
+    /// References to objects of type `T` that may be null.
     pub const fn reference<T: Target>() -> Self {
+        ValueDecl { optional: true, ..Self::of::<Ref<T>>() }
+    }
+
+    /// References to objects of type `T`. Null is no value of the struct.
+    pub const fn required_reference<T: Target>() -> Self {
         Self::of::<Ref<T>>()
     }
 

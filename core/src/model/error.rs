@@ -4,6 +4,7 @@ use std::fmt;
 
 use permazen_kv::KvError;
 
+use super::evolution_report::EvolutionReport;
 use super::refusal::Refusal;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -105,6 +106,10 @@ pub enum Error {
         /// The schema in which the object is.
         schema: SchemaId,
     },
+    /// Models were refused because stored objects would lose values or lack required ones
+    /// ([`Builder::strict`](super::Builder::strict)). The database is untouched.
+    #[error("the models are refused, because stored objects would not fit them (`strict`): {}", join(.0.warnings()))]
+    WouldLose(Box<EvolutionReport>),
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
@@ -165,15 +170,14 @@ impl ModelErrors {
 
 impl std::error::Error for ModelErrors {}
 
+/// The items as text, with semicolons between them.
+fn join(items: impl Iterator<Item = impl fmt::Display>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join("; ")
+}
+
 impl fmt::Display for ModelErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, error) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str("; ")?;
-            }
-            error.fmt(f)?;
-        }
-        Ok(())
+        f.write_str(&join(self.0.iter()))
     }
 }
 

@@ -284,7 +284,7 @@ fn is_null(encoding: &dyn Encoding, bytes: &[u8]) -> bool {
     encoding.decode_all(bytes).is_ok_and(|value| value.is_null())
 }
 
-fn kind(field: &ResolvedField) -> &'static str {
+pub(super) fn kind(field: &ResolvedField) -> &'static str {
     match &field.kind {
         ResolvedKind::Simple(_) => "single value",
         ResolvedKind::Counter => "counter",

@@ -15,6 +15,7 @@ mod counter;
 pub(crate) mod declare;
 mod differences;
 mod error;
+mod evolution_report;
 mod field_conversion;
 mod fields;
 pub(crate) mod for_derive;
@@ -33,6 +34,7 @@ mod tx;
 mod upgrade;
 mod upgrade_all;
 pub(crate) mod values;
+mod verdict;
 
 pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
@@ -41,6 +43,10 @@ pub use collections::{ListOf, MapOf, SetOf};
 pub use composite::{ByTuple, CompositeIndex};
 pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
+pub use evolution_report::{
+    EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport, ObjectCount,
+    TypeReport, VersionReport,
+};
 pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,

@@ -8,11 +8,13 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::differences::one_line;
 use super::error::{Error, Failure, Result};
+use super::evolution_report::EvolutionReport;
 use super::owned::OwnedTransaction;
 use super::target::{Model, ModelInfo};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
 use super::upgrade::Evolution;
+use super::verdict;
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
 use crate::schema::{Running, SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
@@ -69,6 +71,7 @@ pub struct Builder {
     encodings: Option<Arc<EncodingRegistry>>,
     unknown_encodings: UnknownEncodings,
     evolution: Evolution,
+    strict: bool,
     models: Vec<ModelInfo>,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
@@ -112,6 +115,26 @@ impl Builder {
         self
     }
 
+    /// Makes [`build`](Builder::build) refuse models under which stored objects would lose values
+    /// or lack required ones, and leave the database untouched then. Without it, such objects stay
+    /// as they are, and only what needs them to move is refused.
+    ///
+    /// This is told from the recorded schemas, not from values: a field counts as lost if objects
+    /// have it and no value of it could be kept. [`Permazen::evolution_report`] gives the same
+    /// verdict. Programs of an earlier version, which must be able to run again, should not use it.
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+
+    /// The schema made from the models registered so far.
+    ///
+    /// # Errors
+    /// [`Error::Models`] with everything that is wrong with the models.
+    pub fn schema(&self) -> Result<SchemaModel> {
+        Ok(schema_model(&self.models)?)
+    }
+
     /// Sets whether the schema of the models may be recorded if it is not recorded yet. By default
     /// it may. If not, a database that was recorded with other models is refused, and the error
     /// says what differs.
@@ -149,9 +172,9 @@ impl Builder {
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models; the database is then
     /// untouched. [`Error::SchemaDiffers`] if the schema is not recorded and new schemas are not
-    /// allowed. [`Error::Object`] if the store fails or the database is damaged.
+    /// allowed. [`Error::WouldLose`] as [`strict`](Builder::strict) says. [`Error::Object`] if the store fails or the database is damaged.
     pub fn build(self) -> Result<Permazen> {
-        let schema = Arc::new(schema_model(&self.models)?);
+        let schema = Arc::new(self.schema()?);
         let database = match self.encodings {
             Some(encodings) => Database::with_encodings(self.kv, encodings),
             None => Database::new(self.kv),
@@ -167,26 +190,29 @@ impl Builder {
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let config = config.allow_new_schema(self.allow_new_schema);
         let known = known.read_only();
+        let bind = |tx: &object::Transaction<'_>| {
+            let bindings = Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)?;
+            if self.strict {
+                verdict::refuse_losses(tx, &bindings)?;
+            }
+            Ok::<_, Error>(bindings)
+        };
         // Others may open the same database at this moment and record their schemas in it.
-        let opened = self.retry.run(
+        let bindings = self.retry.run(
             Ok,
             |failed| match begin(&database, &known, failed) {
                 // The schema is new, so a transaction that can write records it.
                 Err(error) if is_not_recorded(&error) && self.allow_new_schema => {
                     let tx = begin(&database, &config, failed)?;
-                    let recorded = (tx.schema(), tx.bundle());
+                    let bindings = bind(&tx)?;
                     tx.commit()?;
-                    Ok(recorded)
+                    Ok(bindings)
                 }
                 Err(error) if is_not_recorded(&error) => Err(schema_differs(&database, &schema)?),
-                opened => {
-                    let tx = opened?;
-                    Ok((tx.schema(), tx.bundle()))
-                }
+                opened => bind(&opened?),
             },
             Error::is_retryable,
         )?;
-        let bindings = Bindings::new(&self.models, opened.0, &opened.1, self.evolution)?;
         let shared = Shared {
             database,
             models: self.models,
@@ -252,6 +278,7 @@ impl Permazen {
             encodings: None,
             unknown_encodings: UnknownEncodings::default(),
             evolution: Evolution::default(),
+            strict: false,
             models: Vec::new(),
             allow_new_schema: true,
             schema_removal: None,
@@ -268,6 +295,19 @@ impl Permazen {
     /// The database of the object layer.
     pub fn database(&self) -> &Database {
         &self.shared.database
+    }
+
+    /// What becomes of objects that were stored with other models: what is the same, converted or
+    /// would be lost, and which indexes lack them. It is told from the recorded schemas; no value
+    /// is read.
+    ///
+    /// Cost: for each type of each other recorded schema a seek, and a step per object up to
+    /// [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
+    ///
+    /// # Errors
+    /// The errors of [`Permazen::begin`].
+    pub fn evolution_report(&self) -> Result<EvolutionReport> {
+        self.read(|tx| verdict::report(tx.core(), tx.bindings()))
     }
 
     /// Begins a transaction. In stores where writers take turns, it waits for its turn.

@@ -55,7 +55,22 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Loss { field, value, reason, removed } = self;
         write!(f, "the value {value} of field {field:?}: {reason}; ")?;
-        if *removed {
+        WaysOn { field, removed: *removed }.fmt(f)
+    }
+}
+
+/// What a program can do about a loss.
+pub(super) struct WaysOn<'a> {
+    /// The name of the field in the other schema.
+    pub(super) field: &'a str,
+    /// The model lacks the field.
+    pub(super) removed: bool,
+}
+
+impl fmt::Display for WaysOn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = self.field;
+        if self.removed {
             write!(
                 f,
                 "keep the field, carry its value over (`was = {field:?}`, or `old.take({field:?})` in an own \

@@ -55,6 +55,10 @@ impl Tx {
         self.bindings.models()
     }
 
+    pub(crate) fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
         self.bindings.models().of::<M>()
     }

@@ -220,7 +220,7 @@ fn changed_field(
     if field_id(old_type, old) == field_id(new_type, new) {
         return kept_field(old, new);
     }
-    let (from, to) = (describe(old.kind()), describe(new.kind()));
+    let (from, to) = (old.kind().describe(), new.kind().describe());
     Some(if is_convertible(old.kind(), new.kind()) {
         FieldEffect::Converted { from, to }
     } else {
@@ -301,23 +301,25 @@ fn is_number(simple: &Simple) -> bool {
     matches!(simple.kind(), SimpleKind::Plain(id) if NUMBERS.contains(&id.alias()))
 }
 
-/// Describes in a few words what a field holds.
-fn describe(kind: &FieldKind) -> String {
-    let simple = |simple: &Simple| match simple.kind() {
-        SimpleKind::Plain(id) => id.alias().to_owned(),
-        SimpleKind::Reference(_) => "reference".to_owned(),
-        SimpleKind::Enum { identifiers } => format!("enum of {}", identifiers.join(", ")),
-        SimpleKind::EnumArray { identifiers, dimensions } => {
-            format!("{dimensions}-dimensional array of enum {}", identifiers.join(", "))
-        }
-    };
-    match kind {
-        FieldKind::Simple(s) => simple(s),
-        FieldKind::Counter => "counter".to_owned(),
-        FieldKind::Set(element) => format!("set of {}", simple(element.simple())),
-        FieldKind::List(element) => format!("list of {}", simple(element.simple())),
-        FieldKind::Map { key, value } => {
-            format!("map from {} to {}", simple(key.simple()), simple(value.simple()))
+impl FieldKind {
+    /// Describes in a few words what a field holds.
+    pub(crate) fn describe(&self) -> String {
+        let simple = |simple: &Simple| match simple.kind() {
+            SimpleKind::Plain(id) => id.alias().to_owned(),
+            SimpleKind::Reference(_) => "reference".to_owned(),
+            SimpleKind::Enum { identifiers } => format!("enum of {}", identifiers.join(", ")),
+            SimpleKind::EnumArray { identifiers, dimensions } => {
+                format!("{dimensions}-dimensional array of enum {}", identifiers.join(", "))
+            }
+        };
+        match self {
+            FieldKind::Simple(s) => simple(s),
+            FieldKind::Counter => "counter".to_owned(),
+            FieldKind::Set(element) => format!("set of {}", simple(element.simple())),
+            FieldKind::List(element) => format!("list of {}", simple(element.simple())),
+            FieldKind::Map { key, value } => {
+                format!("map from {} to {}", simple(key.simple()), simple(value.simple()))
+            }
         }
     }
 }

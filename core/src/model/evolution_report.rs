@@ -1,0 +1,322 @@
+//! What becomes of the stored objects under a set of models, as data and in words.
+
+use std::fmt;
+
+use super::refusal::WaysOn;
+use crate::schema::SchemaId;
+
+/// What becomes of objects that were stored with other models, told from the recorded schemas
+/// alone. No value is read, so nothing here says what a single object holds. It displays as text
+/// for people, with a line for each field that is not the same.
+///
+/// [`Permazen::evolution_report`](super::Permazen::evolution_report) makes it. With the feature
+/// `serde` it can be serialized.
+///
+/// ```
+/// use permazen::kv::KvDatabase;
+/// use permazen::kv::memory::MemoryStore;
+/// use permazen::{Permazen, PermazenObject};
+/// # use std::sync::Arc;
+/// mod before {
+///     #[derive(permazen::PermazenObject, Default)]
+///     pub struct Person {
+///         pub age: i32,
+///         pub nickname: String,
+///     }
+/// }
+///
+/// #[derive(PermazenObject)]
+/// struct Person {
+///     age: i64,
+/// }
+///
+/// let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+/// let db = Permazen::builder_shared(store.clone()).model::<before::Person>().build()?;
+/// db.write(|tx| tx.create(before::Person::default()).map(drop))?;
+///
+/// let db = Permazen::builder_shared(store).model::<Person>().build()?;
+/// let report = db.evolution_report()?;
+/// let lost: Vec<_> = report.warnings().map(|warning| &*warning.field.name).collect();
+/// assert_eq!(lost, ["nickname"]);
+/// assert!(report.to_string().contains("age: every value is converted exactly, from int to long"));
+/// # Ok::<(), permazen::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct EvolutionReport {
+    /// The schema of the models.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub schema: SchemaId,
+    /// The other recorded schemas, by ascending number.
+    pub versions: Vec<VersionReport>,
+}
+
+/// What becomes of the objects of one recorded schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct VersionReport {
+    /// The recorded schema.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub schema: SchemaId,
+    /// The number under which it is recorded.
+    pub number: u32,
+    /// Its object types, in name order.
+    pub types: Vec<TypeReport>,
+}
+
+/// What becomes of the objects of one type of a recorded schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TypeReport {
+    /// The name of the type.
+    pub name: String,
+    /// How many objects of the type are in this schema.
+    pub objects: ObjectCount,
+    /// Whether the models have the type. If they do not, its objects stay as they are.
+    pub in_models: bool,
+    /// First the fields of the model, in their order, then the fields that the model lacks.
+    pub fields: Vec<FieldReport>,
+    /// The indexes of the model: those of its fields, then its composite indexes.
+    pub indexes: Vec<IndexReport>,
+}
+
+/// A number of objects, counted up to [`ObjectCount::LIMIT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ObjectCount {
+    /// How many were counted.
+    pub counted: u32,
+    /// Whether there may be more.
+    pub or_more: bool,
+}
+
+impl ObjectCount {
+    /// Where counting stops.
+    pub const LIMIT: u32 = 1_000;
+}
+
+/// What becomes of one field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct FieldReport {
+    /// Its name in the model, or in the recorded schema if the model lacks it.
+    pub name: String,
+    /// Its name in the recorded schema, if it had another one there.
+    pub was: Option<String>,
+    /// What becomes of its values when an object moves to the schema of the models.
+    pub verdict: FieldVerdict,
+}
+
+/// What becomes of the values of a field when an object moves to the schema of the models. Until
+/// then the object keeps what it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "is", rename_all = "snake_case")
+)]
+#[non_exhaustive]
+pub enum FieldVerdict {
+    /// They are used where they are.
+    Same,
+    /// The objects lack the field. It has its default there.
+    Added,
+    /// The objects lack the field, it has no default, and the model requires a value. Reading an
+    /// object fails until the field is set.
+    Required,
+    /// All of them are converted exactly.
+    Exact {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
+    /// Some of them may have no exact counterpart. An object with such a value does not move.
+    Look {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
+    /// Code of the program decides: `upgrade_with` of a field, or `on_schema_change` of the type.
+    /// If it leaves something that would be lost, the object does not move.
+    OwnCode,
+    /// They are converted as well as possible, as the model accepts (`upgrade = "lossy"`), or as
+    /// [`Evolution::AsJava`](super::Evolution::AsJava) does. What has no counterpart is lost.
+    Lossy {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
+    /// They are dropped and the field starts at its default, as the model accepts
+    /// (`upgrade = "reset"`), or as [`Evolution::AsJava`](super::Evolution::AsJava) does.
+    Reset,
+    /// The model lacks the field, and accepts that its values are dropped (`removed`), or
+    /// [`Evolution::AsJava`](super::Evolution::AsJava) drops them.
+    Dropped,
+    /// They would be lost, so an object that has any does not move.
+    WouldLose {
+        /// Why.
+        reason: String,
+        /// Whether the model lacks the field.
+        removed: bool,
+    },
+}
+
+/// Whether an index of the model has the objects of a recorded schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// The field or sub-field that is indexed, or the name of the composite index.
+    pub name: String,
+    /// Whether it has them all. If not, it has none of them until they move.
+    pub is_complete: bool,
+}
+
+/// A field whose values would be lost, or whose required value is missing, in a type with objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EvolutionWarning<'r> {
+    /// The recorded schema.
+    pub version: &'r VersionReport,
+    /// The type.
+    pub object_type: &'r TypeReport,
+    /// The field.
+    pub field: &'r FieldReport,
+}
+
+impl EvolutionReport {
+    /// What [`Builder::strict`](super::Builder::strict) refuses: fields whose values would be lost,
+    /// and required values that are missing, where they concern at least one object.
+    pub fn warnings(&self) -> impl Iterator<Item = EvolutionWarning<'_>> {
+        let types = self.versions.iter().flat_map(|version| {
+            let with_objects = version.types.iter().filter(|report| report.objects.counted > 0);
+            with_objects.map(move |object_type| (version, object_type))
+        });
+        types.flat_map(|(version, object_type)| {
+            let fields = object_type.fields.iter().filter(|field| field.verdict.is_warning());
+            fields.map(move |field| EvolutionWarning { version, object_type, field })
+        })
+    }
+}
+
+impl FieldVerdict {
+    /// Whether values would be lost, or a required value is missing.
+    pub fn is_warning(&self) -> bool {
+        matches!(self, FieldVerdict::Required | FieldVerdict::WouldLose { .. })
+    }
+}
+
+#[cfg(feature = "serde")]
+fn as_text<S: serde::Serializer>(id: &SchemaId, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(id)
+}
+
+impl fmt::Display for EvolutionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.versions.is_empty() {
+            return f.write_str("no other schema is recorded");
+        }
+        for (at, version) in self.versions.iter().enumerate() {
+            let newline = if at > 0 { "\n" } else { "" };
+            write!(f, "{newline}{version}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for VersionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "schema {}, recorded as number {}:", self.schema, self.number)?;
+        self.types.iter().try_for_each(|object_type| write!(f, "\n{object_type}"))
+    }
+}
+
+impl fmt::Display for TypeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}: {}", self.name, self.objects)?;
+        if !self.in_models {
+            return f.write_str("; the models have no such type, so they stay as they are");
+        }
+        let differ = self.fields.iter().filter(|field| field.verdict != FieldVerdict::Same);
+        let partial = self.indexes.iter().filter(|index| !index.is_complete);
+        if differ.clone().next().is_none() && partial.clone().next().is_none() {
+            return f.write_str("; everything is the same");
+        }
+        for field in differ {
+            write!(f, "\n    {field}")?;
+        }
+        for index in partial {
+            write!(f, "\n    index {}: partial, these objects are not in it yet", index.name)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ObjectCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.counted, self.or_more) {
+            (0, _) => f.write_str("no objects"),
+            (1, false) => f.write_str("1 object"),
+            (counted, false) => write!(f, "{counted} objects"),
+            (counted, true) => write!(f, "at least {counted} objects"),
+        }
+    }
+}
+
+impl fmt::Display for FieldReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some(was) = &self.was {
+            write!(f, " (was {was})")?;
+        }
+        f.write_str(": ")?;
+        match &self.verdict {
+            FieldVerdict::Same => f.write_str("the same"),
+            FieldVerdict::Added => f.write_str("added, with its default"),
+            FieldVerdict::Required => f.write_str(
+                "added, but it requires a value and has no default: reading such an object fails \
+                 until the field is set; give it `default = …`, or make it an `Option`",
+            ),
+            FieldVerdict::Exact { from, to } => {
+                write!(f, "every value is converted exactly, from {from} to {to}")
+            }
+            FieldVerdict::Look { from, to } => write!(
+                f,
+                "not every value can be converted exactly, from {from} to {to}; an object with a \
+                 value that cannot stays as it is"
+            ),
+            FieldVerdict::OwnCode => f.write_str("own code converts it"),
+            FieldVerdict::Lossy { from, to } => write!(
+                f,
+                "converted as well as possible, from {from} to {to}; what has no counterpart is \
+                 lost"
+            ),
+            FieldVerdict::Reset => f.write_str("dropped; it starts at its default"),
+            FieldVerdict::Dropped => f.write_str("dropped"),
+            FieldVerdict::WouldLose { reason, removed } => {
+                let field = self.was.as_ref().unwrap_or(&self.name);
+                let ways_on = WaysOn { field, removed: *removed };
+                write!(
+                    f,
+                    "would be lost, so an object with such a value stays as it is: {reason}; {ways_on}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for EvolutionWarning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EvolutionWarning { version, object_type, field } = self;
+        let (name, count) = (&object_type.name, object_type.objects);
+        write!(f, "{name}.{field} ({count} of schema {})", version.schema)
+    }
+}

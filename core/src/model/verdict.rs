@@ -1,0 +1,360 @@
+//! What becomes of stored objects under the models, judged from the schemas alone.
+
+use std::sync::Arc;
+
+use permazen_kv::{Direction, KeySpan};
+
+use super::binding::{Binding, Bindings};
+use super::declare::{FieldDecl, Shape, Upgrade, ValueDecl};
+use super::error::{Error, Result};
+use super::evolution_report::{
+    EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
+};
+use super::field_conversion::kind;
+use super::plan::{FieldPlan, Plan};
+use super::upgrade::Evolution;
+use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
+use crate::layout;
+use crate::object::Transaction;
+use crate::schema::{
+    ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType, Schema, SchemaBundle,
+};
+
+/// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
+/// a seek, and a step per object up to [`ObjectCount::LIMIT`].
+pub(crate) fn report(tx: &Transaction<'_>, bindings: &Bindings) -> Result<EvolutionReport> {
+    let bundle = tx.bundle();
+    let others = bundle.schemas().iter().filter(|other| other.index != bindings.schema.index);
+    let version = |schema: &Arc<Schema>| {
+        let types = schema.types.iter().map(|old| {
+            let objects = count(tx, old)?;
+            let name = old.name.to_string();
+            let binding = bindings.models().iter().find(|binding| binding.info.name == name);
+            let Some(binding) = binding else {
+                let (fields, indexes) = (Vec::new(), Vec::new());
+                return Ok(TypeReport { name, objects, in_models: false, fields, indexes });
+            };
+            let evolution = bindings.models().evolution();
+            let judge = Judge { bundle: &bundle, binding, old, plan: binding.plan(old), evolution };
+            let (fields, indexes) = (judge.fields()?, judge.indexes()?);
+            Ok(TypeReport { name, objects, in_models: true, fields, indexes })
+        });
+        let types = types.collect::<Result<_>>()?;
+        Ok(VersionReport { schema: schema.id, number: schema.index.get(), types })
+    };
+    let versions = others.map(version).collect::<Result<_>>()?;
+    Ok(EvolutionReport { schema: bindings.schema.id, versions })
+}
+
+/// Refuses models under which stored objects would lose values, or lack required ones.
+pub(crate) fn refuse_losses(tx: &Transaction<'_>, bindings: &Bindings) -> Result<()> {
+    // What others store meanwhile is judged when it is used.
+    let report = tx.untracked(|tx| report(tx, bindings))?;
+    if report.warnings().next().is_some() {
+        return Err(Error::WouldLose(Box::new(report)));
+    }
+    Ok(())
+}
+
+/// How many objects of a type are in a schema.
+fn count(tx: &Transaction<'_>, object_type: &ResolvedType) -> Result<ObjectCount> {
+    let mut min = layout::object_schema_prefix(object_type.schema);
+    min.extend_from_slice(&object_type.key);
+    let max = layout::prefix_end(&min);
+    let counted = tx.read_pairs(|kv| {
+        let mut counted = 0;
+        for pair in kv.scan(KeySpan::new(&min, max.as_deref()), Direction::Forward)? {
+            pair?;
+            counted += 1;
+            if counted == ObjectCount::LIMIT {
+                break;
+            }
+        }
+        Ok(counted)
+    })?;
+    Ok(ObjectCount { counted, or_more: counted == ObjectCount::LIMIT })
+}
+
+/// Judges one type of another recorded schema.
+struct Judge<'a> {
+    bundle: &'a SchemaBundle,
+    binding: &'a Binding,
+    old: &'a ResolvedType,
+    plan: Arc<Plan>,
+    evolution: Evolution,
+}
+
+/// How surely the values of a field are converted exactly, or why they never are.
+type Judged = std::result::Result<Exactness, String>;
+
+impl Judge<'_> {
+    fn fields(&self) -> Result<Vec<FieldReport>> {
+        let mut reports = Vec::new();
+        for (position, plan) in self.plan.fields() {
+            let Some(decl) = self.binding.info.fields.get(position) else { continue };
+            let to = self.binding.field(position)?;
+            let was = match plan {
+                FieldPlan::Differs(from) if *from.name != *decl.name => Some(from.name.to_string()),
+                _ => None,
+            };
+            let verdict = match self.field(decl, plan, to) {
+                verdict if verdict.is_warning() && self.binding.info.upgrade_with.is_some() => {
+                    FieldVerdict::OwnCode
+                }
+                verdict => verdict,
+            };
+            reports.push(FieldReport { name: decl.name.to_owned(), was, verdict });
+        }
+        reports.extend(self.plan.leftovers.iter().map(|field| {
+            let verdict = self.leftover(&field.name);
+            FieldReport { name: field.name.to_string(), was: None, verdict }
+        }));
+        Ok(reports)
+    }
+
+    fn field(&self, decl: &FieldDecl, plan: &FieldPlan, to: &ResolvedField) -> FieldVerdict {
+        if !matches!(plan, FieldPlan::Same) && decl.upgrade_with.is_some() {
+            return FieldVerdict::OwnCode;
+        }
+        match plan {
+            FieldPlan::Missing if !decl.has_default() && is_required(decl, to) => {
+                FieldVerdict::Required
+            }
+            FieldPlan::Missing => FieldVerdict::Added,
+            FieldPlan::Same => match self.old.field_by_storage_id(to.storage_id) {
+                Some(from) => self.kept(decl, from, to),
+                None => FieldVerdict::Same,
+            },
+            FieldPlan::Differs(from) => self.converted(decl, from, to),
+        }
+    }
+
+    /// A field of the same definition. It may still refer to fewer types than before.
+    fn kept(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {
+        let parts = from.sub_fields().zip(to.sub_fields()).map(|(from, to)| (&**from, &**to));
+        let parts = parts.chain([(from, to)]);
+        let exactness = parts.map(|(from, to)| self.references(from, to)).max();
+        match exactness {
+            None | Some(Exactness::Always) => FieldVerdict::Same,
+            Some(_) if !self.is_exact(decl) => self.lossy(from, to),
+            Some(Exactness::Sometimes) => self.look(from, to),
+            Some(Exactness::Never) => {
+                lost("it no longer allows references to any of these objects")
+            }
+        }
+    }
+
+    /// A field of another definition.
+    fn converted(
+        &self,
+        decl: &FieldDecl,
+        from: &ResolvedField,
+        to: &ResolvedField,
+    ) -> FieldVerdict {
+        let is_collection = !matches!(to.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
+        let as_java = self.evolution == Evolution::AsJava && decl.upgrade == Upgrade::Exact;
+        // Java resets collections.
+        if decl.upgrade == Upgrade::Reset || (as_java && is_collection) {
+            return FieldVerdict::Reset;
+        }
+        match self.judge(decl, from, to) {
+            Ok(Exactness::Always) => {
+                let (from, to) = self.described(from, to);
+                FieldVerdict::Exact { from, to }
+            }
+            Ok(_) if !self.is_exact(decl) => self.lossy(from, to),
+            Err(_) if !self.is_exact(decl) => FieldVerdict::Reset,
+            Ok(Exactness::Sometimes) => self.look(from, to),
+            Ok(Exactness::Never) => {
+                let (from, to) = self.described(from, to);
+                lost(format!("no value of {from} is converted exactly to {to}"))
+            }
+            Err(reason) => lost(reason),
+        }
+    }
+
+    fn judge(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> Judged {
+        use ResolvedKind::{Counter, List, Map, Set, Simple};
+        let long = &TypedEncoding::<i64>::not_null() as &dyn Encoding;
+        let [value, second] = decl.values();
+        Ok(match (&from.kind, &to.kind) {
+            (Counter, Counter) => Exactness::Always,
+            (Simple(from), Counter) => Conversion::new(&*from.encoding, long).exactness(),
+            (Counter, Simple(to)) => Conversion::new(long, &*to.encoding).exactness(),
+            (Simple(_), Simple(_)) => self.values(from, to, value),
+            // Null becomes an empty collection, so it need not be converted.
+            (Simple(_), Set { element } | List { element }) => {
+                self.conversion(from, element, value, |conversion| {
+                    conversion.exactness_without_null()
+                })
+            }
+            // There may be more than one element.
+            (Set { element } | List { element }, Simple(_)) => {
+                self.values(element, to, value).max(Exactness::Sometimes)
+            }
+            // A set does not keep the order of a list.
+            (List { element: from }, Set { element: to }) => {
+                self.values(from, to, value).max(Exactness::Sometimes)
+            }
+            (
+                Set { element: from } | List { element: from },
+                Set { element: to } | List { element: to },
+            ) => self.values(from, to, value),
+            (Map { key: from_key, value: from_value }, Map { key: to_key, value: to_value }) => {
+                let keys = self.values(from_key, to_key, value);
+                keys.max(self.values(from_value, to_value, second))
+            }
+            _ => return Err(format!("a {} is not converted to a {}", kind(from), kind(to))),
+        })
+    }
+
+    fn values(
+        &self,
+        from: &ResolvedField,
+        to: &ResolvedField,
+        decl: Option<&ValueDecl>,
+    ) -> Exactness {
+        self.conversion(from, to, decl, |conversion| conversion.exactness())
+    }
+
+    fn conversion(
+        &self,
+        from: &ResolvedField,
+        to: &ResolvedField,
+        decl: Option<&ValueDecl>,
+        exactness: impl Fn(&Conversion<'_>) -> Exactness,
+    ) -> Exactness {
+        let (Some(from_simple), Some(to_simple)) = (from.simple(), to.simple()) else {
+            return Exactness::Never;
+        };
+        let conversion = Conversion::new(&*from_simple.encoding, &*to_simple.encoding);
+        let conversion = conversion.renaming(decl.map_or(&[], |decl| decl.renamed));
+        exactness(&conversion).max(self.references(from, to))
+    }
+
+    /// How surely the types that a field may refer to are still allowed.
+    fn references(&self, from: &ResolvedField, to: &ResolvedField) -> Exactness {
+        let (Some(from), Some(to)) = (from.reference(), to.reference()) else {
+            return Exactness::Always;
+        };
+        let before = match &from.allowed {
+            Some(allowed) => allowed.to_vec(),
+            None => self.bundle.type_ids().collect(),
+        };
+        match before.iter().filter(|id| to.allows(**id)).count() {
+            still if still == before.len() => Exactness::Always,
+            0 => Exactness::Never,
+            _ => Exactness::Sometimes,
+        }
+    }
+
+    /// A field that the model lacks.
+    fn leftover(&self, name: &str) -> FieldVerdict {
+        let info = &self.binding.info;
+        if self.evolution == Evolution::AsJava || info.removed.contains(&name) {
+            return FieldVerdict::Dropped;
+        }
+        // Only when it runs is it known what own code carries over.
+        let has_own_code = info.upgrade_with.is_some()
+            || self.plan.fields().any(|(position, plan)| {
+                !matches!(plan, FieldPlan::Same)
+                    && info.fields.get(position).is_some_and(|decl| decl.upgrade_with.is_some())
+            });
+        if has_own_code {
+            return FieldVerdict::OwnCode;
+        }
+        FieldVerdict::WouldLose {
+            reason: format!("{} has no such field", info.name),
+            removed: true,
+        }
+    }
+
+    /// Whether values of a field are converted exactly or not at all.
+    fn is_exact(&self, decl: &FieldDecl) -> bool {
+        self.evolution == Evolution::Exact && decl.upgrade == Upgrade::Exact
+    }
+
+    fn lossy(&self, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {
+        let (from, to) = self.described(from, to);
+        FieldVerdict::Lossy { from, to }
+    }
+
+    fn look(&self, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {
+        let (from, to) = self.described(from, to);
+        FieldVerdict::Look { from, to }
+    }
+
+    /// What a field of the recorded schema and one of the model hold.
+    fn described(&self, from: &ResolvedField, to: &ResolvedField) -> (String, String) {
+        let describe = |object_type: &ResolvedType, field: &ResolvedField| {
+            let model = &self.bundle.schema(object_type.schema)?.model;
+            let mut types = model.object_types().iter();
+            let found = types.find(|found| found.name() == &*object_type.name)?;
+            let mut fields = found.fields().iter();
+            fields.find(|found| found.name() == &*field.name).map(|field| field.kind().describe())
+        };
+        let text = |object_type, field| describe(object_type, field).unwrap_or_default();
+        (text(self.old, from), text(&self.binding.object_type, to))
+    }
+
+    // ------------------------------------------------------------------ indexes
+
+    fn indexes(&self) -> Result<Vec<IndexReport>> {
+        let mut reports = Vec::new();
+        for (position, plan) in self.plan.fields() {
+            let field = self.binding.field(position)?;
+            let from = match plan {
+                FieldPlan::Same => self.old.field_by_storage_id(field.storage_id),
+                FieldPlan::Differs(from) => Some(from),
+                FieldPlan::Missing => None,
+            };
+            for part in field.sub_fields().chain([field]).filter(|part| part.is_indexed()) {
+                let before = from.and_then(|from| match part.parent {
+                    Some(_) => from.sub_field(&part.name),
+                    None => Some(from),
+                });
+                let is_complete = before
+                    .is_some_and(|before| before.is_indexed() && means_the_same(before, part));
+                reports.push(IndexReport { name: part.full_name.to_string(), is_complete });
+            }
+        }
+        for index in &self.binding.object_type.indexes {
+            let means_the_same = |(before, now): (&Arc<_>, &Arc<_>)| means_the_same(before, now);
+            let is_complete = self.old.index(&index.name).is_some_and(|before| {
+                before.fields.len() == index.fields.len()
+                    && before.fields.iter().zip(&index.fields).all(means_the_same)
+            });
+            reports.push(IndexReport { name: index.name.to_string(), is_complete });
+        }
+        Ok(reports)
+    }
+}
+
+fn lost(reason: impl Into<String>) -> FieldVerdict {
+    FieldVerdict::WouldLose { reason: reason.into(), removed: false }
+}
+
+/// Whether reading the default of the field's encoding fails, because it is null and the struct
+/// requires a value.
+fn is_required(decl: &FieldDecl, field: &ResolvedField) -> bool {
+    let Shape::Simple(value) = &decl.shape else { return false };
+    let is_null = |simple: &ResolvedSimple| {
+        let default = simple.default.as_deref().map(|bytes| simple.encoding.decode_all(bytes));
+        default.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
+    };
+    !value.optional && field.simple().is_some_and(is_null)
+}
+
+/// Whether index entries of one field are those of the other too: the fields have the same
+/// definition, or are enums of which the second has more constants at the end.
+fn means_the_same(before: &ResolvedField, now: &ResolvedField) -> bool {
+    if before.storage_id == now.storage_id {
+        return true;
+    }
+    let constants = |field: &ResolvedField| {
+        let simple = field.simple()?;
+        let is_enum = matches!(simple.encoding.kind(), EncodingKind::Enum(_));
+        simple.identifiers.clone().filter(|_| is_enum)
+    };
+    constants(before).zip(constants(now)).is_some_and(|(before, now)| now.starts_with(&before))
+}

@@ -1,0 +1,414 @@
+//! What is said about stored objects before models are used with them.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use permazen::kv::memory::MemoryStore;
+use permazen::kv::{KvDatabase, TxOptions};
+use permazen::model::{EvolutionReport, FieldVerdict, Model, ObjectCount};
+use permazen::{
+    Any, Counter, Error, Evolution, OldValues, Permazen, PermazenEnum, PermazenObject, Ref, Result,
+};
+
+#[derive(PermazenEnum, Debug, Clone, Copy, Default)]
+enum Level {
+    #[default]
+    Low,
+    High,
+}
+
+#[derive(PermazenEnum, Debug, Clone, Copy, Default)]
+#[allow(dead_code)]
+enum MoreLevels {
+    #[default]
+    Low,
+    High,
+    Highest,
+}
+
+#[derive(PermazenObject, Default)]
+struct Place {}
+
+mod old {
+    use super::*;
+
+    #[derive(PermazenObject, Default)]
+    #[permazen(composite(name = "byName", fields(name, level)))]
+    #[permazen(composite(name = "byAge", fields(name, age)))]
+    pub(super) struct Item {
+        #[permazen(indexed)]
+        pub(super) name: String,
+        pub(super) unindexed: i32,
+        pub(super) age: i32,
+        pub(super) wide: i64,
+        pub(super) decimal: f64,
+        pub(super) count: Counter,
+        pub(super) former: String,
+        #[permazen(indexed)]
+        pub(super) level: Level,
+        pub(super) set: BTreeSet<i32>,
+        pub(super) list: Vec<i32>,
+        pub(super) one: Option<i32>,
+        pub(super) many: Vec<i32>,
+        pub(super) map: BTreeMap<i32, i32>,
+        pub(super) anything: Option<Ref<Any>>,
+        pub(super) place: Option<Ref<Place>>,
+        pub(super) own: i32,
+        pub(super) lossy: i64,
+        pub(super) reset: i64,
+        pub(super) dropped: i64,
+        pub(super) left: i64,
+    }
+
+    #[derive(PermazenObject, Default)]
+    pub(super) struct Gone {}
+}
+
+mod new {
+    use super::*;
+
+    #[derive(PermazenObject)]
+    #[permazen(removed("dropped"))]
+    #[permazen(composite(name = "byName", fields(name, level)))]
+    #[permazen(composite(name = "byAge", fields(name, age)))]
+    pub(super) struct Item {
+        #[permazen(indexed)]
+        pub(super) name: String,
+        #[permazen(indexed)]
+        pub(super) unindexed: i32,
+        pub(super) age: i64,
+        pub(super) wide: i32,
+        pub(super) decimal: bool,
+        pub(super) count: i64,
+        #[permazen(was = "former")]
+        pub(super) now: String,
+        #[permazen(indexed)]
+        pub(super) level: MoreLevels,
+        pub(super) set: BTreeSet<i64>,
+        pub(super) list: BTreeSet<i32>,
+        pub(super) one: Vec<i32>,
+        pub(super) many: Option<i32>,
+        pub(super) map: Vec<i32>,
+        pub(super) anything: Option<Ref<Item>>,
+        pub(super) place: Option<Ref<Item>>,
+        #[permazen(upgrade_with = own)]
+        pub(super) own: String,
+        #[permazen(upgrade = "lossy")]
+        pub(super) lossy: i32,
+        #[permazen(upgrade = "reset")]
+        pub(super) reset: i32,
+        pub(super) required: String,
+        #[permazen(default = "nobody".to_owned())]
+        pub(super) stated: String,
+        pub(super) optional: Option<String>,
+        pub(super) number: i32,
+        pub(super) constant: Level,
+        pub(super) link: Ref<Place>,
+        pub(super) maybe: Option<Ref<Place>>,
+        pub(super) many_more: Vec<String>,
+    }
+
+    fn own(old: &OldValues<'_>) -> Result<String> {
+        Ok(old.get::<i32>("own")?.to_string())
+    }
+}
+
+type Store = Arc<dyn KvDatabase>;
+
+/// A store in which objects were stored by another program.
+fn store<M: Model, const N: usize>(objects: [M; N]) -> Store {
+    let store: Store = Arc::new(MemoryStore::new());
+    let builder = Permazen::builder_shared(store.clone()).model::<M>();
+    let db = builder.model::<Place>().model::<old::Gone>().build().unwrap();
+    let mut objects = Some(objects);
+    db.write(|tx| {
+        let objects = objects.take().into_iter().flatten();
+        objects.into_iter().try_for_each(|object| tx.create(object).map(drop))
+    })
+    .unwrap();
+    store
+}
+
+fn pairs(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let tx = store.begin(&TxOptions::default()).unwrap();
+    let all = permazen::kv::KeySpan::new(&[], None);
+    let pairs = tx.scan(all, permazen::kv::Direction::Forward).unwrap();
+    pairs.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect()
+}
+
+fn with<M: Model>(store: &Store) -> permazen::model::Builder {
+    Permazen::builder_shared(store.clone()).model::<M>().model::<Place>()
+}
+
+fn report<M: Model>(store: &Store) -> EvolutionReport {
+    with::<M>(store).build().unwrap().evolution_report().unwrap()
+}
+
+/// What is said about a field of `Item`.
+fn verdict(report: &EvolutionReport, name: &str) -> FieldVerdict {
+    let types = report.versions.iter().flat_map(|version| &version.types);
+    let mut fields = types.filter(|object_type| object_type.name == "Item").flat_map(|t| &t.fields);
+    fields.find(|field| field.name == name).unwrap().verdict.clone()
+}
+
+#[test]
+fn each_kind_of_change_has_its_verdict() {
+    use FieldVerdict as V;
+    let report = report::<new::Item>(&store([old::Item::default()]));
+    let between = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let exact = |(from, to)| V::Exact { from, to };
+    let look = |(from, to)| V::Look { from, to };
+    let lossy = |(from, to)| V::Lossy { from, to };
+    let lost = |reason: &str, removed| V::WouldLose { reason: reason.to_owned(), removed };
+    let expected = [
+        ("name", V::Same),
+        ("unindexed", V::Same),
+        ("age", exact(between("int", "long"))),
+        ("wide", look(between("long", "int"))),
+        ("decimal", look(between("double", "boolean"))),
+        ("count", exact(between("counter", "long"))),
+        ("now", exact(between("String", "String"))),
+        ("level", exact(between("enum of LOW, HIGH", "enum of LOW, HIGH, HIGHEST"))),
+        ("set", exact(between("set of int", "set of long"))),
+        ("list", look(between("list of int", "set of int"))),
+        ("one", exact(between("Integer", "list of int"))),
+        ("many", look(between("list of int", "Integer"))),
+        ("map", lost("a map is not converted to a list", false)),
+        ("anything", look(between("reference", "reference"))),
+        ("place", lost("it no longer allows references to any of these objects", false)),
+        ("own", V::OwnCode),
+        ("lossy", lossy(between("long", "int"))),
+        ("reset", V::Reset),
+        ("required", V::Required),
+        ("stated", V::Added),
+        ("optional", V::Added),
+        ("number", V::Added),
+        ("constant", V::Added),
+        ("link", V::Required),
+        ("maybe", V::Added),
+        ("many_more", V::Added),
+        ("dropped", V::Dropped),
+    ];
+    for (name, expected) in expected {
+        assert_eq!(verdict(&report, name), expected, "{name}");
+    }
+    // A field without own code keeps the verdict, but own code of another field may carry it over.
+    assert_eq!(verdict(&report, "left"), V::OwnCode);
+}
+
+#[test]
+fn indexes_are_complete_or_partial_in_each_version() {
+    let report = report::<new::Item>(&store([old::Item::default()]));
+    let item = report.versions[0].types.iter().find(|t| t.name == "Item").unwrap();
+    let complete = |name: &str| item.indexes.iter().find(|i| i.name == name).unwrap().is_complete;
+    // The same, and with more constants at the end.
+    assert!(complete("name") && complete("level") && complete("byName"));
+    // Not indexed before, another definition, and new.
+    assert!(!complete("unindexed") && !complete("byAge") && !complete("link"));
+}
+
+mod plain {
+    use super::*;
+
+    #[derive(PermazenObject, Default)]
+    pub(super) struct Item {
+        pub(super) name: String,
+        pub(super) nickname: String,
+    }
+
+    pub(super) mod fewer {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        pub(in super::super) struct Item {
+            pub(in super::super) name: String,
+        }
+    }
+
+    pub(super) mod accepted {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        #[permazen(removed("nickname"))]
+        pub(in super::super) struct Item {
+            pub(in super::super) name: String,
+        }
+    }
+
+    pub(super) mod required {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        pub(in super::super) struct Item {
+            pub(in super::super) name: String,
+            pub(in super::super) nickname: String,
+            pub(in super::super) fresh: String,
+        }
+    }
+}
+
+#[test]
+fn a_report_counts_objects_and_names_types_the_models_lack() {
+    let store = store([old::Gone {}, old::Gone {}]);
+    let db = with::<plain::Item>(&store).build().unwrap();
+    let report = db.evolution_report().unwrap();
+    assert_eq!(report.schema, db.schema().schema_id());
+    assert_eq!(report.versions.len(), 1);
+    let counts: Vec<_> = report.versions[0]
+        .types
+        .iter()
+        .map(|t| (&*t.name, t.objects.counted, t.objects.or_more, t.in_models))
+        .collect();
+    assert_eq!(counts, [("Gone", 2, false, false), ("Place", 0, false, true)]);
+    assert_eq!(
+        report.to_string(),
+        format!(
+            "schema {}, recorded as number 1:\n  \
+             Gone: 2 objects; the models have no such type, so they stay as they are\n  \
+             Place: no objects; everything is the same",
+            report.versions[0].schema
+        )
+    );
+    assert_eq!(report.warnings().count(), 0);
+}
+
+#[test]
+fn counting_stops_in_time() {
+    let limit = ObjectCount::LIMIT;
+    for (objects, expected) in [(limit - 1, (limit - 1, false)), (limit + 1, (limit, true))] {
+        let store = store([plain::Item::default()]);
+        let db = with::<plain::Item>(&store).model::<old::Gone>().build().unwrap();
+        db.write(|tx| (1..objects).try_for_each(|_| tx.create(plain::Item::default()).map(drop)))
+            .unwrap();
+        let report = report::<plain::fewer::Item>(&store);
+        let item = report.versions[0].types.iter().find(|t| t.name == "Item").unwrap();
+        assert_eq!((item.objects.counted, item.objects.or_more), expected);
+    }
+}
+
+#[test]
+fn a_report_says_in_words_what_becomes_of_each_field() {
+    let text = report::<new::Item>(&store([old::Item::default()])).to_string();
+    for line in [
+        "Item: 1 object\n",
+        "age: every value is converted exactly, from int to long",
+        "now (was former): every value is converted exactly",
+        "wide: not every value can be converted exactly, from long to int",
+        "own: own code converts it",
+        "reset: dropped; it starts at its default",
+        "required: added, but it requires a value and has no default",
+        "stated: added, with its default",
+        "dropped: dropped",
+        "map: would be lost, so an object with such a value stays as it is: a map is not converted to a list",
+        "index unindexed: partial, these objects are not in it yet",
+    ] {
+        assert!(text.contains(&format!("    {line}")) || text.contains(line), "{line} in\n{text}");
+    }
+    assert!(!text.contains("    name:"), "{text}");
+}
+
+#[test]
+fn strict_refuses_losses_and_leaves_the_database_untouched() {
+    let store = store([plain::Item { name: "Ann".into(), nickname: "A".into() }]);
+    let before = pairs(&store);
+    let refused = with::<plain::fewer::Item>(&store).strict().build().unwrap_err();
+    assert_eq!(pairs(&store), before);
+    let text = refused.to_string();
+    for part in ["strict", "Item.nickname", "1 object", "removed(\"nickname\")"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let Error::WouldLose(report) = refused else { panic!("{refused:?}") };
+    let names: Vec<_> = report.warnings().map(|warning| &*warning.field.name).collect();
+    assert_eq!(names, ["nickname"]);
+    // With a word of acceptance it opens, and so it does without `strict`.
+    with::<plain::accepted::Item>(&store).strict().build().unwrap();
+    let db = with::<plain::fewer::Item>(&store).build().unwrap();
+    assert_eq!(db.evolution_report().unwrap().warnings().count(), 1);
+    // Also where the schema is recorded already.
+    let before = pairs(&store);
+    with::<plain::fewer::Item>(&store).strict().build().unwrap_err();
+    assert_eq!(pairs(&store), before);
+}
+
+#[test]
+fn strict_removes_no_schema_when_it_refuses() {
+    let store = store([plain::Item::default()]);
+    // A recorded schema without objects, which opening would remove.
+    drop(with::<plain::accepted::Item>(&store).build().unwrap());
+    let before = pairs(&store);
+    with::<plain::required::Item>(&store).strict().build().unwrap_err();
+    assert_eq!(pairs(&store), before);
+    with::<plain::required::Item>(&store).build().unwrap();
+    assert_ne!(pairs(&store), before);
+}
+
+#[test]
+fn strict_refuses_required_values_that_are_missing() {
+    let store = store([plain::Item::default()]);
+    let refused = with::<plain::required::Item>(&store).strict().build().unwrap_err();
+    assert!(
+        refused.to_string().contains("Item.fresh: added, but it requires a value"),
+        "{refused}"
+    );
+    assert!(!refused.is_retryable());
+}
+
+#[test]
+fn strict_minds_only_types_with_objects() {
+    let store = store([old::Gone {}]);
+    with::<plain::Item>(&store).build().unwrap();
+    with::<plain::fewer::Item>(&store).strict().build().unwrap();
+    with::<plain::required::Item>(&store).strict().build().unwrap();
+}
+
+/// A program of an earlier version must run on the database of a later one.
+#[test]
+fn a_program_that_is_rolled_back_is_warned_and_runs() {
+    let store = store([plain::required::Item::default()]);
+    let db = with::<plain::Item>(&store).build().unwrap();
+    let report = db.evolution_report().unwrap();
+    assert!(matches!(verdict(&report, "fresh"), FieldVerdict::WouldLose { removed: true, .. }));
+    db.write(|tx| {
+        let item = tx.all::<plain::Item>()?.into_iter().next().unwrap()?;
+        item.set_name("Ann")
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_report_says_what_javas_rules_drop() {
+    let store = store([old::Item::default()]);
+    let as_java = |store| with::<new::Item>(store).evolution(Evolution::AsJava);
+    let report = as_java(&store).build().unwrap().evolution_report().unwrap();
+    assert_eq!(verdict(&report, "left"), FieldVerdict::Dropped);
+    assert_eq!(verdict(&report, "set"), FieldVerdict::Reset);
+    assert!(matches!(verdict(&report, "wide"), FieldVerdict::Lossy { .. }));
+    assert!(matches!(verdict(&report, "age"), FieldVerdict::Exact { .. }));
+    assert!(matches!(verdict(&report, "place"), FieldVerdict::Lossy { .. }));
+    let warnings: Vec<_> = report.warnings().map(|warning| &*warning.field.name).collect();
+    assert_eq!(warnings, ["required", "link"]);
+}
+
+#[test]
+fn one_version_only_needs_no_words() {
+    let store = store([plain::Item::default()]);
+    let db = with::<plain::Item>(&store).model::<old::Gone>().build().unwrap();
+    let report = db.evolution_report().unwrap();
+    assert!(report.versions.is_empty());
+    assert_eq!(report.to_string(), "no other schema is recorded");
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_report_can_be_serialized() {
+    let store = store([plain::Item::default()]);
+    let report = report::<plain::fewer::Item>(&store);
+    let json = serde_json::to_value(&report).unwrap();
+    let version = &json["versions"][0];
+    assert_eq!(version["schema"], report.versions[0].schema.to_string());
+    let item = &version["types"][1];
+    assert_eq!((&item["name"], &item["objects"]["counted"]), (&"Item".into(), &1.into()));
+    assert_eq!(item["fields"][0]["verdict"]["is"], "same");
+    assert_eq!(item["fields"][1]["verdict"]["is"], "would_lose");
+}
