@@ -187,7 +187,7 @@ fn each_kind_of_change_has_its_verdict() {
         ("constant", V::Added),
         ("link", V::Required),
         ("maybe", V::Added),
-        ("many_more", V::Added),
+        ("manyMore", V::Added),
         ("dropped", V::Dropped),
     ];
     for (name, expected) in expected {
