@@ -262,20 +262,21 @@ impl<'t> Handle<'t> {
         Ok(may_depend && !self.tx.core.is_current(self.id)?)
     }
 
-    /// The content of the object as the model sees it.
-    fn content(&self) -> Result<ObjectData> {
-        let core = &self.tx.core;
+    /// The content of the object as the model sees it, and the schema in which the object is.
+    fn content(&self) -> Result<(ObjectData, SchemaId)> {
+        let (core, current) = (&self.tx.core, &self.binding.object_type);
         if self.access() == Migrate::No {
             let data = core.load(self.id, Migrate::No)?;
-            if data.object_type().schema == self.binding.object_type.schema {
-                return Ok(data);
+            if data.object_type().schema == current.schema {
+                return Ok((data, current.schema_of));
             }
             let plan = self.binding.plan(data.object_type());
             if self.binding.fits_in_place(&plan) {
-                return self.binding.seen(&data, &plan);
+                return Ok((self.binding.seen(&data, &plan)?, data.object_type().schema_of));
             }
         }
-        self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)
+        let moved = self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)?;
+        Ok((moved, current.schema_of))
     }
 
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {
@@ -446,8 +447,8 @@ impl<'t, M: Model> Obj<'t, M> {
     /// If the object does not exist, or a stored value does not fit the struct.
     pub fn load(&self) -> Result<M> {
         let handle = self.handle();
-        let data = handle.content()?;
-        M::read(&mut ObjectReader::new(handle.binding, handle.id, &data))
+        let (data, schema) = handle.content()?;
+        M::read(&mut ObjectReader::new(handle.binding, handle.id, schema, &data))
     }
 
     /// Writes all fields but counters as one operation. Pairs that do not change are not written.

@@ -9,7 +9,7 @@ use super::values::Counter;
 use crate::encoding::{EncodingError, FieldType};
 use crate::id::ObjId;
 use crate::object::{ObjectBuilder, ObjectData};
-use crate::schema::{ResolvedField, ResolvedKind};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
 /// The stored values of an object, from which a model struct is read. `position` is the position of
 /// a field in the struct.
@@ -17,18 +17,24 @@ use crate::schema::{ResolvedField, ResolvedKind};
 pub struct ObjectReader<'a> {
     binding: &'a Binding,
     id: ObjId,
+    /// The schema in which the object is.
+    schema: SchemaId,
     data: &'a ObjectData,
 }
 
 impl<'a> ObjectReader<'a> {
-    pub(crate) fn new(binding: &'a Binding, id: ObjId, data: &'a ObjectData) -> Self {
-        ObjectReader { binding, id, data }
+    pub(crate) fn new(
+        binding: &'a Binding,
+        id: ObjId,
+        schema: SchemaId,
+        data: &'a ObjectData,
+    ) -> Self {
+        ObjectReader { binding, id, schema, data }
     }
 
     fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
-        let schema = self.data.object_type().schema_of;
         V::decode_all(bytes)
-            .map_err(|source| self.binding.undecodable(self.id, Some(schema), field, source))
+            .map_err(|source| self.binding.undecodable(self.id, Some(self.schema), field, source))
     }
 
     /// The value of a simple field.

@@ -1,0 +1,451 @@
+//! Programs of two versions that work on one database, in turn and at the same time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::*;
+
+mod field_added {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub count: Counter,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                pub count: Counter,
+                #[permazen(default = 7)]
+                pub size: i32,
+                pub note: Option<String>,
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_new_program_adds_outlives_the_old_program() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item { name: "a".into(), count: 3.into() };
+            let id = create(&old, &item);
+            let new = open::<new::Item>(store);
+            let seen = new::Item { name: "a".into(), count: 3.into(), size: 7, note: None };
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), seen);
+            // What both know works where the object is, in either program.
+            let set = |item: Obj<'_, new::Item>| {
+                item.count().add(1)?;
+                item.store(&new::Item { name: "b".into(), ..seen.clone() })
+            };
+            assert!(!change(&new, id, set).unwrap());
+            assert!(change(&new, id, |item: Obj<'_, new::Item>| item.set_note("mine")).unwrap());
+            let set = |item: Obj<'_, old::Item>| {
+                item.count().add(1)?;
+                item.store(&old::Item { name: "c".into(), count: 0.into() })
+            };
+            assert!(!change(&old, id, set).unwrap());
+            assert_eq!(
+                load::<old::Item>(&old, id).unwrap(),
+                old::Item { name: "c".into(), count: 5.into() }
+            );
+            let expected =
+                new::Item { name: "c".into(), count: 5.into(), size: 7, note: Some("mine".into()) };
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), expected);
+            let back = old.write(|tx| tx.get::<old::Item>(id)?.migrate());
+            assert_eq!(lost(back), ["note", "size"]);
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), expected);
+            // The old program may still delete it.
+            assert!(old.write(|tx| tx.get::<old::Item>(id)?.delete()).unwrap());
+        });
+    }
+}
+
+mod field_removed {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub secret: i32,
+                pub tags: Vec<String>,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                #[permazen(default = true)]
+                pub fresh: bool,
+            }
+        }
+        accepting {
+            #[permazen(removed("secret", "tags"))]
+            pub struct Item {
+                pub name: String,
+                #[permazen(default = true)]
+                pub fresh: bool,
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_removed_stays_until_the_model_says_that_it_may_go() {
+        on_each_store(|store| {
+            let (old, new) = (open::<old::Item>(store), open::<new::Item>(store));
+            let item = old::Item { name: "a".into(), secret: 5, tags: vec!["x".into()] };
+            let id = create(&old, &item);
+            let set = |item: Obj<'_, new::Item>| item.set_name("b");
+            assert!(!change(&new, id, set).unwrap());
+            assert_eq!(
+                load::<new::Item>(&new, id).unwrap(),
+                new::Item { name: "b".into(), fresh: true }
+            );
+            let set = |item: Obj<'_, new::Item>| item.set_fresh(false);
+            assert_eq!(lost(change(&new, id, set)), ["secret", "tags"]);
+            let store_all = |item: Obj<'_, new::Item>| {
+                item.store(&new::Item { name: "c".into(), fresh: false })
+            };
+            assert_eq!(lost(change(&new, id, store_all)), ["secret", "tags"]);
+            let kept = old::Item { name: "b".into(), ..item.clone() };
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), kept);
+            // Where nothing would be lost, nothing is in the way.
+            let empty = create(&old, &old::Item { secret: 0, tags: vec![], ..item });
+            assert!(change(&new, empty, set).unwrap());
+            // What a newer program accepts.
+            let accepting = open::<accepting::Item>(store);
+            let set = |item: Obj<'_, accepting::Item>| item.set_fresh(false);
+            assert!(change(&accepting, id, set).unwrap());
+            let gone = old::Item { name: "b".into(), secret: 0, tags: vec![] };
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), gone);
+        });
+    }
+}
+
+mod field_renamed {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+                pub friends: BTreeSet<Ref<Item>>,
+            }
+        }
+        new {
+            pub struct Item {
+                #[permazen(was = "name")]
+                pub title: String,
+                #[permazen(was = "size")]
+                pub len: i64,
+                #[permazen(was = "friends")]
+                pub pals: BTreeSet<Ref<Item>>,
+            }
+        }
+    }
+
+    #[test]
+    fn a_renamed_field_has_its_value() {
+        on_each_store(|store| {
+            let (old, new) = (open::<old::Item>(store), open::<new::Item>(store));
+            let item = old::Item { name: "a".into(), size: 5, friends: [].into() };
+            let friend = create(&old, &item);
+            let id = create(&old, &old::Item { friends: [Ref::new(friend)].into(), ..item });
+            assert!(!new.read(|tx| tx.get::<new::Item>(id)?.len()).unwrap().is_negative());
+            let title = |item: Obj<'_, new::Item>| item.set_title("b");
+            assert!(change(&new, id, title).unwrap());
+            let expected = new::Item { title: "b".into(), len: 5, pals: [Ref::new(friend)].into() };
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), expected);
+            // The old program knows none of the new names, and cannot push the values out.
+            let size = |item: Obj<'_, old::Item>| item.set_size(6);
+            assert_eq!(lost(change(&old, id, size)), ["len", "pals", "title"]);
+            assert!(old.read(|tx| tx.get::<old::Item>(id)?.friends()?.is_empty()).unwrap());
+            let missing = load::<old::Item>(&old, id);
+            assert!(matches!(missing, Err(Error::Missing { .. })), "{missing:?}");
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), expected);
+            // The reference is still one, wherever the object is.
+            let pals = new.read(|tx| tx.index(new::Item::PALS)?.get(Ref::new(friend))?.count());
+            assert_eq!(pals.unwrap(), 1);
+        });
+    }
+}
+
+mod index_added {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+            }
+        }
+        new {
+            #[permazen(composite(name = "bySizeName", fields(size, name)))]
+            pub struct Item {
+                #[permazen(indexed)]
+                pub name: String,
+                pub size: i32,
+            }
+        }
+    }
+
+    #[test]
+    fn each_object_has_the_entries_of_its_own_schema() {
+        on_each_store(|store| {
+            let (old, new) = (open::<old::Item>(store), open::<new::Item>(store));
+            let first = create(&old, &old::Item { name: "a".into(), size: 1 });
+            let second = create(&new, &new::Item { name: "a".into(), size: 2 });
+            // Each program changes the object of the other.
+            let set = |item: Obj<'_, new::Item>| item.set_name("b");
+            assert!(!change(&new, first, set).unwrap());
+            let set = |item: Obj<'_, old::Item>| item.set_name("b");
+            assert!(!change(&old, second, set).unwrap());
+            let store_all =
+                |item: Obj<'_, old::Item>| item.store(&old::Item { name: "c".into(), size: 3 });
+            assert!(!change(&old, second, store_all).unwrap());
+            assert!(new.write(|tx| tx.get::<new::Item>(first)?.migrate()).unwrap());
+            let found = new.read(|tx| {
+                let names = tx.index(new::Item::NAME)?;
+                let named = |name: &str| -> permazen::Result<Vec<ObjId>> {
+                    names.get(name)?.iter().map(|item| Ok(item?.id())).collect()
+                };
+                Ok([named("a")?, named("b")?, named("c")?])
+            });
+            let found: [Vec<ObjId>; 3] = found.unwrap();
+            assert_eq!(found, [vec![], vec![first], vec![second]]);
+        });
+    }
+}
+
+mod enum_changed {
+    use super::*;
+
+    mod old_enum {
+        #[derive(permazen::PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Color {
+            Red,
+            Green,
+            Blue,
+        }
+    }
+
+    mod new_enum {
+        #[derive(permazen::PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Color {
+            Blue,
+            #[permazen(was = "RED")]
+            Crimson,
+            Black,
+        }
+    }
+
+    versions! {
+        old {
+            pub struct Item {
+                #[permazen(indexed)]
+                pub color: super::old_enum::Color,
+                pub colors: Vec<Option<super::old_enum::Color>>,
+            }
+        }
+        new {
+            pub struct Item {
+                #[permazen(indexed)]
+                pub color: super::new_enum::Color,
+                pub colors: Vec<Option<super::new_enum::Color>>,
+            }
+        }
+    }
+
+    #[test]
+    fn constants_are_carried_over_by_name() {
+        use new_enum::Color as New;
+        use old_enum::Color as Old;
+        on_each_store(|store| {
+            let (old, new) = (open::<old::Item>(store), open::<new::Item>(store));
+            let item = |color, colors: &[Option<Old>]| old::Item { color, colors: colors.to_vec() };
+            let id = create(&old, &item(Old::Blue, &[Some(Old::Red), None, Some(Old::Blue)]));
+            let moved = new::Item {
+                color: New::Blue,
+                colors: vec![Some(New::Crimson), None, Some(New::Blue)],
+            };
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), moved);
+            assert!(new.write(|tx| tx.get::<new::Item>(id)?.migrate()).unwrap());
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), moved);
+            let blue = new.read(|tx| tx.index(new::Item::COLOR)?.get(New::Blue)?.count());
+            assert_eq!(blue.unwrap(), 1);
+            // The old program does not know what `Crimson` was.
+            assert_eq!(lost(load::<old::Item>(&old, id)), ["colors"]);
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), moved);
+            // `Green` has no place in the new program, nor `Black` in the old one.
+            let green = create(&old, &item(Old::Green, &[]));
+            assert_eq!(lost(load::<new::Item>(&new, green)), ["color"]);
+            let set = |item: Obj<'_, new::Item>| item.set_color(New::Black);
+            assert!(change(&new, green, set).unwrap());
+            assert_eq!(lost(load::<old::Item>(&old, green)), ["color"]);
+            let set = |item: Obj<'_, old::Item>| item.set_color(Old::Green);
+            assert!(change(&old, green, set).unwrap());
+            assert_eq!(load::<old::Item>(&old, green).unwrap(), item(Old::Green, &[]));
+        });
+    }
+}
+
+mod type_removed {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub place: Option<Ref<Place>>,
+            }
+            pub struct Place {
+                pub name: String,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+            }
+        }
+    }
+
+    #[test]
+    fn objects_of_a_type_that_is_removed_stay() {
+        on_each_store(|store| {
+            let builder = Permazen::builder_shared(store.clone());
+            let old = builder.model::<old::Item>().model::<old::Place>().build().unwrap();
+            let place = create(&old, &old::Place { name: "here".into() });
+            let item = old::Item { name: "a".into(), place: Some(Ref::new(place)) };
+            let id = create(&old, &item);
+            let new = open::<new::Item>(store);
+            let set = |item: Obj<'_, new::Item>| item.set_size(2);
+            assert_eq!(lost(change(&new, id, set)), ["place"]);
+            let set = |item: Obj<'_, new::Item>| item.set_name("b");
+            assert!(!change(&new, id, set).unwrap());
+            new.write(|tx| {
+                let unknown: Vec<ObjId> = tx
+                    .untyped()?
+                    .into_iter()
+                    .map(|any| Ok(any?.id()))
+                    .collect::<permazen::Result<_>>()?;
+                assert_eq!(unknown, [place]);
+                assert_eq!(tx.any(place).get("name")?, "here".into());
+                Ok(())
+            })
+            .unwrap();
+            let kept = old::Item { name: "b".into(), ..item };
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), kept);
+            assert_eq!(load::<old::Place>(&old, place).unwrap().name, "here");
+        });
+    }
+}
+
+/// What a program does in a thread of its own with one object, in the given round.
+type Step = fn(&Permazen, ObjId, i32) -> permazen::Result<()>;
+
+mod at_the_same_time {
+    use super::*;
+
+    versions! {
+        v1 {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+                pub hits: Counter,
+                pub first: BTreeSet<i32>,
+            }
+        }
+        v2 {
+            pub struct Item {
+                #[permazen(indexed)]
+                pub name: String,
+                pub size: i64,
+                pub hits: Counter,
+                pub first: BTreeSet<i32>,
+                pub second: BTreeSet<i32>,
+            }
+        }
+    }
+
+    /// The size is defined differently, so both programs move objects that have nothing in
+    /// `second`. Only the new program moves the others.
+    const STEPS: [Step; 2] = [
+        |db, id, round| {
+            db.write(|tx| {
+                let item = tx.get::<v1::Item>(id)?;
+                item.hits().add(1)?;
+                item.first()?.add(round)?;
+                item.set_name(format!("name {round}"))?;
+                match item.set_size(round) {
+                    // What the other program added would be lost.
+                    Err(Error::Refused(refusal)) => {
+                        assert_eq!(refusal.losses.len(), 1);
+                        assert_eq!(refusal.losses[0].field, "second");
+                        Ok(())
+                    }
+                    set => set,
+                }
+            })
+        },
+        |db, id, round| {
+            db.write(|tx| {
+                let item = tx.get::<v2::Item>(id)?;
+                item.hits().add(1)?;
+                item.set_size(i64::from(round))?;
+                if id.to_bytes()[7] % 2 == 0 {
+                    item.second()?.add(round)?;
+                }
+                Ok(())
+            })
+        },
+    ];
+
+    #[test]
+    fn two_programs_lose_nothing_of_each_other() {
+        on_each_store(|store| {
+            let (old, new) = (open::<v1::Item>(store), open::<v2::Item>(store));
+            let item = v1::Item { name: "a".into(), size: 1, hits: 0.into(), first: [].into() };
+            let ids: Vec<ObjId> = (0..6).map(|_| create(&old, &item)).collect();
+            let (rounds, failed) = (20, AtomicBool::new(false));
+            thread::scope(|scope| {
+                for (db, step) in [(&old, STEPS[0]), (&new, STEPS[1])] {
+                    let (ids, failed) = (&ids, &failed);
+                    scope.spawn(move || {
+                        for (round, id) in
+                            (0..rounds).flat_map(|n| ids.iter().map(move |id| (n, *id)))
+                        {
+                            // A transaction that was beaten too often to be committed runs again.
+                            loop {
+                                match step(db, id, round) {
+                                    Err(error) if error.is_retryable() => thread::yield_now(),
+                                    Err(error) => {
+                                        failed.store(true, Ordering::Relaxed);
+                                        panic!("{error}");
+                                    }
+                                    Ok(()) => break,
+                                }
+                            }
+                            if failed.load(Ordering::Relaxed) {
+                                return;
+                            }
+                        }
+                    });
+                }
+            });
+            for id in ids {
+                let item = load::<v2::Item>(&new, id).unwrap();
+                let all: std::collections::BTreeSet<i32> = (0..rounds).collect();
+                assert_eq!(item.first, all);
+                assert_eq!(item.second, if id.to_bytes()[7] % 2 == 0 { all } else { [].into() });
+                assert_eq!(item.hits, (2 * i64::from(rounds)).into());
+                assert_eq!(item.name, format!("name {}", rounds - 1));
+                assert_eq!(item.size, i64::from(rounds - 1));
+            }
+        });
+    }
+}
