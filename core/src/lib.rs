@@ -54,6 +54,7 @@
 //! | values as bytes, encodings for your own types | [`encoding`] |
 //! | export and import of objects as XML | [`object_xml`] |
 //! | schemas and how they are recorded | [`schema`], [`layout`] |
+//! | a test that notices changes of the schema | [`assert_schema!`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
 #![deny(missing_docs)]
 
@@ -70,6 +71,7 @@ pub mod model;
 pub mod object;
 pub mod object_xml;
 pub mod schema;
+pub mod schema_file;
 mod xml;
 
 /// What generated code uses. Other code must not use it: it changes without notice.
