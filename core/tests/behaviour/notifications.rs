@@ -277,7 +277,9 @@ fn t108_installed_sets_cannot_be_added_to() {
     crate::support::set(&tx, a(1), "x", int(2));
     assert_eq!(take(&told), []);
     tx.add_schema(&SchemaModel::from_xml(TWO.as_bytes()).unwrap()).unwrap();
-    assert_invalid_argument(tx.set_listeners(set));
+    tx.set_listeners(set).unwrap();
+    crate::support::set(&tx, a(1), "x", int(3));
+    assert_eq!(take(&told), [(a(1), vec![a(1)])]);
 }
 
 #[test]

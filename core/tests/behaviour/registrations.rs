@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use permazen::ObjId;
+use permazen::encoding::Value;
 use permazen::object::{
     CreateListener, DeleteListener, Error, FieldListener, IdFilter, ListenerSet, Migrate, PathStep,
     SchemaChangeListener, Transaction, Watch,
@@ -132,10 +134,164 @@ fn a_set_with_one_listener_of_any_kind_is_not_empty() {
         with(&|set| assert!(set.on_change(sid(20), Watch::itself(), names.field("f")).is_ok())),
     ];
     assert!(sets.iter().all(|set| !set.is_empty()));
-    // Listeners to fields and deletions depend on the recorded schemas.
-    tx.add_schema(&SchemaModel::from_xml(NEWER.as_bytes()).unwrap()).unwrap();
-    let fits = sets.map(|set| tx.set_listeners(Arc::new(set)).is_ok());
-    assert_eq!(fits, [true, true, false, false]);
+}
+
+/// Two schemas whose items get the same storage IDs, if one is recorded after the other is gone.
+const LEFT: &str = r#"<Schema><ObjectType name="L">
+<SimpleField name="i" encoding="urn:fdc:permazen.io:2020:int"/>
+<ReferenceField name="r" inverseDelete="NULLIFY"/>
+</ObjectType></Schema>"#;
+const OTHER: &str = r#"<Schema><ObjectType name="O">
+<SimpleField name="x" encoding="urn:fdc:permazen.io:2020:int"/>
+<ReferenceField name="y" inverseDelete="NULLIFY"/>
+</ObjectType></Schema>"#;
+
+fn schema(xml: &str) -> SchemaModel {
+    SchemaModel::from_xml(xml.as_bytes()).unwrap()
+}
+
+/// Adds listeners to everything about the type L and its object `one`.
+fn watch_left(set: &mut ListenerSet, tx: &Transaction<'_>, one: ObjId, names: &Names) {
+    let bundle = tx.bundle();
+    let left = bundle.schema_by_id(schema(LEFT).schema_id()).unwrap();
+    let left = left.object_type("L").unwrap();
+    let field = |name: &str| left.field(name).unwrap().storage_id;
+    let only = |filter| Watch::filtered(vec![], vec![Some(filter)]).unwrap();
+    let of_type = only(IdFilter::of_types([left.storage_id]));
+    set.on_create(left.storage_id, names.create("created")).unwrap();
+    set.on_schema_change(left.storage_id, names.schema("moved")).unwrap();
+    set.on_change(field("i"), Watch::itself(), names.field("changed")).unwrap();
+    let path = [PathStep::Forward(field("r"))];
+    set.on_change(field("i"), Watch::along(path), names.field("referred")).unwrap();
+    set.on_delete(of_type, names.delete("deleted")).unwrap();
+    set.on_delete(only(IdFilter::of_ids([one])), names.delete("one")).unwrap();
+}
+
+/// Does everything about a type that listeners can be told of.
+fn use_all(tx: &Transaction<'_>, xml: &str, fields: [&str; 2], ids: [ObjId; 2]) {
+    let [one, two] = ids;
+    for id in ids {
+        assert!(tx.create_with_id_in(id, schema(xml).schema_id()).unwrap());
+    }
+    set(tx, two, fields[1], Value::Ref(one));
+    set(tx, one, fields[0], int(1));
+    assert!(tx.delete(one).unwrap());
+}
+
+/// Two IDs of a type.
+fn two_of(tx: &Transaction<'_>, name: &str) -> [ObjId; 2] {
+    let storage_id = tx.type_storage_id(name).unwrap();
+    [1, 2].map(|n| id(&format!("{:02x}0000000000000{n}", storage_id.get())))
+}
+
+const ALL: [&str; 5] = ["changed", "created", "created", "deleted", "referred"];
+
+#[test]
+fn a_kept_set_follows_its_items_to_other_storage_ids() {
+    let world = World::new();
+    let names = Names::default();
+    let tx = world.begin(LEFT);
+    let old_ids = two_of(&tx, "L");
+    let mut kept = ListenerSet::new(tx.bundle());
+    watch_left(&mut kept, &tx, old_ids[0], &names);
+    let kept = Arc::new(kept);
+    tx.set_listeners(kept.clone()).unwrap();
+    use_all(&tx, LEFT, ["i", "r"], old_ids);
+    assert_eq!(names.take(), ["changed", "created", "created", "deleted", "one", "referred"]);
+    tx.rollback().unwrap();
+
+    // The items of the set are gone, and others have their storage IDs.
+    let tx = world.begin(LEFT);
+    assert!(tx.remove_schema(schema(LEFT).schema_id()).unwrap());
+    assert!(tx.add_schema(&schema(OTHER)).unwrap());
+    tx.commit().unwrap();
+    let tx = world.begin(OTHER);
+    assert_eq!(two_of(&tx, "O"), old_ids);
+    tx.set_listeners(kept.clone()).unwrap();
+    use_all(&tx, OTHER, ["x", "y"], old_ids);
+    assert_eq!(names.take(), <[&str; 0]>::default());
+    tx.commit().unwrap();
+
+    // They come back with other storage IDs.
+    let tx = world.begin(LEFT);
+    let ids = two_of(&tx, "L");
+    assert_ne!(ids, old_ids);
+    tx.set_listeners(kept.clone()).unwrap();
+    use_all(&tx, LEFT, ["i", "r"], ids);
+    assert_eq!(names.take(), ALL);
+    set(&tx, old_ids[1], "x", int(2));
+    assert!(tx.delete(old_ids[1]).unwrap());
+    assert_eq!(names.take(), <[&str; 0]>::default());
+    // What was translated before does not count: the set itself is what was registered.
+    let there = tx.listeners();
+    tx.rollback().unwrap();
+    let fresh = World::new();
+    let tx = fresh.begin(LEFT);
+    tx.set_listeners(there).unwrap();
+    use_all(&tx, LEFT, ["i", "r"], two_of(&tx, "L"));
+    assert_eq!(names.take(), ["changed", "created", "created", "deleted", "one", "referred"]);
+}
+
+#[test]
+fn a_kept_set_is_followed_once_for_the_same_recorded_schemas() {
+    let world = World::new();
+    let names = Names::default();
+    let tx = world.begin(TWO);
+    let mut kept = ListenerSet::new(tx.bundle());
+    kept.on_change(sid(20), Watch::itself(), names.field("f")).unwrap();
+    let kept = Arc::new(kept);
+    tx.set_listeners(kept.clone()).unwrap();
+    assert!(Arc::ptr_eq(&tx.listeners(), &kept));
+    create(&tx, a(1));
+    tx.commit().unwrap();
+    // A newer program has come.
+    let newer = world.begin(NEWER);
+    create(&newer, a(2));
+    newer.commit().unwrap();
+    let installed = || {
+        let tx = world.begin(TWO);
+        tx.set_listeners(kept.clone()).unwrap();
+        set(&tx, a(1), "i", int(7));
+        assert_eq!(names.take(), ["f"]);
+        tx.listeners()
+    };
+    let first = installed();
+    assert!(!Arc::ptr_eq(&first, &kept));
+    assert!(Arc::ptr_eq(&first, &installed()));
+    // A changed clone has forgotten it.
+    let mut changed = ListenerSet::clone(&kept);
+    changed.on_change(sid(20), Watch::itself(), names.field("g")).unwrap();
+    let tx = world.begin(TWO);
+    tx.set_listeners(Arc::new(changed)).unwrap();
+    set(&tx, a(1), "i", int(8));
+    assert_eq!(names.take(), ["f", "g"]);
+}
+
+/// The same holds for listeners that a transaction has when its recorded schemas change.
+#[test]
+fn listeners_of_a_transaction_follow_their_items() {
+    for installs in [false, true] {
+        let world = World::new();
+        let names = Names::default();
+        let tx = world.begin(LEFT);
+        let one = two_of(&tx, "L")[0];
+        let mut kept = ListenerSet::new(tx.bundle());
+        watch_left(&mut kept, &tx, one, &names);
+        if installs {
+            tx.set_listeners(Arc::new(kept)).unwrap();
+        } else {
+            let object_type = tx.type_storage_id("L").unwrap();
+            tx.on_create(object_type, names.create("created")).unwrap();
+        }
+        let old_ids = two_of(&tx, "L");
+        assert!(tx.remove_schema(schema(LEFT).schema_id()).unwrap());
+        assert!(tx.add_schema(&schema(OTHER)).unwrap());
+        use_all(&tx, OTHER, ["x", "y"], old_ids);
+        assert_eq!(names.take(), <[&str; 0]>::default());
+        assert!(tx.add_schema(&schema(LEFT)).unwrap());
+        use_all(&tx, LEFT, ["i", "r"], two_of(&tx, "L"));
+        assert_eq!(names.take(), if installs { &ALL[..] } else { &["created", "created"] });
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::change::FieldChange;
 use crate::id::{ObjId, StorageId};
@@ -135,6 +135,20 @@ impl Watch {
         }
         Ok(())
     }
+
+    /// The watch where items have other storage IDs. `now` says which; `None` for an item that is
+    /// gone. Returns `None` if the path cannot be followed there.
+    fn renumbered(&self, now: impl Fn(StorageId) -> Option<StorageId>) -> Option<Watch> {
+        let step = |step: &PathStep| match *step {
+            PathStep::Forward(id) => now(id).map(PathStep::Forward),
+            PathStep::Inverse(id) => now(id).map(PathStep::Inverse),
+        };
+        let filter = |filter: &IdFilter| filter.renumbered(&now);
+        Some(Watch {
+            path: self.path.iter().map(step).collect::<Option<_>>()?,
+            filters: self.filters.iter().map(|found| found.as_ref().map(filter)).collect(),
+        })
+    }
 }
 
 /// One registration of a listener to fields or deletions.
@@ -155,17 +169,90 @@ type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + S
 type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
 type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 
-/// Listeners that can be installed in transactions of databases with the same recorded schemas.
+/// A listener, and what it is told about.
+#[derive(Clone)]
+enum Registered {
+    Created(StorageId, Arc<Create>),
+    SchemaChanged(StorageId, Arc<Schema>),
+    Deleted(Watch, Arc<Delete>),
+    Field(StorageId, Watch, Arc<Field>),
+}
+
+impl Registered {
+    /// The registration where items have other storage IDs. `now` says which; `None` for an item
+    /// that is gone. Returns `None` if there is nothing to be told about there.
+    fn renumbered(&self, now: impl Fn(StorageId) -> Option<StorageId>) -> Option<Registered> {
+        Some(match self {
+            Registered::Created(id, listener) => {
+                Registered::Created(now(*id)?, Arc::clone(listener))
+            }
+            Registered::SchemaChanged(id, listener) => {
+                Registered::SchemaChanged(now(*id)?, Arc::clone(listener))
+            }
+            Registered::Deleted(watch, listener) => {
+                Registered::Deleted(watch.renumbered(now)?, Arc::clone(listener))
+            }
+            Registered::Field(id, watch, listener) => {
+                Registered::Field(now(*id)?, watch.renumbered(&now)?, Arc::clone(listener))
+            }
+        })
+    }
+}
+
+/// A registration as it was made.
+#[derive(Clone)]
+struct Registration {
+    id: ListenerId,
+    /// The recorded schemas in which its storage IDs have their meaning.
+    bundle: Arc<SchemaBundle>,
+    registered: Registered,
+}
+
+impl Registration {
+    /// The registration as it is among these recorded schemas; `None` if they lack the items.
+    fn among(&self, bundle: &Arc<SchemaBundle>) -> Option<Registered> {
+        if Arc::ptr_eq(&self.bundle, bundle) {
+            return Some(self.registered.clone());
+        }
+        self.registered.renumbered(|id| match self.bundle.item(id) {
+            Some(item) => bundle.storage_id(item.schema_id),
+            // A number that meant no item is only a number.
+            None => Some(id),
+        })
+    }
+}
+
+/// Listeners that can be installed in any number of transactions.
+///
+/// The storage IDs of a registration mean the items that have them among the recorded schemas for
+/// which the set was made. Where other schemas are recorded, the set follows these items: to the
+/// storage IDs they have there, which are nearly always the same. For items that are not recorded
+/// there, listeners are not called.
 ///
 /// Cost: cloning takes time proportional to the number of registrations. A transaction takes a
-/// shared set for free ([`Transaction::set_listeners`]).
+/// shared set for free ([`Transaction::set_listeners`]). Where other schemas are recorded, the
+/// first transaction pays for a clone.
 #[derive(Clone)]
 pub struct ListenerSet {
+    registrations: Vec<Registration>,
+    /// The schemas for which the following are.
     bundle: Arc<SchemaBundle>,
     created: BTreeMap<StorageId, Vec<(ListenerId, Arc<Create>)>>,
     schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
     deleted: Vec<Monitor<Delete>>,
     fields: BTreeMap<StorageId, Vec<Monitor<Field>>>,
+    elsewhere: Elsewhere,
+}
+
+/// A set as it is among other recorded schemas, where it was last installed.
+#[derive(Default)]
+struct Elsewhere(Mutex<Option<Arc<ListenerSet>>>);
+
+impl Clone for Elsewhere {
+    /// Clones are made to be changed, so they begin without.
+    fn clone(&self) -> Self {
+        Elsewhere::default()
+    }
 }
 
 impl fmt::Debug for ListenerSet {
@@ -185,43 +272,17 @@ fn next_id() -> ListenerId {
     ListenerId(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn add_plain<L: ?Sized>(list: &mut Vec<(ListenerId, Arc<L>)>, listener: Arc<L>) -> ListenerId {
-    match list.iter().find(|(_, other)| Arc::ptr_eq(other, &listener)) {
-        Some((id, _)) => *id,
-        None => {
-            let id = next_id();
-            list.push((id, listener));
-            id
-        }
-    }
-}
-
-fn add_monitor<L: ?Sized>(
-    list: &mut Vec<Monitor<L>>,
-    watch: Watch,
-    listener: Arc<L>,
-) -> ListenerId {
-    let known =
-        |other: &&Monitor<L>| other.watch == watch && Arc::ptr_eq(&other.listener, &listener);
-    match list.iter().find(known) {
-        Some(other) => other.id,
-        None => {
-            let id = next_id();
-            list.push(Monitor { id, watch, listener });
-            id
-        }
-    }
-}
-
 impl ListenerSet {
     /// An empty set, for transactions that see these recorded schemas.
     pub fn new(bundle: Arc<SchemaBundle>) -> Self {
         ListenerSet {
+            registrations: Vec::new(),
             bundle,
             created: BTreeMap::new(),
             schema_changed: BTreeMap::new(),
             deleted: Vec::new(),
             fields: BTreeMap::new(),
+            elsewhere: Elsewhere::default(),
         }
     }
 
@@ -235,8 +296,7 @@ impl ListenerSet {
         listener: CreateListener,
     ) -> Result<ListenerId> {
         self.check_type(object_type)?;
-        let list = self.created.entry(object_type).or_default();
-        Ok(add_plain(list, listener))
+        Ok(self.add(Registered::Created(object_type, listener)))
     }
 
     /// Watches moves of objects of a type to another schema. Adding the same `Arc` again has no
@@ -250,8 +310,7 @@ impl ListenerSet {
         listener: SchemaChangeListener,
     ) -> Result<ListenerId> {
         self.check_type(object_type)?;
-        let list = self.schema_changed.entry(object_type).or_default();
-        Ok(add_plain(list, listener))
+        Ok(self.add(Registered::SchemaChanged(object_type, listener)))
     }
 
     /// Watches deletions. Adding the same `Arc` with an equal watch again has no effect.
@@ -261,7 +320,7 @@ impl ListenerSet {
     /// schema.
     pub fn on_delete(&mut self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
-        Ok(add_monitor(&mut self.deleted, watch, listener))
+        Ok(self.add(Registered::Deleted(watch, listener)))
     }
 
     /// Watches changes of the field with this storage ID: a simple field, set, list or map.
@@ -278,12 +337,68 @@ impl ListenerSet {
         listener: FieldListener,
     ) -> Result<ListenerId> {
         watch.check(&self.bundle)?;
-        let list = self.fields.entry(field).or_default();
-        Ok(add_monitor(list, watch, listener))
+        Ok(self.add(Registered::Field(field, watch, listener)))
+    }
+
+    fn add(&mut self, registered: Registered) -> ListenerId {
+        if let Some(known) = self.known(&registered) {
+            return known;
+        }
+        let (id, bundle) = (next_id(), Arc::clone(&self.bundle));
+        self.insert(id, &registered);
+        self.registrations.push(Registration { id, bundle, registered });
+        self.elsewhere = Elsewhere::default();
+        id
+    }
+
+    /// The same registration, if there is one.
+    fn known(&self, registered: &Registered) -> Option<ListenerId> {
+        fn plain<L: ?Sized>(
+            list: Option<&Vec<(ListenerId, Arc<L>)>>,
+            listener: &Arc<L>,
+        ) -> Option<ListenerId> {
+            let mut list = list?.iter();
+            list.find(|(_, other)| Arc::ptr_eq(other, listener)).map(|(id, _)| *id)
+        }
+        fn monitor<L: ?Sized>(
+            list: Option<&Vec<Monitor<L>>>,
+            watch: &Watch,
+            listener: &Arc<L>,
+        ) -> Option<ListenerId> {
+            let is_known = |other: &&Monitor<L>| {
+                other.watch == *watch && Arc::ptr_eq(&other.listener, listener)
+            };
+            list?.iter().find(is_known).map(|other| other.id)
+        }
+        match registered {
+            Registered::Created(id, listener) => plain(self.created.get(id), listener),
+            Registered::SchemaChanged(id, listener) => plain(self.schema_changed.get(id), listener),
+            Registered::Deleted(watch, listener) => monitor(Some(&self.deleted), watch, listener),
+            Registered::Field(id, watch, listener) => monitor(self.fields.get(id), watch, listener),
+        }
+    }
+
+    fn insert(&mut self, id: ListenerId, registered: &Registered) {
+        match registered.clone() {
+            Registered::Created(of, listener) => {
+                self.created.entry(of).or_default().push((id, listener));
+            }
+            Registered::SchemaChanged(of, listener) => {
+                self.schema_changed.entry(of).or_default().push((id, listener));
+            }
+            Registered::Deleted(watch, listener) => {
+                self.deleted.push(Monitor { id, watch, listener });
+            }
+            Registered::Field(of, watch, listener) => {
+                self.fields.entry(of).or_default().push(Monitor { id, watch, listener });
+            }
+        }
     }
 
     /// Removes a registration. Unknown ones are ignored.
     pub fn remove(&mut self, id: ListenerId) {
+        self.registrations.retain(|registration| registration.id != id);
+        self.elsewhere = Elsewhere::default();
         self.created.values_mut().for_each(|list| list.retain(|(other, _)| *other != id));
         self.created.retain(|_, list| !list.is_empty());
         self.schema_changed.values_mut().for_each(|list| list.retain(|(other, _)| *other != id));
@@ -295,10 +410,7 @@ impl ListenerSet {
 
     /// Whether there are no listeners.
     pub fn is_empty(&self) -> bool {
-        self.created.is_empty()
-            && self.schema_changed.is_empty()
-            && self.deleted.is_empty()
-            && self.fields.is_empty()
+        self.registrations.is_empty()
     }
 
     fn check_type(&self, object_type: StorageId) -> Result<()> {
@@ -308,11 +420,32 @@ impl ListenerSet {
         }
     }
 
-    /// Whether this set can be installed where these schemas are recorded.
-    pub(crate) fn fits(&self, bundle: &Arc<SchemaBundle>) -> bool {
-        (self.deleted.is_empty() && self.fields.is_empty())
-            || Arc::ptr_eq(&self.bundle, bundle)
-            || self.bundle.tables() == bundle.tables()
+    /// The set as it is among these recorded schemas.
+    pub(crate) fn among(&self, bundle: &Arc<SchemaBundle>) -> ListenerSet {
+        let mut set = ListenerSet::new(Arc::clone(bundle));
+        for registration in &self.registrations {
+            if let Some(registered) = registration.among(bundle) {
+                set.insert(registration.id, &registered);
+            }
+        }
+        set.registrations.clone_from(&self.registrations);
+        set
+    }
+
+    /// Does the same as [`ListenerSet::among`], but only once for the same recorded schemas.
+    pub(crate) fn shared_among(self: Arc<Self>, bundle: &Arc<SchemaBundle>) -> Arc<Self> {
+        if self.is_for(bundle) {
+            return self;
+        }
+        let mut elsewhere = self.elsewhere.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match elsewhere.as_ref().filter(|set| set.is_for(bundle)) {
+            Some(set) => Arc::clone(set),
+            None => Arc::clone(elsewhere.insert(Arc::new(self.among(bundle)))),
+        }
+    }
+
+    fn is_for(&self, bundle: &Arc<SchemaBundle>) -> bool {
+        Arc::ptr_eq(&self.bundle, bundle) || self.bundle.tables() == bundle.tables()
     }
 
     /// Whether changes of this field in objects of this type are watched.
@@ -356,10 +489,5 @@ impl ListenerSet {
 
     pub(crate) fn of_field(&self, field: StorageId) -> &[Monitor<Field>] {
         self.fields.get(&field).map_or(&[], Vec::as_slice)
-    }
-
-    /// Makes the set one for other recorded schemas.
-    pub(crate) fn set_bundle(&mut self, bundle: Arc<SchemaBundle>) {
-        self.bundle = bundle;
     }
 }

@@ -70,9 +70,8 @@ impl Notifier {
 
     /// Called when the transaction continues with other recorded schemas.
     pub(in crate::object) fn set_bundle(&self, bundle: &Arc<SchemaBundle>) {
-        if !self.installed.get() {
-            Arc::make_mut(&mut self.listeners.borrow_mut()).set_bundle(Arc::clone(bundle));
-        }
+        let listeners = self.listeners().among(bundle);
+        self.listeners.replace(Arc::new(listeners));
     }
 
     /// Sets whether listeners to creation, deletion and fields are not called. Returns the old

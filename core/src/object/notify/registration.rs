@@ -7,15 +7,15 @@ use super::listeners::{
     Watch,
 };
 use crate::id::StorageId;
-use crate::object::{Error, Result, Transaction};
+use crate::object::{Result, Transaction};
 
 /// Listeners stay registered for the rest of the transaction.
 impl Transaction<'_> {
     /// Watches the creation of objects of a type, see [`ListenerSet::on_create`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`] after
-    /// [`Transaction::set_listeners`]; [`Error::Ended`].
+    /// The errors of [`ListenerSet::on_create`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled) after
+    /// [`Transaction::set_listeners`]; [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_create(
         &self,
         object_type: StorageId,
@@ -39,7 +39,7 @@ impl Transaction<'_> {
     /// Watches deletions, see [`ListenerSet::on_delete`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    /// The errors of [`ListenerSet::on_delete`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_delete(&self, watch: Watch, listener: DeleteListener) -> Result<ListenerId> {
         self.change_listeners(|set| set.on_delete(watch, listener))
     }
@@ -47,7 +47,7 @@ impl Transaction<'_> {
     /// Watches changes of a field, see [`ListenerSet::on_change`].
     ///
     /// # Errors
-    /// The errors of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`]; [`Error::Ended`].
+    /// The errors of [`ListenerSet::on_change`]; [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
     pub fn on_change(
         &self,
         field: StorageId,
@@ -60,7 +60,7 @@ impl Transaction<'_> {
     /// Removes a registration. Unknown ones are ignored.
     ///
     /// # Errors
-    /// [`Error::ListenersInstalled`]; [`Error::Ended`].
+    /// [`Error::ListenersInstalled`](crate::object::Error::ListenersInstalled); [`Error::Ended`](crate::object::Error::Ended).
     pub fn remove_listener(&self, id: ListenerId) -> Result<()> {
         self.change_listeners(|set| {
             set.remove(id);
@@ -79,23 +79,14 @@ impl Transaction<'_> {
     }
 
     /// Replaces all listeners by a set. After that, single listeners cannot be added or removed,
-    /// but the set can be replaced.
-    ///
-    /// A transaction of [`Permazen`](crate::Permazen) already has listeners: they convert values
-    /// whose field has another type in the models. If the set lacks them, such fields get their
-    /// default when their object is moved, and the old values are lost. So start from a clone of
-    /// what [`listeners`](Transaction::listeners) returns in that transaction.
+    /// but the set can be replaced. A set that was made for other recorded schemas follows the items
+    /// it names, as [`ListenerSet`] says.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the set watches fields or deletions and was made for other
-    /// recorded schemas.
+    /// [`Error::Ended`](crate::object::Error::Ended).
     pub fn set_listeners(&self, listeners: Arc<ListenerSet>) -> Result<()> {
-        if !listeners.fits(&self.bundle()) {
-            return Err(Error::invalid_argument(
-                "these listeners were made for other recorded schemas than this transaction sees",
-            ));
-        }
-        self.notifier.install(listeners);
+        self.check_open()?;
+        self.notifier.install(listeners.shared_among(&self.bundle()));
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Steps and filters of reference paths (docs/src/listeners.md#paths).
 
+use std::collections::BTreeSet;
+
 use permazen_kv::{KeyRanges, KeySpan};
 
 use crate::id::{ObjId, StorageId};
@@ -35,9 +37,11 @@ impl PathStep {
 }
 
 /// Which object IDs are allowed at one position of a path.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct IdFilter {
     ranges: KeyRanges,
+    types: BTreeSet<StorageId>,
+    ids: BTreeSet<ObjId>,
 }
 
 impl std::fmt::Debug for IdFilter {
@@ -49,22 +53,38 @@ impl std::fmt::Debug for IdFilter {
 impl IdFilter {
     /// Objects of these types.
     pub fn of_types(types: impl IntoIterator<Item = StorageId>) -> Self {
-        let mut ranges = KeyRanges::new();
-        for id in types {
-            let (min, max) = id.key_range();
-            ranges.add(KeySpan::new(&min, Some(&max)));
-        }
-        IdFilter { ranges }
+        let mut filter = IdFilter::default();
+        types.into_iter().for_each(|id| filter.add_type(id));
+        filter
     }
 
     /// These objects.
     pub fn of_ids(ids: impl IntoIterator<Item = ObjId>) -> Self {
-        let mut ranges = KeyRanges::new();
-        for id in ids {
-            let end = layout::prefix_end(id.as_bytes());
-            ranges.add(KeySpan::new(id.as_bytes(), end.as_deref()));
-        }
-        IdFilter { ranges }
+        let mut filter = IdFilter::default();
+        ids.into_iter().for_each(|id| filter.add_id(id));
+        filter
+    }
+
+    fn add_type(&mut self, id: StorageId) {
+        let (min, max) = id.key_range();
+        self.ranges.add(KeySpan::new(&min, Some(&max)));
+        self.types.insert(id);
+    }
+
+    fn add_id(&mut self, id: ObjId) {
+        let end = layout::prefix_end(id.as_bytes());
+        self.ranges.add(KeySpan::new(id.as_bytes(), end.as_deref()));
+        self.ids.insert(id);
+    }
+
+    /// The filter where types have other storage IDs. `now` says which; `None` for a type that is
+    /// gone. A type only gets another storage ID when it has no objects, so object IDs with the
+    /// old one mean no object any more.
+    pub(crate) fn renumbered(&self, now: impl Fn(StorageId) -> Option<StorageId>) -> Self {
+        let mut filter = IdFilter::of_types(self.types.iter().filter_map(|id| now(*id)));
+        let same = self.ids.iter().filter(|id| now(id.storage_id()) == Some(id.storage_id()));
+        same.for_each(|id| filter.add_id(*id));
+        filter
     }
 
     /// Whether this object is allowed.
