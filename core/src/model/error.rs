@@ -4,6 +4,7 @@ use std::fmt;
 
 use permazen_kv::KvError;
 
+use super::changed_since::ChangedSince;
 use super::evolution_report::EvolutionReport;
 use super::refusal::Refusal;
 use crate::encoding::EncodingError;
@@ -110,6 +111,18 @@ pub enum Error {
     /// ([`Builder::strict`](super::Builder::strict)). The database is untouched.
     #[error("the models are refused, because stored objects would not fit them (`strict`): {}", join(.0.warnings()))]
     WouldLose(Box<EvolutionReport>),
+    /// A value that was loaded earlier is not stored, because another transaction has changed the
+    /// same fields since.
+    #[error("{0}")]
+    ChangedSince(Box<ChangedSince>),
+    /// Bytes are not the [`Base`](super::Base) of an object of this model.
+    #[error(
+        "what an object contained when it was loaded cannot be used: {reason}; load the object again"
+    )]
+    DamagedBase {
+        /// What is wrong.
+        reason: String,
+    },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

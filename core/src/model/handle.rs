@@ -263,7 +263,7 @@ impl<'t> Handle<'t> {
     }
 
     /// The content of the object as the model sees it, and the schema in which the object is.
-    fn content(&self) -> Result<(ObjectData, SchemaId)> {
+    pub(super) fn content(&self) -> Result<(ObjectData, SchemaId)> {
         let (core, current) = (&self.tx.core, &self.binding.object_type);
         if self.access() == Migrate::No {
             let data = core.load(self.id, Migrate::No)?;
@@ -298,11 +298,27 @@ impl<'t> Handle<'t> {
                 writer.counter(position, self.counter(position).get()?.into())?;
             }
         }
-        let (data, _) = writer.finish();
+        self.store_elsewhere(&writer.finish().0)
+    }
+
+    /// Gives the object this content, in which the counters are those it has.
+    pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
+        let core = &self.tx.core;
+        match core.store_but_counters(self.id, data) {
+            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {
+                self.store_elsewhere(data)
+            }
+            stored => Ok(stored?),
+        }
+    }
+
+    /// Gives an object of another schema this content, where it is or as it moves.
+    fn store_elsewhere(&self, data: &ObjectData) -> Result<()> {
+        let (core, binding) = (&self.tx.core, self.binding);
         if self.access() == Migrate::No && !core.is_current(self.id)? {
             let plan = binding.plan(&*core.object_type(self.id)?);
             let old = core.load(self.id, Migrate::No)?;
-            if let Some(placed) = binding.placed(&data, &old, &plan)? {
+            if let Some(placed) = binding.placed(data, &old, &plan)? {
                 match core.store_object(self.id, &placed, Migrate::No) {
                     // The schema of the models may allow it.
                     Err(object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. }) => {}
@@ -310,7 +326,7 @@ impl<'t> Handle<'t> {
                 }
             }
         }
-        Ok(core.store_object(self.id, &data, Migrate::Yes)?)
+        Ok(core.store_object(self.id, data, Migrate::Yes)?)
     }
 
     pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {

@@ -8,7 +8,9 @@
 //! names.
 
 mod any_obj;
+mod base;
 mod binding;
+mod changed_since;
 mod collections;
 pub(crate) mod composite;
 mod counter;
@@ -35,10 +37,13 @@ mod upgrade;
 mod upgrade_all;
 pub(crate) mod values;
 mod verdict;
+mod versioned;
 
 pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
+pub use base::Base;
+pub use changed_since::{ChangedField, ChangedSince};
 pub use collections::{ListOf, MapOf, SetOf};
 pub use composite::{ByTuple, CompositeIndex};
 pub use counter::CounterOf;
@@ -62,3 +67,4 @@ pub use tx::{Transaction, Tx};
 pub use upgrade::Evolution;
 pub use upgrade_all::{NotMoved, Progress, UpgradeAll, UpgradeEnd, UpgradeReport};
 pub use values::{Counter, EncodeAs, EnumType};
+pub use versioned::Versioned;

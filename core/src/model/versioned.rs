@@ -1,0 +1,390 @@
+//! Values that know what was loaded, so that storing them writes what was changed
+//! (docs/src/evolution.md).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use super::base::{Base, pairs_of};
+use super::binding::Binding;
+use super::changed_since::{ChangedField, ChangedSince};
+use super::error::{Error, Result};
+use super::field_conversion::value_text;
+use super::handle::Obj;
+use super::load::{ObjectReader, ObjectWriter};
+use super::target::{Model, Ref};
+use super::tx::Tx;
+use crate::id::ObjId;
+use crate::object::{self, ObjectBuilder, ObjectData};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
+
+/// A value of a model with what its object contained when it was loaded.
+///
+/// [`store`](Versioned::store) writes what was changed in the value, and nothing else. So it does
+/// not undo what other transactions have written in the meantime, as
+/// [`Obj::store`](super::Obj::store) does. If they have changed the same field, nothing is written,
+/// and the error says which field.
+///
+/// ```
+/// # use permazen::{PermazenObject, Permazen, Counter, Error, kv::memory::MemoryStore};
+/// # #[derive(PermazenObject, Debug, Default, PartialEq)]
+/// # struct Person { name: String, age: i32, visits: Counter }
+/// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+/// # let ann = db.write(|tx| Ok(tx.create(Person { name: "Ann".into(), ..Person::default() })?.to_ref()))?;
+/// let mut mine = db.read(|tx| tx.get(ann)?.load_versioned())?;
+/// let mut theirs = db.read(|tx| tx.get(ann)?.load_versioned())?;
+/// mine.name = "Anna".into();
+/// mine.visits.0 += 1;
+/// theirs.age = 30;
+/// theirs.visits.0 += 2;
+/// db.write(|tx| theirs.store(tx))?;
+/// let mut stored = db.write(|tx| mine.store(tx))?;
+/// // Both changes were made, and both were counted.
+/// assert_eq!((&*stored.name, stored.age, stored.visits.0), ("Anna", 30, 3));
+///
+/// // The second to change the same field is told.
+/// theirs.name = "Annie".into();
+/// let error = db.write(|tx| theirs.store(tx)).unwrap_err();
+/// assert!(matches!(error, Error::ChangedSince(_)));
+///
+/// // What `store` returned can be changed and stored again.
+/// stored.age = 31;
+/// db.write(|tx| stored.store(tx))?;
+/// # Ok::<(), permazen::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Versioned<M> {
+    value: M,
+    base: Base,
+}
+
+impl<M> Deref for Versioned<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.value
+    }
+}
+
+impl<M> DerefMut for Versioned<M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.value
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Versioned<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Versioned").field("value", &self.value).field("base", &self.base).finish()
+    }
+}
+
+impl<M: Model> Obj<'_, M> {
+    /// Reads all fields, and remembers what they were. Costs the same as [`Obj::load`], and memory
+    /// for a second copy of the values.
+    ///
+    /// # Errors
+    /// The errors of [`Obj::load`].
+    pub fn load_versioned(&self) -> Result<Versioned<M>> {
+        let handle = self.handle();
+        let (data, schema) = handle.content()?;
+        Versioned::of(handle.id, handle.binding, schema, &data)
+    }
+}
+
+impl<M: Model> Versioned<M> {
+    /// A value with a base of the same object, which was kept apart from it.
+    pub fn new(value: M, base: Base) -> Self {
+        Versioned { value, base }
+    }
+
+    /// The value that the object had according to a base, for changing it. Reads nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`]; [`Error::WrongType`] if the object has another type;
+    /// [`Error::DamagedBase`] if a field of the model had another definition then; the errors of
+    /// [`Obj::load`] for values that do not fit the struct.
+    pub fn from_base(tx: &Tx, base: Base) -> Result<Self> {
+        let binding = tx.get::<M>(base.id())?.handle().binding;
+        let mut data = ObjectBuilder::new(Arc::clone(&binding.object_type));
+        for position in 0..binding.info.fields.len() {
+            let field = binding.field(position)?;
+            let Some(pairs) = base.pairs(field) else {
+                let reason = format!("{} had another definition then", binding.path(field));
+                return Err(Error::DamagedBase { reason });
+            };
+            for (key, value) in pairs {
+                data.push_pair(field.storage_id, key, value);
+            }
+        }
+        let schema = base.schema_id();
+        let value = M::read(&mut ObjectReader::new(binding, base.id(), schema, &data.finish()))?;
+        Ok(Versioned { value, base })
+    }
+
+    /// A value that was just loaded.
+    fn of(id: ObjId, binding: &Binding, schema: SchemaId, data: &ObjectData) -> Result<Self> {
+        let value = M::read(&mut ObjectReader::new(binding, id, schema, data))?;
+        Ok(Versioned { value, base: Base::of(id, binding, data)? })
+    }
+
+    /// The object.
+    pub fn to_ref(&self) -> Ref<M> {
+        Ref::new(self.base.id())
+    }
+
+    /// What the object contained when it was loaded.
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// The value alone.
+    pub fn into_value(self) -> M {
+        self.value
+    }
+
+    /// The value and the base.
+    pub fn into_parts(self) -> (M, Base) {
+        (self.value, self.base)
+    }
+
+    /// Writes what was changed since the value was loaded, and returns the object as it is then, for
+    /// further changes. This value stays as it is, so a transaction that runs again can store it
+    /// again.
+    ///
+    /// * A simple field, reference or list is written if it was changed. If another transaction has
+    ///   changed it too, to another value, that is a conflict.
+    /// * Elements that were added to a set are added, and those that were removed are removed. This
+    ///   causes no conflicts.
+    /// * Entries that were added to a map, replaced or removed are written. If another transaction
+    ///   has changed the entry of the same key in another way, that is a conflict.
+    /// * What was added to a counter is added to its present number, which may wrap.
+    ///
+    /// Cost: that of [`Obj::load`] and [`Obj::store`](super::Obj::store); for each changed counter
+    /// that of [`CounterOf::add`](super::CounterOf::add). If nothing was changed, nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject) if
+    /// the object does not exist any more; [`Error::WrongType`] if the base is that of an object of
+    /// another type; [`Error::DamagedBase`] if the base has a damaged counter; the errors of
+    /// [`Obj::load`] and [`Obj::store`](super::Obj::store). Nothing has then changed, except that
+    /// the object may have moved.
+    pub fn store(&self, tx: &Tx) -> Result<Versioned<M>> {
+        let id = self.base.id();
+        let handle = tx.get::<M>(id)?.handle();
+        let binding = handle.binding;
+        let (present, schema) = handle.content().map_err(deleted)?;
+        let wanted = ObjectWriter::content(binding, &self.value)?;
+        let mut merge =
+            Merge { binding, base: &self.base, present: &present, wanted: &wanted, found: vec![] };
+        let Merged { content, changed, counters } = merge.run()?;
+        if !merge.found.is_empty() {
+            let type_name = binding.info.name.to_owned();
+            let changed = ChangedSince { id, type_name, fields: merge.found };
+            return Err(Error::ChangedSince(Box::new(changed)));
+        }
+        let mut counted = ObjectBuilder::of(&content);
+        for &(position, by) in &counters {
+            let field = binding.field(position)?;
+            counted.write_counter(field, content.counter(field)?.wrapping_add(by));
+        }
+        let stored = Versioned::of(id, binding, schema, &counted.finish())?;
+        tx.core.atomic(|_| {
+            if changed {
+                handle.store_content(&content)?;
+            }
+            counters.iter().try_for_each(|&(position, by)| handle.counter(position).add(by))
+        })?;
+        Ok(stored)
+    }
+}
+
+/// Says what was attempted on an object that was deleted.
+fn deleted(error: Error) -> Error {
+    match error {
+        Error::Object(object::Error::DeletedObject { id, attempted }) if attempted.is_empty() => {
+            let attempted = "storing a value that was loaded earlier".to_owned();
+            Error::Object(object::Error::DeletedObject { id, attempted })
+        }
+        error => error,
+    }
+}
+
+/// Brings together what an object was, is, and is to become.
+struct Merge<'a> {
+    binding: &'a Binding,
+    base: &'a Base,
+    present: &'a ObjectData,
+    wanted: &'a ObjectData,
+    /// What was changed in two ways.
+    found: Vec<ChangedField>,
+}
+
+/// What to write.
+struct Merged {
+    /// The content of the object, with the counters it has.
+    content: ObjectData,
+    /// Whether the content differs from what the object has.
+    changed: bool,
+    /// What to add to counters, by position.
+    counters: Vec<(usize, i64)>,
+}
+
+type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+impl<'a> Merge<'a> {
+    fn run(&mut self) -> Result<Merged> {
+        let mut content = ObjectBuilder::new(Arc::clone(&self.binding.object_type));
+        let (mut changed, mut counters) = (false, Vec::new());
+        for position in 0..self.binding.info.fields.len() {
+            let field = self.binding.field(position)?;
+            let present = pairs_of(self.present, field);
+            let merged = match self.counted(field)? {
+                Some(by) => {
+                    if by != 0 {
+                        counters.push((position, by));
+                    }
+                    present.clone()
+                }
+                None => self.field(field, &present),
+            };
+            changed |= merged != present;
+            for (key, value) in merged {
+                content.push_pair(field.storage_id, key, value);
+            }
+        }
+        Ok(Merged { content: content.finish(), changed, counters })
+    }
+
+    /// What was added to a counter since it was loaded; `None` for other fields, and for a counter
+    /// that the base does not know.
+    fn counted(&self, field: &ResolvedField) -> Result<Option<i64>> {
+        let (ResolvedKind::Counter, Some(base)) = (&field.kind, self.base.pairs(field)) else {
+            return Ok(None);
+        };
+        let base = match base[..] {
+            [] => 0,
+            [(_, bytes)] => bytes.try_into().map(i64::from_be_bytes).map_err(|_| {
+                let reason = format!("{} is no counter in it", self.binding.path(field));
+                Error::DamagedBase { reason }
+            })?,
+            _ => {
+                let reason = format!("{} has several numbers in it", self.binding.path(field));
+                return Err(Error::DamagedBase { reason });
+            }
+        };
+        Ok(Some(self.wanted.counter(field)?.wrapping_sub(base)))
+    }
+
+    /// What a field becomes.
+    fn field(&mut self, field: &'a ResolvedField, present: &Pairs<'a>) -> Pairs<'a> {
+        let wanted = pairs_of(self.wanted, field);
+        let base = self.base.pairs(field);
+        if wanted == *present || base.as_ref() == Some(&wanted) {
+            return present.clone();
+        }
+        if base.as_ref() == Some(present) {
+            return wanted;
+        }
+        match (&field.kind, base) {
+            (ResolvedKind::Set { .. } | ResolvedKind::Map { .. }, Some(base)) => {
+                self.entries(field, &base, present, &wanted)
+            }
+            (_, base) => {
+                let loaded = base.map(|base| text(field, &base));
+                self.note(
+                    field.full_name.to_string(),
+                    loaded,
+                    text(field, present),
+                    text(field, &wanted),
+                );
+                present.clone()
+            }
+        }
+    }
+
+    /// What a set or map becomes.
+    fn entries(
+        &mut self,
+        field: &ResolvedField,
+        base: &Pairs<'a>,
+        present: &Pairs<'a>,
+        wanted: &Pairs<'a>,
+    ) -> Pairs<'a> {
+        let mut entries: BTreeMap<&[u8], [Option<&[u8]>; 3]> = BTreeMap::new();
+        for (at, pairs) in [base, present, wanted].into_iter().enumerate() {
+            for &(key, value) in pairs {
+                if let Some(place) = entries.entry(key).or_default().get_mut(at) {
+                    *place = Some(value);
+                }
+            }
+        }
+        let mut merged = Vec::new();
+        for (key, [base, present, wanted]) in entries {
+            let value = if wanted == base || wanted == present {
+                present
+            } else if base == present {
+                wanted
+            } else {
+                let (name, value_of) = entry(field, key);
+                self.note(name, Some(value_of(base)), value_of(present), value_of(wanted));
+                present
+            };
+            merged.extend(value.map(|value| (key, value)));
+        }
+        merged
+    }
+
+    fn note(&mut self, field: String, loaded: Option<String>, present: String, wanted: String) {
+        self.found.push(ChangedField { field, loaded, present, wanted });
+    }
+}
+
+/// The name of an entry of a map, and what makes its values texts.
+fn entry<'f>(
+    field: &'f ResolvedField,
+    key: &[u8],
+) -> (String, impl Fn(Option<&[u8]>) -> String + use<'f>) {
+    let parts = match &field.kind {
+        ResolvedKind::Map { key, value } => Some((key.simple(), value.simple())),
+        _ => None,
+    };
+    let (of_key, of_value) = parts.unwrap_or_default();
+    let name = format!("{}[{}]", field.full_name, value_text(of_key, key));
+    let text = move |value: Option<&[u8]>| match value {
+        Some(value) => value_text(of_value, value),
+        None => "absent".to_owned(),
+    };
+    (name, text)
+}
+
+/// What a field holds, for messages.
+fn text(field: &ResolvedField, pairs: &Pairs<'_>) -> String {
+    match &field.kind {
+        ResolvedKind::Simple(simple) => {
+            let stored = pairs.first().map(|(_, value)| *value);
+            match stored.or(simple.default.as_deref()) {
+                Some(value) => value_text(Some(simple), value),
+                None => "its default".to_owned(),
+            }
+        }
+        ResolvedKind::Counter => {
+            match pairs.first().map(|(_, value)| <[u8; 8]>::try_from(*value)) {
+                None => "0".to_owned(),
+                Some(Ok(count)) => i64::from_be_bytes(count).to_string(),
+                Some(Err(_)) => "damaged".to_owned(),
+            }
+        }
+        ResolvedKind::List { element } => {
+            let first = pairs.first().map(|(_, value)| value_text(element.simple(), value));
+            match (pairs.len(), first) {
+                (1, Some(only)) => format!("[{only}]"),
+                (count, Some(first)) => format!("[{first}, …] ({count} elements)"),
+                (_, None) => "[]".to_owned(),
+            }
+        }
+        ResolvedKind::Set { .. } | ResolvedKind::Map { .. } => {
+            format!("of {} entries", pairs.len())
+        }
+    }
+}
