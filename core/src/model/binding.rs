@@ -5,6 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::coverage::{self, Other, Wanted, map_keys};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
@@ -74,6 +75,9 @@ pub(crate) struct Binding {
     composites: Vec<Arc<IndexShape>>,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
     plans: Mutex<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
+    /// The recorded schemas in which objects lack entries in an index, for queries without and with
+    /// map keys, as far as it was asked for.
+    others: Mutex<BTreeMap<(StorageId, bool), Arc<[Other]>>>,
 }
 
 impl Bindings {
@@ -99,6 +103,34 @@ impl Bindings {
 
     pub(crate) fn models(&self) -> &Arc<Models> {
         &self.models
+    }
+
+    /// The recorded schemas in which objects of a model lack entries in an index, as a transaction
+    /// sees them.
+    pub(crate) fn others(
+        &self,
+        binding: &Binding,
+        wanted: Wanted<'_>,
+        tx: &object::Transaction<'_>,
+    ) -> Arc<[Other]> {
+        let id = wanted.shape.storage_id();
+        let own_keys = || map_keys(&binding.object_type, id);
+        let usual =
+            wanted.keys.is_none_or(|keys| own_keys().is_some_and(|own| own.is_same(&**keys)));
+        let bundle = tx.bundle();
+        // The transaction has changed the recorded schemas, or wants other keys than usual.
+        if !usual || !Arc::ptr_eq(&bundle, &self.bundle) {
+            return coverage::others(binding, wanted, &bundle).into();
+        }
+        let key = (id, wanted.keys.is_some());
+        let known = |others: &BTreeMap<_, Arc<[Other]>>| others.get(&key).cloned();
+        if let Some(known) = known(&binding.others.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let others: Arc<[Other]> = coverage::others(binding, wanted, &bundle).into();
+        let mut all = binding.others.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key, Arc::clone(&others));
+        others
     }
 
     /// The storage IDs of all registered object types.
@@ -138,8 +170,8 @@ impl Binding {
         });
         let shapes = shapes.collect();
         let object_type = object_type.clone();
-        let plans = Mutex::default();
-        Ok(Binding { info, object_type, fields, shapes, composites, plans })
+        let (plans, others) = Default::default();
+        Ok(Binding { info, object_type, fields, shapes, composites, plans, others })
     }
 
     pub(crate) fn storage_id(&self) -> StorageId {

@@ -6,8 +6,9 @@ use std::ops::RangeBounds;
 
 use super::error::{Error, Result};
 use super::fields::Composite;
-use super::index::{Columns, IndexOn, bad_bound, entries, fix, restrict};
+use super::index::{Columns, IndexOn, bad_bound, entries, fix, restrict, when_partial};
 use super::objects::Objs;
+use super::partial::{OnPartial, WhenPartial, complete};
 use super::target::Model;
 use super::tx::Tx;
 use super::values::EncodeAs;
@@ -242,10 +243,13 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
 impl<M: Model, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
     type View<'t> = CompositeIndex<'t, M, V>;
 
-    fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
+    fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>> {
         let binding = tx.binding::<M>()?;
         let view = tx.core.index_view(binding.composite_shape(self.position)?)?;
         let view = view.of_types([binding.storage_id()]);
+        let view = complete(tx, &view, &[binding], None, on_partial)?;
         Ok(CompositeIndex { tx, view, types: PhantomData })
     }
 }
+
+when_partial!([M, V] Composite<M, V>);

@@ -6,6 +6,7 @@ use permazen_kv::KvError;
 
 use super::changed_since::ChangedSince;
 use super::evolution_report::EvolutionReport;
+use super::partial::described;
 use super::refusal::Refusal;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -122,6 +123,18 @@ pub enum Error {
     DamagedBase {
         /// What is wrong.
         reason: String,
+    },
+    /// Objects of other recorded schemas have no entries in an index. The query would not find them.
+    #[error("{}", described(.index, .type_name, *.missing, .schemas))]
+    PartialIndex {
+        /// The index.
+        index: String,
+        /// The type of the objects; several are joined with `and`.
+        type_name: String,
+        /// How many objects there are. 1,000 means at least 1,000.
+        missing: usize,
+        /// The schemas in which they are.
+        schemas: Vec<SchemaId>,
     },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]

@@ -3,18 +3,21 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use super::binding::Part;
+use super::coverage::map_keys;
 use super::error::{Error, Result};
 use super::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
 use super::objects::Objs;
+use super::partial::{OnPartial, WhenPartial, complete, sharing};
 use super::target::{Any, Model, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
-use crate::encoding::{EncodingError, FieldType};
-use crate::object::{self, IndexEntryRef, IndexView, borrowed, encode_bound};
+use crate::encoding::{Encoding, EncodingError, FieldType};
+use crate::object::{self, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound};
 
 /// Something with an index: an indexed field; the elements, keys or values of a collection; or a
 /// composite index.
@@ -23,15 +26,23 @@ use crate::object::{self, IndexEntryRef, IndexView, borrowed, encode_bound};
     label = "not indexed",
     note = "add `#[permazen(indexed)]` to the field, or to its `element`, `key` or `value`"
 )]
-pub trait IndexOn {
+pub trait IndexOn: Sized {
     /// The index, as queries see it.
     type View<'t>;
 
-    /// The index in a transaction. Reads nothing.
+    /// The index in a transaction. See [`Tx::index`].
     ///
     /// # Errors
-    /// If the model is not registered.
-    fn open(self, tx: &Tx) -> Result<Self::View<'_>>;
+    /// If the model is not registered, or objects lack entries in the index.
+    fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
+        self.open_as(tx, OnPartial::Refuse)
+    }
+
+    /// The index in a transaction, whether objects lack entries in it or not.
+    ///
+    /// # Errors
+    /// The errors of [`IndexOn::open`].
+    fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>>;
 }
 
 /// The form of the entries of an index.
@@ -101,15 +112,25 @@ impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
 /// An index on one value, restricted to objects of `T`: a live, ordered view.
 ///
 /// Entries come in the order of the encoded values, and those with the same value by object ID.
-/// Null is last, and a range without upper end includes it. Making a view reads nothing. Reading it
-/// costs one seek, then one step per entry.
+/// Null is last, and a range without upper end includes it. [`Tx::index`] says what opening a view
+/// reads. Reading it costs one seek, then one step per entry. If entries of other schemas are shown
+/// too, each batch of entries that is read costs one more seek for each index in which they are.
 ///
 /// The index may change during an iteration. The iterator does not return entries that were removed
 /// ahead of it, and does return entries that were inserted ahead of it.
 pub struct Index<'t, T, C> {
     tx: &'t Tx,
     view: IndexView<'t>,
+    opened: Opened,
     types: PhantomData<fn() -> (T, C)>,
+}
+
+/// How an index was opened.
+#[derive(Clone)]
+struct Opened {
+    on_partial: OnPartial,
+    /// For map values with their keys: the encoding of the keys.
+    keys: Option<Arc<dyn Encoding>>,
 }
 
 impl<T, C> fmt::Debug for Index<'_, T, C> {
@@ -120,19 +141,17 @@ impl<T, C> fmt::Debug for Index<'_, T, C> {
 
 impl<T, C> Clone for Index<'_, T, C> {
     fn clone(&self) -> Self {
-        Index { tx: self.tx, view: self.view.clone(), types: PhantomData }
+        self.with(self.view.clone())
+    }
+}
+
+impl<'t, T, C> Index<'t, T, C> {
+    fn with(&self, view: IndexView<'t>) -> Self {
+        Index { tx: self.tx, view, opened: self.opened.clone(), types: PhantomData }
     }
 }
 
 impl<'t, T: Target, C: Columns> Index<'t, T, C> {
-    fn new(tx: &'t Tx, view: &IndexView<'t>) -> Self {
-        Index { tx, view: view.distinct(C::COUNT), types: PhantomData }
-    }
-
-    fn with(&self, view: IndexView<'t>) -> Self {
-        Index { tx: self.tx, view, types: PhantomData }
-    }
-
     /// The entries; can also be read from the back.
     pub fn iter(
         &self,
@@ -193,9 +212,19 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
 
     /// The same index without the restriction to one type. Ranges of values remain. Types that have
     /// a field of the same name and type share one index, so this finds objects of all these types.
+    ///
+    /// Of the types with a registered model, all objects are found, as far as the index was opened
+    /// for that. Of other types, those that are indexed. The cost is that of [`Tx::index`] for each
+    /// of the models.
+    ///
+    /// # Errors
+    /// [`Error::PartialIndex`] if objects of one of these models lack entries in the index.
     pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
+        let Opened { on_partial, keys } = &self.opened;
+        let models = sharing(self.tx, &self.view);
         let view = self.view.of_any_object();
-        Ok(Index { tx: self.tx, view, types: PhantomData })
+        let view = complete(self.tx, &view, &models, keys.as_ref(), *on_partial)?;
+        Ok(Index { tx: self.tx, view, opened: self.opened.clone(), types: PhantomData })
     }
 
     /// The underlying view, for queries by column and [`Value`](crate::encoding::Value).
@@ -280,21 +309,56 @@ fn open<'t, M: Model, C: Columns>(
     tx: &'t Tx,
     position: usize,
     part: Part,
+    on_partial: OnPartial,
 ) -> Result<Index<'t, M, C>> {
     let binding = tx.binding::<M>()?;
-    let view = tx.core.index_view(binding.index_shape(position, part)?)?;
-    Ok(Index::new(tx, &view.of_types([binding.storage_id()])))
+    let shape = binding.index_shape(position, part)?;
+    // A query with map keys has three columns.
+    let with_keys = shape.kind() == IndexKind::MapValue && C::COUNT == shape.columns();
+    let keys = map_keys(&binding.object_type, shape.storage_id()).filter(|_| with_keys).cloned();
+    let view = tx.core.index_view(shape)?.of_types([binding.storage_id()]).distinct(C::COUNT);
+    let view = complete(tx, &view, &[binding], keys.as_ref(), on_partial)?;
+    Ok(Index { tx, view, opened: Opened { on_partial, keys }, types: PhantomData })
 }
+
+/// The methods of an index that say what a query does if the index is incomplete.
+macro_rules! when_partial {
+    ([$($parameter:ident),*] $index:ty) => {
+        impl<$($parameter),*> $index {
+            /// The index as it is, for [`Tx::index`]: what is indexed is found, and objects of
+            /// other recorded schemas that have no entries in it are not. Entries with values that
+            /// the model does not know, such as enum constants that a newer program has added, are
+            /// left out.
+            pub const fn allow_partial(self) -> WhenPartial<Self> {
+                WhenPartial::new(self, OnPartial::Allow)
+            }
+
+            /// The index with the entries that objects of other recorded schemas would have if they
+            /// moved to the schema of the models, for [`Tx::index`]. The objects do not move. These
+            /// entries are those of the moment at which the index is opened.
+            ///
+            /// Opening it costs, for each object that has no entries, one get, one seek and a scan
+            /// of the object. It fails if such an object cannot be moved; the error names it. The
+            /// entries are kept in memory until the view is dropped.
+            pub const fn complete_by_scan(self) -> WhenPartial<Self> {
+                WhenPartial::new(self, OnPartial::Scan)
+            }
+        }
+    };
+}
+pub(super) use when_partial;
 
 macro_rules! index_on {
     ([$($parameter:ident),*] $field:ty, $columns:ty, $part:ident) => {
         impl<M: Model, $($parameter: FieldType),*> IndexOn for $field {
             type View<'t> = Index<'t, M, $columns>;
 
-            fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
-                open(tx, self.position, Part::$part)
+            fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>> {
+                open(tx, self.position, Part::$part, on_partial)
             }
         }
+
+        when_partial!([M $(, $parameter)*] $field);
     };
 }
 

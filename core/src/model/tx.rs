@@ -12,6 +12,7 @@ use super::handle::Obj;
 use super::index::IndexOn;
 use super::load::ObjectWriter;
 use super::objects::Objs;
+use super::partial::SeenObjects;
 use super::target::{Any, Model, Ref};
 use super::upgrade::Evolution;
 use super::values::EncodeAs;
@@ -27,6 +28,7 @@ use crate::schema::Schema;
 pub struct Tx {
     pub(crate) core: object::Transaction<'static>,
     bindings: Arc<Bindings>,
+    seen_objects: RefCell<SeenObjects>,
     buffers: RefCell<Vec<Vec<u8>>>,
 }
 
@@ -38,7 +40,7 @@ impl fmt::Debug for Tx {
 
 impl Tx {
     pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
-        Tx { core, bindings, buffers: RefCell::default() }
+        Tx { core, bindings, seen_objects: RefCell::default(), buffers: RefCell::default() }
     }
 
     /// The transaction of the object layer, for access by name, storage ID and encoded value.
@@ -57,6 +59,10 @@ impl Tx {
 
     pub(crate) fn bindings(&self) -> &Bindings {
         &self.bindings
+    }
+
+    pub(super) fn seen_objects(&self) -> &RefCell<SeenObjects> {
+        &self.seen_objects
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
@@ -158,18 +164,30 @@ impl Tx {
 
     // ------------------------------------------------------------------ queries
 
-    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`. Reads
-    /// nothing.
+    /// The index of a field, collection or composite index: `tx.index(Person::NAME)?`.
     ///
     /// Asking for an index that does not exist does not compile.
     ///
+    /// Objects that are in another recorded schema have the index entries of that schema. If it has
+    /// the same index, or one whose entries mean the same, they are found. That is so if only
+    /// constants were added at the end of an enum, or a field has another name now (`was`).
+    /// Otherwise the index is incomplete, and the query is refused, unless it says what it wants:
+    /// [`Person::NAME.allow_partial()`](super::Field::allow_partial) or
+    /// [`Person::NAME.complete_by_scan()`](super::Field::complete_by_scan). Whether the index is
+    /// complete is found out when it is opened here.
+    ///
+    /// Cost: nothing if all recorded schemas with that type have the index. Otherwise one seek for
+    /// each that has not, once in a transaction as long as the type has no objects in it.
+    ///
     /// # Errors
-    /// [`Error::NotRegistered`].
+    /// [`Error::NotRegistered`]; [`Error::PartialIndex`] if objects are in schemas without this
+    /// index.
     pub fn index<I: IndexOn>(&self, on: I) -> Result<I::View<'_>> {
         on.open(self)
     }
 
-    /// The index of a field or composite index by name, with dynamic values. Reads nothing. See
+    /// The index of a field or composite index by name, with dynamic values: exactly its entries,
+    /// even if objects of other schemas have none in it. Reads nothing. See
     /// [`index_by_name`](object::Transaction::index_by_name) of the object layer.
     ///
     /// # Errors

@@ -187,6 +187,20 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// An index entry of an object of another schema has a value that the queried index cannot
+    /// have, such as an enum constant that was added later.
+    #[error(
+        "object {id} stands in index {index} with the value {value:?}, which it has in its own schema and which the \
+         queried index does not know; add the value to the model, or leave such entries out with `allow_partial()`"
+    )]
+    UnknownValue {
+        /// The object.
+        id: ObjId,
+        /// The index in which the entry is.
+        index: String,
+        /// The value as text.
+        value: String,
+    },
     /// The listeners were installed as a set. None can be added or removed.
     #[error("the listeners of this transaction were installed as a set; change that set instead")]
     ListenersInstalled,

@@ -32,6 +32,8 @@ pub(super) struct Schemas {
     own_index: Cell<SchemaIndex>,
     /// Whether this transaction added or removed schemas.
     changed: Cell<bool>,
+    /// How often an object was put in another schema than the transaction's own.
+    put_elsewhere: Cell<u64>,
     /// The indexes that were looked up so far.
     indexes: RefCell<HashMap<StorageId, Arc<IndexShape>>>,
     /// The schemas and store version at the beginning. `None` if the commit may not lead to the
@@ -46,6 +48,7 @@ impl Schemas {
             own_index: Cell::new(own.index),
             own: RefCell::new(own),
             changed: Cell::new(false),
+            put_elsewhere: Cell::new(0),
             indexes: RefCell::default(),
             begun: RefCell::default(),
         }
@@ -86,6 +89,29 @@ impl Transaction<'_> {
     #[inline]
     pub(crate) fn schema_index(&self) -> SchemaIndex {
         self.schemas.own_index.get()
+    }
+
+    /// Notes that an object was put in a schema.
+    pub(super) fn note_put_in(&self, schema: SchemaIndex) {
+        if schema != self.schema_index() {
+            self.schemas.put_elsewhere.set(self.schemas.put_elsewhere.get() + 1);
+        }
+    }
+
+    /// Numbers that change whenever an object may have come to be in another schema than the
+    /// transaction's own.
+    pub(crate) fn put_elsewhere(&self) -> (u64, u64) {
+        (self.schemas.put_elsewhere.get(), self.store.undone())
+    }
+
+    /// A number that changes with every write.
+    pub(crate) fn changes(&self) -> u64 {
+        self.store.changes().get()
+    }
+
+    /// Whether reads are now checked for conflicts, if the store does that.
+    pub(crate) fn reads_tracked(&self) -> bool {
+        !self.store.reads_untracked()
     }
 
     /// All schemas recorded in the database, as this transaction sees them.

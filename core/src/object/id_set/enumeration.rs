@@ -1,5 +1,6 @@
 //! Which objects exist.
 
+use permazen_kv::key::after_prefix;
 use permazen_kv::{Direction, KeySpan};
 
 use super::set::{IdSet, any_id, ids_of_types};
@@ -7,7 +8,7 @@ use crate::object::error::{Error, Result};
 use crate::object::transaction::Transaction;
 
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, SchemaIndex};
+use crate::layout::{self, SchemaIndex, StorageIdKey};
 
 /// Enumeration of objects. The sets are live. Cost of reading one: one seek, and a step per key of
 /// the objects; for objects with many keys, a seek per object. To remove an object, delete it.
@@ -66,6 +67,15 @@ impl Transaction<'_> {
     pub fn objects_in_schema(&self, schema: SchemaIndex) -> Result<IdSet<'_>> {
         self.check_open()?;
         Ok(IdSet::of_keys(self.store(), layout::object_schema_prefix(schema), any_id()))
+    }
+
+    /// Whether any object of a type has a schema. Cost: one seek.
+    pub(crate) fn has_objects_in(&self, schema: SchemaIndex, of_type: StorageId) -> Result<bool> {
+        self.check_open()?;
+        let mut min = layout::object_schema_prefix(schema);
+        min.extend_from_slice(&StorageIdKey::from(of_type));
+        let max = after_prefix(&min);
+        self.store().any(KeySpan::new(&min, max.as_deref()))
     }
 
     /// The schemas that have objects, in ascending order. Cost: one seek for each of them, and one

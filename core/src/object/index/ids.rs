@@ -170,7 +170,8 @@ impl<'t> Walk<'t> {
         };
         let wanted = filter.map(|filter| WantedIds { between: ids_within(&filter), filter });
         let keep = IdAtEnd { selection: selection.clone(), short: shape.short_value() };
-        let scan = LiveScan::keeping(keep, source.as_scan_source(), min, max, direction);
+        let scan = LiveScan::keeping(keep, source.as_scan_source(), min, max, direction)
+            .through(selection.scan_overlay());
         Walk::Plain { scan, wanted, target: Vec::new() }
     }
 

@@ -6,6 +6,7 @@
 
 mod column;
 mod ids;
+mod overlay;
 mod query;
 mod selection;
 mod shape;
@@ -18,6 +19,7 @@ pub(in crate::object) use column::{
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
+pub(crate) use overlay::{IndexOverlay, SameMeaning};
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;
 pub use walk::{IndexEntry, IndexEntryRef, IndexIter};

@@ -7,12 +7,13 @@ use permazen_kv::Direction;
 use permazen_kv::key::after_prefix;
 
 use super::column::{ColumnFilter, OwnedSpan, push_lower, push_upper, span_of};
+use super::overlay::IndexOverlay;
 use super::shape::IndexShape;
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::object::error::Result;
-use crate::object::store::ScanSource;
+use crate::object::store::{ScanOverlay, ScanSource};
 
 /// What index views read from.
 pub(crate) trait IndexSource: ScanSource {
@@ -35,6 +36,8 @@ pub(crate) struct Selection {
     pub(crate) columns: usize,
     /// If given, only objects of these schemas are wanted. They ascend.
     pub(crate) schemas: Option<Vec<SchemaIndex>>,
+    /// What is shown besides the entries of the index itself.
+    pub(crate) overlay: Option<Arc<IndexOverlay>>,
 }
 
 impl Selection {
@@ -63,12 +66,14 @@ impl Selection {
         (min, max, checked)
     }
 
+    /// What scans of the entries read through.
+    pub(super) fn scan_overlay(&self) -> Option<Arc<dyn ScanOverlay>> {
+        self.overlay.clone().map(|overlay| overlay as Arc<_>)
+    }
+
     /// The object ID in a key whose columns end at `ends`.
     pub(super) fn id_in<'k>(&self, key: &'k [u8], ends: &[usize]) -> &'k [u8] {
-        let column = self.shape.id_column();
-        let from = column.checked_sub(1).and_then(|column| ends.get(column));
-        let to = ends.get(column);
-        from.zip(to).and_then(|(from, to)| key.get(*from..*to)).unwrap_or_default()
+        self.shape.column(self.shape.id_column(), key, ends)
     }
 
     /// The key span that the column filters allow, and the columns whose restrictions it does not

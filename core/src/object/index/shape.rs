@@ -256,6 +256,16 @@ impl IndexShape {
         }
     }
 
+    /// A column of a key whose columns end at `ends`.
+    #[inline]
+    pub(crate) fn column<'k>(&self, column: usize, key: &'k [u8], ends: &[usize]) -> &'k [u8] {
+        let from = match column.checked_sub(1) {
+            None => self.prefix.len(),
+            Some(before) => ends.get(before).copied().unwrap_or(usize::MAX),
+        };
+        ends.get(column).and_then(|to| key.get(from..*to)).unwrap_or_default()
+    }
+
     /// Where the only value begins, if its first byte gives its length. That is at most nine.
     #[inline]
     pub(in crate::object) fn short_value(&self) -> Option<(usize, ValueLens)> {

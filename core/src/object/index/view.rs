@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::column::{ColumnFilter, borrowed, encode_bound, is_inverted, push_lower, push_upper};
 use super::ids::IndexIds;
+use super::overlay::IndexOverlay;
 use super::selection::{IndexSource, Selection};
 use super::shape::IndexShape;
 use super::walk::{IndexEntry, IndexIter};
@@ -41,7 +42,14 @@ impl<'t> IndexView<'t> {
         let filters = vec![None; shape.columns()];
         IndexView {
             source,
-            selection: Arc::new(Selection { shape, filters, tuples: None, columns, schemas: None }),
+            selection: Arc::new(Selection {
+                shape,
+                filters,
+                tuples: None,
+                columns,
+                schemas: None,
+                overlay: None,
+            }),
         }
     }
 
@@ -231,6 +239,15 @@ impl<'t> IndexView<'t> {
         })
     }
 
+    /// The view with an overlay instead of the one it has; `None` shows exactly the entries of the
+    /// index.
+    pub(crate) fn through(&self, overlay: Option<Arc<IndexOverlay>>) -> Self {
+        if overlay.is_none() && self.selection.overlay.is_none() {
+            return self.clone();
+        }
+        self.changed(|selection| selection.overlay = overlay)
+    }
+
     fn with_id_filter(&self, filter: ColumnFilter) -> Self {
         // Every index has this column, so the filter is always accepted.
         self.filtered(self.shape().id_column(), filter).unwrap_or_else(|_| self.clone())
@@ -406,7 +423,7 @@ impl<'t> IndexView<'t> {
     /// # Errors
     /// The errors of [`IndexView::first`], when collecting.
     pub fn id_set(&self) -> Result<IdSet<'t>> {
-        let Selection { shape, filters, schemas, .. } = &*self.selection;
+        let Selection { shape, filters, schemas, overlay, .. } = &*self.selection;
         let id_column = shape.id_column();
         let source = self.source.as_scan_source();
         let mut prefix = shape.prefix().to_vec();
@@ -418,12 +435,25 @@ impl<'t> IndexView<'t> {
         });
         let suffix = filters.get(id_column + 1).is_some_and(Option::is_some);
         // The IDs are not stored in order, or not all of them count.
-        if !single || suffix || self.selection.tuples.is_some() {
+        let hides = overlay.as_ref().is_some_and(|overlay| !overlay.hidden.is_empty());
+        if !single || suffix || hides || self.selection.tuples.is_some() {
             let ids: Result<Vec<_>> = self.ids().collect();
             return Ok(IdSet::of_ids(source, ids?));
         }
         let filter = filters.get(id_column).cloned().flatten().unwrap_or_else(any_id);
-        let ids = IdSet::of_keys(source, prefix, filter);
+        let mut ids = IdSet::of_keys(source, prefix.clone(), filter.clone());
+        if let Some(overlay) = overlay {
+            let values = prefix.get(shape.prefix().len()..).unwrap_or_default();
+            let alike = overlay.same.iter().map(|same| {
+                let filter = filter.intersect(&ids_of_types(same.types.iter().copied()));
+                IdSet::of_keys(source, [same.shape.prefix(), values].concat(), filter)
+            });
+            ids = ids.union_all(alike);
+            if overlay.adds() {
+                let added = IdSet::of_ids(source, overlay.added_after(&prefix).collect());
+                ids = ids.union(&added.within(filter));
+            }
+        }
         let Some(schemas) = schemas else { return Ok(ids) };
         let of_schemas = schemas
             .iter()

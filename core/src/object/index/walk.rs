@@ -47,7 +47,8 @@ impl<'t> IndexScan<'t> {
         let distinct = selection.columns < selection.shape.columns();
         IndexScan {
             source,
-            scan: LiveScan::new(source.as_scan_source(), min, max, direction, false),
+            scan: LiveScan::new(source.as_scan_source(), min, max, direction, false)
+                .through(selection.scan_overlay()),
             schemas: selection.schemas.as_ref().map(|schemas| {
                 schemas.iter().map(|schema| layout::object_schema_prefix(*schema)).collect()
             }),
@@ -241,11 +242,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
         if column >= self.selection.columns {
             return &[];
         }
-        let from = match column.checked_sub(1) {
-            None => self.selection.shape.prefix().len(),
-            Some(before) => self.ends.get(before).copied().unwrap_or(usize::MAX),
-        };
-        self.ends.get(column).and_then(|to| self.key.get(from..*to)).unwrap_or_default()
+        self.selection.shape.column(column, self.key, self.ends)
     }
 
     /// The part of the key that holds the returned columns.

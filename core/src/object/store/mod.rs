@@ -13,4 +13,6 @@ mod scan;
 
 pub(in crate::object) use batch::Keep;
 pub(in crate::object) use cell::{Store, Undo, visit_pairs};
-pub(in crate::object) use scan::{LiveScan, ScanSource, extend_to_after_prefix, has_met};
+pub(in crate::object) use scan::{
+    LiveScan, ScanOverlay, ScanSource, extend_to_after_prefix, has_met,
+};

@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use permazen_kv::key::after_prefix;
-use permazen_kv::{Direction, KeySpan, KvRead};
+use permazen_kv::{Direction, KeySpan, KvRead, Visitor};
 
 use super::batch::{Batch, Keep, Pairs};
 use super::cell::Store;
@@ -26,6 +27,21 @@ pub(crate) trait ScanSource {
 
     /// Calls `read` with the store borrowed.
     fn with_read(&self, read: &mut dyn FnMut(&dyn KvRead) -> Result<()>) -> Result<()>;
+}
+
+/// What a scan shows instead of exactly the pairs of the store.
+pub(crate) trait ScanOverlay: Send + Sync {
+    /// Visits the pairs of `span` in the order of `direction`, until `visitor` breaks.
+    ///
+    /// # Errors
+    /// If the store fails, or the next pair cannot be shown. Those before it were visited.
+    fn visit(
+        &self,
+        kv: &dyn KvRead,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()>;
 }
 
 impl ScanSource for Store<'_> {
@@ -65,6 +81,7 @@ pub(crate) fn has_met(direction: Direction, key: &[u8], other: &[u8]) -> bool {
 /// pairs.
 pub(crate) struct LiveScan<'s, K: Keep = Pairs> {
     source: &'s dyn ScanSource,
+    overlay: Option<Arc<dyn ScanOverlay>>,
     /// What has not been read yet: `[min, max)`.
     min: Vec<u8>,
     max: Option<Vec<u8>>,
@@ -142,6 +159,7 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         let done = max.as_ref().is_some_and(|max| min >= *max);
         LiveScan {
             source,
+            overlay: None,
             min,
             max,
             direction,
@@ -155,6 +173,12 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             drained: false,
             done,
         }
+    }
+
+    /// The same scan, which has not begun, through an overlay.
+    pub(crate) fn through(mut self, overlay: Option<Arc<dyn ScanOverlay>>) -> Self {
+        self.overlay = overlay;
+        self
     }
 
     /// The direction of the scan.
@@ -336,16 +360,27 @@ impl<'s, K: Keep> LiveScan<'s, K> {
             self.drained = true;
             return Ok(());
         }
-        let LiveScan { source, min, max, direction, keep, batch, drained, .. } = self;
+        let LiveScan { source, overlay, min, max, direction, keep, batch, drained, .. } = self;
         source.with_read(&mut |kv| {
             *drained = true;
-            kv.visit(KeySpan::new(min, max.as_deref()), *direction, &mut |key, value| {
+            let span = KeySpan::new(min, max.as_deref());
+            let mut add = |key: &[u8], value: &[u8]| {
                 if batch.push(keep, key, value) {
                     return ControlFlow::Continue(());
                 }
                 *drained = false;
                 ControlFlow::Break(())
-            })?;
+            };
+            match overlay {
+                None => kv.visit(span, *direction, &mut add)?,
+                // What is before a pair that cannot be shown is returned first.
+                Some(overlay) => {
+                    if let Err(fault) = overlay.visit(kv, span, *direction, &mut add) {
+                        *drained = false;
+                        batch.fault = Some(fault);
+                    }
+                }
+            }
             Ok(())
         })?;
         self.batch_size = (self.batch_size * K::GROWTH).min(K::LARGEST_BATCH);

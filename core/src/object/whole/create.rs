@@ -337,6 +337,7 @@ impl Transaction<'_> {
                 .map_err(|error| error.about(|| describe_stored(id, object_type, field)))?;
         }
         self.store.put_entry(&layout::object_schema_key(object_type.schema, id))?;
+        self.note_put_in(object_type.schema);
         data.each_entry(id, |key| self.store.put_entry(key))?;
         let info =
             ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };

@@ -117,6 +117,7 @@ impl Transaction<'_> {
         self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
         self.store.remove_entry(&layout::object_schema_key(old_schema.index, id))?;
         self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
+        self.note_put_in(schema.index);
         let object_type = Some(Arc::clone(new_type));
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
         if let Some(replaced) = replaced {

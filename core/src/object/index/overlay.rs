@@ -1,0 +1,291 @@
+//! What a view of an index shows besides the entries of the index itself.
+//!
+//! By the format, an object's index entries are those of its own schema. So objects of another
+//! schema may have their entries under another storage ID, or have none.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use permazen_kv::key::after_prefix;
+use permazen_kv::{Blob, Direction, KeySpan, KvRead, Visitor};
+
+use super::shape::IndexShape;
+use crate::encoding::Encoding;
+use crate::id::{ObjId, StorageId};
+use crate::layout;
+use crate::object::error::{Error, Result};
+use crate::object::store::ScanOverlay;
+use crate::object::whole::ObjectData;
+
+/// What a view of an index shows besides the entries of the index itself, and which of these it
+/// leaves out.
+#[derive(Debug)]
+pub(crate) struct IndexOverlay {
+    shape: Arc<IndexShape>,
+    /// Indexes whose entries mean the same.
+    pub(crate) same: Vec<SameMeaning>,
+    /// Further entries: whole keys of the index.
+    added: BTreeSet<Vec<u8>>,
+    /// Key prefixes in the object schema index. The index's own entries are left out for the
+    /// objects found there, if they are of one of these types.
+    pub(crate) hidden: Vec<(Vec<u8>, StorageId)>,
+}
+
+/// An index whose entries mean the same for objects of some types, although its storage ID differs.
+#[derive(Debug, Clone)]
+pub(crate) struct SameMeaning {
+    pub(crate) shape: Arc<IndexShape>,
+    /// The types of the objects.
+    pub(crate) types: Vec<StorageId>,
+    /// The columns that may have values which the viewed index cannot have, with the encoding that
+    /// such a value has in the viewed index.
+    pub(crate) checked: Vec<(usize, Arc<dyn Encoding>)>,
+    /// Whether entries with such values are left out. Otherwise they are errors.
+    pub(crate) skips_unknown: bool,
+}
+
+/// An entry of one of the sources, or why there is none.
+struct Entry<'k> {
+    key: Blob<'k>,
+    fault: Option<Error>,
+}
+
+type Entries<'k> = Box<dyn Iterator<Item = Result<Entry<'k>>> + 'k>;
+
+impl IndexOverlay {
+    /// An overlay that changes nothing yet.
+    pub(crate) fn new(shape: Arc<IndexShape>) -> Self {
+        IndexOverlay { shape, same: Vec::new(), added: BTreeSet::new(), hidden: Vec::new() }
+    }
+
+    /// Adds the entries of an object with this content.
+    pub(crate) fn add(&mut self, data: &ObjectData, id: ObjId) -> Result<()> {
+        data.each_entry(id, |key| {
+            if key.starts_with(self.shape.prefix()) {
+                self.added.insert(key.to_vec());
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the view shows exactly the entries of the index.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.same.is_empty() && self.added.is_empty() && self.hidden.is_empty()
+    }
+
+    /// Whether there are further entries.
+    pub(super) fn adds(&self) -> bool {
+        !self.added.is_empty()
+    }
+
+    /// The objects of the further entries whose keys begin with `prefix`, which ends before the
+    /// object ID.
+    pub(crate) fn added_after<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = ObjId> + 'a {
+        let from = self.added.range(prefix.to_vec()..);
+        let keys = from.take_while(move |key| key.starts_with(prefix));
+        keys.filter_map(|key| layout::object_after(key, prefix.len()))
+    }
+
+    /// The entries of the index itself.
+    fn own<'k>(
+        &'k self,
+        kv: &'k dyn KvRead,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Entries<'k>> {
+        let entries = kv.scan(span, direction)?;
+        let mut ends = Vec::new();
+        Ok(Box::new(entries.filter_map(move |pair| {
+            let key = match pair {
+                Ok((key, _)) => key,
+                Err(error) => return Some(Err(error.into())),
+            };
+            match self.hides(kv, &key, &mut ends) {
+                Ok(true) => None,
+                Ok(false) => Some(Ok(Entry { key, fault: None })),
+                Err(error) => Some(Err(error)),
+            }
+        })))
+    }
+
+    /// Whether an entry of the index is left out. Cost: one get for each schema that may be the
+    /// object's.
+    fn hides(&self, kv: &dyn KvRead, key: &[u8], ends: &mut Vec<usize>) -> Result<bool> {
+        if self.hidden.is_empty() {
+            return Ok(false);
+        }
+        let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(false) };
+        for (schema, of_type) in &self.hidden {
+            if *of_type == id.storage_id() {
+                let place = [schema, &id.as_bytes()[..]].concat();
+                if kv.get(&place)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The further entries.
+    fn further(&self, span: KeySpan<'_>, direction: Direction) -> Entries<'_> {
+        let from = self.added.range(span.min.to_vec()..);
+        let max = span.max.map(<[u8]>::to_vec);
+        let keys = from.take_while(move |key| max.as_ref().is_none_or(|max| *key < max));
+        let entry = |key: &'_ Vec<u8>| Ok(Entry { key: Blob::Owned(key.clone()), fault: None });
+        match direction {
+            Direction::Forward => Box::new(keys.map(entry)),
+            // A range of a set ends at a known key.
+            Direction::Reverse => {
+                let keys: Vec<_> = keys.collect();
+                Box::new(keys.into_iter().rev().map(entry))
+            }
+        }
+    }
+
+    /// The entries of an index that mean the same, under the keys of this index.
+    fn alike<'k>(
+        &'k self,
+        kv: &'k dyn KvRead,
+        same: &'k SameMeaning,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Result<Entries<'k>> {
+        let (own, other) = (self.shape.prefix(), same.shape.prefix());
+        let min = moved(span.min, own, other);
+        let max = span.max.map_or_else(|| after_prefix(other), |max| moved(max, own, other));
+        // Nothing follows the last possible key.
+        let Some(min) = min else { return Ok(Box::new(std::iter::empty())) };
+        let entries = kv.scan(KeySpan::new(&min, max.as_deref()), direction)?;
+        let mut ends = Vec::new();
+        Ok(Box::new(entries.filter_map(move |pair| {
+            let key = match pair {
+                Ok((key, _)) => key,
+                Err(error) => return Some(Err(error.into())),
+            };
+            match same.judge(&key, &mut ends) {
+                Ok(Judged::Shown) => {}
+                Ok(Judged::LeftOut) => return None,
+                Ok(Judged::Unknown(fault)) => {
+                    return Some(Ok(Entry { key: renamed(&key, other, own), fault: Some(fault) }));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+            Some(Ok(Entry { key: renamed(&key, other, own), fault: None }))
+        })))
+    }
+}
+
+/// What becomes of an entry of another index.
+enum Judged {
+    Shown,
+    LeftOut,
+    /// The entry cannot be shown.
+    Unknown(Error),
+}
+
+impl SameMeaning {
+    fn judge(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<Judged> {
+        let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(Judged::LeftOut) };
+        if !self.types.contains(&id.storage_id()) {
+            return Ok(Judged::LeftOut);
+        }
+        for (column, encoding) in &self.checked {
+            let value = self.shape.column(*column, key, ends);
+            if encoding.decode_all(value).is_ok() {
+                continue;
+            }
+            if self.skips_unknown {
+                return Ok(Judged::LeftOut);
+            }
+            return Ok(Judged::Unknown(Error::UnknownValue {
+                id,
+                index: self.shape.name().to_owned(),
+                value: self.text(*column, value, key)?,
+            }));
+        }
+        Ok(Judged::Shown)
+    }
+
+    /// The value of a column as text.
+    fn text(&self, column: usize, bytes: &[u8], key: &[u8]) -> Result<String> {
+        let value = self.shape.decode(column, bytes, key)?;
+        let text =
+            self.shape.values().get(column).and_then(|value_is| value_is.to_text(&value).ok());
+        Ok(text.unwrap_or_else(|| format!("{value:?}")))
+    }
+}
+
+/// The object ID in a key of an index. `ends` is a buffer for the ends of the columns.
+fn id_in(shape: &IndexShape, key: &[u8], ends: &mut Vec<usize>) -> Result<Option<ObjId>> {
+    shape.cut(key, ends)?;
+    Ok(ObjId::from_slice(shape.column(shape.id_column(), key, ends)).ok())
+}
+
+/// The place of a bound when the keys that begin with `from` begin with `to` instead; `None` if it
+/// is after all keys.
+fn moved(bound: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+    match bound.strip_prefix(from) {
+        Some(rest) => Some([to, rest].concat()),
+        None if bound < from => Some(to.to_vec()),
+        None => after_prefix(to),
+    }
+}
+
+/// A key that begins with `to` instead of `from`.
+fn renamed(key: &[u8], from: &[u8], to: &[u8]) -> Blob<'static> {
+    Blob::Owned([to, key.strip_prefix(from).unwrap_or_default()].concat())
+}
+
+impl ScanOverlay for IndexOverlay {
+    fn visit(
+        &self,
+        kv: &dyn KvRead,
+        span: KeySpan<'_>,
+        direction: Direction,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<()> {
+        let mut sources = vec![self.own(kv, span, direction)?.peekable()];
+        for same in &self.same {
+            sources.push(self.alike(kv, same, span, direction)?.peekable());
+        }
+        sources.push(self.further(span, direction).peekable());
+        loop {
+            let mut next: Option<(usize, Blob<'_>)> = None;
+            for (at, source) in sources.iter_mut().enumerate() {
+                let key = match source.peek() {
+                    None => continue,
+                    Some(Ok(entry)) => &entry.key,
+                    // The source ends here.
+                    Some(Err(_)) => match source.next() {
+                        Some(Err(error)) => return Err(error),
+                        _ => continue,
+                    },
+                };
+                let order = next.as_ref().map(|(_, first)| match direction {
+                    Direction::Forward => key.cmp(first),
+                    Direction::Reverse => first.cmp(key),
+                });
+                if order.is_none_or(|order| order == Ordering::Less) {
+                    next = Some((at, key.clone()));
+                }
+            }
+            let Some((_, key)) = next else { return Ok(()) };
+            // An object that has moved since the view was opened has its entry twice.
+            let mut fault = None;
+            for source in &mut sources {
+                let same =
+                    |entry: &Result<Entry<'_>>| entry.as_ref().is_ok_and(|entry| entry.key == key);
+                if let Some(Ok(entry)) = source.next_if(same) {
+                    fault = fault.or(entry.fault);
+                }
+            }
+            if let Some(fault) = fault {
+                return Err(fault);
+            }
+            if visitor(&key, &[]).is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
