@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::coverage::{self, Other, Wanted, map_keys};
+use super::coverage::{self, Other, Wanted, has_index, map_keys};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
@@ -202,10 +202,15 @@ impl Binding {
     pub(crate) fn lacks_index(&self, old: &ResolvedType) -> bool {
         let fields = self.object_type.all_fields().filter(|field| field.is_indexed());
         let mut fields = fields.map(|field| field.storage_id);
-        let has_field = |id| old.all_fields().any(|old| old.storage_id == id && old.is_indexed());
         let mut composites = self.object_type.indexes.iter().map(|index| index.storage_id);
-        let has_composite = |id| old.indexes.iter().any(|old| old.storage_id == id);
-        !fields.all(has_field) || !composites.all(has_composite)
+        // The entries of map values have the keys too.
+        let has_field = |id| {
+            has_index(old, id)
+                && map_keys(&self.object_type, id)
+                    .zip(map_keys(old, id))
+                    .is_none_or(|(own, old)| own.is_same(&**old))
+        };
+        !fields.all(has_field) || !composites.all(|id| has_index(old, id))
     }
 
     /// What becomes of the fields of `old`, which is this type in another recorded schema.
