@@ -247,10 +247,7 @@ impl<'t> Handle<'t> {
         if !self.may_depend_on_schema(&error)? {
             return Err(error.into());
         }
-        // If the object cannot move, the first error says what is wrong.
-        if self.tx.core.require_current(self.id).is_err() {
-            return Err(error.into());
-        }
+        self.tx.core.require_current(self.id)?;
         Ok(change()?)
     }
 

@@ -1,0 +1,524 @@
+//! Random evolutions: programs of several versions, two at a time, work on the same objects. A naive
+//! model says after each operation what every object must contain, and what must be refused. So a
+//! value can only disappear if a model says that it may.
+//!
+//! | variable | what it says | without it |
+//! |---|---|---|
+//! | `PERMAZEN_HISTORIES` | how many histories | 200 |
+//! | `PERMAZEN_STEPS` | operations in each | 60 |
+//! | `PERMAZEN_SEED` | the seed of the first one; the others follow | 1 |
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::indexing_slicing)]
+#![allow(unreachable_pub, clippy::unreachable)]
+
+mod naive;
+mod values;
+mod versions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use naive::{Content, Contents, Given, Kind, Source, allows, moved, source, unknown};
+use permazen::kv::KvDatabase;
+use permazen::kv::lmdb::{Durability, LmdbStore};
+use permazen::kv::memory::MemoryStore;
+use permazen::{Error, ObjId, Permazen, Tx};
+use values::{Random, dynamic};
+use versions::{Effect, Program, new_place, programs};
+
+/// An object as the naive model knows it.
+#[derive(Debug, Clone)]
+struct Known {
+    /// The version in whose schema it is.
+    version: usize,
+    contents: Contents,
+}
+
+/// What an operation must return.
+#[derive(Debug)]
+enum Expected {
+    Done,
+    Content(Content),
+    Contents(Contents),
+    /// These fields would be lost.
+    Refused(BTreeSet<String>),
+    /// A required value is null.
+    Missing,
+    /// A reference to an object of a type that the model does not allow.
+    WrongType,
+}
+
+struct World {
+    programs: Vec<Program>,
+    open: BTreeMap<usize, Permazen>,
+    store: Arc<dyn KvDatabase>,
+    objects: BTreeMap<ObjId, Known>,
+    places: BTreeSet<ObjId>,
+    random: Random,
+    log: Vec<String>,
+}
+
+/// Says which history failed.
+struct Failing<'a>(u64, &'a str);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "seed {} on {}: PERMAZEN_SEED={} PERMAZEN_HISTORIES=1",
+                self.0, self.1, self.0
+            );
+        }
+    }
+}
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+#[test]
+fn nothing_is_lost_in_random_evolutions() {
+    let first = variable("PERMAZEN_SEED", 1);
+    let steps = variable("PERMAZEN_STEPS", 60);
+    let dir = tempfile::tempdir().unwrap();
+    for seed in first..first + variable("PERMAZEN_HISTORIES", 200) {
+        // Every tenth history runs on LMDB.
+        let (store, name): (Arc<dyn KvDatabase>, _) = if seed % 10 == 0 {
+            let path = dir.path().join(seed.to_string());
+            std::fs::create_dir(&path).unwrap();
+            let builder =
+                LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
+            (Arc::new(builder.open(&path).unwrap()), "LMDB")
+        } else {
+            (Arc::new(MemoryStore::new()), "the memory store")
+        };
+        let _failing = Failing(seed, name);
+        let mut world = World::new(store, seed);
+        for _ in 0..steps {
+            world.step();
+        }
+        world.check_all();
+    }
+}
+
+impl World {
+    fn new(store: Arc<dyn KvDatabase>, seed: u64) -> World {
+        let mut world = World {
+            programs: programs(),
+            open: BTreeMap::new(),
+            store,
+            objects: BTreeMap::new(),
+            places: BTreeSet::new(),
+            random: Random::new(seed),
+            log: Vec::new(),
+        };
+        for _ in 0..2 {
+            world.open_another();
+        }
+        let db = world.open.values().next().unwrap();
+        world.places = db.write(|tx| Ok([new_place(tx)?, new_place(tx)?].into())).unwrap();
+        world.refresh();
+        // There is no item yet to which the first one could refer, so it is made again until it
+        // refers to none.
+        let place = *world.places.iter().next().unwrap();
+        world.random.objects.push((place, "Item"));
+        let version = *world.open.keys().next().unwrap();
+        while !world.create_in(version) {}
+        world
+    }
+
+    /// Lets the random values refer to the objects that exist.
+    fn refresh(&mut self) {
+        let places = self.places.iter().map(|id| (*id, "Place"));
+        self.random.objects = places.chain(self.objects.keys().map(|id| (*id, "Item"))).collect();
+    }
+
+    fn open_another(&mut self) {
+        let version = self.random.below(self.programs.len());
+        if self.open.len() > 1 && !self.open.contains_key(&version) {
+            let keys: Vec<usize> = self.open.keys().copied().collect();
+            self.open.remove(&self.random.pick(&keys));
+        }
+        let program = &self.programs[version];
+        self.log.push(format!("open {}", program.name));
+        self.open.insert(version, (program.open)(self.store.clone()));
+    }
+
+    fn create_in(&mut self, version: usize) -> bool {
+        let (program, random) = (&self.programs[version], &mut self.random);
+        let created = self.open[&version].write(|tx| (program.create)(tx, random));
+        let Ok((id, contents)) = created else {
+            assert!(self.objects.is_empty(), "{created:?}\n{:#?}", self.log);
+            return false;
+        };
+        self.log.push(format!("create {id} in {} {contents:?}", program.name));
+        self.objects.insert(id, Known { version, contents });
+        self.refresh();
+        true
+    }
+
+    fn step(&mut self) {
+        let versions: Vec<usize> = self.open.keys().copied().collect();
+        let version = self.random.pick(&versions);
+        let ids: Vec<ObjId> = self.objects.keys().copied().collect();
+        let id = self.random.pick(&ids);
+        match self.random.below(20) {
+            0 => self.open_another(),
+            1 if self.objects.len() < 8 => {
+                self.create_in(version);
+            }
+            2 => self.delete(version, id),
+            3 => self.upgrade_all(version),
+            4 | 5 => self.migrate(version, id),
+            6..=8 => self.load(version, id),
+            9..=11 => self.store(version, id),
+            12..=15 => self.get(version, id),
+            _ => self.change(version, id),
+        }
+        if self.random.one_in(20) {
+            self.check_all();
+        }
+    }
+
+    fn type_of(&self) -> impl Fn(&str) -> &'static str + use<> {
+        let places: BTreeSet<String> = self.places.iter().map(ObjId::to_string).collect();
+        move |id| if places.contains(id) { "Place" } else { "Item" }
+    }
+
+    /// What the object is after it has moved to a version.
+    fn moved(
+        &self,
+        version: usize,
+        id: ObjId,
+        given: Given<'_>,
+    ) -> Result<Known, BTreeSet<String>> {
+        let old = &self.objects[&id];
+        if old.version == version {
+            return Ok(old.clone());
+        }
+        let (to, from) = (&self.programs[version].version, &self.programs[old.version].version);
+        let contents = moved(to, from, &old.contents, given, &self.type_of())?;
+        Ok(Known { version, contents })
+    }
+
+    /// What a program reads in a field of an object that is in its own version.
+    fn read(&self, version: usize, means: &str, content: &Content) -> Expected {
+        let field = self.programs[version].version.field(means).unwrap();
+        let types = self.type_of();
+        if field.is_required && content[0].0.is_none() {
+            return Expected::Missing;
+        }
+        if field.shape.kind == Kind::One && !allows(field.shape.of, &content[0].0, &types) {
+            return Expected::WrongType;
+        }
+        Expected::Content(content.clone())
+    }
+
+    /// Whether the object can be seen whole where it is.
+    fn seen(&self, version: usize, id: ObjId) -> Option<Contents> {
+        let (program, old) = (&self.programs[version].version, &self.objects[&id]);
+        let from = &self.programs[old.version].version;
+        let mut seen = Contents::new();
+        for field in &program.fields {
+            let content = match source(program, field, from) {
+                Source::Same(before) => old.contents[before.means].clone(),
+                Source::Missing => field.initial(),
+                Source::Differs(_) => return None,
+            };
+            seen.insert(field.means, content);
+        }
+        Some(seen)
+    }
+
+    fn get(&mut self, version: usize, id: ObjId) {
+        let program = &self.programs[version];
+        let fields: Vec<&str> = program.version.fields.iter().map(|field| field.means).collect();
+        let means = self.random.pick(&fields);
+        let field = program.version.field(means).unwrap();
+        let known = &self.objects[&id];
+        let from = &self.programs[known.version].version;
+        let (expected, after) = match source(&program.version, field, from) {
+            Source::Same(before) => {
+                (self.read(version, means, &known.contents[before.means]), known.clone())
+            }
+            Source::Missing => (self.read(version, means, &field.initial()), known.clone()),
+            Source::Differs(_) => match self.moved(version, id, Given::Nothing) {
+                Ok(new) => (self.read(version, means, &new.contents[means]), new),
+                Err(lost) => (Expected::Refused(lost), known.clone()),
+            },
+        };
+        let only_reads = self.random.one_in(2);
+        let what = format!("get {means} of {id} in {} (only reads: {only_reads})", program.name);
+        let get = |tx: &Tx| Ok((program.get)(tx, id, means));
+        let db = &self.open[&version];
+        let got = if only_reads { db.read(get) } else { db.write(get) }.unwrap();
+        self.judge(what, expected, got.map(Expected::Content));
+        if !only_reads {
+            self.after(version, id, after);
+        }
+    }
+
+    fn load(&mut self, version: usize, id: ObjId) {
+        let program = &self.programs[version];
+        let known = &self.objects[&id];
+        let (expected, after) = match self.seen(version, id) {
+            Some(seen) => (Expected::Contents(seen), known.clone()),
+            None => match self.moved(version, id, Given::Nothing) {
+                Ok(new) => (Expected::Contents(new.contents.clone()), new),
+                Err(lost) => (Expected::Refused(lost), known.clone()),
+            },
+        };
+        let expected = match expected {
+            Expected::Contents(contents) => {
+                let is_missing = |field: &&naive::Spec| {
+                    field.is_required && contents[field.means][0].0.is_none()
+                };
+                match program.version.fields.iter().find(is_missing) {
+                    Some(_) => Expected::Missing,
+                    None => Expected::Contents(contents),
+                }
+            }
+            expected => expected,
+        };
+        let only_reads = self.random.one_in(2);
+        let what = format!("load {id} in {} (only reads: {only_reads})", program.name);
+        let load = |tx: &Tx| Ok((program.load)(tx, id));
+        let db = &self.open[&version];
+        let loaded = if only_reads { db.read(load) } else { db.write(load) }.unwrap();
+        self.judge(what, expected, loaded.map(Expected::Contents));
+        if !only_reads {
+            self.after(version, id, after);
+        }
+    }
+
+    fn migrate(&mut self, version: usize, id: ObjId) {
+        let program = &self.programs[version];
+        let (expected, after) = match self.moved(version, id, Given::Nothing) {
+            Ok(new) => (Expected::Done, new),
+            Err(lost) => (Expected::Refused(lost), self.objects[&id].clone()),
+        };
+        let migrated = self.open[&version].write(|tx| Ok((program.migrate)(tx, id))).unwrap();
+        let what = format!("migrate {id} to {}", program.name);
+        self.judge(what, expected, migrated.map(|_| Expected::Done));
+        self.after(version, id, after);
+    }
+
+    fn upgrade_all(&mut self, version: usize) {
+        let moved: Vec<(ObjId, Result<Known, _>)> =
+            self.objects.keys().map(|id| (*id, self.moved(version, *id, Given::Nothing))).collect();
+        self.log.push(format!("upgrade all to {}", self.programs[version].name));
+        let report = self.open[&version].upgrade_all().run().unwrap();
+        let refused: BTreeSet<ObjId> = report.refusals.iter().map(|refused| refused.id).collect();
+        let expected =
+            moved.iter().filter(|(_, moved)| moved.is_err()).map(|(id, _)| *id).collect();
+        assert_eq!(refused, expected, "{:#?}", self.log);
+        for (id, moved) in moved {
+            if let Ok(new) = moved {
+                self.after(version, id, new);
+            }
+        }
+        self.check_all();
+    }
+
+    fn delete(&mut self, version: usize, id: ObjId) {
+        let text = Some(id.to_string());
+        let refers =
+            |known: &Known| known.contents.values().flatten().any(|(cell, _)| *cell == text);
+        if self.objects.len() < 3 || self.objects.values().any(refers) {
+            return;
+        }
+        self.log.push(format!("delete {id} in {}", self.programs[version].name));
+        let program = &self.programs[version];
+        assert!(self.open[&version].write(|tx| (program.delete)(tx, id)).unwrap());
+        self.objects.remove(&id);
+        self.refresh();
+    }
+
+    fn change(&mut self, version: usize, id: ObjId) {
+        let program = &self.programs[version];
+        let fields: Vec<&str> = program.version.fields.iter().map(|field| field.means).collect();
+        let means = self.random.pick(&fields);
+        let random = &mut self.random;
+        let (effect, changed) =
+            self.open[&version].write(|tx| Ok((program.change)(tx, id, means, random))).unwrap();
+        let what = format!("{effect:?} {means} of {id} in {}", program.name);
+        let field = program.version.field(means).unwrap();
+        let known = &self.objects[&id];
+        let from = &self.programs[known.version].version;
+        let types = self.type_of();
+        // Where the object is, if its own schema allows it.
+        let in_place = match source(&program.version, field, from) {
+            Source::Same(before) => {
+                let cell = match &effect {
+                    Effect::Set(content) => &content[0].0,
+                    Effect::Append(cell) | Effect::Insert(cell, _) => cell,
+                    Effect::Add(_) | Effect::Clear => &None,
+                };
+                allows(before.shape.of, cell, &types).then_some(before.means)
+            }
+            _ => None,
+        };
+        let given = match field.shape.kind {
+            Kind::One => Given::Field(means),
+            _ => Given::Nothing,
+        };
+        let (expected, mut after, at) = match in_place {
+            Some(at) => (Expected::Done, known.clone(), Some(at)),
+            None => match self.moved(version, id, given) {
+                Ok(new) => (Expected::Done, new, Some(field.means)),
+                Err(lost) => (Expected::Refused(lost), known.clone(), None),
+            },
+        };
+        if let Some(at) = at {
+            let content = after.contents.get_mut(at).unwrap();
+            apply(&effect, content);
+            field.shape.sort(content);
+        }
+        self.judge(what, expected, changed.map(|()| Expected::Done));
+        self.after(version, id, after);
+    }
+
+    fn store(&mut self, version: usize, id: ObjId) {
+        let program = &self.programs[version];
+        let db = &self.open[&version];
+        let random = &mut self.random;
+        let (new, stored) = db.write(|tx| Ok((program.store)(db, tx, id, random))).unwrap();
+        let what = format!("store {new:?} in {id} in {}", program.name);
+        let known = &self.objects[&id];
+        let from = &self.programs[known.version].version;
+        let types = self.type_of();
+        let is_counter = |means: &str| {
+            program.version.field(means).is_some_and(|field| field.shape.kind == Kind::Counter)
+        };
+        // Where the object is, if only fields change that its schema has.
+        let placed = self.seen(version, id).and_then(|seen| {
+            let mut contents = known.contents.clone();
+            for field in program.version.fields.iter().filter(|field| !is_counter(field.means)) {
+                let content = &new[field.means];
+                match source(&program.version, field, from) {
+                    Source::Same(before) => {
+                        let mut cells = content.iter().map(|(cell, _)| cell);
+                        if !cells.all(|cell| allows(before.shape.of, cell, &types)) {
+                            return None;
+                        }
+                        contents.insert(before.means, content.clone());
+                    }
+                    _ if seen[field.means] != *content => return None,
+                    _ => {}
+                }
+            }
+            Some(contents)
+        });
+        let (expected, after) = match placed {
+            Some(contents) => (Expected::Done, Known { version: known.version, contents }),
+            None => {
+                // Counters keep their numbers, so they must be converted.
+                let converts = program.version.fields.iter().any(|field| {
+                    is_counter(field.means)
+                        && matches!(source(&program.version, field, from), Source::Differs(_))
+                });
+                let given = if converts { Given::Nothing } else { Given::All };
+                match self.moved(version, id, given) {
+                    Err(lost) => (Expected::Refused(lost), known.clone()),
+                    Ok(mut moved) => {
+                        for field in &program.version.fields {
+                            if !is_counter(field.means) {
+                                moved.contents.insert(field.means, new[field.means].clone());
+                            } else if let Source::Same(before) =
+                                source(&program.version, field, from)
+                            {
+                                let count = known.contents[before.means].clone();
+                                moved.contents.insert(field.means, count);
+                            }
+                        }
+                        (Expected::Done, moved)
+                    }
+                }
+            }
+        };
+        self.judge(what, expected, stored.map(|()| Expected::Done));
+        self.after(version, id, after);
+    }
+
+    /// Compares what an operation has returned with what it must return.
+    fn judge(&mut self, what: String, expected: Expected, got: permazen::Result<Expected>) {
+        self.log.push(what);
+        let is_right = match (&expected, &got) {
+            (Expected::Done, Ok(Expected::Done)) => true,
+            (Expected::Content(one), Ok(Expected::Content(other))) => {
+                *one == unknown() || one == other
+            }
+            (Expected::Contents(one), Ok(Expected::Contents(other))) => {
+                one.iter().all(|(means, one)| *one == unknown() || other[means] == *one)
+            }
+            (Expected::Missing, Err(Error::Missing { .. }))
+            | (Expected::WrongType, Err(Error::WrongType { .. })) => true,
+            (Expected::Refused(lost), Err(Error::Refused(refusal))) => {
+                let fields = refusal.losses.iter().map(|loss| loss.field.clone());
+                fields.collect::<BTreeSet<_>>() == *lost
+            }
+            _ => false,
+        };
+        assert!(is_right, "{:#?}\nexpected {expected:?}\ngot {got:?}", self.log);
+    }
+
+    /// Compares an object with what it must contain after an operation of a program.
+    fn after(&mut self, version: usize, id: ObjId, after: Known) {
+        self.objects.insert(id, after);
+        self.check(version, id);
+    }
+
+    fn check(&mut self, version: usize, id: ObjId) {
+        let known = self.objects.get_mut(&id).unwrap();
+        let db = &self.open[&version];
+        let (schema, fields) =
+            db.read(|tx| Ok((tx.any(id).schema_id()?, tx.any(id).fields()?))).unwrap();
+        if let Some(own) = self.open.get(&known.version) {
+            let own = own.schema().schema_id();
+            assert_eq!(schema, own, "the schema of {id}\n{:#?}\n{known:?}", self.log);
+        }
+        let of = &self.programs[known.version];
+        assert_eq!(fields.len(), of.version.fields.len(), "{:#?}\n{known:?}", self.log);
+        for field in &of.version.fields {
+            let stored = fields.iter().find(|(name, _)| name == field.name);
+            let Some((_, stored)) = stored else {
+                panic!("{id} has no {}\n{:#?}\n{known:?}", field.name, self.log)
+            };
+            let stored = dynamic(stored, &field.shape);
+            let content = known.contents.get_mut(field.means).unwrap();
+            if *content == unknown() {
+                *content = stored.clone();
+            }
+            assert_eq!(stored, *content, "{id}.{}\n{:#?}", field.name, self.log);
+        }
+    }
+
+    fn check_all(&mut self) {
+        let version = *self.open.keys().next().unwrap();
+        for id in self.objects.keys().copied().collect::<Vec<_>>() {
+            self.check(version, id);
+        }
+        let count = self.open[&version].read(|tx| tx.everything()?.count()).unwrap();
+        assert_eq!(count, self.objects.len() + self.places.len(), "{:#?}", self.log);
+        let mut found = Vec::new();
+        let options = permazen_jsck::Options::default();
+        let mut sink = |finding: &permazen_jsck::Finding| found.push(finding.to_string());
+        permazen_jsck::check_database(&*self.store, &options, &mut sink, &mut |_| {}).unwrap();
+        assert!(found.is_empty(), "{found:?}\n{:#?}", self.log);
+    }
+}
+
+fn apply(effect: &Effect, content: &mut Content) {
+    match effect {
+        Effect::Set(new) => *content = new.clone(),
+        Effect::Add(by) => {
+            let count: i64 = content[0].0.as_ref().unwrap().parse().unwrap();
+            content[0].0 = Some(count.wrapping_add(*by).to_string());
+        }
+        Effect::Append(cell) => content.push((cell.clone(), None)),
+        Effect::Insert(key, value) => {
+            content.retain(|(old, _)| old != key);
+            content.push((key.clone(), value.clone()));
+        }
+        Effect::Clear => content.clear(),
+    }
+}

@@ -1,0 +1,362 @@
+//! What must become of objects when programs of several versions use them: rules written down once
+//! more, as simply as possible, over values that are texts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A simple value as text; `None` is null.
+pub(crate) type Cell = Option<String>;
+/// The content of a field: one cell, the elements of a collection, or the entries of a map.
+pub(crate) type Content = Vec<(Cell, Cell)>;
+/// The contents of all fields of an object, by what they mean.
+pub(crate) type Contents = BTreeMap<&'static str, Content>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    One,
+    Counter,
+    Set,
+    List,
+    Map,
+}
+
+/// The constants of an enum, each with its former names.
+pub(crate) type Constants = &'static [(&'static str, &'static [&'static str])];
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Type {
+    Int,
+    IntOrNull,
+    Long,
+    Double,
+    Text,
+    Enum(Constants),
+    /// References to objects of these types, or of any.
+    Ref(Option<&'static [&'static str]>),
+}
+
+impl Type {
+    fn has_null(self) -> bool {
+        !matches!(self, Type::Int | Type::Long | Type::Double)
+    }
+
+    /// Whether the schemas define both alike.
+    fn is_same(self, other: Type) -> bool {
+        match (self, other) {
+            (Type::Enum(one), Type::Enum(other)) => {
+                one.iter().map(|(name, _)| name).eq(other.iter().map(|(name, _)| name))
+            }
+            _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
+        }
+    }
+
+    /// Compares by the order of stored values.
+    fn compare(self, a: &Cell, b: &Cell) -> std::cmp::Ordering {
+        let number = |cell: &Cell| cell.as_ref().and_then(|text| text.parse::<i64>().ok());
+        match self {
+            Type::Int | Type::Long | Type::IntOrNull => {
+                (a.is_none(), number(a)).cmp(&(b.is_none(), number(b)))
+            }
+            _ => (a.is_none(), a).cmp(&(b.is_none(), b)),
+        }
+    }
+}
+
+/// The definition of a field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) kind: Kind,
+    /// Of the value, the elements or the keys.
+    pub(crate) of: Type,
+    /// Of the values of a map.
+    pub(crate) values: Type,
+}
+
+impl Shape {
+    pub(crate) fn is_same(&self, other: &Shape) -> bool {
+        self.kind == other.kind
+            && self.of.is_same(other.of)
+            && (self.kind != Kind::Map || self.values.is_same(other.values))
+    }
+
+    pub(crate) fn default(&self) -> Content {
+        match self.kind {
+            Kind::One if self.of.has_null() => vec![(None, None)],
+            Kind::One | Kind::Counter => match self.of {
+                Type::Double => vec![(Some("0.0".into()), None)],
+                _ => vec![(Some("0".into()), None)],
+            },
+            _ => Content::new(),
+        }
+    }
+
+    /// Puts the elements of a set or the entries of a map in order.
+    pub(crate) fn sort(&self, content: &mut Content) {
+        if matches!(self.kind, Kind::Set | Kind::Map) {
+            content.sort_by(|(a, _), (b, _)| self.of.compare(a, b));
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    Exact,
+    Lossy,
+    Reset,
+}
+
+/// A field of a version.
+#[derive(Debug, Clone)]
+pub(crate) struct Spec {
+    pub(crate) means: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) was: &'static [&'static str],
+    pub(crate) shape: Shape,
+    /// Whether null is no value of the type in the struct.
+    pub(crate) is_required: bool,
+    /// The value that the model states for objects that lack the field.
+    pub(crate) default: Cell,
+    pub(crate) policy: Policy,
+}
+
+impl Spec {
+    pub(crate) fn initial(&self) -> Content {
+        match &self.default {
+            Some(text) => vec![(Some(text.clone()), None)],
+            None => self.shape.default(),
+        }
+    }
+}
+
+/// A version of the program's type.
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub(crate) fields: Vec<Spec>,
+    pub(crate) removed: &'static [&'static str],
+}
+
+impl Version {
+    pub(crate) fn field(&self, means: &str) -> Option<&Spec> {
+        self.fields.iter().find(|field| field.means == means)
+    }
+}
+
+/// Where the value of a field comes from.
+pub(crate) enum Source<'v> {
+    Same(&'v Spec),
+    Differs(&'v Spec),
+    Missing,
+}
+
+/// What this version takes the value of a field from, in objects of another version.
+pub(crate) fn source<'v>(to: &Version, field: &Spec, from: &'v Version) -> Source<'v> {
+    let named = |name: &str| from.fields.iter().find(|old| old.name == name);
+    match named(field.name) {
+        Some(old) if old.shape.is_same(&field.shape) => return Source::Same(old),
+        Some(old) => return Source::Differs(old),
+        None => {}
+    }
+    let is_own = |name: &str| to.fields.iter().any(|own| own.name == name);
+    let former = field.was.iter().filter(|name| !is_own(name)).find_map(|name| named(name));
+    former.map_or(Source::Missing, Source::Differs)
+}
+
+/// The old fields that no field of this version takes over.
+fn leftovers<'v>(to: &Version, from: &'v Version) -> Vec<&'v Spec> {
+    let taken: BTreeSet<&str> = to
+        .fields
+        .iter()
+        .filter_map(|field| match source(to, field, from) {
+            Source::Same(old) | Source::Differs(old) => Some(old.name),
+            Source::Missing => None,
+        })
+        .collect();
+    from.fields.iter().filter(|old| !taken.contains(old.name)).collect()
+}
+
+/// Tells the type of the object with this ID.
+pub(crate) type Types<'a> = &'a dyn Fn(&str) -> &'static str;
+
+pub(crate) fn allows(of: Type, cell: &Cell, types: Types<'_>) -> bool {
+    match (of, cell) {
+        (Type::Ref(Some(allowed)), Some(id)) => allowed.contains(&types(id)),
+        _ => true,
+    }
+}
+
+/// What an operation gives an object that moves.
+#[derive(Clone, Copy)]
+pub(crate) enum Given<'a> {
+    Nothing,
+    Field(&'a str),
+    All,
+}
+
+/// The content of a lossy conversion, which only the library knows.
+pub(crate) fn unknown() -> Content {
+    vec![(Some("?".into()), Some("?".into()))]
+}
+
+/// What an object has after it has moved, or the fields that would be lost.
+pub(crate) fn moved(
+    to: &Version,
+    from: &Version,
+    old: &Contents,
+    given: Given<'_>,
+    types: Types<'_>,
+) -> Result<Contents, BTreeSet<String>> {
+    let mut new = Contents::new();
+    let mut lost = BTreeSet::new();
+    for field in &to.fields {
+        let is_given = match given {
+            Given::Nothing => false,
+            Given::Field(means) => means == field.means,
+            Given::All => true,
+        };
+        let content = match source(to, field, from) {
+            _ if is_given => field.shape.default(),
+            Source::Missing => field.initial(),
+            Source::Same(before) => {
+                let content = &old[before.means];
+                if !content.iter().all(|(cell, _)| allows(field.shape.of, cell, types)) {
+                    let name = match field.shape.kind {
+                        Kind::One => before.name.to_owned(),
+                        _ => format!("{}.element", before.name),
+                    };
+                    lost.insert(name);
+                }
+                content.clone()
+            }
+            Source::Differs(_) if field.policy == Policy::Reset => field.initial(),
+            Source::Differs(before) => {
+                match converted(&old[before.means], &before.shape, &field.shape, types) {
+                    Some(content) => content,
+                    None if field.policy == Policy::Lossy => unknown(),
+                    None => {
+                        lost.insert(before.name.to_owned());
+                        continue;
+                    }
+                }
+            }
+        };
+        new.insert(field.means, content);
+    }
+    for field in leftovers(to, from) {
+        if !to.removed.contains(&field.name) && old[field.means] != field.shape.default() {
+            lost.insert(field.name.to_owned());
+        }
+    }
+    if lost.is_empty() { Ok(new) } else { Err(lost) }
+}
+
+/// The content of a field in another definition; `None` if it has no exact counterpart.
+fn converted(old: &Content, from: &Shape, to: &Shape, types: Types<'_>) -> Option<Content> {
+    use Kind::{Counter, List, Map, One, Set};
+    let cell = |cell: &Cell| convert(cell, from.of, to.of, types);
+    let cells = || old.iter().map(|(of, _)| Some((cell(of)?, None))).collect::<Option<Content>>();
+    match (from.kind, to.kind) {
+        (One | Counter, One | Counter) => cells(),
+        (One, Set | List) if old[0].0.is_none() => Some(Content::new()),
+        (One, Set | List) => cells(),
+        (Set | List, One) => match &old[..] {
+            [] => to.of.has_null().then(|| vec![(None, None)]),
+            [(Some(_), _)] => cells(),
+            _ => None,
+        },
+        (Set | List, Set | List) => {
+            let mut new = cells()?;
+            if (from.kind, to.kind) == (List, Set) {
+                let ascends = |pair: &[(Cell, Cell)]| to.of.compare(&pair[0].0, &pair[1].0).is_lt();
+                return new.windows(2).all(ascends).then_some(new);
+            }
+            to.sort(&mut new);
+            Some(new)
+        }
+        (Map, Map) => {
+            let value = |value: &Cell| convert(value, from.values, to.values, types);
+            let entries = old.iter().map(|(key, of)| Some((cell(key)?, value(of)?)));
+            let mut new = entries.collect::<Option<Content>>()?;
+            to.sort(&mut new);
+            Some(new)
+        }
+        _ => (*old == from.default()).then(|| to.default()),
+    }
+}
+
+/// The first floating-point number after those of an `i64`.
+const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+/// A value in another type; `None` if it has no exact counterpart.
+fn convert(cell: &Cell, from: Type, to: Type, types: Types<'_>) -> Option<Cell> {
+    let Some(text) = cell else { return to.has_null().then_some(None) };
+    // Whole numbers are written with a fraction as floating-point numbers.
+    let whole = match from {
+        Type::Double => {
+            let number: f64 = text.parse().ok()?;
+            let whole =
+                number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) && text != "-0.0";
+            whole.then(|| format!("{number:.0}"))
+        }
+        _ => Some(text.clone()),
+    };
+    let new = match (from, to) {
+        (Type::Enum(before), Type::Enum(after)) => {
+            let new = renamed(text, after)?;
+            // Converted back, it must be the same constant: the one of the same name, or else the
+            // first of the former names.
+            let has = |name: &&str| before.iter().any(|(before, _)| before == name);
+            let former = after.iter().filter(|(now, _)| *now == new).flat_map(|(_, was)| *was);
+            let mut back = std::iter::once(&*new).chain(former.copied());
+            if back.find(has) != Some(&**text) {
+                return None;
+            }
+            new
+        }
+        (_, Type::Enum(after)) => {
+            after.iter().find(|(name, _)| name == text).map(|(name, _)| (*name).to_owned())?
+        }
+        (Type::Enum(_), Type::Int | Type::Long | Type::IntOrNull | Type::Double) => return None,
+        (_, Type::Int | Type::IntOrNull) => {
+            let whole = whole?;
+            whole
+                .parse::<i32>()
+                .ok()
+                .map(|number| number.to_string())
+                .filter(|new| *new == whole)?
+        }
+        (_, Type::Long) => {
+            let whole = whole?;
+            whole
+                .parse::<i64>()
+                .ok()
+                .map(|number| number.to_string())
+                .filter(|new| *new == whole)?
+        }
+        (Type::Int | Type::IntOrNull | Type::Long, Type::Double) => {
+            let number: i64 = text.parse().ok()?;
+            let double = number as f64;
+            (double as i128 == i128::from(number)).then(|| java_text(double))?
+        }
+        (_, Type::Double) => text.parse().ok().map(java_text).filter(|new| new == text)?,
+        (_, Type::Text) => text.clone(),
+        (_, Type::Ref(_)) => return allows(to, cell, types).then(|| cell.clone()),
+    };
+    Some(Some(new))
+}
+
+fn renamed(name: &str, constants: Constants) -> Option<String> {
+    let now = constants.iter().find(|(now, _)| *now == name);
+    let now = now.or_else(|| constants.iter().find(|(_, was)| was.contains(&name)));
+    now.map(|(now, _)| (*now).to_owned())
+}
+
+/// A floating-point number as Java writes it.
+pub(crate) fn java_text(number: f64) -> String {
+    if number == 0.0 || (1e-3..1e7).contains(&number.abs()) {
+        return format!("{number:?}");
+    }
+    let text = format!("{number:E}");
+    match text.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        _ => text,
+    }
+}
