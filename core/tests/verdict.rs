@@ -197,6 +197,56 @@ fn each_kind_of_change_has_its_verdict() {
     assert_eq!(verdict(&report, "left"), V::OwnCode);
 }
 
+/// An object with a value in each field is refused exactly for the fields that the verdict names.
+#[test]
+fn moves_do_what_the_verdict_says() {
+    let store = store([old::Item::default()]);
+    let db = with::<old::Item>(&store).model::<old::Gone>().build().unwrap();
+    db.write(|tx| {
+        let (item, place) = (tx.create_default::<old::Item>()?, tx.create(Place {})?);
+        item.store(&old::Item {
+            name: "Ann".into(),
+            unindexed: 1,
+            age: 2,
+            wide: 5_000_000_000,
+            decimal: 0.5,
+            count: Counter::default(),
+            former: "old name".into(),
+            level: Level::High,
+            set: [1, 2].into(),
+            list: vec![2, 1],
+            one: Some(3),
+            many: vec![1, 2],
+            map: [(1, 2)].into(),
+            anything: Some(Ref::new(place.id())),
+            place: Some(place.to_ref()),
+            own: 4,
+            lossy: 5_000_000_000,
+            reset: 5,
+            dropped: 6,
+            left: 7,
+        })?;
+        item.count().add(8)
+    })
+    .unwrap();
+    let db = with::<new::Item>(&store).build().unwrap();
+    let report = db.evolution_report().unwrap();
+    let dry = db.upgrade_all().dry_run().run().unwrap();
+    // The place moves, and so does the object that has only defaults.
+    assert_eq!((dry.moved, dry.refused), (2, 1));
+    let Error::Refused(refusal) = &dry.refusals[0].error else { panic!("{dry:?}") };
+    let refused: BTreeSet<&str> = refusal.losses.iter().map(|loss| &*loss.field).collect();
+    let item = report.versions[0].types.iter().find(|t| t.name == "Item").unwrap();
+    let may_refuse = |verdict: &FieldVerdict| {
+        use FieldVerdict::{Look, OwnCode, WouldLose};
+        matches!(verdict, Look { .. } | OwnCode | WouldLose { .. })
+    };
+    let expected =
+        item.fields.iter().filter(|field| may_refuse(&field.verdict) && field.name != "own");
+    let expected: BTreeSet<&str> = expected.map(|field| &*field.name).collect();
+    assert_eq!(refused, expected);
+}
+
 #[test]
 fn indexes_are_complete_or_partial_in_each_version() {
     let report = report::<new::Item>(&store([old::Item::default()]));
