@@ -176,7 +176,9 @@ pub enum FieldVerdict {
 pub struct IndexReport {
     /// The field or sub-field that is indexed, or the name of the composite index.
     pub name: String,
-    /// Whether it has them all. If not, it has none of them until they move.
+    /// Whether it has them all, also where their entries are in an older index that means the same.
+    /// If not, it has none of them until they move, and queries of it fail with
+    /// [`Error::PartialIndex`](super::Error::PartialIndex).
     pub is_complete: bool,
 }
 

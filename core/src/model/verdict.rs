@@ -5,6 +5,7 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::binding::{Binding, Bindings};
+use super::coverage::{self, Entries, Wanted};
 use super::declare::{FieldDecl, Shape, Upgrade, ValueDecl};
 use super::error::{Error, Result};
 use super::evolution_report::{
@@ -13,9 +14,9 @@ use super::evolution_report::{
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
 use super::upgrade::Evolution;
-use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
+use crate::encoding::{Conversion, Encoding, Exactness, TypedEncoding};
 use crate::layout;
-use crate::object::Transaction;
+use crate::object::{IndexShape, Transaction};
 use crate::schema::{
     ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType, Schema, SchemaBundle,
 };
@@ -36,7 +37,7 @@ pub(crate) fn report(tx: &Transaction<'_>, bindings: &Bindings) -> Result<Evolut
             };
             let evolution = bindings.models().evolution();
             let judge = Judge { bundle: &bundle, binding, old, plan: binding.plan(old), evolution };
-            let (fields, indexes) = (judge.fields()?, judge.indexes()?);
+            let (fields, indexes) = (judge.fields()?, judge.indexes());
             Ok(TypeReport { name, objects, in_models: true, fields, indexes })
         });
         let types = types.collect::<Result<_>>()?;
@@ -299,34 +300,24 @@ impl Judge<'_> {
 
     // ------------------------------------------------------------------ indexes
 
-    fn indexes(&self) -> Result<Vec<IndexReport>> {
-        let mut reports = Vec::new();
-        for (position, plan) in self.plan.fields() {
-            let field = self.binding.field(position)?;
-            let from = match plan {
-                FieldPlan::Same => self.old.field_by_storage_id(field.storage_id),
-                FieldPlan::Differs(from) => Some(from),
-                FieldPlan::Missing => None,
-            };
-            for part in field.sub_fields().chain([field]).filter(|part| part.is_indexed()) {
-                let before = from.and_then(|from| match part.parent {
-                    Some(_) => from.sub_field(&part.name),
-                    None => Some(from),
-                });
-                let is_complete = before
-                    .is_some_and(|before| before.is_indexed() && means_the_same(before, part));
-                reports.push(IndexReport { name: part.full_name.to_string(), is_complete });
-            }
-        }
-        for index in &self.binding.object_type.indexes {
-            let means_the_same = |(before, now): (&Arc<_>, &Arc<_>)| means_the_same(before, now);
-            let is_complete = self.old.index(&index.name).is_some_and(|before| {
-                before.fields.len() == index.fields.len()
-                    && before.fields.iter().zip(&index.fields).all(means_the_same)
-            });
-            reports.push(IndexReport { name: index.name.to_string(), is_complete });
-        }
-        Ok(reports)
+    fn indexes(&self) -> Vec<IndexReport> {
+        let own = &self.binding.object_type;
+        let fields = own.all_fields().filter_map(|field| {
+            let shape = IndexShape::of_field(self.bundle, own, field)?;
+            Some((field.full_name.to_string(), shape))
+        });
+        let composites = own.indexes.iter().map(|index| {
+            let shape = IndexShape::of_index(own, index);
+            (index.name.to_string(), shape)
+        });
+        let report = |(name, shape): (String, IndexShape)| {
+            let wanted = Wanted { shape: &shape, keys: None };
+            let others = coverage::others(self.binding, wanted, self.bundle);
+            let mut lacking = others.iter().filter(|other| other.schema == self.old.schema);
+            let is_complete = lacking.all(|other| matches!(other.entries, Entries::Alike(_)));
+            IndexReport { name, is_complete }
+        };
+        fields.chain(composites).map(report).collect()
     }
 }
 
@@ -343,18 +334,4 @@ fn is_required(decl: &FieldDecl, field: &ResolvedField) -> bool {
         default.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
     };
     !value.optional && field.simple().is_some_and(is_null)
-}
-
-/// Whether index entries of one field are those of the other too: the fields have the same
-/// definition, or are enums of which the second has more constants at the end.
-fn means_the_same(before: &ResolvedField, now: &ResolvedField) -> bool {
-    if before.storage_id == now.storage_id {
-        return true;
-    }
-    let constants = |field: &ResolvedField| {
-        let simple = field.simple()?;
-        let is_enum = matches!(simple.encoding.kind(), EncodingKind::Enum(_));
-        simple.identifiers.clone().filter(|_| is_enum)
-    };
-    constants(before).zip(constants(now)).is_some_and(|(before, now)| now.starts_with(&before))
 }
