@@ -404,3 +404,39 @@ fn references_to_a_type_no_longer_allowed_keep_an_object_where_it_is() {
     });
     assert_eq!(moved.unwrap(), lossy::Holder { kept: Some(place), lost: None });
 }
+
+/// A program keeps its listeners while a newer one records its schema and writes.
+#[test]
+fn kept_listeners_are_called_after_a_newer_program_has_written() {
+    use permazen::object::{FieldListener, ListenerSet, Watch};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let store = store();
+    let db = open::<old::Item>(&store);
+    let told = Arc::new(AtomicUsize::new(0));
+    let kept = db.read(|tx| {
+        let mut set = ListenerSet::new(tx.core().bundle());
+        let number = tx.schema().object_type("Item").unwrap().field("number").unwrap();
+        let count = Arc::clone(&told);
+        let listener: FieldListener = Arc::new(move |_, _, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        set.on_change(number.storage_id, Watch::itself(), listener)?;
+        Ok(Arc::new(set))
+    });
+    let kept = kept.unwrap();
+    let set = |number| {
+        db.write(|tx| {
+            tx.core().set_listeners(Arc::clone(&kept))?;
+            only::<old::Item>(tx).set_number(number)
+        })
+        .unwrap();
+        told.load(Ordering::Relaxed)
+    };
+    assert_eq!(set(1), 1);
+    let newer = open::<fewer::Item>(&store);
+    newer
+        .write(|tx| tx.create_default::<fewer::Item>().map(|item| item.delete()).map(drop))
+        .unwrap();
+    assert_eq!(set(2), 2);
+}

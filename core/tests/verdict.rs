@@ -1,5 +1,5 @@
 //! What is said about stored objects before models are used with them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
