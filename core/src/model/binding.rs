@@ -3,7 +3,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::coverage::{self, Other, Wanted, has_index, map_keys};
 use super::declare::{Shape, ValueDecl};
@@ -74,7 +74,7 @@ pub(crate) struct Binding {
     /// The shapes of the composite indexes, in the order of the struct's list.
     composites: Vec<Arc<IndexShape>>,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
-    plans: Mutex<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
+    plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
     /// The recorded schemas in which objects lack entries in an index, for queries without and with
     /// map keys, as far as it was asked for.
     others: Mutex<BTreeMap<(StorageId, bool), Arc<[Other]>>>,
@@ -215,9 +215,15 @@ impl Binding {
 
     /// What becomes of the fields of `old`, which is this type in another recorded schema.
     pub(crate) fn plan(&self, old: &ResolvedType) -> Arc<Plan> {
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = plans.entry((old.schema, old.schema_of));
-        Arc::clone(plan.or_insert_with(|| Arc::new(Plan::new(old, self))))
+        let key = (old.schema, old.schema_of);
+        let plans = self.plans.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&key) {
+            return Arc::clone(plan);
+        }
+        drop(plans);
+        let plan = Arc::new(Plan::new(old, self));
+        let mut plans = self.plans.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(plans.entry(key).or_insert(plan))
     }
 
     /// Writes the value that the field at a position has in objects whose schema lacks it. Writes
@@ -291,7 +297,9 @@ impl Binding {
         let mut new = ObjectBuilder::new(Arc::clone(old.object_type()));
         for (position, field) in plan.fields() {
             let to = self.field(position)?;
-            if matches!(field, FieldPlan::Same) {
+            if to.is_counter() {
+                // Counters keep their numbers.
+            } else if matches!(field, FieldPlan::Same) {
                 data.pairs(to).for_each(|(key, value)| new.push_pair(to.storage_id, key, value));
             } else if !data.pairs(to).eq(seen.pairs(to)) {
                 return Ok(None);
@@ -315,7 +323,8 @@ impl Binding {
     ) -> Error {
         let path = self.path(field);
         match (source, schema) {
-            (EncodingError::NullValue(_), Some(schema)) => {
+            // A null element of a collection is no missing value.
+            (EncodingError::NullValue(_), Some(schema)) if field.simple().is_some() => {
                 Error::Missing { field: path, id, schema }
             }
             (source, _) => Error::Decode { field: path, id, source },

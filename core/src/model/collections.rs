@@ -82,6 +82,11 @@ impl<'t> At<'t> {
         })
     }
 
+    /// Whether the object's own schema lacks the collection, so that nothing can be removed.
+    fn is_empty_there(&self) -> Result<bool> {
+        self.handle.is_empty_there(self.position)
+    }
+
     /// Changes the collection. The object moves first if it must.
     fn change_all<R>(&self, change: impl FnMut() -> object::Result<R>) -> Result<R> {
         self.handle.change(self.position, change)
@@ -177,6 +182,9 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        if self.at.is_empty_there()? {
+            return Ok(false);
+        }
         self.at.change(&element, |bytes| self.view.encoded().remove(bytes))
     }
 
@@ -185,6 +193,10 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
+        // Nothing is there to remove.
+        if self.at.is_empty_there()? {
+            return Ok(());
+        }
         self.at.change_all(|| self.view.clear())
     }
 
@@ -347,6 +359,9 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
+        if self.at.is_empty_there()? {
+            return Ok(None);
+        }
         self.at.decoding(|old| {
             self.at.change_all(|| self.view.encoded().pop_with(|_, bytes| old(bytes)))
         })
@@ -366,6 +381,10 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
+        // Nothing is there to remove.
+        if self.at.is_empty_there()? {
+            return Ok(());
+        }
         self.at.change_all(|| self.view.clear())
     }
 
@@ -519,6 +538,9 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// If the object does not exist. [`Error::Decode`] if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
+        if self.at.is_empty_there()? {
+            return Ok(None);
+        }
         self.at.decoding(|old| {
             self.at.change(&key, |key| self.view.encoded().remove_with(key, &mut *old))
         })
@@ -529,6 +551,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// # Errors
     /// If the object does not exist.
     pub fn clear(&self) -> Result<()> {
+        // Nothing is there to remove.
+        if self.at.is_empty_there()? {
+            return Ok(());
+        }
         self.at.change_all(|| self.view.clear())
     }
 

@@ -2,6 +2,7 @@
 
 use super::error::Result;
 use super::handle::Handle;
+use super::load::ObjectWriter;
 use crate::object::Migrate;
 
 /// A counter of an object.
@@ -22,15 +23,18 @@ impl<'t> CounterOf<'t> {
     /// If the object does not exist.
     pub fn get(&self) -> Result<i64> {
         let field = self.handle.binding.field(self.position)?;
-        self.handle.prepare_to_read(self.position)?;
-        let (core, id) = (&self.handle.tx.core, self.handle.id);
-        if core.encoded().defines(id, field)? {
-            return Ok(core.encoded().counter(id, field, Migrate::No)?);
+        let (core, id, handle) = (&self.handle.tx.core, self.handle.id, &self.handle);
+        if handle.access() == Migrate::No && !core.encoded().defines(id, field)? {
+            if handle.is_missing(self.position)? {
+                let mut writer = ObjectWriter::new(handle.binding);
+                handle.binding.write_default(self.position, &mut writer)?;
+                return Ok(writer.finish().0.counter(field)?);
+            }
+            let read = core.encoded().counter(id, field, Migrate::Yes);
+            return handle.or_unmovable(read, |data| Ok(data.counter(field)?));
         }
-        if self.handle.is_missing(self.position)? {
-            return Ok(0);
-        }
-        Ok(core.load_unmovable(id)?.counter(field)?)
+        let read = core.encoded().counter(id, field, handle.access());
+        handle.or_unmovable(read, |data| Ok(data.counter(field)?))
     }
 
     /// Sets the number. Cost: one put.

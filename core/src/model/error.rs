@@ -174,11 +174,11 @@ impl From<object::Error> for Error {
     /// Why the typed layer does not move an object is returned as it is, not as the error of a
     /// listener.
     fn from(error: object::Error) -> Self {
-        let object::Error::Listener(cause) = error else { return Error::Object(error) };
+        let object::Error::MoveRefused(cause) = error else { return Error::Object(error) };
         match cause.downcast() {
             Ok(own) if matches!(*own, Error::Upgrade { .. } | Error::Refused(_)) => *own,
-            Ok(others) => Error::Object(object::Error::Listener(others)),
-            Err(cause) => Error::Object(object::Error::Listener(cause)),
+            Ok(others) => Error::Object(object::Error::MoveRefused(others)),
+            Err(cause) => Error::Object(object::Error::MoveRefused(cause)),
         }
     }
 }
@@ -244,7 +244,9 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
     match error {
         // A listener can fail with an error of the typed layer, which the object layer does not
         // know.
-        object::Error::Listener(cause) => is_retryable(&**cause),
+        object::Error::Listener(cause) | object::Error::MoveRefused(cause) => {
+            is_retryable(&**cause)
+        }
         _ => error.is_retryable(),
     }
 }

@@ -75,6 +75,7 @@ impl<'d> FieldConversion<'_, 'd> {
                 Set { element: from } | List { element: from },
                 Set { element: to } | List { element: to },
             ) => {
+                self.check_positions()?;
                 let elements = old.values_of(self.from, from).map(|bytes| Ok(Cow::Borrowed(bytes)));
                 self.elements(elements, from, to, value)
             }
@@ -156,12 +157,16 @@ impl<'d> FieldConversion<'_, 'd> {
         from: &ResolvedField,
         decl: Option<&ValueDecl>,
     ) -> std::result::Result<Content<'d>, Lost> {
+        self.check_positions()?;
         let elements: Vec<&[u8]> = self.old.values_of(self.from, from).collect();
         let null = || self.to.simple().filter(|to| to.encoding.supports_null());
         let lossy = self.upgrade == Upgrade::Lossy;
         match elements[..] {
-            [] if null().is_some() || lossy => Ok(Content::Default),
-            [] => Err(("of no elements".to_owned(), "the field has no null".to_owned())),
+            [] => match null() {
+                Some(to) => self.pair(|| Ok(()), |()| Ok(null_of(to))),
+                None if lossy => Ok(Content::Default),
+                None => Err(("of no elements".to_owned(), "the field has no null".to_owned())),
+            },
             // Converted back, null is no element at all.
             [only]
                 if !lossy && from.simple().is_some_and(|part| is_null(&*part.encoding, only)) =>
@@ -235,6 +240,16 @@ impl<'d> FieldConversion<'_, 'd> {
         }
     }
 
+    /// Refuses a list with gaps: its elements would get other positions.
+    fn check_positions(&self) -> std::result::Result<(), Lost> {
+        match self.from.kind {
+            ResolvedKind::List { .. } => self.old.check_list(self.from).map_err(|error| {
+                (stored_text(self.old, self.from).unwrap_or_default(), error.to_string())
+            }),
+            _ => Ok(()),
+        }
+    }
+
     fn old_value(&self) -> std::result::Result<Cow<'d, [u8]>, Lost> {
         match self.old.simple_or_default(self.from) {
             Some(bytes) => Ok(Cow::Owned(bytes.to_vec())),
@@ -278,6 +293,11 @@ impl<'d> FieldConversion<'_, 'd> {
 fn encoded_count(count: &Value) -> Vec<u8> {
     let long = TypedEncoding::<i64>::not_null();
     (&long as &dyn Encoding).encode_all(count).unwrap_or_default()
+}
+
+/// The encoded null of a field that has null.
+fn null_of(simple: &ResolvedSimple) -> Vec<u8> {
+    simple.encoding.encode_all(&Value::Null).unwrap_or_default()
 }
 
 fn is_null(encoding: &dyn Encoding, bytes: &[u8]) -> bool {

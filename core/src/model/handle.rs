@@ -9,7 +9,6 @@ use super::any_obj::AnyObj;
 use super::binding::Binding;
 use super::collections::{ListOf, MapOf, SetOf};
 use super::counter::CounterOf;
-use super::declare::Shape;
 use super::error::{Error, Result};
 use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::{ObjectReader, ObjectWriter};
@@ -197,30 +196,43 @@ impl<'t> Handle<'t> {
         Ok(self.binding.is_missing(&plan, position))
     }
 
-    /// Prepares an object for a look at a collection or counter. The object moves if its own schema
-    /// defines the field differently. If an index entry would be too long there, it stays. Its
-    /// collections are then read and changed in its present schema.
+    /// Whether the object's own schema lacks the field, so that nothing is stored in it, and the
+    /// model states no default for it.
+    pub(crate) fn is_empty_there(&self, position: usize) -> Result<bool> {
+        let field = self.binding.field(position)?;
+        let decl = self.binding.info.fields.get(position);
+        Ok(self.access() == Migrate::No
+            && decl.is_some_and(|decl| !decl.has_default())
+            && !self.tx.core.encoded().defines(self.id, field)?
+            && self.is_missing(position)?)
+    }
+
+    /// Prepares an object for a look at a collection. The object moves if its own schema defines
+    /// the field differently, or if the model states a default for a field that the schema lacks.
     pub(crate) fn prepare_to_read(&self, position: usize) -> Result<()> {
         let core = &self.tx.core;
         let field = self.binding.field(position)?;
-        if self.access() == Migrate::No {
-            if core.encoded().defines(self.id, field)? {
-                return Ok(());
-            }
-            let has_default =
-                self.binding.info.fields.get(position).is_some_and(|decl| decl.has_default());
-            if self.is_missing(position)? && !has_default {
-                return Ok(());
-            }
+        if self.access() == Migrate::No
+            && (core.encoded().defines(self.id, field)? || self.is_empty_there(position)?)
+        {
+            return Ok(());
         }
         match core.require_current(self.id) {
-            Err(object::Error::KeyTooLong { .. }) if !core.is_current(self.id)? => Ok(()),
+            // The object stays, because an index entry would be too long. A collection of the same
+            // definition is used where it is, and one that it lacks is empty.
+            Err(object::Error::KeyTooLong { .. })
+                if !core.is_current(self.id)?
+                    && (core.encoded().defines(self.id, field)?
+                        || self.is_missing(position)?) =>
+            {
+                Ok(())
+            }
             moved => Ok(moved?),
         }
     }
 
-    /// Changes a field. The object moves first if its own schema lacks this definition of the field,
-    /// or refuses the change.
+    /// Changes a field. The object moves first if its own schema lacks this definition of the
+    /// field, or refuses the change.
     pub(crate) fn change<R>(
         &self,
         position: usize,
@@ -228,10 +240,16 @@ impl<'t> Handle<'t> {
     ) -> Result<R> {
         let core = &self.tx.core;
         let field = self.binding.field(position)?;
-        if !core.encoded().defines(self.id, field)? {
-            core.require_current(self.id)?;
-        }
-        match change() {
+        let changed = if core.encoded().defines(self.id, field)? {
+            change()
+        } else {
+            // If the change fails, the object does not move.
+            core.mutate(|| {
+                core.require_current(self.id)?;
+                change()
+            })
+        };
+        match changed {
             Err(error) => self.after_moving(error, change),
             changed => Ok(changed?),
         }
@@ -247,15 +265,31 @@ impl<'t> Handle<'t> {
         if !self.may_depend_on_schema(&error)? {
             return Err(error.into());
         }
-        self.tx.core.require_current(self.id)?;
-        Ok(change()?)
+        let core = &self.tx.core;
+        let moved = core.mutate(|| {
+            core.require_current(self.id)?;
+            change()
+        });
+        match moved {
+            // Most programs do not allow such references, so this error says what is wrong.
+            Err(object::Error::MoveRefused(_) | object::Error::KeyTooLong { .. })
+                if matches!(error, object::Error::DeletedObject { .. }) =>
+            {
+                Err(error.into())
+            }
+            moved => Ok(moved?),
+        }
     }
 
     /// Whether a change that failed in the object's own schema may succeed in that of the
     /// transaction.
     fn may_depend_on_schema(&self, error: &object::Error) -> Result<bool> {
-        let may_depend =
-            matches!(error, object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. });
+        let may_depend = match error {
+            object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. } => true,
+            // A reference to an object that does not exist may be allowed there.
+            object::Error::DeletedObject { id, .. } => *id != self.id,
+            _ => false,
+        };
         Ok(may_depend && !self.tx.core.is_current(self.id)?)
     }
 
@@ -283,47 +317,24 @@ impl<'t> Handle<'t> {
 
     /// Writes all fields but counters.
     fn store<M: Model>(&self, value: &M) -> Result<()> {
-        let (core, binding) = (&self.tx.core, self.binding);
-        match core.store_but_counters(self.id, &ObjectWriter::content(binding, value)?) {
-            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
-            stored => return Ok(stored?),
-        }
-        let mut writer = ObjectWriter::new(binding);
-        value.write(&mut writer)?;
-        for (position, decl) in binding.info.fields.iter().enumerate() {
-            if matches!(decl.shape, Shape::Counter) {
-                writer.counter(position, self.counter(position).get()?.into())?;
-            }
-        }
-        self.store_elsewhere(&writer.finish().0)
+        self.store_content(&ObjectWriter::content(self.binding, value)?)
     }
 
-    /// Gives the object this content, in which the counters are those it has.
+    /// Gives the object this content, except for its counters.
     pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
-        let core = &self.tx.core;
-        match core.store_but_counters(self.id, data) {
-            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {
-                self.store_elsewhere(data)
-            }
-            stored => Ok(stored?),
-        }
-    }
-
-    /// Gives an object of another schema this content, where it is or as it moves.
-    fn store_elsewhere(&self, data: &ObjectData) -> Result<()> {
         let (core, binding) = (&self.tx.core, self.binding);
         if self.access() == Migrate::No && !core.is_current(self.id)? {
-            let plan = binding.plan(&*core.object_type(self.id)?);
             let old = core.load(self.id, Migrate::No)?;
+            let plan = binding.plan(old.object_type());
             if let Some(placed) = binding.placed(data, &old, &plan)? {
-                match core.store_object(self.id, &placed, Migrate::No) {
+                match core.store_but_counters(self.id, &placed, Migrate::No) {
                     // The schema of the models may allow it.
-                    Err(object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. }) => {}
+                    Err(error) if self.may_depend_on_schema(&error)? => {}
                     stored => return Ok(stored?),
                 }
             }
         }
-        Ok(core.store_object(self.id, data, Migrate::Yes)?)
+        Ok(core.store_but_counters(self.id, data, Migrate::Yes)?)
     }
 
     pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {

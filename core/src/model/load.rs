@@ -156,6 +156,27 @@ impl<'a> ObjectWriter<'a> {
         self.written.contains(&position)
     }
 
+    /// Writes a field with `write`, in place of what was written to it before. If `write` fails, the
+    /// field is not written.
+    pub(super) fn rewrite(
+        &mut self,
+        position: usize,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.forget(position)?;
+        let written = write(self);
+        if written.is_err() {
+            self.forget(position)?;
+        }
+        written
+    }
+
+    fn forget(&mut self, position: usize) -> Result<()> {
+        self.data.forget(self.binding.field(position)?);
+        self.written.retain(|written| *written != position);
+        Ok(())
+    }
+
     /// What was written, and the positions of the fields that were.
     pub(super) fn finish(self) -> (ObjectData, Vec<usize>) {
         (self.data.finish(), self.written)

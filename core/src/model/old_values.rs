@@ -12,7 +12,7 @@ use super::fields::{CounterField, Field, ListField, MapField, SetField};
 use super::load::ObjectWriter;
 use super::target::{Model, Ref};
 use super::values::EncodeAs;
-use crate::encoding::{Conversion, EncodingError, FieldType};
+use crate::encoding::{Conversion, Encoding, EncodingError, EnumEncoding, FieldType, SchemaForm};
 use crate::id::ObjId;
 use crate::object::{self, FieldValue, Migrate, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaId};
@@ -243,16 +243,18 @@ impl<'a> OldValues<'a> {
             source,
         };
         let to = V::encoding();
-        // Enums and references have no encoding of the type alone: their values are read by name
-        // and as they are.
-        if simple.encoding.is_same(&*to) {
+        if simple.encoding.is_same(&*to) || simple.reference.is_some() {
             return V::decode_all(bytes).map_err(failed);
         }
-        if simple.reference.is_some() || simple.encoding.id().is_none() {
-            let value = simple.encoding.decode_all(bytes).map_err(failed)?;
-            return V::from_value(&value).map_err(failed);
-        }
-        let exact = Conversion::new(&*simple.encoding, &*to).exact(bytes);
+        // The encoding of an enum type does not know its identifiers.
+        let (to, renamed): (Arc<dyn Encoding>, &[(&str, &str)]) = match V::SCHEMA_FORM {
+            SchemaForm::Enum { identifiers, dimensions: 0, renamed, .. } => {
+                let constants = EnumEncoding::new(identifiers.iter().copied());
+                (Arc::new(constants.map_err(failed)?), renamed)
+            }
+            _ => (to, &[]),
+        };
+        let exact = Conversion::new(&*simple.encoding, &*to).renaming(renamed).exact(bytes);
         let bytes = exact.map_err(|inexact| failed(EncodingError::Invalid(inexact.to_string())))?;
         V::decode_all(&bytes).map_err(failed)
     }
@@ -290,7 +292,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
     /// # Errors
     /// If the field cannot hold the value.
     pub fn set<V, I>(&mut self, field: Field<M, V, I>, value: impl EncodeAs<V>) -> Result<()> {
-        self.to.encoded(field.position, |out| value.encode_as(out))
+        self.to.rewrite(field.position, |to| to.encoded(field.position, |out| value.encode_as(out)))
     }
 
     /// Sets a counter.
@@ -298,7 +300,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
     /// # Errors
     /// If the struct has no such field.
     pub fn set_counter(&mut self, field: CounterField<M>, count: i64) -> Result<()> {
-        self.to.counter(field.position, count.into())
+        self.to.rewrite(field.position, |to| to.counter(field.position, count.into()))
     }
 
     /// Sets all elements of a set.
@@ -311,7 +313,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         elements: impl IntoIterator<Item = E>,
     ) -> Result<()> {
         let elements: Vec<E> = elements.into_iter().collect();
-        self.to.elements(field.position, elements.iter())
+        self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
     }
 
     /// Sets all elements of a list.
@@ -324,7 +326,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         elements: impl IntoIterator<Item = E>,
     ) -> Result<()> {
         let elements: Vec<E> = elements.into_iter().collect();
-        self.to.elements(field.position, elements.iter())
+        self.to.rewrite(field.position, |to| to.elements(field.position, elements.iter()))
     }
 
     /// Sets all entries of a map.
@@ -337,6 +339,7 @@ impl<'a, 'w, M: Model> NewValues<'a, 'w, M> {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<()> {
         let entries: Vec<(K, V)> = entries.into_iter().collect();
-        self.to.entries(field.position, entries.iter().map(|(key, value)| (key, value)))
+        let entries = entries.iter().map(|(key, value)| (key, value));
+        self.to.rewrite(field.position, |to| to.entries(field.position, entries))
     }
 }

@@ -78,8 +78,8 @@ impl fmt::Display for WaysOn<'_> {
             )
         } else {
             f.write_str(
-                "set the field, convert it with `upgrade_with`, or accept the loss with `upgrade = \"lossy\"` or \
-                 `upgrade = \"reset\"` on the field",
+                "set the field, convert it yourself (`upgrade_with` on the field, `on_schema_change` on the struct), \
+                 or accept the loss with `upgrade = \"lossy\"` or `upgrade = \"reset\"` on the field",
             )
         }
     }

@@ -13,7 +13,9 @@ use super::load::ObjectWriter;
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refusal::{Loss, Refusal};
-use crate::object::{self, Carrier, Given, Moving, ObjectBuilder, ObjectData, Transaction};
+use crate::object::{
+    self, Carrier, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
+};
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// What may be lost when objects move to the schema of the models, and when they move.
@@ -38,9 +40,15 @@ impl Carrier for Models {
         let Some(binding) = self.iter().find(|binding| binding.storage_id() == id) else {
             return Ok(None);
         };
-        Move::new(self, binding, tx, moving).and_then(Move::content).map_err(|error| match error {
+        // A copy can move an object to yet another schema. Nothing is converted then.
+        let elsewhere = moving.kept.object_type().schema != binding.object_type.schema;
+        let content = match elsewhere {
+            true => judge_dropped(self.evolution(), binding, moving).map(|()| None),
+            false => Move::new(self, binding, tx, moving).and_then(Move::content),
+        };
+        content.map_err(|error| match error {
             Error::Object(error) => error,
-            error => object::Error::listener(error),
+            error => object::Error::MoveRefused(Box::new(error)),
         })
     }
 }
@@ -79,13 +87,44 @@ impl<'a> Move<'a> {
             taken: BTreeSet::new(),
             losses: Vec::new(),
         };
-        let converted = this.own_conversions(models, tx);
-        // An object that is replaced as a whole needs no conversion. If one fails, it carried
-        // nothing over.
-        if !matches!(moving.given, Given::All(_)) {
-            converted?;
+        this.taken_by_given(models, tx)?;
+        if !matches!(moving.given, Given::All(..)) {
+            this.own_conversions(models, tx)?;
         }
         Ok(this)
+    }
+
+    /// Notes what the own conversions of fields that the caller gives would carry over. Their
+    /// results are not needed, and if one fails, it carries nothing over.
+    fn taken_by_given(&mut self, models: &Models, tx: &Transaction<'_>) -> Result<()> {
+        let info = &self.binding.info;
+        let all = matches!(self.moving.given, Given::All(..));
+        let of_type = info.upgrade_with.filter(|_| all);
+        let of_fields = info.fields.iter().enumerate().filter_map(|(position, decl)| {
+            let same = matches!(self.plan.field(position), FieldPlan::Same);
+            decl.upgrade_with.filter(|_| !same && self.is_given(position))
+        });
+        let conversions: Vec<_> = of_type.into_iter().chain(of_fields).collect();
+        for convert in conversions {
+            let values = self.old_values(models, tx);
+            let mut writer = ObjectWriter::new(self.binding);
+            let converted = tx.undone(|| Ok(convert(&values, &mut writer)))?;
+            match converted {
+                Ok(()) => self.taken.extend(values.into_taken()),
+                // The store failed, not the conversion.
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn old_values<'v>(&self, models: &'v Models, tx: &'v Transaction<'_>) -> OldValues<'v>
+    where
+        'a: 'v,
+    {
+        let old = self.moving.old;
+        OldValues::new(old, self.moving.id, old.object_type().schema_of, tx, models)
     }
 
     /// Runs the own conversions, of the type first and then of the fields.
@@ -101,8 +140,8 @@ impl<'a> Move<'a> {
         if info.upgrade_with.is_none() && of_fields.is_empty() {
             return Ok(());
         }
-        let (old, id) = (self.moving.old, self.moving.id);
-        let values = OldValues::new(old, id, old.object_type().schema_of, tx, models);
+        let id = self.moving.id;
+        let values = self.old_values(models, tx);
         let mut writer = ObjectWriter::new(self.binding);
         let failed = |source: Error, field: &str| Error::Upgrade {
             field: format!("{}{field}", info.name),
@@ -119,16 +158,20 @@ impl<'a> Move<'a> {
                 convert(&values, &mut writer).map_err(error)?;
             }
         }
-        self.taken = values.into_taken();
+        self.taken.extend(values.into_taken());
         (self.own, self.written) = writer.finish();
-        Ok(())
+        // What own conversions set is checked as in any other change.
+        Ok(tx.check_references(id, &self.own)?)
     }
 
     /// Whether the caller gives the field a value, so that the old one need not be carried over.
     fn is_given(&self, position: usize) -> bool {
         match self.moving.given {
             Given::Nothing => false,
-            Given::All(_) => true,
+            Given::All(_, Counters::Given) => true,
+            Given::All(_, Counters::Kept) => {
+                self.binding.field(position).is_ok_and(|field| !field.is_counter())
+            }
             Given::Field(id, _) => {
                 self.binding.field(position).is_ok_and(|field| field.storage_id == id)
             }
@@ -147,15 +190,7 @@ impl<'a> Move<'a> {
             }
         }
         self.judge_leftovers(&plan);
-        if !self.losses.is_empty() {
-            return Err(Error::Refused(Box::new(Refusal {
-                id: self.moving.id,
-                type_name: self.binding.info.name.to_owned(),
-                from: self.moving.old.object_type().schema_of,
-                to: self.binding.object_type.schema_of,
-                losses: self.losses,
-            })));
-        }
+        refuse(self.binding, self.moving, self.losses)?;
         if contents.iter().all(|(_, content)| content.is_none()) {
             return Ok(None);
         }
@@ -266,12 +301,8 @@ impl<'a> Move<'a> {
             return;
         }
         for field in &plan.leftovers {
-            let name = &*field.name;
-            let may_go = self.binding.info.removed.contains(&name) || self.taken.contains(name);
-            if !may_go && let Some(value) = stored_text(self.moving.old, field) {
-                let reason = format!("{} has no such field", self.binding.info.name);
-                let loss = Loss { field: name.to_owned(), value, reason, removed: true };
-                self.losses.push(loss);
+            if !self.taken.contains(&*field.name) {
+                self.losses.extend(dropped(self.binding, self.moving.old, field));
             }
         }
     }
@@ -283,4 +314,41 @@ fn push<'p>(
     pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
 ) {
     pairs.for_each(|(key, value)| to.push_pair(field.storage_id, key, value));
+}
+
+/// The loss if the value of a field that the model lacks goes; `None` if it may go.
+fn dropped(binding: &Binding, old: &ObjectData, field: &ResolvedField) -> Option<Loss> {
+    let name = &*field.name;
+    if binding.info.removed.contains(&name) {
+        return None;
+    }
+    let value = stored_text(old, field)?;
+    let reason = format!("{} has no such field", binding.info.name);
+    Some(Loss { field: name.to_owned(), value, reason, removed: true })
+}
+
+/// Refuses to give an object content of another schema than that of the models if a field would be
+/// dropped that this schema lacks.
+fn judge_dropped(evolution: Evolution, binding: &Binding, moving: &Moving<'_>) -> Result<()> {
+    if evolution == Evolution::AsJava {
+        return Ok(());
+    }
+    let (old, new_type) = (moving.old, moving.kept.object_type());
+    let gone =
+        old.object_type().fields.iter().filter(|field| new_type.field(&field.name).is_none());
+    refuse(binding, moving, gone.filter_map(|field| dropped(binding, old, field)).collect())
+}
+
+/// Refuses a move that loses something.
+fn refuse(binding: &Binding, moving: &Moving<'_>, losses: Vec<Loss>) -> Result<()> {
+    if losses.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Refused(Box::new(Refusal {
+        id: moving.id,
+        type_name: binding.info.name.to_owned(),
+        from: moving.old.object_type().schema_of,
+        to: moving.kept.object_type().schema_of,
+        losses,
+    })))
 }

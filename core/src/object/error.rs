@@ -95,6 +95,19 @@ pub enum Error {
         /// Its name, or `#n` for storage ID n.
         name: String,
     },
+    /// The object may not move to the schema of the transaction, and has not moved.
+    #[error("{0}")]
+    MoveRefused(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An own conversion, or a listener to what it created, used the object that was being moved to
+    /// another schema. It has not moved.
+    #[error(
+        "object {id} has not moved to another schema: its own conversion, or a listener, moved or changed it \
+         meanwhile; use only the old values there"
+    )]
+    ChangedAsMoved {
+        /// The object.
+        id: ObjId,
+    },
     /// The transaction is for reading only.
     #[error(
         "this transaction is for reading, so what it writes would be lost; use one that writes (`write` or \
@@ -278,7 +291,9 @@ impl Error {
         match self {
             Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
-            Error::Listener(error) => first_to_say(&**error, says_retryable),
+            Error::Listener(error) | Error::MoveRefused(error) => {
+                first_to_say(&**error, says_retryable)
+            }
             _ => false,
         }
     }

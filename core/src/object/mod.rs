@@ -59,5 +59,5 @@ pub use notify::{
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
-pub(crate) use whole::{Carrier, Given, Moving, Narrowing};
+pub(crate) use whole::{Carrier, Counters, Given, Moving, Narrowing};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

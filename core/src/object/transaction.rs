@@ -14,6 +14,7 @@ use super::schemas::Schemas;
 use super::store::Store;
 use super::whole::Carrier;
 use super::{Error, Result};
+use crate::id::ObjId;
 use crate::schema::{Schema, SchemaBundle};
 
 /// How far a transaction has come.
@@ -64,6 +65,8 @@ pub struct Transaction<'db> {
     state: Cell<State>,
     /// Decides what objects contain that move to the transaction's schema.
     carrier: RefCell<Option<Arc<dyn Carrier>>>,
+    /// The objects for which a carrier is at work.
+    pub(super) moving: RefCell<Vec<ObjId>>,
     detached: bool,
     detached_read_only: Cell<bool>,
     rollback_only: Cell<bool>,
@@ -100,6 +103,7 @@ impl<'db> Transaction<'db> {
             missing: NotedMissing::default(),
             state: Cell::new(State::Open),
             carrier: RefCell::default(),
+            moving: RefCell::default(),
             detached,
             detached_read_only: Cell::new(false),
             rollback_only: Cell::new(false),
@@ -269,6 +273,24 @@ impl<'db> Transaction<'db> {
         result
     }
 
+    /// Runs `body`, which may change things also in a transaction that refuses changes, and undoes
+    /// its changes. Listeners to creation, deletion and fields are not called.
+    pub(crate) fn undone<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _allowed = self.allow_changes();
+        let silent = self.notifier.set_silent(true);
+        let mut result = None;
+        let undone = self.operation(|| -> Result<(), Undone> {
+            result = Some(body());
+            Err(Undone::OnPurpose)
+        });
+        self.notifier.set_silent(silent);
+        match (undone, result) {
+            (Err(Undone::Failed(error)), _) => Err(error),
+            (_, Some(result)) => result,
+            (_, None) => Err(Error::Ended),
+        }
+    }
+
     // ------------------------------------------------------------------ end
 
     /// Makes the changes durable and visible to others.
@@ -348,6 +370,18 @@ impl Drop for Transaction<'_> {
         if !self.detached {
             self.end_by_rollback();
         }
+    }
+}
+
+/// Why an operation was undone.
+enum Undone {
+    OnPurpose,
+    Failed(Error),
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Undone::Failed(error)
     }
 }
 

@@ -167,6 +167,11 @@ impl ResolvedField {
         self.simple().is_some_and(|simple| simple.indexed)
     }
 
+    /// Whether it is a counter.
+    pub fn is_counter(&self) -> bool {
+        matches!(self.kind, ResolvedKind::Counter)
+    }
+
     /// Whether its values are references.
     pub fn is_reference(&self) -> bool {
         self.reference().is_some()

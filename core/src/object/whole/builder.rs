@@ -77,7 +77,8 @@ impl ObjectBuilder {
         })
     }
 
-    fn forget(&mut self, field: &ResolvedField) {
+    /// Takes back what was given for a field.
+    pub(crate) fn forget(&mut self, field: &ResolvedField) {
         self.data.pairs.retain(|pair| pair.field != field.storage_id);
     }
 

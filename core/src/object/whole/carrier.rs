@@ -10,7 +10,8 @@ use crate::object::{Result, Transaction};
 /// carrier, they keep the fields of the same definition, as in Java.
 pub(crate) trait Carrier: fmt::Debug + Send + Sync {
     /// The content of an object that moves; `None` if it is exactly what the object keeps. This is
-    /// called before anything is written.
+    /// called before anything is written. It is also called if the object moves to another schema
+    /// than that of the transaction, as a copy can make it do. Then only losses are judged.
     ///
     /// # Errors
     /// If the object must not move.
@@ -37,5 +38,14 @@ pub(crate) enum Given<'a> {
     /// This encoded value in this simple field.
     Field(StorageId, &'a [u8]),
     /// Other content.
-    All(&'a ObjectData),
+    All(&'a ObjectData, Counters),
+}
+
+/// Which numbers the counters of an object have when its content is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counters {
+    /// Those of the new content.
+    Given,
+    /// Those they have.
+    Kept,
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::carrier::Counters;
 use super::data::ObjectData;
 use super::replace::Told;
 use super::translate::{IdMap, translate};
@@ -230,7 +231,7 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let mut data = Cow::Borrowed(data);
         if self.object_type(id)?.schema != data.object_type().schema {
-            self.migrate_to_replace(id, &self.schema_of(&data)?, &data)?;
+            self.migrate_to_replace(id, &self.schema_of(&data)?, &data, Counters::Given)?;
             data = Cow::Owned(self.after_listeners(id, &data)?.into_owned());
             if self.object_type(id)?.schema != data.object_type().schema {
                 // A listener has moved the object to another schema, as reading can do. If it were

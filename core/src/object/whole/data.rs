@@ -1,5 +1,6 @@
 //! The whole content of one object outside of the store.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::encoding::Value;
@@ -183,7 +184,7 @@ impl ObjectData {
     }
 
     /// Refuses a list with gaps.
-    pub(in crate::object) fn check_list(&self, field: &ResolvedField) -> Result<()> {
+    pub(crate) fn check_list(&self, field: &ResolvedField) -> Result<()> {
         for (expected, (key, value)) in (0..).zip(self.pairs(field)) {
             if self.position(field, key, value)? != expected {
                 let reason = format!("there is no element at position {expected} before it");
@@ -318,15 +319,26 @@ impl ObjectData {
         self.pairs.push(PairAt { field, start, value: at, end: self.bytes.len() });
     }
 
+    /// Whether both have the same type, of the same schema, and the same stored pairs.
+    pub(crate) fn is_same(&self, other: &ObjectData) -> bool {
+        self.object_type.schema == other.object_type.schema
+            && self.object_type.storage_id == other.object_type.storage_id
+            && self.all_pairs().eq(other.all_pairs())
+    }
+
     /// The same content with the counters of `other`, which must have the same type.
-    pub(crate) fn with_counters_of(&self, other: &ObjectData) -> Self {
+    pub(crate) fn with_counters_of(&self, other: &ObjectData) -> Cow<'_, Self> {
+        let mut counters = self.object_type.fields.iter().filter(|field| field.is_counter());
+        // The common case copies nothing.
+        if counters.all(|field| self.stored(field) == other.stored(field)) {
+            return Cow::Borrowed(self);
+        }
         let mut new = ObjectData::new(self.id, Arc::clone(&self.object_type));
         for field in self.object_type.fields_by_storage_id() {
-            let is_counter = matches!(field.kind, ResolvedKind::Counter);
-            let of = if is_counter { other } else { self };
+            let of = if field.is_counter() { other } else { self };
             of.pairs(field).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
         }
-        new
+        Cow::Owned(new)
     }
 
     // ------------------------------------------------------------------ index entries

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
-use super::carrier::{Given, Moving};
+use super::carrier::{Counters, Given, Moving};
 use super::data::ObjectData;
 use super::replace::Told;
 use crate::id::{ObjId, StorageId};
@@ -64,10 +64,12 @@ impl Transaction<'_> {
     /// Listeners are told of the differences as changes of the fields. Returns how many bytes of
     /// content the object had.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<usize> {
-        // An object that must move to be read also moves in a transaction for reading.
-        let _allowed = self.allow_changes();
         self.mutate_then(
-            || self.move_giving(id, schema, given),
+            || {
+                // An object that must move to be read also moves in a transaction for reading.
+                let _allowed = self.allow_changes();
+                self.move_giving(id, schema, given)
+            },
             |change| self.tell_schema_changed(change),
         )
         .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
@@ -82,7 +84,7 @@ impl Transaction<'_> {
         schema: &Arc<Schema>,
         new: &ObjectData,
     ) -> Result<()> {
-        self.move_giving(id, schema, Given::All(new)).map(drop)
+        self.move_giving(id, schema, Given::All(new, Counters::Given)).map(drop)
     }
 
     /// Moves an object like [`Transaction::migrate_giving`], but does not call listeners to schema
@@ -99,7 +101,7 @@ impl Transaction<'_> {
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
         // This fails before the first write if a value must not be lost, or is too long for an
         // index. Then the object stays in its schema.
-        let carried = self.carried(id, &old, &kept, given)?;
+        let carried = self.carried_alone(id, &old, &kept, given)?;
         let replaced = match given {
             Given::Nothing => carried.map(Cow::Owned),
             Given::Field(field, value) => {
@@ -107,7 +109,10 @@ impl Transaction<'_> {
                 new.push_pair(field, &[], value);
                 Some(Cow::Owned(new.finish()))
             }
-            Given::All(new) => Some(Cow::Borrowed(new)),
+            Given::All(new, Counters::Given) => Some(Cow::Borrowed(new)),
+            Given::All(new, Counters::Kept) => {
+                Some(new.with_counters_of(carried.as_ref().unwrap_or(&kept)))
+            }
         };
         let replaced = replaced.as_deref();
         self.write_differences(id, &old, replaced.unwrap_or(&kept))
@@ -139,6 +144,7 @@ impl Transaction<'_> {
         id: ObjId,
         schema: &Arc<Schema>,
         new: &ObjectData,
+        counters: Counters,
     ) -> Result<()> {
         match self.migrate_to(id, schema) {
             // If the object has moved, a listener failed after the move: return its error.
@@ -146,7 +152,7 @@ impl Transaction<'_> {
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
                 self.check_references(id, new)?;
-                self.migrate_giving(id, schema, Given::All(new)).map(drop)
+                self.migrate_giving(id, schema, Given::All(new, counters)).map(drop)
             }
             moved => moved,
         }
@@ -178,13 +184,18 @@ impl Transaction<'_> {
 
     /// Everything that an object contains, before it is replaced by `new`. The object is first
     /// moved to the transaction's schema, as [`Transaction::migrate_to_replace`] does.
-    pub(crate) fn load_to_replace(&self, id: ObjId, new: &ObjectData) -> Result<ObjectData> {
+    pub(crate) fn load_to_replace(
+        &self,
+        id: ObjId,
+        new: &ObjectData,
+        counters: Counters,
+    ) -> Result<ObjectData> {
         let schema = self.schema();
         let fits = new.object_type().schema == schema.index
             && new.object_type().storage_id == id.storage_id();
         match self.load(id, Migrate::Yes) {
             Err(error) if keeps_from_moving(&error) && fits && !self.is_current(id)? => {
-                self.migrate_to_replace(id, &schema, new)?;
+                self.migrate_to_replace(id, &schema, new, counters)?;
                 self.load(id, Migrate::No)
             }
             loaded => loaded,
@@ -202,11 +213,36 @@ impl Transaction<'_> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
-        Ok(self.carried(id, &old, &kept, Given::Nothing)?.unwrap_or(kept))
+        // Own conversions may create objects. These must not stay.
+        let carried = self.undone(|| self.carried(id, &old, &kept, Given::Nothing))?;
+        Ok(carried.unwrap_or(kept))
+    }
+
+    /// Does the same as [`Transaction::carried`]. Refuses a move if own conversions, or listeners to
+    /// the objects that these create, move or change the object itself.
+    fn carried_alone(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        kept: &ObjectData,
+        given: Given<'_>,
+    ) -> Result<Option<ObjectData>> {
+        if self.moving.borrow().contains(&id) {
+            return Err(Error::ChangedAsMoved { id });
+        }
+        let before = self.store.changes().get();
+        self.moving.borrow_mut().push(id);
+        let carried = self.carried(id, old, kept, given);
+        self.moving.borrow_mut().pop();
+        let carried = carried?;
+        if self.store.changes().get() != before && !self.load(id, Migrate::No)?.is_same(old) {
+            return Err(Error::ChangedAsMoved { id });
+        }
+        Ok(carried)
     }
 
     /// The content that an object gets when it moves; `None` if it is exactly what the object
-    /// keeps. The caller sets the field `given`.
+    /// keeps. What the caller gives is not part of it.
     fn carried(
         &self,
         id: ObjId,
@@ -214,10 +250,6 @@ impl Transaction<'_> {
         kept: &ObjectData,
         given: Given<'_>,
     ) -> Result<Option<ObjectData>> {
-        // A carrier knows only the schema of the transaction.
-        if kept.object_type().schema != self.schema_index() {
-            return Ok(None);
-        }
         match self.carrier() {
             Some(carrier) => carrier.carry(self, &Moving { id, old, kept, given }),
             None => Ok(None),
@@ -275,7 +307,7 @@ enum Narrowed {
 /// Whether the object might move if it had another value: a value is too long for an index, or
 /// cannot be converted.
 fn keeps_from_moving(error: &Error) -> bool {
-    matches!(error, Error::KeyTooLong { .. } | Error::Listener(_))
+    matches!(error, Error::KeyTooLong { .. } | Error::MoveRefused(_))
 }
 
 /// If an index entry's key is too long, adds to the error which object cannot be moved and what

@@ -14,7 +14,7 @@ mod replace;
 mod translate;
 
 pub use builder::ObjectBuilder;
-pub(crate) use carrier::{Carrier, Given, Moving};
+pub(crate) use carrier::{Carrier, Counters, Given, Moving};
 pub use copy::CopyOptions;
 pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};

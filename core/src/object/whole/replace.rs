@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::carrier::Counters;
 use super::data::{KeyList, ObjectData, differences};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
@@ -21,15 +22,6 @@ pub(in crate::object) enum Told {
     Differences,
     /// For collections with references: that all were removed, then that all were added.
     ClearedAndFilled,
-}
-
-/// Which numbers the counters of an object have when its content is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counters {
-    /// Those of the new content.
-    Given,
-    /// Those they have.
-    Kept,
 }
 
 type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
@@ -63,8 +55,13 @@ impl Transaction<'_> {
     }
 
     /// Gives an object other content, except for its counters.
-    pub(crate) fn store_but_counters(&self, id: ObjId, data: &ObjectData) -> Result<()> {
-        self.store_with(id, data, Migrate::No, Counters::Kept)
+    pub(crate) fn store_but_counters(
+        &self,
+        id: ObjId,
+        data: &ObjectData,
+        migrate: Migrate,
+    ) -> Result<()> {
+        self.store_with(id, data, migrate, Counters::Kept)
     }
 
     fn store_with(
@@ -78,7 +75,7 @@ impl Transaction<'_> {
             data.check_lists()?;
             let data = self.as_recorded(data)?;
             let old = match migrate {
-                Migrate::Yes => self.load_to_replace(id, &data)?,
+                Migrate::Yes => self.load_to_replace(id, &data, counters)?,
                 Migrate::No => self.load(id, migrate)?,
             };
             // Listeners to the move have run, and may have recorded or removed schemas.
@@ -96,7 +93,7 @@ impl Transaction<'_> {
             self.check_new_references(id, &old, data)?;
             let data = match counters {
                 Counters::Given => Cow::Borrowed(data),
-                Counters::Kept => Cow::Owned(data.with_counters_of(&old)),
+                Counters::Kept => data.with_counters_of(&old),
             };
             self.change_content(id, &old, &data, Told::Differences)
         })
@@ -131,7 +128,7 @@ impl Transaction<'_> {
     }
 
     /// Refuses content with references that are not allowed.
-    pub(in crate::object) fn check_references(&self, id: ObjId, data: &ObjectData) -> Result<()> {
+    pub(crate) fn check_references(&self, id: ObjId, data: &ObjectData) -> Result<()> {
         data.each_reference(|field, bytes| {
             self.check_reference_exists(id, field, bytes)?;
             self.check_reference_type(id, field, bytes)
