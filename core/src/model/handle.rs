@@ -323,7 +323,11 @@ impl<'t> Handle<'t> {
     /// Gives the object this content, except for its counters.
     pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
         let (core, binding) = (&self.tx.core, self.binding);
-        if self.access() == Migrate::No && !core.is_current(self.id)? {
+        match core.store_but_counters(self.id, data, Migrate::No) {
+            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
+            stored => return Ok(stored?),
+        }
+        if self.access() == Migrate::No {
             let old = core.load(self.id, Migrate::No)?;
             let plan = binding.plan(old.object_type());
             if let Some(placed) = binding.placed(data, &old, &plan)? {
