@@ -223,7 +223,7 @@ impl<'t> Handle<'t> {
             Err(object::Error::KeyTooLong { .. })
                 if !core.is_current(self.id)?
                     && (core.encoded().defines(self.id, field)?
-                        || self.is_missing(position)?) =>
+                        || self.is_empty_there(position)?) =>
             {
                 Ok(())
             }

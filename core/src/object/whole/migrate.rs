@@ -66,8 +66,10 @@ impl Transaction<'_> {
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<usize> {
         self.mutate_then(
             || {
-                // An object that must move to be read also moves in a transaction for reading.
-                let _allowed = self.allow_changes();
+                // An object that must move to be read also moves in a transaction for reading. What
+                // the caller gives is a change.
+                let reads = matches!(given, Given::Nothing);
+                let _allowed = reads.then(|| self.allow_changes());
                 self.move_giving(id, schema, given)
             },
             |change| self.tell_schema_changed(change),
