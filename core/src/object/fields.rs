@@ -117,7 +117,8 @@ impl Transaction<'_> {
     /// Cost if the field is neither indexed, nor part of a composite index, nor watched: one put
     /// (one delete for the default value). Otherwise one get and, if the value differs: one put or
     /// delete; one delete and one put for the index; for each composite index one get per other
-    /// field, one delete and one put.
+    /// field, one delete and one put. For a reference that may not dangle, one get more, unless its
+    /// target is known in this transaction.
     ///
     /// # Errors
     /// In this order: [`Error::DeletedObject`] (also for an ID of unknown type);

@@ -85,7 +85,7 @@ impl Writer {
         KvError::IllegalState(format!("{}: the writer thread has ended", self.env.path().display()))
     }
 
-    /// Begins a write transaction. Waits for at most `wait`.
+    /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms.
     ///
     /// The caller makes sure that no other write transaction exists in this process, and keeps the
     /// environment open as long as the transaction. `shared` is the owner of this writer. If the
