@@ -235,6 +235,18 @@ fn a_base_can_be_kept_as_bytes() {
     assert_eq!(changed_fields(db.write(|tx| fresh.store(tx)).unwrap_err()), ["age"]);
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn a_base_can_be_serialized() {
+    let db = open(&memory());
+    let base = load(&db, create(&db)).base().clone();
+    let json = serde_json::to_string(&base).unwrap();
+    assert_eq!(serde_json::from_str::<Base>(&json).unwrap(), base);
+    for damaged in [&json.replace('1', "2"), "\"0\"", "\"é\"", "\"+1\"", "\"\"", "17"] {
+        assert!(serde_json::from_str::<Base>(damaged).is_err(), "{damaged}");
+    }
+}
+
 /// Damaged bytes are an error: every single change of a byte or length is noticed.
 #[test]
 fn damaged_bytes_are_no_base() {

@@ -83,7 +83,7 @@ impl ByHand {
         pairs.put(txn, &object_key(id, &[13]), &name).unwrap();
         pairs.put(txn, &object_key(id, &[14]), &long_bytes(person.score)).unwrap();
         pairs.put(txn, &object_key(id, &[15]), &person.visits.to_be_bytes()).unwrap();
-        pairs.put(txn, &schema_index_key(id), &[]).unwrap();
+        pairs.put(txn, &schema_index_key(1, id), &[]).unwrap();
         pairs.put(txn, &index_key(11, &age, id), &[]).unwrap();
         pairs.put(txn, &index_key(13, &name, id), &[]).unwrap();
     }
@@ -147,7 +147,40 @@ impl ByHand {
         for entry in entries {
             self.pairs.delete(txn, &entry).unwrap();
         }
-        self.pairs.delete(txn, &schema_index_key(id)).unwrap();
+        self.pairs.delete(txn, &schema_index_key(1, id)).unwrap();
+    }
+
+    /// The first objects of a schema.
+    pub(crate) fn objects_in(&self, txn: &RoTxn<'_>, schema: u8, count: usize) -> Vec<ObjId> {
+        let (min, max) = ([ZERO, 0, 0x80, schema], [ZERO, 0, 0x80, schema + 1]);
+        let pairs = self.pairs.range(txn, &bounds(&min, &max)).unwrap().take(count);
+        let id = |key: &[u8]| ObjId::from_bytes(*key.last_chunk().unwrap()).unwrap();
+        pairs.map(|pair| id(pair.unwrap().0)).collect()
+    }
+
+    /// Moves an object from schema 1 to schema 2, in which its name has an index. If `age`, its age
+    /// becomes field 16 there.
+    pub(crate) fn move_object(&self, txn: &mut RwTxn<'_>, id: ObjId, age: bool) {
+        let pairs = &self.pairs;
+        if age {
+            let old = pairs.get(txn, &object_key(id, &[11])).unwrap().unwrap().to_vec();
+            pairs.delete(txn, &object_key(id, &[11])).unwrap();
+            pairs.delete(txn, &index_key(11, &old, id)).unwrap();
+            pairs.put(txn, &object_key(id, &[16]), &old).unwrap();
+            pairs.put(txn, &index_key(16, &old, id), &[]).unwrap();
+        }
+        let name = pairs.get(txn, &object_key(id, &[13])).unwrap().unwrap().to_vec();
+        pairs.put(txn, &index_key(13, &name, id), &[]).unwrap();
+        pairs.put(txn, &object_key(id, &[]), &[2]).unwrap();
+        pairs.delete(txn, &schema_index_key(1, id)).unwrap();
+        pairs.put(txn, &schema_index_key(2, id), &[]).unwrap();
+    }
+
+    /// All pairs.
+    pub(crate) fn content(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let txn = self.env.read_txn().unwrap();
+        let pairs = self.pairs.iter(&txn).unwrap().map(Result::unwrap);
+        pairs.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 }
 
@@ -172,8 +205,8 @@ fn index_key(field: u8, value: &[u8], id: ObjId) -> Vec<u8> {
     [&[ZERO, field], value, id.as_bytes()].concat()
 }
 
-fn schema_index_key(id: ObjId) -> Vec<u8> {
-    [&[ZERO, 0, 0x80, 1], &id.as_bytes()[..]].concat()
+fn schema_index_key(schema: u8, id: ObjId) -> Vec<u8> {
+    [&[ZERO, 0, 0x80, schema], &id.as_bytes()[..]].concat()
 }
 
 fn long_bytes(value: i64) -> Vec<u8> {

@@ -134,6 +134,56 @@ impl Base {
     }
 }
 
+/// As bytes; in formats for people, such as JSON, as hexadecimal digits.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Base {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let bytes = self.to_bytes();
+        match to.is_human_readable() {
+            true => to.collect_str(&permazen_kv::Hex(&bytes)),
+            false => to.serialize_bytes(&bytes),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Base {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match from.is_human_readable() {
+            true => from.deserialize_str(BaseVisitor),
+            false => from.deserialize_bytes(BaseVisitor),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+struct BaseVisitor;
+
+#[cfg(feature = "serde")]
+impl serde::de::Visitor<'_> for BaseVisitor {
+    type Value = Base;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what an object contained when it was loaded")
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Base, E> {
+        Base::from_bytes(bytes).map_err(E::custom)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, digits: &str) -> Result<Base, E> {
+        let bytes = digits.as_bytes().chunks(2).map(|pair| match pair {
+            [high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                let digits = std::str::from_utf8(pair).ok()?;
+                u8::from_str_radix(digits, 16).ok()
+            }
+            _ => None,
+        });
+        let bytes: Option<Vec<u8>> = bytes.collect();
+        self.visit_bytes(&bytes.ok_or_else(|| E::custom("it is no hexadecimal number"))?)
+    }
+}
+
 fn write_len(len: usize, out: &mut Vec<u8>) {
     long::write(i64::try_from(len).unwrap_or(i64::MAX), out);
 }

@@ -1,0 +1,161 @@
+//! Moving all objects to another schema on LMDB, and the same pairs written by hand with heed, in
+//! batches of the same size, on equal environments.
+//!
+//! `cargo bench --bench evolution` prints a table of ratios from interleaved rounds, each on fresh
+//! copies. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+#![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
+
+mod by_hand;
+#[allow(dead_code, reason = "it has the case that leaves no trace, and these do")]
+mod compare;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use by_hand::ByHand;
+use compare::timed;
+use permazen::kv::Durability;
+use permazen::kv::lmdb::LmdbStore;
+use permazen::{Counter, Model, Permazen};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+const ROUNDS: usize = 11;
+const BATCH: usize = 1000;
+
+mod before {
+    use super::*;
+
+    #[derive(permazen::PermazenObject)]
+    #[permazen(storage_id = 10)]
+    pub(super) struct Person {
+        #[permazen(indexed, storage_id = 11)]
+        pub(super) age: i32,
+        #[permazen(storage_id = 12)]
+        pub(super) email: String,
+        #[permazen(storage_id = 13)]
+        pub(super) name: String,
+        #[permazen(storage_id = 14)]
+        pub(super) score: i64,
+        #[permazen(storage_id = 15)]
+        pub(super) visits: Counter,
+    }
+}
+
+/// The age has another type, and the name has an index.
+mod changed {
+    use super::*;
+
+    #[derive(permazen::PermazenObject)]
+    #[permazen(storage_id = 10)]
+    pub(super) struct Person {
+        #[permazen(indexed, storage_id = 16)]
+        age: i64,
+        #[permazen(storage_id = 12)]
+        email: String,
+        #[permazen(indexed, storage_id = 13)]
+        name: String,
+        #[permazen(storage_id = 14)]
+        score: i64,
+        #[permazen(storage_id = 15)]
+        visits: Counter,
+    }
+}
+
+/// The name has an index.
+mod indexed {
+    use super::*;
+
+    #[derive(permazen::PermazenObject)]
+    #[permazen(storage_id = 10)]
+    pub(super) struct Person {
+        #[permazen(indexed, storage_id = 11)]
+        age: i32,
+        #[permazen(storage_id = 12)]
+        email: String,
+        #[permazen(indexed, storage_id = 13)]
+        name: String,
+        #[permazen(storage_id = 14)]
+        score: i64,
+        #[permazen(storage_id = 15)]
+        visits: Counter,
+    }
+}
+
+fn open(path: &Path) -> LmdbStore {
+    let builder = LmdbStore::builder().create(true).map_size(8 << 30);
+    builder.durability(Durability::MayLoseEverything).open(path).unwrap()
+}
+
+/// Objects of the old schema, in a database that records the new one too.
+fn prepare<M: Model>(path: &Path, objects: usize) {
+    let store = open(path);
+    let db = Permazen::builder(store.clone()).model::<before::Person>().build().unwrap();
+    let mut random = StdRng::seed_from_u64(1);
+    db.write(|tx| {
+        for _ in 0..objects {
+            let by_hand::Person { age, email, name, score, visits } =
+                by_hand::Person::random(&mut random);
+            tx.create(before::Person { age, email, name, score, visits: Counter(visits) })?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    Permazen::builder(store).model::<M>().build().unwrap();
+}
+
+/// One round: the time of each side, on copies that are then compared if asked.
+fn round<M: Model>(from: &Path, objects: usize, indexes: bool, check: bool) -> [Duration; 2] {
+    let dir = tempfile::tempdir().unwrap();
+    let copy = |name: &str| -> PathBuf {
+        let path = dir.path().join(name);
+        open(from).copy_to(&path).unwrap();
+        path
+    };
+    let (ours, hand) = (copy("ours"), copy("by-hand"));
+    let db = Permazen::builder(open(&ours)).model::<M>().build().unwrap();
+    let time = timed(|| {
+        let run = if indexes { db.build_indexes() } else { db.upgrade_all() };
+        assert_eq!(run.batch(BATCH).run().unwrap().moved, objects as u64);
+    });
+    drop(db);
+    let by_hand = ByHand::open(&hand);
+    let hand_time = timed(|| {
+        loop {
+            let mut txn = by_hand.env.write_txn().unwrap();
+            let ids = by_hand.objects_in(&txn, 1, BATCH);
+            if ids.is_empty() {
+                break;
+            }
+            ids.into_iter().for_each(|id| by_hand.move_object(&mut txn, id, !indexes));
+            txn.commit().unwrap();
+        }
+    });
+    if check {
+        assert!(by_hand.content() == ByHand::open(&ours).content(), "they wrote other pairs");
+    }
+    [time, hand_time]
+}
+
+fn case<M: Model>(name: &str, indexes: bool, objects: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("before");
+    prepare::<M>(&path, objects);
+    let rounds = (0..ROUNDS).map(|at| round::<M>(&path, objects, indexes, at == 0));
+    let times: Vec<[Duration; 2]> = rounds.collect();
+    let median = |side: usize| {
+        let mut times: Vec<Duration> = times.iter().map(|times| times[side]).collect();
+        times.sort();
+        times[times.len() / 2].as_nanos() as f64 / objects as f64
+    };
+    let (ours, hand) = (median(0), median(1));
+    println!("{name:32} {ours:>9.1} ns {hand:>9.1} ns {:>8.2}", ours / hand);
+}
+
+fn main() {
+    let objects = compare::objects();
+    println!("{objects} objects; medians of {ROUNDS} interleaved rounds, time per object");
+    println!("{:32} {:>12} {:>12} {:>8}", "", "evolution", "by hand", "ratio");
+    case::<changed::Person>("upgrade_all", false, objects);
+    case::<indexed::Person>("build_indexes", true, objects);
+}
