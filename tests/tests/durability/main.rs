@@ -18,4 +18,5 @@ mod kills;
 mod model;
 mod processes;
 mod random;
+mod upgrades;
 mod workload;

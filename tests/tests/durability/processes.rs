@@ -14,7 +14,7 @@ use permazen::schema::SchemaRemoval;
 
 use crate::model::Model;
 use crate::workload::{Workload, config};
-use crate::{copies, creating, damage, disk};
+use crate::{copies, creating, damage, disk, upgrades};
 
 /// A kind of store that survives its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +193,7 @@ fn child() {
         "look-mounted" => disk::look_without_writing(&path, store, true),
         "read" => damage::child(&path, workload, false),
         "read-verified" => damage::child(&path, workload, true),
+        "upgrade" => upgrades::child(&path, store),
         other => panic!("no role {other}"),
     }
 }
