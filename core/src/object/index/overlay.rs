@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use permazen_kv::key::after_prefix;
@@ -129,17 +130,16 @@ impl IndexOverlay {
 
     /// The further entries.
     fn further(&self, span: KeySpan<'_>, direction: Direction) -> Entries<'_> {
-        let from = self.added.range(span.min.to_vec()..);
-        let max = span.max.map(<[u8]>::to_vec);
-        let keys = from.take_while(move |key| max.as_ref().is_none_or(|max| *key < max));
-        let entry = |key: &'_ Vec<u8>| Ok(Entry { key: Blob::Owned(key.clone()), fault: None });
+        // Such a range of a set would be an error.
+        if span.max.is_some_and(|max| span.min >= max) {
+            return Box::new(std::iter::empty());
+        }
+        let max = span.max.map_or(Bound::Unbounded, Bound::Excluded);
+        let keys = self.added.range::<[u8], _>((Bound::Included(span.min), max));
+        let entry = |key| Ok(Entry { key: Blob::Borrowed(key), fault: None });
         match direction {
-            Direction::Forward => Box::new(keys.map(entry)),
-            // A range of a set ends at a known key.
-            Direction::Reverse => {
-                let keys: Vec<_> = keys.collect();
-                Box::new(keys.into_iter().rev().map(entry))
-            }
+            Direction::Forward => Box::new(keys.map(|key| &key[..]).map(entry)),
+            Direction::Reverse => Box::new(keys.rev().map(|key| &key[..]).map(entry)),
         }
     }
 

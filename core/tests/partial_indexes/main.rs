@@ -2,6 +2,9 @@
 #![cfg(feature = "derive")]
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "lmdb")]
+mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -682,4 +685,114 @@ fn a_query_costs_a_seek_for_each_schema_without_the_index_once() {
     counter.take();
     tx.index(now::Note::TITLE.allow_partial()).unwrap();
     assert_eq!(counter.take().reads(), 0);
+}
+
+/// Constants and a composite index with other names.
+mod words {
+    use super::*;
+
+    pub(super) mod before {
+        use super::*;
+
+        #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in super::super) enum Color {
+            Red,
+            Blue,
+        }
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        #[permazen(composite(name = "colorSize", fields(color, size)))]
+        pub(in super::super) struct Ball {
+            #[permazen(indexed)]
+            pub(in super::super) color: Color,
+            pub(in super::super) size: i32,
+        }
+    }
+
+    pub(super) mod now {
+        use super::*;
+
+        #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in super::super) enum Color {
+            #[permazen(was = "RED")]
+            Crimson,
+            Blue,
+            Green,
+        }
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        #[permazen(composite(name = "looks", fields(color, size)))]
+        pub(in super::super) struct Ball {
+            #[permazen(indexed)]
+            pub(in super::super) color: Color,
+            pub(in super::super) size: i32,
+        }
+    }
+
+    /// The constants have changed places.
+    pub(super) mod turned {
+        use super::*;
+
+        #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in super::super) enum Color {
+            Blue,
+            Red,
+        }
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Ball {
+            #[permazen(indexed)]
+            pub(in super::super) color: Color,
+            pub(in super::super) size: i32,
+        }
+    }
+
+    /// The values are made by the program.
+    pub(super) mod own_code {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Ball {
+            #[permazen(indexed, upgrade_with = blue)]
+            pub(in super::super) color: super::now::Color,
+            pub(in super::super) size: i32,
+        }
+
+        fn blue(_: &permazen::OldValues<'_>) -> Result<super::now::Color> {
+            Ok(super::now::Color::Blue)
+        }
+    }
+}
+
+#[test]
+fn the_entries_of_constants_and_composites_with_other_names_are_merged() {
+    use words::{before, now, own_code, turned};
+    let kv = store();
+    let ball = before::Ball { color: before::Color::Red, size: 3 };
+    open::<before::Ball>(&kv).write(|tx| tx.create(ball.clone()).map(drop)).unwrap();
+    open::<now::Ball>(&kv)
+        .read(|tx| {
+            let colors = tx.index(now::Ball::COLOR)?;
+            assert_eq!(colors.get(now::Color::Crimson)?.count()?, 1);
+            let looks = tx.index(now::Ball::LOOKS)?;
+            assert_eq!(looks.get((now::Color::Crimson, 3))?.count()?, 1);
+            Ok(())
+        })
+        .unwrap();
+    open::<turned::Ball>(&kv)
+        .read(|tx| {
+            assert_eq!(refused(tx, turned::Ball::COLOR).2, 1);
+            let colors = tx.index(turned::Ball::COLOR.complete_by_scan())?;
+            assert_eq!(colors.get(turned::Color::Red)?.count()?, 1);
+            Ok(())
+        })
+        .unwrap();
+    open::<own_code::Ball>(&kv)
+        .read(|tx| {
+            assert_eq!(refused(tx, own_code::Ball::COLOR).2, 1);
+            let colors = tx.index(own_code::Ball::COLOR.complete_by_scan())?;
+            assert_eq!(colors.get(now::Color::Blue)?.count()?, 1);
+            Ok(())
+        })
+        .unwrap();
 }
