@@ -3,7 +3,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::coverage::{self, Other, Wanted, has_index, map_keys};
 use super::declare::{Shape, ValueDecl};
@@ -61,6 +61,10 @@ pub(crate) enum Part {
     MapValue,
 }
 
+/// The recorded schemas in which objects lack entries in an index, by the storage ID of the index and
+/// whether the query returns map keys.
+type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
+
 /// One model, bound to its object type.
 #[derive(Debug)]
 pub(crate) struct Binding {
@@ -75,9 +79,8 @@ pub(crate) struct Binding {
     composites: Vec<Arc<IndexShape>>,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
     plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
-    /// The recorded schemas in which objects lack entries in an index, for queries without and with
-    /// map keys, as far as it was asked for.
-    others: Mutex<BTreeMap<(StorageId, bool), Arc<[Other]>>>,
+    /// The recorded schemas in which objects lack entries in an index, as far as it was asked for.
+    others: RwLock<KnownOthers>,
 }
 
 impl Bindings {
@@ -123,12 +126,13 @@ impl Bindings {
             return coverage::others(binding, wanted, &bundle).into();
         }
         let key = (id, wanted.keys.is_some());
-        let known = |others: &BTreeMap<_, Arc<[Other]>>| others.get(&key).cloned();
-        if let Some(known) = known(&binding.others.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return known;
+        let all = binding.others.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&key) {
+            return Arc::clone(known);
         }
+        drop(all);
         let others: Arc<[Other]> = coverage::others(binding, wanted, &bundle).into();
-        let mut all = binding.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(key, Arc::clone(&others));
         others
     }

@@ -214,7 +214,7 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
             types.push(binding.info.name);
         }
         if !schemas.contains(&other.schema_id) {
-            schemas.push(other.schema_id.clone());
+            schemas.push(other.schema_id);
         }
     }
     Ok(Error::PartialIndex {

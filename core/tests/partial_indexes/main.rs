@@ -1,6 +1,7 @@
 //! Queries of indexes while objects are in schemas of other programs.
 #![cfg(feature = "derive")]
-#![allow(clippy::unwrap_used)]
+// Several composite indexes may have the same fields.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes)]
 
 #[cfg(feature = "lmdb")]
 mod random;
