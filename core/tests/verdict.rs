@@ -57,6 +57,7 @@ mod old {
         pub(super) own: i32,
         pub(super) lossy: i64,
         pub(super) reset: i64,
+        pub(super) emptied: i64,
         pub(super) dropped: i64,
         pub(super) left: i64,
     }
@@ -98,6 +99,8 @@ mod new {
         pub(super) lossy: i32,
         #[permazen(upgrade = "reset")]
         pub(super) reset: i32,
+        #[permazen(upgrade = "reset")]
+        pub(super) emptied: String,
         pub(super) required: String,
         #[permazen(default = "nobody".to_owned())]
         pub(super) stated: String,
@@ -180,6 +183,7 @@ fn each_kind_of_change_has_its_verdict() {
         ("own", V::OwnCode),
         ("lossy", lossy(between("long", "int"))),
         ("reset", V::Reset),
+        ("emptied", V::Required),
         ("required", V::Required),
         ("stated", V::Added),
         ("optional", V::Added),
@@ -223,6 +227,7 @@ fn moves_do_what_the_verdict_says() {
             own: 4,
             lossy: 5_000_000_000,
             reset: 5,
+            emptied: 5,
             dropped: 6,
             left: 7,
         })?;
@@ -347,7 +352,7 @@ fn a_report_says_in_words_what_becomes_of_each_field() {
         "wide: not every value can be converted exactly, from long to int",
         "own: own code converts it",
         "reset: dropped; it starts at its default",
-        "required: added, but it requires a value and has no default",
+        "required: no value for a field that requires one and has no default",
         "stated: added, with its default",
         "dropped: dropped",
         "map: would be lost, so an object with such a value stays as it is: a map is not converted to a list",
@@ -398,7 +403,7 @@ fn strict_refuses_required_values_that_are_missing() {
     let store = store([plain::Item::default()]);
     let refused = with::<plain::required::Item>(&store).strict().build().unwrap_err();
     assert!(
-        refused.to_string().contains("Item.fresh: added, but it requires a value"),
+        refused.to_string().contains("Item.fresh: no value for a field that requires one"),
         "{refused}"
     );
     assert!(!refused.is_retryable());
@@ -437,7 +442,7 @@ fn the_report_says_what_javas_rules_drop() {
     assert!(matches!(verdict(&report, "age"), FieldVerdict::Exact { .. }));
     assert!(matches!(verdict(&report, "place"), FieldVerdict::Lossy { .. }));
     let warnings: Vec<_> = report.warnings().map(|warning| &*warning.field.name).collect();
-    assert_eq!(warnings, ["required", "link"]);
+    assert_eq!(warnings, ["emptied", "required", "link"]);
 }
 
 #[test]

@@ -126,8 +126,9 @@ pub enum FieldVerdict {
     Same,
     /// The objects lack the field. It has its default there.
     Added,
-    /// The objects lack the field, it has no default, and the model requires a value. Reading an
-    /// object fails until the field is set.
+    /// The objects have no value for the field, because they lack it or because it is reset, and
+    /// the model requires one and states no default. Reading such an object fails until the field
+    /// is set.
     Required,
     /// All of them are converted exactly.
     Exact {
@@ -284,7 +285,7 @@ impl fmt::Display for FieldReport {
             FieldVerdict::Same => f.write_str("the same"),
             FieldVerdict::Added => f.write_str("added, with its default"),
             FieldVerdict::Required => f.write_str(
-                "added, but it requires a value and has no default: reading such an object fails \
+                "no value for a field that requires one and has no default: reading such an object fails \
                  until the field is set; give it `default = …`, or make it an `Option`",
             ),
             FieldVerdict::Exact { from, to } => {

@@ -98,12 +98,13 @@ impl Judge<'_> {
                 FieldPlan::Differs(from) if *from.name != *decl.name => Some(from.name.to_string()),
                 _ => None,
             };
-            let verdict = match self.field(decl, plan, to) {
-                verdict if verdict.is_warning() && self.binding.info.upgrade_with.is_some() => {
-                    FieldVerdict::OwnCode
-                }
-                verdict => verdict,
-            };
+            let mut verdict = self.field(decl, plan, to);
+            if verdict == FieldVerdict::Reset && !decl.has_default() && is_required(decl, to) {
+                verdict = FieldVerdict::Required;
+            }
+            if verdict.is_warning() && self.binding.info.upgrade_with.is_some() {
+                verdict = FieldVerdict::OwnCode;
+            }
             reports.push(FieldReport { name: decl.name.to_owned(), was, verdict });
         }
         reports.extend(self.plan.leftovers.iter().map(|field| {
