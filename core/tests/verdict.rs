@@ -291,6 +291,23 @@ mod plain {
         }
     }
 
+    pub(super) mod handled {
+        use super::*;
+        use permazen::NewValues;
+
+        #[derive(PermazenObject, Default)]
+        #[permazen(on_schema_change = from_old)]
+        pub(in super::super) struct Item {
+            pub(in super::super) name: String,
+            pub(in super::super) fresh: String,
+        }
+
+        fn from_old(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Item>) -> Result<()> {
+            let nickname: String = old.take("nickname")?;
+            new.set(Item::FRESH, nickname)
+        }
+    }
+
     pub(super) mod required {
         use super::*;
 
@@ -407,6 +424,16 @@ fn strict_refuses_required_values_that_are_missing() {
         "{refused}"
     );
     assert!(!refused.is_retryable());
+}
+
+#[test]
+fn own_code_of_the_type_may_carry_everything_over() {
+    let store = store([plain::Item { name: "Ann".into(), nickname: "A".into() }]);
+    let db = with::<plain::handled::Item>(&store).strict().build().unwrap();
+    let report = db.evolution_report().unwrap();
+    assert_eq!(verdict(&report, "name"), FieldVerdict::Same);
+    assert_eq!(verdict(&report, "fresh"), FieldVerdict::OwnCode);
+    assert_eq!(verdict(&report, "nickname"), FieldVerdict::OwnCode);
 }
 
 #[test]
