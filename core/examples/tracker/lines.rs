@@ -1,0 +1,48 @@
+//! The output of a version: one line for each field of each object, sorted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use permazen::{Error, Result};
+
+/// What a field is said to be if the program cannot read it, because the object is of another
+/// version.
+pub const ELSEWHERE: &str = "(in another version)";
+
+/// The lines. Object IDs are not shown, so that databases can be compared that were filled or
+/// upgraded separately.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Lines(BTreeMap<String, String>);
+
+impl Lines {
+    /// Adds a field of an object.
+    pub fn add(&mut self, object: &str, field: &str, value: Result<impl fmt::Debug>) -> Result<()> {
+        let value = match value {
+            Ok(value) => format!("{value:?}"),
+            Err(Error::Refused(_) | Error::Missing { .. } | Error::Upgrade { .. }) => {
+                ELSEWHERE.to_owned()
+            }
+            Err(error) => return Err(error),
+        };
+        match self.0.insert(format!("{object}: {field}"), value) {
+            None => Ok(()),
+            Some(_) => Err(Error::other(format!("two objects are named {object}"))),
+        }
+    }
+
+    /// The lines: object and field, and the value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(what, value)| (&**what, &**value))
+    }
+
+    /// The value of a line.
+    pub fn get(&self, what: &str) -> Option<&str> {
+        self.0.get(what).map(String::as_str)
+    }
+}
+
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|(what, value)| writeln!(f, "{what} = {value}"))
+    }
+}
