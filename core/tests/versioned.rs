@@ -1,5 +1,5 @@
 //! Values that know what was loaded: storing them writes what was changed.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,8 +111,8 @@ fn only_what_was_changed_is_written() {
         person.visits().add(2)?;
         person.tags()?.add("theirs")?;
         person.tags()?.remove("a")?;
-        person.labels()?.insert("y", &3)?;
-        person.steps()?.push(&4)
+        person.labels()?.insert("y", 3)?;
+        person.steps()?.push(4)
     })
     .unwrap();
     let stored = db.write(|tx| mine.store(tx)).unwrap();
@@ -150,9 +150,9 @@ fn what_both_changed_is_a_conflict_that_names_it() {
         person.set_name("Annie")?;
         // The same value is no conflict.
         person.set_age(32)?;
-        person.steps()?.push(&8)?;
-        person.labels()?.insert("x", &6)?;
-        person.labels()?.insert("y", &6)?;
+        person.steps()?.push(8)?;
+        person.labels()?.insert("x", 6)?;
+        person.labels()?.insert("y", 6)?;
         Ok(())
     })
     .unwrap();
