@@ -21,10 +21,13 @@ impl Narrows for Transaction<'_> {
     }
 }
 
+/// What follows the field in a key, and the value.
+pub(super) type Pair<'d> = (Cow<'d, [u8]>, Cow<'d, [u8]>);
+
 /// What a field gets.
 pub(super) enum Content<'d> {
     /// These pairs.
-    Pairs(Vec<(Cow<'d, [u8]>, Cow<'d, [u8]>)>),
+    Pairs(Vec<Pair<'d>>),
     /// Its default.
     Default,
 }
@@ -192,7 +195,7 @@ impl<'d> FieldConversion<'_, 'd> {
         keys: (&ResolvedField, &ResolvedField, Option<&ValueDecl>),
         values: (&ResolvedField, &ResolvedField, Option<&ValueDecl>),
     ) -> std::result::Result<Content<'d>, Lost> {
-        let mut converted: Vec<(Cow<'d, [u8]>, Cow<'d, [u8]>)> = Vec::new();
+        let mut converted: Vec<Pair<'d>> = Vec::new();
         for (key, value) in self.old.pairs(self.from) {
             let entry = self
                 .part(Some(keys.0), keys.1, keys.2, key)
