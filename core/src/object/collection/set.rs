@@ -8,6 +8,8 @@ use permazen_kv::Direction;
 use super::sorted::Sorted;
 use crate::encoding::Value;
 use crate::id::ObjId;
+#[cfg(doc)]
+use crate::object::Error;
 use crate::object::encoded::Encoded;
 use crate::object::error::Result;
 use crate::object::transaction::Transaction;
