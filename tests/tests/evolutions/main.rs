@@ -21,6 +21,7 @@ use naive::{Content, Contents, Given, Kind, Source, allows, moved, source, unkno
 use permazen::kv::KvDatabase;
 use permazen::kv::lmdb::{Durability, LmdbStore};
 use permazen::kv::memory::MemoryStore;
+use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::{Error, ObjId, Permazen, Tx};
 use values::{Random, dynamic};
 use versions::{Effect, Program, new_place, programs};
@@ -51,6 +52,8 @@ struct World {
     programs: Vec<Program>,
     open: BTreeMap<usize, Permazen>,
     store: Arc<dyn KvDatabase>,
+    /// Whether transactions that write may overlap.
+    is_concurrent: bool,
     objects: BTreeMap<ObjId, Known>,
     places: BTreeSet<ObjId>,
     random: Random,
@@ -81,15 +84,19 @@ fn nothing_is_lost_in_random_evolutions() {
     let steps = variable("PERMAZEN_STEPS", 60);
     let dir = tempfile::tempdir().unwrap();
     for seed in first..first + variable("PERMAZEN_HISTORIES", 200) {
-        // Every tenth history runs on LMDB.
-        let (store, name): (Arc<dyn KvDatabase>, _) = if seed % 10 == 0 {
-            let path = dir.path().join(seed.to_string());
-            std::fs::create_dir(&path).unwrap();
-            let builder =
-                LmdbStore::builder().create(true).durability(Durability::MayLoseEverything);
-            (Arc::new(builder.open(&path).unwrap()), "LMDB")
-        } else {
-            (Arc::new(MemoryStore::new()), "the memory store")
+        // Transactions that write overlap on the optimistic store.
+        let (store, name): (Arc<dyn KvDatabase>, _) = match seed % 10 {
+            0 => {
+                let path = dir.path().join(seed.to_string());
+                std::fs::create_dir(&path).unwrap();
+                let builder = LmdbStore::builder().create(true);
+                let builder = builder.durability(Durability::MayLoseEverything);
+                (Arc::new(builder.open(&path).unwrap()), "LMDB")
+            }
+            1..=4 => {
+                (Arc::new(OptimisticDatabase::new(MemoryStore::new())), "the optimistic store")
+            }
+            _ => (Arc::new(MemoryStore::new()), "the memory store"),
         };
         let _failing = Failing(seed, name);
         let mut world = World::new(store, seed);
@@ -102,7 +109,9 @@ fn nothing_is_lost_in_random_evolutions() {
 
 impl World {
     fn new(store: Arc<dyn KvDatabase>, seed: u64) -> World {
+        let is_concurrent = (1..=4).contains(&(seed % 10));
         let mut world = World {
+            is_concurrent,
             programs: programs(),
             open: BTreeMap::new(),
             store,
@@ -171,7 +180,13 @@ impl World {
             4 | 5 => self.migrate(version, id),
             6..=8 => self.load(version, id),
             9..=11 => self.store(version, id),
-            12..=15 => self.get(version, id),
+            12..=14 => self.get(version, id),
+            15 => self.query(version),
+            16 if self.is_concurrent => {
+                let versions = [version, self.random.pick(&versions)];
+                let ids = [id, self.random.pick(&ids)];
+                self.change_together(versions, ids);
+            }
             _ => self.change(version, id),
         }
         if self.random.one_in(20) {
@@ -230,9 +245,8 @@ impl World {
     }
 
     fn get(&mut self, version: usize, id: ObjId) {
+        let means = self.random_field(version);
         let program = &self.programs[version];
-        let fields: Vec<&str> = program.version.fields.iter().map(|field| field.means).collect();
-        let means = self.random.pick(&fields);
         let field = program.version.field(means).unwrap();
         let known = &self.objects[&id];
         let from = &self.programs[known.version].version;
@@ -319,6 +333,55 @@ impl World {
         self.check_all();
     }
 
+    /// An index is complete, or says how many objects it lacks. These are found if they are loaded.
+    fn query(&mut self, version: usize) {
+        let program = &self.programs[version];
+        if program.version.indexed.is_empty() {
+            return;
+        }
+        let means = self.random.pick(program.version.indexed);
+        let field = program.version.field(means).unwrap();
+        let (mut entries, mut lacking, mut stays) = (BTreeSet::new(), 0, false);
+        for (id, known) in &self.objects {
+            let from = &self.programs[known.version].version;
+            match source(&program.version, field, from) {
+                Source::Same(before) if from.indexed.contains(&before.means) => {
+                    entries.insert((known.contents[before.means][0].0.clone(), *id));
+                }
+                _ => {
+                    lacking += 1;
+                    match self.moved(version, *id, Given::Nothing) {
+                        Ok(new) => drop(entries.insert((new.contents[means][0].0.clone(), *id))),
+                        Err(_) => stays = true,
+                    }
+                }
+            }
+        }
+        let query = |scan: bool| {
+            let found = self.open[&version].read(|tx| (program.query)(tx, means, scan));
+            found.map(|found| found.into_iter().collect::<BTreeSet<_>>())
+        };
+        let (found, scanned) = (query(false), query(true));
+        let what = format!("{:#?}\nthe index of {means} in {}", self.log, program.name);
+        match &found {
+            Ok(found) => assert!(lacking == 0 && *found == entries, "{what}: {found:?}"),
+            Err(Error::PartialIndex { missing, .. }) => assert_eq!(*missing, lacking, "{what}"),
+            Err(Error::Missing { .. }) => assert!(
+                lacking == 0 && entries.iter().any(|(value, _)| value.is_none()),
+                "{what}: {found:?}"
+            ),
+            Err(error) => panic!("{what}: {error}"),
+        }
+        match &scanned {
+            Ok(found) => assert!(!stays && *found == entries, "{what}: {found:?} {entries:?}"),
+            Err(Error::Refused(_)) => assert!(stays, "{what}: {scanned:?}"),
+            Err(error) => assert!(
+                field.is_required && entries.iter().any(|(value, _)| value.is_none()),
+                "{what}: {error:?}"
+            ),
+        }
+    }
+
     fn delete(&mut self, version: usize, id: ObjId) {
         let text = Some(id.to_string());
         let refers =
@@ -334,13 +397,31 @@ impl World {
     }
 
     fn change(&mut self, version: usize, id: ObjId) {
-        let program = &self.programs[version];
-        let fields: Vec<&str> = program.version.fields.iter().map(|field| field.means).collect();
-        let means = self.random.pick(&fields);
-        let random = &mut self.random;
+        let means = self.random_field(version);
+        let (program, random) = (&self.programs[version], &mut self.random);
         let (effect, changed) =
             self.open[&version].write(|tx| Ok((program.change)(tx, id, means, random))).unwrap();
         let what = format!("{effect:?} {means} of {id} in {}", program.name);
+        let (expected, after) = self.changed(version, id, means, &effect);
+        self.judge(what, expected, changed.map(|()| Expected::Done));
+        self.after(version, id, after);
+    }
+
+    fn random_field(&mut self, version: usize) -> &'static str {
+        let fields = &self.programs[version].version.fields;
+        let fields: Vec<&str> = fields.iter().map(|field| field.means).collect();
+        self.random.pick(&fields)
+    }
+
+    /// What a change must return, and what the object is then.
+    fn changed(
+        &self,
+        version: usize,
+        id: ObjId,
+        means: &str,
+        effect: &Effect,
+    ) -> (Expected, Known) {
+        let program = &self.programs[version];
         let field = program.version.field(means).unwrap();
         let known = &self.objects[&id];
         let from = &self.programs[known.version].version;
@@ -348,7 +429,7 @@ impl World {
         // Where the object is, if its own schema allows it.
         let in_place = match source(&program.version, field, from) {
             Source::Same(before) => {
-                let cell = match &effect {
+                let cell = match effect {
                     Effect::Set(content) => &content[0].0,
                     Effect::Append(cell) | Effect::Insert(cell, _) => cell,
                     Effect::Add(_) | Effect::Clear => &None,
@@ -361,20 +442,55 @@ impl World {
             Kind::One => Given::Field(means),
             _ => Given::Nothing,
         };
-        let (expected, mut after, at) = match in_place {
-            Some(at) => (Expected::Done, known.clone(), Some(at)),
+        let (mut after, at) = match in_place {
+            Some(at) => (known.clone(), at),
             None => match self.moved(version, id, given) {
-                Ok(new) => (Expected::Done, new, Some(field.means)),
-                Err(lost) => (Expected::Refused(lost), known.clone(), None),
+                Ok(new) => (new, field.means),
+                Err(lost) => return (Expected::Refused(lost), known.clone()),
             },
         };
-        if let Some(at) = at {
-            let content = after.contents.get_mut(at).unwrap();
-            apply(&effect, content);
-            field.shape.sort(content);
+        let content = after.contents.get_mut(at).unwrap();
+        apply(effect, content);
+        field.shape.sort(content);
+        (Expected::Done, after)
+    }
+
+    /// Two programs change objects in transactions that overlap. Either both succeed, as if one had
+    /// run after the other, or the second one must be run again.
+    fn change_together(&mut self, versions: [usize; 2], ids: [ObjId; 2]) {
+        let transactions = versions.map(|version| self.open[&version].begin().unwrap());
+        let mut changes = Vec::new();
+        for (n, tx) in transactions.iter().enumerate() {
+            let means = self.random_field(versions[n]);
+            let (program, random) = (&self.programs[versions[n]], &mut self.random);
+            let (effect, changed) = (program.change)(tx, ids[n], means, random);
+            let what = format!(
+                "{effect:?} {means} of {} in {}, at the same time as another",
+                ids[n], program.name
+            );
+            let (expected, _) = self.changed(versions[n], ids[n], means, &effect);
+            let done = changed.is_ok();
+            self.judge(what, expected, changed.map(|()| Expected::Done));
+            changes.push((means, effect, done));
         }
-        self.judge(what, expected, changed.map(|()| Expected::Done));
-        self.after(version, id, after);
+        for (n, tx) in transactions.into_iter().enumerate() {
+            let (means, effect, done) = &changes[n];
+            match tx.commit() {
+                Ok(()) if *done => {
+                    let (expected, after) = self.changed(versions[n], ids[n], means, effect);
+                    assert!(matches!(expected, Expected::Done), "{:#?}", self.log);
+                    self.after(versions[n], ids[n], after);
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    assert!(n == 1 && error.is_retryable(), "{error}\n{:#?}", self.log);
+                    self.log.push("the second one must be run again".to_owned());
+                }
+            }
+        }
+        for id in ids {
+            self.check(versions[0], id);
+        }
     }
 
     fn store(&mut self, version: usize, id: ObjId) {

@@ -132,6 +132,8 @@ impl Spec {
 pub(crate) struct Version {
     pub(crate) fields: Vec<Spec>,
     pub(crate) removed: &'static [&'static str],
+    /// The fields with an index.
+    pub(crate) indexed: &'static [&'static str],
 }
 
 impl Version {

@@ -31,6 +31,8 @@ pub(crate) struct Program {
     pub(crate) change: fn(&Tx, ObjId, &str, &mut Random) -> (Effect, Result<()>),
     /// Stores a struct that has some random values, and the others from the database.
     pub(crate) store: fn(&Permazen, &Tx, ObjId, &mut Random) -> (Contents, Result<()>),
+    /// The entries of the index of a field. The flag asks for those of objects of other schemas too.
+    pub(crate) query: fn(&Tx, &str, bool) -> Result<Vec<(Cell, ObjId)>>,
     pub(crate) migrate: fn(&Tx, ObjId) -> Result<bool>,
     pub(crate) delete: fn(&Tx, ObjId) -> Result<bool>,
 }
@@ -103,7 +105,8 @@ macro_rules! changed {
 /// Declares a version: each field with its meaning, its kind, its setter, and what the attributes
 /// say about former names, the default and losses.
 macro_rules! version {
-    ($name:ident, $(#[$of_type:meta])* removed $removed:expr, {
+    ($name:ident, $(#[$of_type:meta])* removed $removed:expr,
+     indexed { $($indexed:ident $constant:ident),* }, {
         $($means:ident: $kind:ident $(#[$attribute:meta])* $field:ident $set:ident $type:ty, $was:expr, $default:expr, $policy:ident;)*
     }) => {
         pub mod $name {
@@ -177,6 +180,25 @@ macro_rules! version {
                 (contents(&item), tx.get::<Item>(id).and_then(|object| object.store(&item)))
             }
 
+            #[allow(unused_variables)]
+            fn query(tx: &Tx, means: &str, scan: bool) -> Result<Vec<(Cell, ObjId)>> {
+                match means {
+                    $(stringify!($indexed) => {
+                        let index = match scan {
+                            true => tx.index(Item::$constant.complete_by_scan())?,
+                            false => tx.index(Item::$constant)?,
+                        };
+                        let mut found = Vec::new();
+                        for entry in index.iter() {
+                            let (value, object) = entry?;
+                            found.push((Simple::cell(&value), object.id()));
+                        }
+                        Ok(found)
+                    })*
+                    _ => unreachable!(),
+                }
+            }
+
             fn migrate(tx: &Tx, id: ObjId) -> Result<bool> {
                 tx.get::<Item>(id)?.migrate()
             }
@@ -196,15 +218,17 @@ macro_rules! version {
                     default: default($default),
                     policy: Policy::$policy,
                 }),*];
-                let version = Version { fields, removed: $removed };
+                let indexed = &[$(stringify!($indexed)),*];
+                let version = Version { fields, removed: $removed, indexed };
                 let name = stringify!($name);
-                Program { name, version, open, create, get, load, change, store, migrate, delete }
+                Program {
+ name, version, open, create, get, load, change, store, query, migrate, delete }
             }
         }
     };
 }
 
-version!(v0, removed &[], {
+version!(v0, removed &[], indexed {  }, {
     name: one name set_name String, &[], None, Exact;
     size: one size set_size i32, &[], None, Exact;
     color: one color set_color Colors, &[], None, Exact;
@@ -214,7 +238,7 @@ version!(v0, removed &[], {
     friend: one friend set_friend Option<Ref<Item>>, &[], None, Exact;
 });
 
-version!(v1, removed &[], {
+version!(v1, removed &[], indexed { name NAME, color COLOR }, {
     name: one #[permazen(indexed)] name set_name String, &[], None, Exact;
     size: one size set_size i64, &[], None, Exact;
     color: one #[permazen(indexed)] color set_color More, &[], None, Exact;
@@ -224,7 +248,7 @@ version!(v1, removed &[], {
     friend: one friend set_friend Option<Ref<Any>>, &[], None, Exact;
 });
 
-version!(v2, #[permazen(composite(name = "byTitleSize", fields(title, size)))] removed &[], {
+version!(v2, #[permazen(composite(name = "byTitleSize", fields(title, size)))] removed &[], indexed { size SIZE }, {
     name: one #[permazen(was = "name")] title set_title String, &["name"], None, Exact;
     size: one #[permazen(indexed)] size set_size i32, &[], None, Exact;
     color: one color set_color Fewer, &[], None, Exact;
@@ -235,7 +259,7 @@ version!(v2, #[permazen(composite(name = "byTitleSize", fields(title, size)))] r
     stars: one #[permazen(default = 4)] stars set_stars i32, &[], Some("4"), Exact;
 });
 
-version!(v3, removed &[], {
+version!(v3, removed &[], indexed { color COLOR }, {
     name: one title set_title String, &[], None, Exact;
     size: one size set_size f64, &[], None, Exact;
     color: one #[permazen(indexed)] color set_color Renamed, &[], None, Exact;
@@ -245,7 +269,7 @@ version!(v3, removed &[], {
     stars: one #[permazen(default = 5)] stars set_stars i32, &[], Some("5"), Exact;
 });
 
-version!(v4, removed &[], {
+version!(v4, removed &[], indexed { size SIZE }, {
     name: one #[permazen(was = ["title", "name"])] heading set_heading Option<String>, &["title", "name"], None, Exact;
     size: one #[permazen(indexed)] size set_size Option<i32>, &[], None, Exact;
     color: one color set_color Option<Colors>, &[], None, Exact;
@@ -254,7 +278,7 @@ version!(v4, removed &[], {
     friend: one friend set_friend Option<Ref<Item>>, &[], None, Exact;
 });
 
-version!(v5, #[permazen(removed("tags", "stars"))] removed &["tags", "stars"], {
+version!(v5, #[permazen(removed("tags", "stars"))] removed &["tags", "stars"], indexed {  }, {
     name: one name set_name String, &[], None, Exact;
     size: one size set_size String, &[], None, Exact;
     color: one color set_color String, &[], None, Exact;
@@ -262,8 +286,8 @@ version!(v5, #[permazen(removed("tags", "stars"))] removed &["tags", "stars"], {
     scores: map #[permazen(key(indexed))] scores scores BTreeMap<String, i32>, &[], None, Exact;
 });
 
-version!(v6, removed &[], {
-    name: one #[permazen(was = ["title", "heading"], default = "new".to_owned())] name set_name String, &["title", "heading"], Some("new"), Exact;
+version!(v6, removed &[], indexed { name NAME }, {
+    name: one #[permazen(indexed, was = ["title", "heading"], default = "new".to_owned())] name set_name String, &["title", "heading"], Some("new"), Exact;
     size: one #[permazen(upgrade = "lossy")] size set_size i64, &[], None, Lossy;
     color: one color set_color Both, &[], None, Exact;
     hits: counter #[permazen(was = "views")] hits hits Counter, &["views"], None, Exact;
@@ -272,7 +296,7 @@ version!(v6, removed &[], {
     stars: one stars set_stars Option<i32>, &[], None, Exact;
 });
 
-version!(v7, #[permazen(removed("color", "name"))] removed &["color", "name"], {
+version!(v7, #[permazen(removed("color", "name"))] removed &["color", "name"], indexed {  }, {
     size: counter size size Counter, &[], None, Exact;
     hits: one #[permazen(was = "hits")] views set_views i32, &["hits"], None, Exact;
     tags: list #[permazen(upgrade = "reset")] tags tags Vec<i64>, &[], None, Reset;
