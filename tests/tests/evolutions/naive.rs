@@ -190,7 +190,7 @@ pub(crate) fn allows(of: Type, cell: &Cell, types: Types<'_>) -> bool {
 pub(crate) enum Given<'a> {
     Nothing,
     Field(&'a str),
-    All,
+    AllButCounters,
 }
 
 /// The content of a lossy conversion, which only the library knows.
@@ -212,7 +212,7 @@ pub(crate) fn moved(
         let is_given = match given {
             Given::Nothing => false,
             Given::Field(means) => means == field.means,
-            Given::All => true,
+            Given::AllButCounters => field.shape.kind != Kind::Counter,
         };
         let content = match source(to, field, from) {
             _ if is_given => field.shape.default(),

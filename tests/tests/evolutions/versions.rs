@@ -20,6 +20,7 @@ pub(crate) enum Effect {
 }
 
 /// A version of the program, as the test uses it.
+#[allow(clippy::type_complexity, reason = "each is used once")]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) version: Version,
