@@ -13,6 +13,7 @@ use super::load::ObjectWriter;
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refusal::{Loss, Refusal};
+use crate::encoding::Encoding;
 use crate::object::{
     self, Carrier, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
 };
@@ -237,7 +238,7 @@ impl<'a> Move<'a> {
             }
             FieldPlan::Differs(from) => from,
         };
-        let upgrade = self.rule(decl, to);
+        let upgrade = self.rule(decl, from, to);
         if upgrade == Upgrade::Reset {
             return Ok(Some(Content::Default));
         }
@@ -257,16 +258,10 @@ impl<'a> Move<'a> {
     }
 
     /// What may happen to the values of a field.
-    fn rule(&self, decl: &FieldDecl, to: &ResolvedField) -> Upgrade {
-        match (self.evolution, decl.upgrade, &to.kind) {
-            // Java resets collections.
-            (
-                Evolution::AsJava,
-                Upgrade::Exact,
-                ResolvedKind::Simple(_) | ResolvedKind::Counter,
-            ) => Upgrade::Lossy,
-            (Evolution::AsJava, Upgrade::Exact, _) => Upgrade::Reset,
-            (_, upgrade, _) => upgrade,
+    fn rule(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> Upgrade {
+        match decl.upgrade {
+            Upgrade::Exact if self.evolution == Evolution::AsJava => java_rule(from, to),
+            upgrade => upgrade,
         }
     }
 
@@ -305,6 +300,21 @@ impl<'a> Move<'a> {
                 self.losses.extend(dropped(self.binding, self.moving.old, field));
             }
         }
+    }
+}
+
+/// What Java does with the values of a field of another definition. It converts single values and
+/// counters, but only numbers become counters. Everything else starts at the default.
+pub(super) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
+    use ResolvedKind::{Counter, Simple};
+    // Text that looks like a number is none.
+    let is_number = |encoding: &dyn Encoding| {
+        encoding.from_text("0").is_ok_and(|zero| zero.to_counter().is_some())
+    };
+    match (&from.kind, &to.kind) {
+        (Simple(_) | Counter, Simple(_)) | (Counter, Counter) => Upgrade::Lossy,
+        (Simple(from), Counter) if is_number(&*from.encoding) => Upgrade::Lossy,
+        _ => Upgrade::Reset,
     }
 }
 

@@ -13,7 +13,7 @@ use super::evolution_report::{
 };
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
-use super::upgrade::Evolution;
+use super::upgrade::{Evolution, java_rule};
 use crate::encoding::{Conversion, Encoding, Exactness, TypedEncoding};
 use crate::layout;
 use crate::object::{IndexShape, Transaction};
@@ -153,10 +153,11 @@ impl Judge<'_> {
         from: &ResolvedField,
         to: &ResolvedField,
     ) -> FieldVerdict {
-        let is_collection = !matches!(to.kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
-        let as_java = self.evolution == Evolution::AsJava && decl.upgrade == Upgrade::Exact;
-        // Java resets collections.
-        if decl.upgrade == Upgrade::Reset || (as_java && is_collection) {
+        let upgrade = match decl.upgrade {
+            Upgrade::Exact if self.evolution == Evolution::AsJava => java_rule(from, to),
+            upgrade => upgrade,
+        };
+        if upgrade == Upgrade::Reset {
             return FieldVerdict::Reset;
         }
         match self.judge(decl, from, to) {

@@ -1,0 +1,349 @@
+//! Objects that stay in their schema: what reads, changes and `store` do there.
+
+use permazen::object;
+
+use super::*;
+
+fn is_too_long(error: &Error) -> bool {
+    matches!(error, Error::Object(object::Error::KeyTooLong { .. }))
+}
+
+fn is_read_only(error: &Error) -> bool {
+    matches!(error, Error::Object(object::Error::ReadOnly))
+}
+
+mod cannot_move {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Thing {
+                pub title: String,
+                pub tags: Vec<String>,
+                pub words: BTreeSet<String>,
+                pub scores: BTreeMap<i32, i32>,
+                pub one: String,
+                pub total: i64,
+            }
+        }
+        new {
+            pub struct Thing {
+                #[permazen(indexed)]
+                pub title: String,
+                pub tags: BTreeSet<String>,
+                pub words: Vec<String>,
+                pub scores: BTreeMap<i64, i64>,
+                pub one: Vec<String>,
+                pub total: Counter,
+            }
+        }
+        with_defaults {
+            pub struct Thing {
+                #[permazen(indexed)]
+                pub title: String,
+                pub tags: Vec<String>,
+                pub words: BTreeSet<String>,
+                pub scores: BTreeMap<i32, i32>,
+                pub one: String,
+                pub total: i64,
+                #[permazen(default = vec![1, 2])]
+                pub list: Vec<i32>,
+                #[permazen(default = [3].into())]
+                pub marks: BTreeSet<i32>,
+                #[permazen(default = [(4, 5)].into())]
+                pub prices: BTreeMap<i32, i32>,
+                pub notes: Vec<String>,
+                #[permazen(default = Counter(9))]
+                pub count: Counter,
+            }
+        }
+    }
+
+    fn thing(store: &Store) -> ObjId {
+        let thing = old::Thing {
+            title: "long ".repeat(200),
+            tags: vec!["a".into(), "b".into()],
+            words: ["x".to_owned()].into(),
+            scores: [(1, 2)].into(),
+            one: "o".into(),
+            total: 5,
+        };
+        create(&open::<old::Thing>(store), &thing)
+    }
+
+    #[test]
+    fn collections_of_another_definition_are_not_read_as_empty() {
+        on_lmdb(|store| {
+            let id = thing(store);
+            let db = open::<new::Thing>(store);
+            let read = |tx: &Tx| {
+                let thing = tx.get::<new::Thing>(id)?;
+                let loaded = thing.load()?;
+                assert_eq!(loaded.tags, ["a".to_owned(), "b".to_owned()].into());
+                assert_eq!((loaded.words, loaded.one), (vec!["x".into()], vec!["o".into()]));
+                assert_eq!((loaded.scores, loaded.total), ([(1, 2)].into(), Counter(5)));
+                let views = [
+                    thing.tags().map(drop),
+                    thing.words().map(drop),
+                    thing.scores().map(drop),
+                    thing.one().map(drop),
+                ];
+                for view in views {
+                    assert!(is_too_long(&view.unwrap_err()));
+                }
+                assert_eq!(thing.total().get()?, 5);
+                assert_ne!(thing.schema_id()?, db.schema().schema_id());
+                Ok(())
+            };
+            db.read(read).unwrap();
+            db.write(read).unwrap();
+        });
+    }
+
+    #[test]
+    fn defaults_of_collections_and_counters_are_not_read_as_empty() {
+        on_lmdb(|store| {
+            let id = thing(store);
+            let db = open::<with_defaults::Thing>(store);
+            let read = |tx: &Tx| {
+                let thing = tx.get::<with_defaults::Thing>(id)?;
+                let loaded = thing.load()?;
+                assert_eq!((loaded.list, loaded.marks), (vec![1, 2], [3].into()));
+                assert_eq!((loaded.prices, loaded.count), ([(4, 5)].into(), Counter(9)));
+                let views =
+                    [thing.list().map(drop), thing.marks().map(drop), thing.prices().map(drop)];
+                for view in views {
+                    assert!(is_too_long(&view.unwrap_err()));
+                }
+                // One without a default is empty, and a counter has its default.
+                assert!(thing.notes()?.is_empty()?);
+                assert_eq!(thing.count().get()?, 9);
+                Ok(())
+            };
+            db.read(read).unwrap();
+            db.write(read).unwrap();
+            // `store` moves the object with a title that fits, and the counter has its default.
+            let mut value = load::<with_defaults::Thing>(&db, id).unwrap();
+            value.title = "short".into();
+            value.count = Counter(0);
+            let store = |thing: Obj<'_, with_defaults::Thing>| thing.store(&value);
+            assert!(!change(&db, id, store).unwrap());
+            assert_eq!(load::<with_defaults::Thing>(&db, id).unwrap().count, Counter(9));
+            value.list = Vec::new();
+            let store = |thing: Obj<'_, with_defaults::Thing>| thing.store(&value);
+            assert!(change(&db, id, store).unwrap());
+            value.count = Counter(9);
+            assert_eq!(load::<with_defaults::Thing>(&db, id).unwrap(), value);
+        });
+    }
+}
+
+mod refused {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub size: String,
+                pub count: i64,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+                pub count: Counter,
+            }
+        }
+    }
+
+    #[test]
+    fn reading_transactions_refuse_to_store_an_object_that_cannot_move() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item { name: "a".into(), size: "large".into(), count: 5 };
+            let id = create(&old, &item);
+            let db = open::<new::Item>(store);
+            let changes: [fn(Obj<'_, new::Item>) -> permazen::Result<()>; 3] = [
+                |item| item.store(&new::Item { name: "b".into(), size: 1, count: Counter(0) }),
+                |item| item.set_size(1),
+                |item| item.set_name("b"),
+            ];
+            for change in changes {
+                db.read(|tx| {
+                    let item = tx.get::<new::Item>(id)?;
+                    assert!(is_read_only(&change(item).unwrap_err()));
+                    assert_eq!(item.name()?, "a");
+                    Ok(())
+                })
+                .unwrap();
+            }
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), item);
+        });
+    }
+
+    #[test]
+    fn store_rescues_an_object_whose_counter_had_another_type() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item { name: "a".into(), size: "large".into(), count: 5 };
+            let id = create(&old, &item);
+            let db = open::<new::Item>(store);
+            assert_eq!(lost(load::<new::Item>(&db, id)), ["size"]);
+            let value = new::Item { name: "b".into(), size: 1, count: Counter(50) };
+            assert!(change(&db, id, |item: Obj<'_, new::Item>| item.store(&value)).unwrap());
+            // Counters keep their numbers.
+            let expected = new::Item { count: Counter(5), ..value };
+            assert_eq!(load::<new::Item>(&db, id).unwrap(), expected);
+        });
+    }
+}
+
+mod defaults {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Game {
+                pub title: String,
+                pub players: i32,
+            }
+        }
+        new {
+            #[permazen(removed("players"))]
+            pub struct Game {
+                pub title: String,
+                #[permazen(default = vec![1, 2])]
+                pub list: Vec<i32>,
+                #[permazen(default = Counter(9))]
+                pub count: Counter,
+                #[permazen(default = 3)]
+                pub number: i32,
+            }
+        }
+    }
+
+    #[test]
+    fn reading_a_default_moves_an_object_only_for_a_live_collection() {
+        on_each_store(|store| {
+            let old = open::<old::Game>(store);
+            let db = open::<new::Game>(store);
+            let game = old::Game { title: "chess".into(), players: 2 };
+            let id = create(&old, &game);
+            let read = |game: Obj<'_, new::Game>| {
+                assert_eq!((game.number()?, game.count().get()?), (3, 9));
+                let loaded = game.load()?;
+                assert_eq!((loaded.list, loaded.count), (vec![1, 2], Counter(9)));
+                Ok(())
+            };
+            assert!(!change(&db, id, read).unwrap());
+            // A program that stores the default stays there too, and keeps what it does not know.
+            let store = |game: Obj<'_, new::Game>| {
+                let loaded = game.load()?;
+                game.store(&new::Game { title: "go".into(), count: Counter(0), ..loaded })
+            };
+            assert!(!change(&db, id, store).unwrap());
+            assert_eq!(load::<new::Game>(&db, id).unwrap().count, Counter(9));
+            let kept = old::Game { title: "go".into(), ..game };
+            assert_eq!(load::<old::Game>(&old, id).unwrap(), kept);
+            let read = |game: Obj<'_, new::Game>| {
+                assert_eq!(game.list()?.load::<Vec<_>>()?, [1, 2]);
+                Ok(())
+            };
+            assert!(change(&db, id, read).unwrap());
+        });
+    }
+}
+
+mod lacking {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Job {
+                pub name: String,
+            }
+        }
+        new {
+            pub struct Job {
+                pub name: String,
+                pub steps: Vec<String>,
+                pub tags: BTreeSet<String>,
+                pub scores: BTreeMap<i32, i32>,
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_that_fails_leaves_the_object_where_it_was() {
+        on_each_store(|store| {
+            let id = create(&open::<old::Job>(store), &old::Job { name: "a".into() });
+            let fails = |job: Obj<'_, new::Job>| {
+                assert!(job.steps()?.set(99, "x").is_err());
+                assert!(job.steps()?.insert(1, "x").is_err());
+                assert!(job.steps()?.remove(0).is_err());
+                Ok(())
+            };
+            assert!(!change(&open::<new::Job>(store), id, fails).unwrap());
+        });
+    }
+
+    #[test]
+    fn removing_from_a_collection_that_the_schema_lacks_moves_nothing() {
+        on_each_store(|store| {
+            let id = create(&open::<old::Job>(store), &old::Job { name: "a".into() });
+            let db = open::<new::Job>(store);
+            let remove = |job: Obj<'_, new::Job>| {
+                assert_eq!(job.steps()?.pop()?, None);
+                job.steps()?.clear()?;
+                assert!(!job.tags()?.remove("x")?);
+                job.tags()?.clear()?;
+                assert_eq!(job.scores()?.remove(1)?, None);
+                job.scores()?.clear()
+            };
+            assert!(!change(&db, id, remove).unwrap());
+            assert!(change(&db, id, |job: Obj<'_, new::Job>| job.steps()?.push("x")).unwrap());
+        });
+    }
+}
+
+mod dangling {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Node {
+                pub next: Option<Ref<Node>>,
+            }
+        }
+        new {
+            pub struct Node {
+                #[permazen(allow_deleted)]
+                pub next: Option<Ref<Node>>,
+            }
+        }
+    }
+
+    #[test]
+    fn a_reference_that_only_the_new_schema_allows_to_dangle_moves_the_object() {
+        on_each_store(|store| {
+            let old = open::<old::Node>(store);
+            let id = create(&old, &old::Node { next: None });
+            let gone = create(&old, &old::Node { next: None });
+            assert!(old.write(|tx| tx.get::<old::Node>(gone)?.delete()).unwrap());
+            let refused = old.write(|tx| tx.get::<old::Node>(id)?.set_next(Some(Ref::new(gone))));
+            assert!(matches!(
+                refused,
+                Err(Error::Object(object::Error::DeletedObject { id, .. })) if id == gone
+            ));
+            let db = open::<new::Node>(store);
+            let set = |node: Obj<'_, new::Node>| node.set_next(Some(Ref::new(gone)));
+            assert!(change(&db, id, set).unwrap());
+            assert_eq!(load::<new::Node>(&db, id).unwrap().next, Some(Ref::new(gone)));
+            let id = create(&old, &old::Node { next: None });
+            let value = new::Node { next: Some(Ref::new(gone)) };
+            assert!(change(&db, id, |node: Obj<'_, new::Node>| node.store(&value)).unwrap());
+        });
+    }
+}
