@@ -16,8 +16,8 @@ use crate::schema::{ResolvedField, ResolvedType, SchemaId};
 /// Any object in a transaction, whether its model is registered or not. Fields are accessed by
 /// name, with [`Value`]s.
 ///
-/// Unlike [`Obj`], it does not move the object to the transaction's schema. The fields are those of
-/// the object's own schema.
+/// The fields are those of the object's own schema. It never moves the object to the transaction's
+/// schema, where [`Obj`] moves it if it must.
 #[derive(Clone, Copy)]
 pub struct AnyObj<'t> {
     tx: &'t Tx,

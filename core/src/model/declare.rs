@@ -340,7 +340,7 @@ pub struct ExcludeBound {
 pub enum Upgrade {
     /// The values are converted exactly: converting them back would give the same bytes. If that is
     /// impossible, the object does not move, and the operation that wanted to move it fails with
-    /// [`Error::Upgrade`](super::Error::Upgrade).
+    /// [`Error::Refused`](super::Error::Refused).
     #[default]
     Exact,
     /// The values are converted as well as possible. A number that is too large wraps or is

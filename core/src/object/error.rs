@@ -101,7 +101,7 @@ pub enum Error {
     /// An own conversion, or a listener to what it created, used the object that was being moved to
     /// another schema. It has not moved.
     #[error(
-        "object {id} has not moved to another schema: its own conversion, or a listener, moved or changed it \
+        "object {id} has not moved to another schema: its own conversion, or a listener, moved, changed or deleted it \
          meanwhile; use only the old values there"
     )]
     ChangedAsMoved {

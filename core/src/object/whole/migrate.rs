@@ -237,8 +237,14 @@ impl Transaction<'_> {
         let carried = self.carried(id, old, kept, given);
         self.moving.borrow_mut().pop();
         let carried = carried?;
-        if self.store.changes().get() != before && !self.load(id, Migrate::No)?.is_same(old) {
-            return Err(Error::ChangedAsMoved { id });
+        if self.store.changes().get() != before {
+            match self.load(id, Migrate::No) {
+                Ok(now) if now.is_same(old) => {}
+                Ok(_) | Err(Error::DeletedObject { .. }) => {
+                    return Err(Error::ChangedAsMoved { id });
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(carried)
     }
