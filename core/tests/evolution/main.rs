@@ -1,7 +1,7 @@
 //! Programs change, and nothing is lost: each change of a struct, with programs of the old and the
 //! new version in turn and at the same time on one database.
 #![cfg(feature = "lmdb")]
-#![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(clippy::panic, clippy::unwrap_used, unreachable_pub)]
 
 /// Declares the versions of a program, each with its models.
 macro_rules! versions {
