@@ -1,5 +1,5 @@
 //! What happens to values when the type of a field changes.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 
@@ -237,9 +237,8 @@ fn elements_are_converted_exactly_or_the_move_is_refused() {
     let tags = |tags: &[&str]| {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
         let store = store_of(old::Item { tags, ..item() });
-        let loaded = open::<collections::Item>(&store)
-            .read(|tx| only::<collections::Item>(tx).load().map(|item| item.tags));
-        loaded
+        open::<collections::Item>(&store)
+            .read(|tx| only::<collections::Item>(tx).load().map(|item| item.tags))
     };
     assert_eq!(tags(&["3", "-1", "3"]).unwrap(), [3, -1, 3]);
     assert_eq!(tags(&[]).unwrap(), []);
@@ -377,7 +376,7 @@ fn references_to_a_type_no_longer_allowed_keep_an_object_where_it_is() {
         counter.take();
         assert_eq!(holder.kept()?.map(|place| place.to_ref()), Some(place));
         assert_eq!(counter.take().reads(), 2, "nothing is looked up but the value and the schema");
-        match holder.migrate().map_err(Error::from) {
+        match holder.migrate() {
             Err(Error::Refused(refusal)) => {
                 assert_eq!(refusal.losses.len(), 1);
                 assert_eq!(refusal.losses[0].field, "lost");

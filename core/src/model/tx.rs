@@ -30,6 +30,8 @@ pub struct Tx {
     bindings: Arc<Bindings>,
     seen_objects: RefCell<SeenObjects>,
     buffers: RefCell<Vec<Vec<u8>>>,
+    /// Whether an access to an object moves it to the transaction's schema in any case.
+    access: Migrate,
 }
 
 impl fmt::Debug for Tx {
@@ -40,7 +42,12 @@ impl fmt::Debug for Tx {
 
 impl Tx {
     pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
-        Tx { core, bindings, seen_objects: RefCell::default(), buffers: RefCell::default() }
+        let access = match bindings.models().evolution() {
+            Evolution::Exact => Migrate::No,
+            Evolution::AsJava => Migrate::Yes,
+        };
+        let (seen_objects, buffers) = Default::default();
+        Tx { core, bindings, seen_objects, buffers, access }
     }
 
     /// The transaction of the object layer, for access by name, storage ID and encoded value.
@@ -70,11 +77,9 @@ impl Tx {
     }
 
     /// Whether an access to an object moves it to the transaction's schema in any case.
+    #[inline]
     pub(crate) fn access(&self) -> Migrate {
-        match self.bindings.models().evolution() {
-            Evolution::Exact => Migrate::No,
-            Evolution::AsJava => Migrate::Yes,
-        }
+        self.access
     }
 
     // ------------------------------------------------------------------ objects
