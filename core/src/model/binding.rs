@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::coverage::{self, Other, Wanted, has_index, map_keys};
+use super::coverage::{self, Other, Wanted, has_index};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
@@ -15,7 +15,7 @@ use super::upgrade::Evolution;
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, ObjectBuilder, ObjectData};
+use crate::object::{self, IndexShape, ObjectBuilder, ObjectData, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -93,7 +93,7 @@ impl Bindings {
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
-        // Sorted for the binary search in `find`.
+        // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let models = Arc::new(Models { bindings: bound, evolution });
         Ok(Bindings { schema, bundle: Arc::clone(bundle), models })
@@ -117,7 +117,7 @@ impl Bindings {
         tx: &object::Transaction<'_>,
     ) -> Arc<[Other]> {
         let id = wanted.shape.storage_id();
-        let own_keys = || map_keys(&binding.object_type, id);
+        let own_keys = || map_key_of(&binding.object_type, id);
         let usual =
             wanted.keys.is_none_or(|keys| own_keys().is_some_and(|own| own.is_same(&**keys)));
         let bundle = tx.bundle();
@@ -210,8 +210,8 @@ impl Binding {
         // The entries of map values have the keys too.
         let has_field = |id| {
             has_index(old, id)
-                && map_keys(&self.object_type, id)
-                    .zip(map_keys(old, id))
+                && map_key_of(&self.object_type, id)
+                    .zip(map_key_of(old, id))
                     .is_none_or(|(own, old)| own.is_same(&**old))
         };
         !fields.all(has_field) || !composites.all(|id| has_index(old, id))
@@ -245,6 +245,14 @@ impl Binding {
             }
             (None, _) => Ok(()),
         }
+    }
+
+    /// Content in which only the field at a position has a value: the one it has in objects whose
+    /// schema lacks it.
+    pub(crate) fn default_of(&self, position: usize) -> Result<ObjectData> {
+        let mut writer = ObjectWriter::new(self);
+        self.write_default(position, &mut writer)?;
+        Ok(writer.finish().0)
     }
 
     /// The content of a new object with the values that the model states, else with those of the

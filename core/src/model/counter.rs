@@ -2,7 +2,6 @@
 
 use super::error::Result;
 use super::handle::Handle;
-use super::load::ObjectWriter;
 use crate::object::Migrate;
 
 /// A counter of an object.
@@ -26,9 +25,7 @@ impl<'t> CounterOf<'t> {
         let (core, id, handle) = (&self.handle.tx.core, self.handle.id, &self.handle);
         if handle.access() == Migrate::No && !core.encoded().defines(id, field)? {
             if handle.is_missing(self.position)? {
-                let mut writer = ObjectWriter::new(handle.binding);
-                handle.binding.write_default(self.position, &mut writer)?;
-                return Ok(writer.finish().0.counter(field)?);
+                return Ok(handle.binding.default_of(self.position)?.counter(field)?);
             }
             let read = core.encoded().counter(id, field, Migrate::Yes);
             return handle.or_unmovable(read, |data| Ok(data.counter(field)?));

@@ -9,7 +9,7 @@ use super::plan::{FieldPlan, Plan};
 use crate::encoding::{Conversion, Encoding, EncodingKind, EnumEncoding, Exactness};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
-use crate::object::{IndexKind, IndexShape, SameMeaning};
+use crate::object::{IndexKind, IndexShape, SameMeaning, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SchemaId};
 
 /// An index that a query reads.
@@ -90,20 +90,7 @@ pub(crate) fn has_index(object_type: &ResolvedType, id: StorageId) -> bool {
 /// Whether the maps of a type have keys of the encoding that the query wants.
 fn keys_agree(object_type: &ResolvedType, wanted: Wanted<'_>) -> bool {
     let Some(keys) = wanted.keys else { return true };
-    map_keys(object_type, wanted.shape.storage_id()).is_none_or(|own| own.is_same(&**keys))
-}
-
-/// The encoding of the keys of the map whose values have this storage ID.
-pub(crate) fn map_keys(
-    object_type: &ResolvedType,
-    values: StorageId,
-) -> Option<&Arc<dyn Encoding>> {
-    object_type.fields.iter().find_map(|field| match &field.kind {
-        ResolvedKind::Map { key, value } if value.storage_id == values => {
-            key.simple().map(|simple| &simple.encoding)
-        }
-        _ => None,
-    })
+    map_key_of(object_type, wanted.shape.storage_id()).is_none_or(|own| own.is_same(&**keys))
 }
 
 /// The index of a type in another schema whose entries mean the same as those of the wanted index.

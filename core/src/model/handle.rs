@@ -62,10 +62,7 @@ impl<'t> Handle<'t> {
         field: &ResolvedField,
     ) -> Result<Result<V, EncodingError>> {
         if self.is_missing(position)? {
-            let mut writer = ObjectWriter::new(self.binding);
-            self.binding.write_default(position, &mut writer)?;
-            let (data, _) = writer.finish();
-            return Ok(V::decode_all(data.simple(field)?));
+            return Ok(V::decode_all(self.binding.default_of(position)?.simple(field)?));
         }
         let read = self.tx.core.encoded().get(self.id, field, Migrate::Yes, V::decode_all);
         self.or_unmovable(read, |data| Ok(V::decode_all(data.simple(field)?)))

@@ -6,7 +6,6 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::binding::Part;
-use super::coverage::map_keys;
 use super::error::{Error, Result};
 use super::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
@@ -17,7 +16,9 @@ use super::target::{Any, Model, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{Encoding, EncodingError, FieldType};
-use crate::object::{self, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound};
+use crate::object::{
+    self, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound, map_key_of,
+};
 
 /// Something with an index: an indexed field; the elements, keys or values of a collection; or a
 /// composite index.
@@ -315,7 +316,7 @@ fn open<'t, M: Model, C: Columns>(
     let shape = binding.index_shape(position, part)?;
     // A query with map keys has three columns.
     let with_keys = shape.kind() == IndexKind::MapValue && C::COUNT == shape.columns();
-    let keys = map_keys(&binding.object_type, shape.storage_id()).filter(|_| with_keys).cloned();
+    let keys = map_key_of(&binding.object_type, shape.storage_id()).filter(|_| with_keys).cloned();
     let view = tx.core.index_view(shape)?.of_types([binding.storage_id()]).distinct(C::COUNT);
     let view = complete(tx, &view, &[binding], keys.as_ref(), on_partial)?;
     Ok(Index { tx, view, opened: Opened { on_partial, keys }, types: PhantomData })

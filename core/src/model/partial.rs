@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::binding::Binding;
-use super::coverage::{Entries, Other, Wanted, has_index, map_keys};
+use super::coverage::{Entries, Other, Wanted, has_index};
 use super::error::{Error, Result};
 use super::index::IndexOn;
 use super::tx::Tx;
@@ -14,7 +14,7 @@ use super::upgrade::Evolution;
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexOverlay, IndexView, Migrate, ObjectData};
+use crate::object::{self, IndexOverlay, IndexView, Migrate, ObjectData, map_key_of};
 use crate::schema::SchemaId;
 
 /// What a query does if objects of other recorded schemas lack entries in its index.
@@ -179,7 +179,7 @@ pub(super) fn complete<'t>(
             // The entries of a map whose keys have another encoding in the model itself cannot be
             // shown.
             let unfit = |binding: &Binding| {
-                let own = map_keys(&binding.object_type, shape.storage_id());
+                let own = map_key_of(&binding.object_type, shape.storage_id());
                 keys.zip(own).is_some_and(|(keys, own)| !own.is_same(&**keys))
             };
             if missing.iter().any(|(binding, _)| unfit(binding)) {

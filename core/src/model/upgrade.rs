@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::binding::{Binding, Models};
-use super::declare::{FieldDecl, Upgrade};
+use super::declare::{FieldDecl, Upgrade, UpgradeWith};
 use super::error::{Error, Result};
 use super::field_conversion::{Content, FieldConversion, Narrows, stored_text, value_text};
 use super::load::ObjectWriter;
@@ -101,12 +101,9 @@ impl<'a> Move<'a> {
         let info = &self.binding.info;
         let all = matches!(self.moving.given, Given::All(..));
         let of_type = info.upgrade_with.filter(|_| all);
-        let of_fields = info.fields.iter().enumerate().filter_map(|(position, decl)| {
-            let same = matches!(self.plan.field(position), FieldPlan::Same);
-            decl.upgrade_with.filter(|_| !same && self.is_given(position))
-        });
-        let conversions: Vec<_> = of_type.into_iter().chain(of_fields).collect();
-        for convert in conversions {
+        let of_fields = self.conversions_of_fields(|position| self.is_given(position));
+        for convert in of_type.into_iter().chain(of_fields.into_iter().map(|(_, convert)| convert))
+        {
             let values = self.old_values(models, tx);
             let mut writer = ObjectWriter::new(self.binding);
             let converted = tx.undone(|| Ok(convert(&values, &mut writer)))?;
@@ -128,16 +125,21 @@ impl<'a> Move<'a> {
         OldValues::new(old, self.moving.id, old.object_type().schema_of, tx, models)
     }
 
+    /// The own conversions of the wanted fields, with the positions of these. A field of the same
+    /// definition keeps what it has.
+    fn conversions_of_fields(&self, wanted: impl Fn(usize) -> bool) -> Vec<(usize, UpgradeWith)> {
+        let fields = self.binding.info.fields.iter().enumerate();
+        let of = fields.filter_map(|(position, decl)| Some((position, decl.upgrade_with?)));
+        of.filter(|&(position, _)| {
+            !matches!(self.plan.field(position), FieldPlan::Same) && wanted(position)
+        })
+        .collect()
+    }
+
     /// Runs the own conversions, of the type first and then of the fields.
     fn own_conversions(&mut self, models: &Models, tx: &Transaction<'_>) -> Result<()> {
         let info = &self.binding.info;
-        let of_fields = info.fields.iter().enumerate().filter_map(|(position, decl)| {
-            let same = matches!(self.plan.field(position), FieldPlan::Same);
-            decl.upgrade_with
-                .filter(|_| !same && !self.is_given(position))
-                .map(|with| (position, with))
-        });
-        let of_fields: Vec<_> = of_fields.collect();
+        let of_fields = self.conversions_of_fields(|position| !self.is_given(position));
         if info.upgrade_with.is_none() && of_fields.is_empty() {
             return Ok(());
         }

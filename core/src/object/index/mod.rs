@@ -20,6 +20,7 @@ pub(in crate::object) use column::{
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
 pub(crate) use overlay::{IndexOverlay, SameMeaning};
+pub(crate) use query::map_key_of;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;
 pub use walk::{IndexEntry, IndexEntryRef, IndexIter};

@@ -92,7 +92,10 @@ fn map_key_encodings(bundle: &SchemaBundle, value: StorageId) -> Vec<Arc<dyn Enc
 }
 
 /// The key encoding of the map in this type whose values have this storage ID.
-fn map_key_of(object_type: &ResolvedType, value_id: StorageId) -> Option<&Arc<dyn Encoding>> {
+pub(crate) fn map_key_of(
+    object_type: &ResolvedType,
+    value_id: StorageId,
+) -> Option<&Arc<dyn Encoding>> {
     object_type.fields.iter().find_map(|field| match &field.kind {
         ResolvedKind::Map { key, value } if value.storage_id == value_id => {
             key.simple().map(|simple| &simple.encoding)
