@@ -1,6 +1,7 @@
 //! Random evolutions: programs of several versions, two at a time, work on the same objects. A naive
 //! model says after each operation what every object must contain, and what must be refused. So a
-//! value can only disappear if a model says that it may.
+//! value can only disappear if a model says that it may. The seed of a history decides everything
+//! in it.
 //!
 //! | variable | what it says | without it |
 //! |---|---|---|
@@ -15,14 +16,15 @@ mod values;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use naive::{Content, Contents, Given, Kind, Source, allows, moved, source, unknown};
-use permazen::kv::KvDatabase;
 use permazen::kv::lmdb::{Durability, LmdbStore};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
-use permazen::{Error, ObjId, Permazen, Tx};
+use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
+use permazen::{Error, ObjId, ObjIdGenerator, Permazen, Tx};
 use values::{Random, dynamic};
 use versions::{Effect, Program, new_place, programs};
 
@@ -80,33 +82,62 @@ fn variable(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
+/// Schemas of programs that run anywhere in the process stay recorded in all databases, so histories
+/// at the same time would not be independent.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[test]
 fn nothing_is_lost_in_random_evolutions() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let first = variable("PERMAZEN_SEED", 1);
     let steps = variable("PERMAZEN_STEPS", 60);
     let dir = tempfile::tempdir().unwrap();
     for seed in first..first + variable("PERMAZEN_HISTORIES", 200) {
-        // Transactions that write overlap on the optimistic store.
-        let (store, name): (Arc<dyn KvDatabase>, _) = match seed % 10 {
-            0 => {
-                let path = dir.path().join(seed.to_string());
-                std::fs::create_dir(&path).unwrap();
-                let builder = LmdbStore::builder().create(true);
-                let builder = builder.durability(Durability::MayLoseEverything);
-                (Arc::new(builder.open(&path).unwrap()), "LMDB")
-            }
-            1..=4 => {
-                (Arc::new(OptimisticDatabase::new(MemoryStore::new())), "the optimistic store")
-            }
-            _ => (Arc::new(MemoryStore::new()), "the memory store"),
-        };
-        let _failing = Failing(seed, name);
-        let mut world = World::new(store, seed);
-        for _ in 0..steps {
-            world.step();
-        }
-        world.check_all();
+        history(seed, steps, dir.path());
     }
+}
+
+#[test]
+fn a_seed_gives_the_same_history_each_time() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // One on each store.
+    for seed in [1, 5, 10] {
+        let [one, other] = [(), ()].map(|()| {
+            let dir = tempfile::tempdir().unwrap();
+            let world = history(seed, 60, dir.path());
+            let tx = world.store.begin(&TxOptions::reading()).unwrap();
+            let scan = tx.scan(KeySpan::FULL, Direction::Forward).unwrap();
+            let pairs = scan.map(|pair| format!("{:?}", pair.unwrap()));
+            (world.log, pairs.collect::<Vec<_>>())
+        });
+        for (one, other) in [(one.0, other.0), (one.1, other.1)] {
+            assert_eq!(one.len(), other.len(), "seed {seed}");
+            one.iter().zip(&other).for_each(|(one, other)| assert_eq!(one, other, "seed {seed}"));
+        }
+    }
+}
+
+/// Runs one history, on a store in that folder if the store needs one.
+fn history(seed: u64, steps: u64, dir: &Path) -> World {
+    // Transactions that write overlap on the optimistic store.
+    let (store, name): (Arc<dyn KvDatabase>, _) = match seed % 10 {
+        0 => {
+            let path = dir.join(seed.to_string());
+            std::fs::create_dir(&path).unwrap();
+            let builder = LmdbStore::builder().create(true);
+            let builder = builder.durability(Durability::MayLoseEverything);
+            (Arc::new(builder.open(&path).unwrap()), "LMDB")
+        }
+        1..=4 => (Arc::new(OptimisticDatabase::new(MemoryStore::new())), "the optimistic store"),
+        _ => (Arc::new(MemoryStore::new()), "the memory store"),
+    };
+    let _failing = Failing(seed, name);
+    let mut world = World::new(store, seed);
+    for _ in 0..steps {
+        world.step();
+    }
+    world.check_all();
+    world
 }
 
 impl World {
@@ -152,7 +183,9 @@ impl World {
         }
         let program = &self.programs[version];
         self.log.push(format!("open {}", program.name));
-        self.open.insert(version, (program.open)(self.store.clone()));
+        let db = (program.open)(self.store.clone());
+        db.database().set_id_generator(ObjIdGenerator::from_seed(self.random.next()));
+        self.open.insert(version, db);
     }
 
     fn create_in(&mut self, version: usize) -> bool {
@@ -551,7 +584,10 @@ impl World {
 
     /// Compares what an operation has returned with what it must return.
     fn judge(&mut self, what: String, expected: Expected, got: permazen::Result<Expected>) {
-        self.log.push(what);
+        self.log.push(match &got {
+            Ok(_) => what,
+            Err(error) => format!("{what}: {error}"),
+        });
         let is_right = match (&expected, &got) {
             (Expected::Done, Ok(Expected::Done)) => true,
             (Expected::Content(one), Ok(Expected::Content(other))) => {
