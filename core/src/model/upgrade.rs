@@ -185,28 +185,31 @@ impl<'a> Move<'a> {
     /// object keeps.
     fn content(mut self) -> Result<Option<ObjectData>> {
         let plan = Arc::clone(&self.plan);
-        let mut contents = Vec::new();
+        // Most fields keep what they have.
+        let mut changed = Vec::new();
         for (position, plan) in plan.fields() {
             let Some(decl) = self.binding.info.fields.get(position) else { continue };
-            if !self.is_given(position) {
-                contents.push((position, self.field(position, decl, plan)?));
+            if !self.is_given(position)
+                && let Some(content) = self.field(position, decl, plan)?
+            {
+                changed.push((position, content));
             }
         }
         self.judge_leftovers(&plan);
         refuse(self.binding, self.moving, self.losses)?;
-        if contents.iter().all(|(_, content)| content.is_none()) {
+        if changed.is_empty() {
             return Ok(None);
         }
-        let mut new = ObjectBuilder::new(Arc::clone(&self.binding.object_type));
+        let mut new = ObjectBuilder::of(self.moving.kept);
         let mut defaults = ObjectWriter::new(self.binding);
-        for (position, content) in &contents {
+        for (position, content) in &changed {
             let to = self.binding.field(*position)?;
+            new.forget(to);
             match content {
-                None => push(&mut new, to, self.moving.kept.pairs(to)),
-                Some(Content::Pairs(pairs)) => {
+                Content::Pairs(pairs) => {
                     push(&mut new, to, pairs.iter().map(|(key, value)| (&**key, &**value)));
                 }
-                Some(Content::Default) => self.binding.write_default(*position, &mut defaults)?,
+                Content::Default => self.binding.write_default(*position, &mut defaults)?,
             }
         }
         let (defaults, written) = defaults.finish();
@@ -271,6 +274,10 @@ impl<'a> Move<'a> {
     /// their type.
     fn judge_narrowing(&mut self, decl: &FieldDecl, to: &ResolvedField) {
         if self.evolution == Evolution::AsJava || decl.upgrade != Upgrade::Exact {
+            return;
+        }
+        // The common case.
+        if !to.is_reference() && !to.sub_fields().any(|part| part.is_reference()) {
             return;
         }
         let old = self.moving.old;

@@ -423,15 +423,13 @@ impl<'a> UpgradeAll<'a> {
                 break;
             }
             done.seen += 1;
-            // Meanwhile others may have deleted or moved it.
-            if tx.core.find_info(id)?.is_none_or(|info| info.schema != schema) {
-                continue;
-            }
-            match tx.core.migrate_measured(id).map_err(Error::from) {
-                Ok(moved) => {
-                    done.moved += u64::from(moved.is_some());
-                    bytes += moved.unwrap_or(0);
+            match tx.core.migrate_from(id, schema).map_err(Error::from) {
+                Ok(Some(size)) => {
+                    done.moved += 1;
+                    bytes += size;
                 }
+                // Meanwhile others have deleted or moved it.
+                Ok(None) => {}
                 Err(error) if ends_run(&error) => return Err(error),
                 Err(error) => done.refused.push(NotMoved { id, error }),
             }

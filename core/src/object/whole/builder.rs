@@ -49,6 +49,14 @@ impl ObjectBuilder {
         ObjectBuilder { data, in_order: true }
     }
 
+    /// An object of this type, with room for the content of another one.
+    pub(crate) fn with_room_for(other: &ObjectData, object_type: Arc<ResolvedType>) -> Self {
+        let mut data = ObjectData::new(None, object_type);
+        data.bytes.reserve(other.bytes.len());
+        data.pairs.reserve(other.pairs.len());
+        ObjectBuilder { data, in_order: true }
+    }
+
     /// An object with the content of another one, which can be changed.
     pub(crate) fn of(data: &ObjectData) -> Self {
         ObjectBuilder { data: data.clone(), in_order: true }

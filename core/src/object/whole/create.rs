@@ -404,7 +404,7 @@ impl Transaction<'_> {
         let mut data = None;
         self.visit(id, migrate, |object_type, pair| {
             match (&mut data, pair) {
-                (None, _) => data = Some(ObjectData::new(Some(id), Arc::clone(object_type))),
+                (None, _) => data = Some(ObjectData::with_room(id, object_type)),
                 (Some(data), Some((field, rest, value))) => {
                     data.push_pair(field.storage_id, rest, value);
                 }

@@ -69,6 +69,15 @@ impl ObjectData {
         ObjectData { id, object_type, bytes: Vec::new(), pairs: Vec::new() }
     }
 
+    /// No content yet, of an object that will be loaded.
+    pub(in crate::object) fn with_room(id: ObjId, object_type: &Arc<ResolvedType>) -> Self {
+        let mut data = ObjectData::new(Some(id), Arc::clone(object_type));
+        // Most objects have about a pair for each field, and short values.
+        data.pairs.reserve(object_type.fields.len());
+        data.bytes.reserve(16 * object_type.fields.len());
+        data
+    }
+
     /// The object from which this was loaded; `None` if it was not.
     pub fn id(&self) -> Option<ObjId> {
         self.id
@@ -429,7 +438,8 @@ pub(crate) struct KeyList {
 impl KeyList {
     /// The sorted keys of all index entries of an object with this content.
     pub(crate) fn entries(data: &ObjectData, id: ObjId) -> Result<Self> {
-        let mut list = KeyList::default();
+        // Room for the entries of most objects.
+        let mut list = KeyList { bytes: Vec::with_capacity(128), spans: Vec::with_capacity(4) };
         data.each_entry(id, |key| {
             list.push(key);
             Ok(())

@@ -7,8 +7,9 @@ use super::builder::ObjectBuilder;
 use super::carrier::{Counters, Given, Moving};
 use super::data::ObjectData;
 use super::replace::Told;
+use crate::encoding::string::compare as utf16_cmp;
 use crate::id::{ObjId, StorageId};
-use crate::layout;
+use crate::layout::{self, SchemaIndex};
 use crate::object::info::ObjectInfo;
 use crate::object::notify::ChangeKind;
 use crate::object::notify::SchemaChange;
@@ -44,37 +45,53 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Does the same as [`Transaction::migrate`]. Returns how many bytes of content the object had;
-    /// `None` if it already has the schema of the transaction.
-    pub(crate) fn migrate_measured(&self, id: ObjId) -> Result<Option<usize>> {
-        if self.is_current(id)? {
+    /// Moves an object that was found in the schema `from` to the schema of the transaction.
+    /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
+    /// that schema.
+    pub(crate) fn migrate_from(&self, id: ObjId, from: SchemaIndex) -> Result<Option<usize>> {
+        let old = match self.load(id, Migrate::No) {
+            Ok(old) => old,
+            Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
+        };
+        if old.object_type().schema != from {
             return Ok(None);
         }
-        self.migrate_giving(id, &self.schema(), Given::Nothing).map(Some)
+        self.migrate_loaded(id, old, &self.schema(), Given::Nothing).map(Some)
     }
 
     /// Moves an object from another schema to this one, and calls the listeners. They may have
     /// changed or deleted the object when this returns.
     pub(in crate::object) fn migrate_to(&self, id: ObjId, schema: &Arc<Schema>) -> Result<()> {
-        self.migrate_giving(id, schema, Given::Nothing).map(drop)
+        self.migrate_giving(id, schema, Given::Nothing)
     }
 
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
-    /// Listeners are told of the differences as changes of the fields. Returns how many bytes of
-    /// content the object had.
-    fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<usize> {
+    /// Listeners are told of the differences as changes of the fields.
+    fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
+        let old = self.load(id, Migrate::No).map_err(|error| moving(error, id))?;
+        self.migrate_loaded(id, old, schema, given).map(drop)
+    }
+
+    /// Does the same with an object whose content was just loaded. Returns how many bytes that has.
+    fn migrate_loaded(
+        &self,
+        id: ObjId,
+        old: ObjectData,
+        schema: &Arc<Schema>,
+        given: Given<'_>,
+    ) -> Result<usize> {
         self.mutate_then(
             || {
                 // An object that must move to be read also moves in a transaction for reading. What
                 // the caller gives is a change.
                 let reads = matches!(given, Given::Nothing);
                 let _allowed = reads.then(|| self.allow_changes());
-                self.move_giving(id, schema, given)
+                self.move_giving(id, old, schema, given)
             },
             |change| self.tell_schema_changed(change),
         )
-        .map_err(|error| error.about(|| format!("moving object {id} to another schema")))
+        .map_err(|error| moving(error, id))
         .map(|change| change.old.size())
     }
 
@@ -86,20 +103,21 @@ impl Transaction<'_> {
         schema: &Arc<Schema>,
         new: &ObjectData,
     ) -> Result<()> {
-        self.move_giving(id, schema, Given::All(new, Counters::Given)).map(drop)
+        let old = self.load(id, Migrate::No)?;
+        self.move_giving(id, old, schema, Given::All(new, Counters::Given)).map(drop)
     }
 
-    /// Moves an object like [`Transaction::migrate_giving`], but does not call listeners to schema
+    /// Moves an object like [`Transaction::migrate_loaded`], but does not call listeners to schema
     /// changes.
     fn move_giving(
         &self,
         id: ObjId,
+        old: ObjectData,
         schema: &Arc<Schema>,
         given: Given<'_>,
     ) -> Result<SchemaChange> {
         let new_type = self.type_in(id, schema)?;
         let old_schema = self.object_schema(id)?;
-        let old = self.load(id, Migrate::No)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
         // This fails before the first write if a value must not be lost, or is too long for an
         // index. Then the object stays in its schema.
@@ -154,7 +172,7 @@ impl Transaction<'_> {
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
                 self.check_references(id, new)?;
-                self.migrate_giving(id, schema, Given::All(new, counters)).map(drop)
+                self.migrate_giving(id, schema, Given::All(new, counters))
             }
             moved => moved,
         }
@@ -285,20 +303,22 @@ impl Transaction<'_> {
     ) -> Result<ObjectData> {
         let bundle = self.bundle();
         let old_type = old.object_type();
-        let mut new = ObjectBuilder::new(Arc::clone(new_type));
-        for field in &new_type.fields {
-            let Some(before) =
-                old_type.field(&field.name).filter(|old| old.schema_id == field.schema_id)
-            else {
-                continue;
-            };
-            let monitored = narrowed == Narrowed::Told && self.is_monitored(old_type, before);
-            let mut tell = |kind| {
-                if monitored {
-                    self.queue_change(id, old_type, before, kind);
-                }
-            };
+        let mut new = ObjectBuilder::with_room_for(old, Arc::clone(new_type));
+        let mut removed = Vec::new();
+        // In the order of the stored pairs. The same definition has the same storage ID.
+        for before in old_type.fields_by_storage_id() {
+            let Some(field) = new_type.field_by_storage_id(before.storage_id) else { continue };
+            let mut tell = |kind| removed.push((before, kind));
             keep(&bundle, old, before, field, &mut new, &mut tell)?;
+        }
+        if narrowed == Narrowed::Told {
+            // Listeners are told in the order of names.
+            removed.sort_by(|(a, _), (b, _)| utf16_cmp(&a.name, &b.name));
+            for (field, kind) in removed {
+                if self.is_monitored(old_type, field) {
+                    self.queue_change(id, old_type, field, kind);
+                }
+            }
         }
         Ok(new.finish())
     }
@@ -316,6 +336,11 @@ enum Narrowed {
 /// cannot be converted.
 fn keeps_from_moving(error: &Error) -> bool {
     matches!(error, Error::KeyTooLong { .. } | Error::MoveRefused(_))
+}
+
+/// Adds to an error which object was to move.
+fn moving(error: Error, id: ObjId) -> Error {
+    error.about(|| format!("moving object {id} to another schema"))
 }
 
 /// If an index entry's key is too long, adds to the error which object cannot be moved and what
