@@ -41,9 +41,13 @@ impl<'t> CounterOf<'t> {
     pub fn set(&self, number: i64) -> Result<()> {
         let field = self.handle.binding.field(self.position)?;
         let (core, id) = (&self.handle.tx.core, self.handle.id);
-        self.handle.change(self.position, || {
-            core.encoded().set_counter(id, field, number, self.handle.access())
-        })
+        let access = self.handle.access();
+        // The number that is replaced need not be converted if the object must move.
+        let migrate = match core.encoded().defines(id, field)? {
+            true => access,
+            false => Migrate::Yes,
+        };
+        Ok(core.encoded().set_counter(id, field, number, migrate)?)
     }
 
     /// Adds to the number, which wraps at 64 bits. Transactions that only add do not conflict,

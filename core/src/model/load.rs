@@ -156,6 +156,11 @@ impl<'a> ObjectWriter<'a> {
         self.written.contains(&position)
     }
 
+    /// Whether no field was written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.written.is_empty()
+    }
+
     /// Writes a field with `write`, in place of what was written to it before. If `write` fails, the
     /// field is not written.
     pub(super) fn rewrite(
@@ -171,7 +176,8 @@ impl<'a> ObjectWriter<'a> {
         written
     }
 
-    fn forget(&mut self, position: usize) -> Result<()> {
+    /// Takes back what was written to a field.
+    pub(super) fn forget(&mut self, position: usize) -> Result<()> {
         self.data.forget(self.binding.field(position)?);
         self.written.retain(|written| *written != position);
         Ok(())

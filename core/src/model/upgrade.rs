@@ -88,33 +88,85 @@ impl<'a> Move<'a> {
             taken: BTreeSet::new(),
             losses: Vec::new(),
         };
-        this.taken_by_given(models, tx)?;
-        if !matches!(moving.given, Given::All(..)) {
-            this.own_conversions(models, tx)?;
-        }
+        let mut writer = ObjectWriter::new(binding);
+        this.conversions_of_given(models, tx, &mut writer)?;
+        this.own_conversions(models, tx, writer)?;
         Ok(this)
     }
 
-    /// Notes what the own conversions of fields that the caller gives would carry over. Their
-    /// results are not needed, and if one fails, it carries nothing over.
-    fn taken_by_given(&mut self, models: &Models, tx: &Transaction<'_>) -> Result<()> {
-        let info = &self.binding.info;
-        let all = matches!(self.moving.given, Given::All(..));
-        let of_type = info.upgrade_with.filter(|_| all);
-        let of_fields = self.conversions_of_fields(|position| self.is_given(position));
-        for convert in of_type.into_iter().chain(of_fields.into_iter().map(|(_, convert)| convert))
-        {
-            let values = self.old_values(models, tx);
-            let mut writer = ObjectWriter::new(self.binding);
-            let converted = tx.undone(|| Ok(convert(&values, &mut writer)))?;
-            match converted {
-                Ok(()) => self.taken.extend(values.into_taken()),
-                // The store failed, not the conversion.
-                Err(error) if error.is_retryable() => return Err(error),
-                Err(_) => {}
+    /// Runs the own conversions of fields that the caller gives, and undoes what they create. Only
+    /// what they carry over is noted. If one fails, it carries nothing over. If the caller gives
+    /// everything but counters, what the conversion of the type writes to these is kept in `writer`.
+    fn conversions_of_given(
+        &mut self,
+        models: &Models,
+        tx: &Transaction<'_>,
+        writer: &mut ObjectWriter<'a>,
+    ) -> Result<()> {
+        if let Some(convert) = self.of_type().filter(|_| self.gives_all()) {
+            let plan = Arc::clone(&self.plan);
+            let makes_others = plan.fields().any(|(position, plan)| {
+                !self.is_given(position) && !matches!(plan, FieldPlan::Same)
+            });
+            if let Err(error) = self.undone(convert, models, tx, writer)? {
+                // It might have set a counter, whose number would then be another one.
+                if makes_others {
+                    return Err(self.failed(error, None));
+                }
+                *writer = ObjectWriter::new(self.binding);
+            }
+            for (position, _) in plan.fields().filter(|(position, _)| self.is_given(*position)) {
+                writer.forget(position)?;
             }
         }
+        for (_, convert) in self.conversions_of_fields(|position| self.is_given(position)) {
+            // If it fails, nothing is missing but what it would have carried over.
+            let _ = self.undone(convert, models, tx, &mut ObjectWriter::new(self.binding))?;
+        }
         Ok(())
+    }
+
+    /// Runs an own conversion, undoes what it creates, and notes what it carries over. The inner
+    /// error is that of the conversion, the outer one that of the store.
+    fn undone(
+        &mut self,
+        convert: UpgradeWith,
+        models: &Models,
+        tx: &Transaction<'_>,
+        writer: &mut ObjectWriter<'a>,
+    ) -> Result<Result<()>> {
+        let values = self.old_values(models, tx);
+        let converted = tx.undone(|| Ok(convert(&values, writer)))?;
+        match &converted {
+            Ok(()) => {
+                let taken = values.into_taken();
+                self.taken.extend(taken);
+            }
+            Err(error) if error.is_retryable() => return converted.map(Ok),
+            Err(_) => {}
+        }
+        Ok(converted)
+    }
+
+    /// The own conversion of the type.
+    fn of_type(&self) -> Option<UpgradeWith> {
+        self.binding.info.upgrade_with
+    }
+
+    fn gives_all(&self) -> bool {
+        matches!(self.moving.given, Given::All(..))
+    }
+
+    /// The error of an own conversion: that of the field at a position, or that of the type.
+    fn failed(&self, source: Error, position: Option<usize>) -> Error {
+        let info = &self.binding.info;
+        let field = position.and_then(|position| info.fields.get(position));
+        let field = field.map_or(String::new(), |decl| format!(".{}", decl.name));
+        Error::Upgrade {
+            field: format!("{}{field}", info.name),
+            id: self.moving.id,
+            source: Box::new(source),
+        }
     }
 
     fn old_values<'v>(&self, models: &'v Models, tx: &'v Transaction<'_>) -> OldValues<'v>
@@ -136,35 +188,35 @@ impl<'a> Move<'a> {
         .collect()
     }
 
-    /// Runs the own conversions, of the type first and then of the fields.
-    fn own_conversions(&mut self, models: &Models, tx: &Transaction<'_>) -> Result<()> {
-        let info = &self.binding.info;
+    /// Runs the own conversions of what the caller does not give, of the type first and then of the
+    /// fields. The conversion of the type also runs if the caller gives only one of the fields that
+    /// it sets: the others need it.
+    fn own_conversions(
+        &mut self,
+        models: &Models,
+        tx: &Transaction<'_>,
+        mut writer: ObjectWriter<'a>,
+    ) -> Result<()> {
+        let of_type = self.of_type().filter(|_| !self.gives_all());
         let of_fields = self.conversions_of_fields(|position| !self.is_given(position));
-        if info.upgrade_with.is_none() && of_fields.is_empty() {
+        if of_type.is_none() && of_fields.is_empty() && writer.is_empty() {
             return Ok(());
         }
-        let id = self.moving.id;
         let values = self.old_values(models, tx);
-        let mut writer = ObjectWriter::new(self.binding);
-        let failed = |source: Error, field: &str| Error::Upgrade {
-            field: format!("{}{field}", info.name),
-            id,
-            source: Box::new(source),
-        };
-        if let Some(convert) = info.upgrade_with {
-            convert(&values, &mut writer).map_err(|error| failed(error, ""))?;
+        if let Some(convert) = of_type {
+            convert(&values, &mut writer).map_err(|error| self.failed(error, None))?;
         }
         for (position, convert) in of_fields {
             if !writer.has_written(position) {
-                let name = info.fields.get(position).map_or("", |decl| decl.name);
-                let error = |error| failed(error, &format!(".{name}"));
+                let error = |error| self.failed(error, Some(position));
                 convert(&values, &mut writer).map_err(error)?;
             }
         }
-        self.taken.extend(values.into_taken());
+        let taken = values.into_taken();
+        self.taken.extend(taken);
         (self.own, self.written) = writer.finish();
         // What own conversions set is checked as in any other change.
-        Ok(tx.check_references(id, &self.own)?)
+        Ok(tx.check_references(self.moving.id, &self.own)?)
     }
 
     /// Whether the caller gives the field a value, so that the old one need not be carried over.

@@ -344,7 +344,11 @@ impl Transaction<'_> {
     /// The errors of [`Transaction::get`], for counters.
     pub fn set_counter(&self, id: ObjId, field: &str, value: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
-            let object_type = self.type_for_reading(id, migrate)?;
+            self.info(id)?;
+            let object_type = self.type_for_setting(id, migrate, |object_type| {
+                let field = counter_field(object_type, field)?;
+                Ok((field.storage_id, value.to_be_bytes().to_vec()))
+            })?;
             self.write_counter(id, counter_field(&object_type, field)?, value)
         })
         .map_err(|error| error.about(|| format!("field {field} of object {id}")))
@@ -502,7 +506,11 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<()> {
         let tx = self.0;
         tx.mutate(|| {
-            let object_type = tx.type_for_reading(id, migrate)?;
+            tx.info(id)?;
+            let object_type = tx.type_for_setting(id, migrate, |object_type| {
+                let field = own_counter_field(object_type, field)?;
+                Ok((field.storage_id, value.to_be_bytes().to_vec()))
+            })?;
             tx.write_counter(id, own_counter_field(&object_type, field)?, value)
         })
         .map_err(|error| error.about(|| describe(id, field)))

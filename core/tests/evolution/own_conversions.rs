@@ -181,6 +181,207 @@ mod address {
     }
 }
 
+mod given {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Person {
+                pub street: String,
+                pub visits: i32,
+                pub number: i32,
+            }
+            pub struct Address {
+                pub street: String,
+            }
+        }
+        new {
+            pub struct Person {
+                #[permazen(upgrade_with = super::home)]
+                pub home: Option<Ref<Address>>,
+                #[permazen(upgrade_with = super::visits)]
+                pub visits: Counter,
+                pub number: i64,
+            }
+            pub struct Address {
+                pub street: String,
+            }
+        }
+    }
+
+    fn home(old: &OldValues<'_>) -> Result<Option<Ref<new::Address>>> {
+        old.create(&new::Address { street: old.take("street")? }).map(Some)
+    }
+
+    fn visits(old: &OldValues<'_>) -> Result<Counter> {
+        old.create(&new::Address { street: "of a counter".to_owned() })?;
+        Ok(Counter(old.take::<i32>("visits")?.into()))
+    }
+
+    fn person(store: &Store) -> (Permazen, ObjId) {
+        let db = open2::<old::Person, old::Address>(store);
+        let id = create(&db, &old::Person { street: "elm".into(), visits: 3, number: 4 });
+        (open2::<new::Person, new::Address>(store), id)
+    }
+
+    fn streets(tx: &Tx) -> Vec<String> {
+        let all = tx.all::<new::Address>().unwrap();
+        let mut streets: Vec<_> = all.iter().map(|it| it.unwrap().street().unwrap()).collect();
+        streets.sort();
+        streets
+    }
+
+    /// Which streets there are after a change that must move the object.
+    fn after(store: &Store, change: impl Fn(Obj<'_, new::Person>) -> Result<()>) -> Vec<String> {
+        let (db, id) = person(store);
+        let tx = db.begin().unwrap();
+        change(tx.get::<new::Person>(id).unwrap()).unwrap();
+        assert_eq!(schema_of(&tx, id), db.schema().schema_id());
+        streets(&tx)
+    }
+
+    #[test]
+    fn no_own_conversion_runs_for_what_the_caller_gives() {
+        on_each_store(|store| {
+            let value = new::Person { home: None, visits: Counter(9), number: 5 };
+            assert_eq!(after(store, |person| person.set_number(5)), ["elm", "of a counter"]);
+            assert_eq!(after(store, |person| person.set_home(None)), ["of a counter"]);
+            assert_eq!(after(store, |person| person.visits().set(9)), ["elm"]);
+            // Counters keep their number, so this conversion counts.
+            assert_eq!(after(store, |person| person.store(&value)), ["of a counter"]);
+            let replace = |person: Obj<'_, new::Person>| {
+                let (tx, core) = (person.tx(), person.tx().core());
+                let other = tx.create(value.clone())?;
+                let content = core.load(other.id(), Migrate::No)?;
+                other.delete()?;
+                let mut options = object::CopyOptions::new();
+                assert!(!core.replace_object(person.id(), &content, &mut options)?);
+                Ok(())
+            };
+            assert!(after(store, replace).is_empty());
+        });
+    }
+
+    mod of_type {
+        use super::*;
+
+        versions! {
+            new {
+                #[permazen(on_schema_change = super::convert)]
+                pub struct Person {
+                    pub home: Option<Ref<Address>>,
+                    pub visits: Counter,
+                    pub number: i64,
+                }
+                pub struct Address {
+                    pub street: String,
+                }
+            }
+        }
+
+        fn convert(old: &OldValues<'_>, to: &mut NewValues<'_, '_, new::Person>) -> Result<()> {
+            let street: String = old.take("street")?;
+            let home = old.create(&new::Address { street: street.clone() })?;
+            to.set(new::Person::HOME, Some(home))?;
+            if street == "bad" {
+                return Err(Error::other("bad street"));
+            }
+            to.set_counter(new::Person::VISITS, 100)
+        }
+
+        #[test]
+        fn counters_keep_what_the_conversion_of_the_type_gives_them() {
+            on_each_store(|store| {
+                let (_, id) = person(store);
+                let db = open2::<new::Person, new::Address>(store);
+                let value = new::Person { home: None, visits: Counter(9), number: 5 };
+                db.write(|tx| {
+                    let person = tx.get::<new::Person>(id)?;
+                    person.store(&value)?;
+                    assert_eq!(
+                        person.load()?,
+                        new::Person { visits: Counter(100), ..value.clone() }
+                    );
+                    assert_eq!(tx.all::<new::Address>()?.count()?, 0);
+                    Ok(())
+                })
+                .unwrap();
+                let old = open2::<old::Person, old::Address>(store);
+                let bad = old::Person { street: "bad".into(), visits: 3, number: 4 };
+                let id = create(&old, &bad);
+                let failed = change(&db, id, |person: Obj<'_, new::Person>| person.store(&value));
+                assert!(matches!(failed, Err(Error::Upgrade { .. })), "{failed:?}");
+                assert_eq!(load::<old::Person>(&old, id).unwrap(), bad);
+            });
+        }
+    }
+
+    #[test]
+    fn what_the_caller_gives_is_what_the_object_has_after_the_move() {
+        on_each_store(|store| {
+            let (db, id) = person(store);
+            db.write(|tx| {
+                let person = tx.get::<new::Person>(id)?;
+                person.visits().set(9)?;
+                assert_eq!((person.visits().get()?, person.number()?), (9, 4));
+                assert_eq!(person.home()?.unwrap().street()?, "elm");
+                Ok(())
+            })
+            .unwrap();
+            let (db, id) = person(store);
+            db.write(|tx| {
+                let person = tx.get::<new::Person>(id)?;
+                person.set_home(None)?;
+                assert_eq!(
+                    person.load()?,
+                    new::Person { home: None, visits: Counter(3), number: 4 }
+                );
+                Ok(())
+            })
+            .unwrap();
+        });
+    }
+
+    #[test]
+    fn listeners_are_told_of_the_move_and_of_what_was_given() {
+        on_each_store(|store| {
+            let (db, id) = person(store);
+            db.write(|tx| {
+                let told = Arc::new(Mutex::new(Vec::new()));
+                let core = tx.core();
+                let log = Arc::clone(&told);
+                let moved =
+                    Arc::new(move |_: &object::Transaction<'_>, _: &object::SchemaChange| {
+                        log.lock().unwrap().push("moved".to_owned());
+                        Ok(())
+                    });
+                core.on_schema_change(core.type_storage_id("Person")?, moved)?;
+                for name in ["home", "number"] {
+                    let log = Arc::clone(&told);
+                    core.on_change(
+                        core.field_storage_id("Person", name)?,
+                        object::Watch::itself(),
+                        Arc::new(move |_, change, _| {
+                            log.lock().unwrap().push(format!("{name} {:?}", change.kind()));
+                            Ok(())
+                        }),
+                    )?;
+                }
+                tx.get::<new::Person>(id)?.set_number(70)?;
+                let told = told.lock().unwrap();
+                assert_eq!(told.len(), 3, "{told:?}");
+                assert_eq!(told[0], "moved");
+                assert!(told[1].starts_with("home Simple"), "{told:?}");
+                assert!(told[2].starts_with("number Simple"), "{told:?}");
+                Ok(())
+            })
+            .unwrap();
+        });
+    }
+}
+
 mod values {
     use super::*;
 

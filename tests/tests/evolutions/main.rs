@@ -475,8 +475,8 @@ impl World {
             }
             _ => None,
         };
-        let given = match field.shape.kind {
-            Kind::One => Given::Field(means),
+        let given = match (field.shape.kind, effect) {
+            (Kind::One, _) | (Kind::Counter, Effect::Set(_)) => Given::Field(means),
             _ => Given::Nothing,
         };
         let (mut after, at) = match in_place {

@@ -76,6 +76,8 @@ impl Transaction<'_> {
     /// the new content. What they write is replaced too. They may move the object to yet another
     /// schema, for example by reading it with [`Migrate::Yes`]. Then it is moved back with the new
     /// content, and they are not called again. After these listeners, references are checked again.
+    /// In a transaction of the typed layer, where values are converted, the object gets the new
+    /// content at once with the move, and these listeners see it.
     ///
     /// Cost: as much as [`Transaction::load`] at the source, and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] at the destination.

@@ -95,8 +95,8 @@ impl Transaction<'_> {
         .map(|change| change.old.size())
     }
 
-    /// Moves an object from another schema to this one with the content `new`. The references in it
-    /// must be allowed. Listeners are not told of the move. Call it inside [`Transaction::mutate`].
+    /// Moves an object from another schema to this one with the content `new`. Listeners are not
+    /// told of the move. Call it inside [`Transaction::mutate`].
     pub(in crate::object) fn move_with(
         &self,
         id: ObjId,
@@ -119,6 +119,9 @@ impl Transaction<'_> {
         let new_type = self.type_in(id, schema)?;
         let old_schema = self.object_schema(id)?;
         let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
+        if let Given::All(new, _) = given {
+            self.check_new_references(id, &kept, new)?;
+        }
         // This fails before the first write if a value must not be lost, or is too long for an
         // index. Then the object stays in its schema.
         let carried = self.carried_alone(id, &old, &kept, given)?;
@@ -157,8 +160,9 @@ impl Transaction<'_> {
         })
     }
 
-    /// Moves an object from another schema to this one, before it gets the content `new`. If a
-    /// value that will be replaced prevents the move, the object gets `new` at once.
+    /// Moves an object from another schema to this one, before it gets the content `new`. If values
+    /// are converted, or if a value that will be replaced prevents the move, the object gets `new`
+    /// at once.
     pub(in crate::object) fn migrate_to_replace(
         &self,
         id: ObjId,
@@ -166,36 +170,45 @@ impl Transaction<'_> {
         new: &ObjectData,
         counters: Counters,
     ) -> Result<()> {
+        let at_once = || self.migrate_giving(id, schema, Given::All(new, counters));
+        if self.gives_at_once() {
+            return at_once();
+        }
         match self.migrate_to(id, schema) {
             // If the object has moved, a listener failed after the move: return its error.
             Err(error)
                 if keeps_from_moving(&error) && self.object_schema(id)?.index != schema.index =>
             {
-                self.check_references(id, new)?;
-                self.migrate_giving(id, schema, Given::All(new, counters))
+                at_once()
             }
             moved => moved,
         }
     }
 
-    /// The type of an object whose simple field `field` will be set to a checked value. If asked,
-    /// the object is first moved to the transaction's schema. If the value that will be replaced
-    /// prevents the move, the object is moved with the new value.
+    /// The type of an object whose field will be set to a checked value: a simple field or a
+    /// counter. If asked, the object is first moved to the transaction's schema. If values are
+    /// converted, or if the value that will be replaced prevents the move, the object is moved with
+    /// the new value.
     pub(in crate::object) fn type_for_setting(
         &self,
         id: ObjId,
         migrate: Migrate,
         value: impl FnOnce(&Arc<ResolvedType>) -> Result<(StorageId, Vec<u8>)>,
     ) -> Result<Arc<ResolvedType>> {
-        let error = match self.type_for_writing(id, migrate) {
-            Err(error) if keeps_from_moving(&error) => error,
-            known => return known,
-        };
-        let schema = self.schema();
-        // If the object has moved, a listener failed after the move: return its error.
-        if self.is_current(id)? {
-            return Err(error);
+        let at_once = migrate == Migrate::Yes
+            && self.gives_at_once()
+            && self.find_info(id)?.is_some_and(|info| info.schema != self.schema_index());
+        if !at_once {
+            let error = match self.type_for_writing(id, migrate) {
+                Err(error) if keeps_from_moving(&error) => error,
+                known => return known,
+            };
+            // If the object has moved, a listener failed after the move: return its error.
+            if self.is_current(id)? {
+                return Err(error);
+            }
         }
+        let schema = self.schema();
         let (field, value) = value(self.type_in(id, &schema)?)?;
         self.migrate_giving(id, &schema, Given::Field(field, &value))?;
         self.check_current(id)?;
@@ -213,13 +226,26 @@ impl Transaction<'_> {
         let schema = self.schema();
         let fits = new.object_type().schema == schema.index
             && new.object_type().storage_id == id.storage_id();
+        let give = || {
+            self.migrate_to_replace(id, &schema, new, counters)?;
+            self.load(id, Migrate::No)
+        };
+        if fits && self.gives_at_once() && !self.is_current(id)? {
+            return give();
+        }
         match self.load(id, Migrate::Yes) {
-            Err(error) if keeps_from_moving(&error) && fits && !self.is_current(id)? => {
-                self.migrate_to_replace(id, &schema, new, counters)?;
-                self.load(id, Migrate::No)
-            }
+            Err(error) if keeps_from_moving(&error) && fits && !self.is_current(id)? => give(),
             loaded => loaded,
         }
+    }
+
+    /// Whether an object that must move for a change gets its new values at once with the move.
+    /// Then own conversions do not run for values that nobody keeps: what these create would stay.
+    ///
+    /// Without a carrier nothing is converted. Objects then move first and get new values after
+    /// that, as in Java, so listeners to schema changes see objects with the values they had.
+    fn gives_at_once(&self) -> bool {
+        self.carrier().is_some()
     }
 
     /// Whether an object has the transaction's schema.

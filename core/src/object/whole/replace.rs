@@ -102,7 +102,12 @@ impl Transaction<'_> {
 
     /// Refuses content with references that are not allowed. References that `old` has in the same
     /// place are not checked. `old` must have the same type.
-    fn check_new_references(&self, id: ObjId, old: &ObjectData, new: &ObjectData) -> Result<()> {
+    pub(in crate::object) fn check_new_references(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        new: &ObjectData,
+    ) -> Result<()> {
         let check = |part: &Arc<ResolvedField>, bytes: &[u8]| {
             self.check_reference_exists(id, part, bytes)?;
             self.check_reference_type(id, part, bytes)
