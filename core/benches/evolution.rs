@@ -1,8 +1,9 @@
 //! Moving all objects to another schema on LMDB, and the same pairs written by hand with heed, in
-//! batches of the same size, on equal environments.
+//! batches of the same size, on equal environments. And queries while another schema is recorded
+//! that lacks the index, and without such a schema.
 //!
-//! `cargo bench --bench evolution` prints a table of ratios from interleaved rounds, each on fresh
-//! copies. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
+//! `cargo bench --bench evolution` prints tables of ratios from interleaved rounds. Moves start from
+//! fresh copies. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_hand;
@@ -23,6 +24,7 @@ use rand::rngs::StdRng;
 
 const ROUNDS: usize = 11;
 const BATCH: usize = 1000;
+const QUERIES: usize = 10_000;
 
 mod before {
     use super::*;
@@ -88,8 +90,13 @@ fn open(path: &Path) -> LmdbStore {
     builder.durability(Durability::MayLoseEverything).open(path).unwrap()
 }
 
-/// Objects of the old schema, in a database that records the new one too.
-fn prepare<M: Model>(path: &Path, objects: usize) {
+#[derive(permazen::PermazenObject)]
+struct Note {
+    text: String,
+}
+
+/// Objects of the old schema.
+fn create(path: &Path, objects: usize) -> LmdbStore {
     let store = open(path);
     let db = Permazen::builder(store.clone()).model::<before::Person>().build().unwrap();
     let mut random = StdRng::seed_from_u64(1);
@@ -102,7 +109,7 @@ fn prepare<M: Model>(path: &Path, objects: usize) {
         Ok(())
     })
     .unwrap();
-    Permazen::builder(store).model::<M>().build().unwrap();
+    store
 }
 
 /// One round: the time of each side, on copies that are then compared if asked.
@@ -144,16 +151,50 @@ fn round<M: Model>(from: &Path, objects: usize, indexes: bool, check: bool) -> [
 fn case<M: Model>(name: &str, indexes: bool, objects: usize) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("before");
-    prepare::<M>(&path, objects);
+    Permazen::builder(create(&path, objects)).model::<M>().build().unwrap();
     let rounds = (0..ROUNDS).map(|at| round::<M>(&path, objects, indexes, at == 0));
-    let times: Vec<[Duration; 2]> = rounds.collect();
+    print(name, &rounds.collect::<Vec<_>>(), objects);
+}
+
+/// A row of a table: the medians of both sides for each object or query, and their ratio.
+fn print(name: &str, times: &[[Duration; 2]], count: usize) {
     let median = |side: usize| {
         let mut times: Vec<Duration> = times.iter().map(|times| times[side]).collect();
         times.sort();
-        times[times.len() / 2].as_nanos() as f64 / objects as f64
+        times[times.len() / 2].as_nanos() as f64 / count as f64
     };
-    let (ours, hand) = (median(0), median(1));
-    println!("{name:32} {ours:>9.1} ns {hand:>9.1} ns {:>8.2}", ours / hand);
+    let (first, second) = (median(0), median(1));
+    println!("{name:32} {first:>9.1} ns {second:>9.1} ns {:>8.2}", first / second);
+}
+
+/// Queries, `each` in one transaction: with another schema, of whose type there are no objects, and
+/// with one schema.
+fn queries(name: &str, each: usize, objects: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let stores = ["two", "one"].map(|name| create(&dir.path().join(name), objects));
+    let newer = Permazen::builder(stores[0].clone()).model::<changed::Person>().model::<Note>();
+    let note = || Note { text: "The newer schema is in use.".into() };
+    newer.build().unwrap().write(|tx| tx.create(note()).map(drop)).unwrap();
+    let sides =
+        stores.map(|store| Permazen::builder(store).model::<before::Person>().build().unwrap());
+    let round = |_| {
+        sides.each_ref().map(|db| {
+            timed(|| {
+                for first in (0..QUERIES).step_by(each) {
+                    let count = db.read(|tx| {
+                        (first..first + each).try_fold(0, |count, query| {
+                            // Nobody is that old.
+                            let found =
+                                tx.index(before::Person::AGE)?.get(&(1000 + query as i32))?;
+                            Ok(count + found.count()?)
+                        })
+                    });
+                    assert_eq!(count.unwrap(), 0);
+                }
+            })
+        })
+    };
+    print(name, &(0..ROUNDS).map(round).collect::<Vec<_>>(), QUERIES);
 }
 
 fn main() {
@@ -162,4 +203,7 @@ fn main() {
     println!("{:32} {:>12} {:>12} {:>8}", "", "evolution", "by hand", "ratio");
     case::<changed::Person>("upgrade_all", false, objects);
     case::<indexed::Person>("build_indexes", true, objects);
+    println!("{:32} {:>12} {:>12} {:>8}", "", "two schemas", "one", "ratio");
+    queries("one query a transaction", 1, objects);
+    queries("100 queries a transaction", 100, objects);
 }

@@ -117,6 +117,33 @@ fn refused(report: &UpgradeReport) -> BTreeSet<ObjId> {
 }
 
 #[test]
+fn many_refused_objects_are_passed_over_in_several_transactions() {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let create = |tx: &permazen::Tx, size: i64| {
+        let (name, color, count) = (String::new(), "red".into(), Counter(0));
+        tx.create(old::Item { name, size, color, count }).map(|item| item.id())
+    };
+    // More than a transaction looks at, and the last object is the only one that moves.
+    let refused = 10_100;
+    let mut ids = before(&store)
+        .write(|tx| (0..=refused).map(|_| create(tx, 5_000_000_000)).collect::<Result<Vec<_>, _>>())
+        .unwrap();
+    ids.sort();
+    let last = *ids.last().unwrap();
+    before(&store).write(|tx| tx.get::<old::Item>(permazen::Ref::from(last))?.set_size(1)).unwrap();
+    let db = after(&store);
+    let mut left = Vec::new();
+    let run = db.upgrade_all().list(1).progress(|progress| {
+        left.push(progress.left.unwrap());
+        ControlFlow::Continue(())
+    });
+    let report = run.run().unwrap();
+    assert_eq!((report.moved, report.refused, report.end), (1, refused, UpgradeEnd::Done));
+    assert_eq!(report.refusals.len(), 1);
+    assert_eq!((left.first(), left.last()), (Some(&9_101), Some(&0)));
+}
+
+#[test]
 fn all_objects_move_in_batches() {
     for (store, _dir) in stores() {
         create(&before(&store), 0..250);

@@ -25,6 +25,9 @@ const LISTED: usize = 1000;
 const PASSES: usize = 16;
 /// Up to how many objects are counted in the beginning.
 const COUNTED: usize = 1_000_000;
+/// How many objects are looked at in one transaction for reading. A long one keeps stores from
+/// reusing space.
+const LOOKED_AT: usize = 10_000;
 /// Up to how many refused objects are remembered.
 const REMEMBERED: usize = 1_000_000;
 
@@ -340,9 +343,11 @@ impl<'a> UpgradeAll<'a> {
     fn pass(&mut self, run: &mut Run) -> Result<ControlFlow<()>> {
         let mut last = None;
         loop {
-            let found = self.db.read(|tx| self.find(tx, last, &run.passed_over))?;
-            let Some(&end) = found.back() else { return Ok(ControlFlow::Continue(())) };
-            last = Some(end);
+            let (found, end) = self.db.read(|tx| self.find(tx, last, &run.passed_over))?;
+            if end.is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            last = end;
             if self.batches(found, run)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -437,37 +442,51 @@ impl<'a> UpgradeAll<'a> {
         Ok(done)
     }
 
-    /// The next objects to move after `last`, at most one batch.
+    /// The next objects to move after `last`, at most one batch, and the last object that was looked
+    /// at; `None` if there is none after `last`.
     fn find(
         &self,
         tx: &Tx,
         last: Option<Found>,
         passed_over: &HashSet<ObjId>,
-    ) -> Result<VecDeque<Found>> {
+    ) -> Result<(VecDeque<Found>, Option<Found>)> {
         let mut found = VecDeque::new();
+        let (mut looked_at, mut end) = (0, None);
         self.each_found(tx, last, &mut |next| {
+            (looked_at, end) = (looked_at + 1, Some(next));
             if !passed_over.contains(&next.1) {
                 found.push_back(next);
             }
-            if found.len() < self.batch {
+            if found.len() < self.batch && looked_at < LOOKED_AT {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
             }
         })?;
-        Ok(found)
+        Ok((found, end))
     }
 
     /// How many objects there are to move; `None` if there are too many to count.
     fn count(&self) -> Result<Option<u64>> {
-        self.db.read(|tx| {
-            let mut count = 0;
-            self.each_found(tx, None, &mut |_| {
-                count += 1;
-                if count <= COUNTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let (mut count, mut last) = (0, None);
+        while count <= COUNTED {
+            let (before, from) = (count, last);
+            self.db.read(|tx| {
+                // A read that is run again begins again.
+                (count, last) = (before, from);
+                self.each_found(tx, from, &mut |next| {
+                    (count, last) = (count + 1, Some(next));
+                    match count - before < LOOKED_AT {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(()),
+                    }
+                })
             })?;
-            Ok((count <= COUNTED).then_some(count as u64))
-        })
+            if count - before < LOOKED_AT {
+                return Ok(Some(count as u64));
+            }
+        }
+        Ok(None)
     }
 
     /// Visits the objects to move, by the numbers of their schemas and then by ID.
