@@ -136,23 +136,23 @@ pub fn object_schema_prefix(index: SchemaIndex) -> Vec<u8> {
 /// The key in the object schema index that says which schema an object has.
 pub fn object_schema_key(index: SchemaIndex, id: ObjId) -> Vec<u8> {
     let mut key = Vec::with_capacity(15);
-    write_object_schema_key(index, id, &mut key);
+    append_object_schema_key(index, id, &mut key);
     key
 }
 
 /// Appends an [`object_schema_key`].
-pub fn write_object_schema_key(index: SchemaIndex, id: ObjId, out: &mut Vec<u8>) {
-    write_meta_data_key(OBJECT_SCHEMA_INDEX, index.get(), out);
+pub fn append_object_schema_key(index: SchemaIndex, id: ObjId, out: &mut Vec<u8>) {
+    append_meta_data_key(OBJECT_SCHEMA_INDEX, index.get(), out);
     out.extend_from_slice(id.as_bytes());
 }
 
 fn meta_data_key(table: u8, number: u32) -> Vec<u8> {
     let mut key = Vec::with_capacity(15);
-    write_meta_data_key(table, number, &mut key);
+    append_meta_data_key(table, number, &mut key);
     key
 }
 
-fn write_meta_data_key(table: u8, number: u32, out: &mut Vec<u8>) {
+fn append_meta_data_key(table: u8, number: u32, out: &mut Vec<u8>) {
     out.extend([META_DATA, table]);
     uint::write(number, out);
 }
@@ -195,15 +195,24 @@ impl Deref for FieldKey {
 /// position or a map key; it is empty for simple fields and counters.
 pub fn content_key(id: ObjId, field: StorageId, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(ObjId::LEN + 5 + rest.len());
-    write_content_key(id, field, rest, &mut key);
+    append_content_key(id, field, rest, &mut key);
     key
 }
 
 /// Appends a [`content_key`].
-pub(crate) fn write_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_content_key(id: ObjId, field: StorageId, rest: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(id.as_bytes());
     field.write_to(out);
     out.extend_from_slice(rest);
+}
+
+/// Takes apart what follows the object ID in a [`content_key`]: the storage ID of the field, and the
+/// rest. `None` if it does not begin with a storage ID in its shortest form: then the key belongs to
+/// no field.
+pub fn split_field_key(after_id: &[u8]) -> Option<(StorageId, &[u8])> {
+    let mut reader = Reader::new(after_id);
+    let field = StorageId::read_from(&mut reader).ok()?;
+    after_id.starts_with(&StorageIdKey::from(field)).then(|| (field, reader.rest()))
 }
 
 /// A position in a list, as it ends the keys of list elements and their index entries.
@@ -235,29 +244,29 @@ pub fn index_prefix(index: &StorageIdKey, value: &[u8]) -> Vec<u8> {
 /// values one after the other. `suffix` is the position of a list element or the key of a map
 /// value. It is empty in all other indexes.
 #[inline]
-pub fn write_index_entry(
+pub fn append_index_key(
     index: &StorageIdKey,
     value: &[u8],
     id: ObjId,
     suffix: &[u8],
     out: &mut Vec<u8>,
 ) {
-    out.reserve(index_entry_len(index, value.len(), suffix.len()));
+    out.reserve(index_key_len(index, value.len(), suffix.len()));
     out.extend_from_slice(index);
     out.extend_from_slice(value);
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(suffix);
 }
 
-/// The key that [`write_index_entry`] appends.
-pub fn index_entry(index: &StorageIdKey, value: &[u8], id: ObjId, suffix: &[u8]) -> Vec<u8> {
+/// The key of an index entry, as [`append_index_key`] makes it.
+pub fn index_key(index: &StorageIdKey, value: &[u8], id: ObjId, suffix: &[u8]) -> Vec<u8> {
     let mut key = Vec::new();
-    write_index_entry(index, value, id, suffix, &mut key);
+    append_index_key(index, value, id, suffix, &mut key);
     key
 }
 
-/// How many bytes [`write_index_entry`] appends.
-pub(crate) fn index_entry_len(index: &StorageIdKey, value_len: usize, suffix_len: usize) -> usize {
+/// How many bytes [`append_index_key`] appends.
+pub(crate) fn index_key_len(index: &StorageIdKey, value_len: usize, suffix_len: usize) -> usize {
     index.len() + value_len + ObjId::LEN + suffix_len
 }
 
@@ -447,16 +456,21 @@ mod tests {
         let (name, tags) = (StorageIdKey::from(storage_id(2)), StorageIdKey::from(storage_id(300)));
         assert_eq!(hex(&FieldKey::new(id, &tags)), "0111111111111111fb31");
         assert_eq!(field_key(id, &tags)[..], FieldKey::new(id, &tags)[..]);
-        assert_eq!(hex(&content_key(id, storage_id(300), b"x")), "0111111111111111fb3178");
+        let key = content_key(id, storage_id(300), b"x");
+        assert_eq!(hex(&key), "0111111111111111fb3178");
+        assert_eq!(split_field_key(&key[ObjId::LEN..]), Some((storage_id(300), &b"x"[..])));
+        for other in [&[][..], &[0], &[0xff], &[0xfc, 0, 2]] {
+            assert_eq!(split_field_key(other), None, "{other:?}");
+        }
         for position in [0, 250, 251, uint::MAX] {
             assert_eq!(parse_list_position(&list_position(position)), Ok(position));
         }
         for other in [&[][..], &[1, 0], &[0xfc, 0, 0], &[0xfe, 0xff, 0xff, 0xff, 0x06], &[0xff]] {
             assert!(parse_list_position(other).is_err(), "{other:?}");
         }
-        let entry = index_entry(&name, b"x\0", id, &list_position(251));
+        let entry = index_key(&name, b"x\0", id, &list_position(251));
         assert_eq!(hex(&entry), "0278000111111111111111fb00");
-        assert_eq!(entry.len(), index_entry_len(&name, 2, 2));
+        assert_eq!(entry.len(), index_key_len(&name, 2, 2));
         let prefix = index_prefix(&name, b"x\0");
         assert_eq!((hex(&prefix), object_after(&entry, prefix.len())), ("027800".into(), Some(id)));
         assert_eq!(object_after(&entry, entry.len() - 7), None);

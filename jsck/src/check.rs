@@ -27,9 +27,9 @@ use crate::running::workers::Readers;
 use crate::selection::Selection;
 use crate::tables::gaps;
 use crate::tables::joint;
+use crate::tables::metadata;
 use crate::tables::ranges;
 use crate::tables::ranges::Range;
-use crate::tables::recorded as metadata;
 use crate::{Error, Options, Progress, Report, Result};
 
 /// Databases with fewer pairs are checked in one thread.

@@ -23,8 +23,8 @@ use crate::report::output::{Checked, Halt, Output};
 use crate::selection::Selection;
 use crate::tables::gaps;
 use crate::tables::joint;
+use crate::tables::metadata;
 use crate::tables::ranges::{self, Range};
-use crate::tables::recorded as metadata;
 use crate::{Error, Options, Progress, Result};
 
 /// A check in slices. Each slice sees the database as it is at that moment.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use permazen::encoding::{EncodingRegistry, Reader, uint};
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions, key::parse_hex};
-use permazen::layout::{IndexPart, KeyKind, each_index_part, parse_key};
+use permazen::layout::{IndexPart, KeyKind, each_index_part, parse_key, split_field_key};
 use permazen::schema::{
     ResolvedField, ResolvedKind, SchemaBundle, SchemaTables, SubFieldRole, UnknownEncodings,
 };
@@ -123,8 +123,7 @@ impl Music {
         if key.len() == ObjId::LEN {
             return ("object", vec![key.len()]);
         }
-        let mut reader = Reader::new(&key[ObjId::LEN..]);
-        let field = StorageId::read_from(&mut reader).unwrap();
+        let (field, rest) = split_field_key(&key[ObjId::LEN..]).unwrap();
         let [schema] = self.bundle.schemas() else { panic!("several schemas") };
         let object_type = schema.type_by_storage_id(type_id).unwrap();
         let kind = match object_type.field_by_storage_id(field).unwrap().kind {
@@ -134,7 +133,7 @@ impl Music {
             ResolvedKind::List { .. } => "list",
             ResolvedKind::Map { .. } => "map",
         };
-        let mut ends = vec![ObjId::LEN, key.len() - reader.rest().len(), key.len()];
+        let mut ends = vec![ObjId::LEN, key.len() - rest.len(), key.len()];
         ends.dedup();
         (kind, ends)
     }

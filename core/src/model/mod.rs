@@ -27,7 +27,7 @@ pub(crate) mod index;
 pub(crate) mod load;
 mod objects;
 mod old_values;
-mod owned;
+mod owned_transaction;
 mod partial;
 mod permazen;
 mod plan;

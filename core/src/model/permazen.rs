@@ -9,7 +9,7 @@ use super::binding::Bindings;
 use super::differences::one_line;
 use super::error::{Error, Failure, Result};
 use super::evolution_report::EvolutionReport;
-use super::owned::OwnedTransaction;
+use super::owned_transaction::OwnedTransaction;
 use super::target::{Model, ModelInfo};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
@@ -17,7 +17,7 @@ use super::upgrade::Evolution;
 use super::verdict;
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
-use crate::schema::{Running, SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings};
+use crate::schema::{SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings, UsedByProcess};
 
 /// A database with typed models. Transactions begin here. Clones are cheap and share the database.
 /// Keep one for the life of the program.
@@ -52,7 +52,7 @@ struct Shared {
     schema: Arc<SchemaModel>,
     config: TransactionConfig,
     retry: Retry,
-    _running: Running,
+    _using: UsedByProcess,
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
 }
@@ -185,7 +185,7 @@ impl Builder {
         let removal = self.schema_removal.unwrap_or(usual);
         let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
         let config = config.kv_options(self.kv_options);
-        let running = Running::new(schema.schema_id());
+        let using = UsedByProcess::new(schema.schema_id());
         // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
         let config = config.allow_new_schema(self.allow_new_schema);
@@ -219,7 +219,7 @@ impl Builder {
             schema,
             config,
             retry: self.retry,
-            _running: running,
+            _using: using,
             bindings: Mutex::new(Arc::new(bindings)),
         };
         Ok(Permazen { shared: Arc::new(shared) })

@@ -202,7 +202,7 @@ impl Transaction<'_> {
         let mut new_entry = self.buffer();
         if simple.indexed {
             for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
-                layout::write_index_entry(&field.key, value, id, &[], entry);
+                layout::append_index_key(&field.key, value, id, &[], entry);
             }
             // Checked before the first write, so that the field is not set without its entry.
             self.store
@@ -266,10 +266,10 @@ impl Transaction<'_> {
                     self.append_value(id, member, &mut values)?;
                 }
             }
-            layout::write_index_entry(&index.key, &values, id, &[], entries);
+            layout::append_index_key(&index.key, &values, id, &[], entries);
             let old_end = entries.len();
             values.splice(own..own + old.len(), new.iter().copied());
-            layout::write_index_entry(&index.key, &values, id, &[], entries);
+            layout::append_index_key(&index.key, &values, id, &[], entries);
             self.store.check_key(entries.get(old_end..).unwrap_or_default()).map_err(|error| {
                 error.about(|| format!("{} in index {:?}", describe(id, field), &*index.name))
             })?;

@@ -58,9 +58,16 @@ pub struct Transaction<'db> {
     pub(super) store: Store<'db>,
     pub(super) shared: Arc<Shared>,
     pub(super) schemas: Schemas,
+    /// The schema and type of objects that were used, so that they are not read again. Emptied
+    /// after an operation was undone, when the recorded schemas change, and by `reset`.
     pub(super) infos: Infos,
     pub(super) notifier: Notifier,
+    /// The objects that `delete` is working on. To delete one of them again, as a listener might,
+    /// does nothing. Each is taken out when its pairs are removed or its deletion has failed.
     pub(super) being_deleted: BeingDeleted,
+    /// While a copy runs that accepts references to missing objects: these objects. At its end, the
+    /// copy hands them to its caller and leaves this empty. Otherwise, and while listeners run,
+    /// nothing is noted and such references are refused.
     pub(super) missing: NotedMissing,
     state: Cell<State>,
     /// Decides what objects contain that move to the transaction's schema.
@@ -241,56 +248,6 @@ impl<'db> Transaction<'db> {
         Ok(())
     }
 
-    /// Runs several operations as one: if `body` fails, all its changes are undone, and the
-    /// transaction continues. Listeners that were already called are not told of the undo.
-    ///
-    /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
-    /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
-    /// indexed nor watched.
-    ///
-    /// # Errors
-    /// The errors of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
-    pub fn atomic<R, E: From<Error>>(
-        &self,
-        body: impl FnOnce(&Self) -> Result<R, E>,
-    ) -> Result<R, E> {
-        self.check_open()?;
-        self.operation(|| body(self))
-    }
-
-    /// Runs `body` as one operation. If it fails, everything is as before, and listeners are not
-    /// told of its changes.
-    pub(crate) fn operation<R, E: From<Error>>(
-        &self,
-        body: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mark = self.notifier.mark();
-        let result = self.store.operation(body);
-        if result.is_err() {
-            self.notifier.forget_since(&mark);
-            self.restore_schemas();
-        }
-        result
-    }
-
-    /// Runs `body`, which may change things also in a transaction that refuses changes, and undoes
-    /// its changes. Listeners to creation, deletion and fields are not called.
-    pub(crate) fn undone<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        let _allowed = self.allow_changes();
-        let silent = self.notifier.set_silent(true);
-        let mut result = None;
-        let undone = self.operation(|| -> Result<(), Undone> {
-            result = Some(body());
-            Err(Undone::OnPurpose)
-        });
-        self.notifier.set_silent(silent);
-        match (undone, result) {
-            (Err(Undone::Failed(error)), _) => Err(error),
-            (_, Some(result)) => result,
-            (_, None) => Err(Error::Ended),
-        }
-    }
-
     // ------------------------------------------------------------------ end
 
     /// Makes the changes durable and visible to others.
@@ -370,18 +327,6 @@ impl Drop for Transaction<'_> {
         if !self.detached {
             self.end_by_rollback();
         }
-    }
-}
-
-/// Why an operation was undone.
-enum Undone {
-    OnPurpose,
-    Failed(Error),
-}
-
-impl From<Error> for Undone {
-    fn from(error: Error) -> Self {
-        Undone::Failed(error)
     }
 }
 

@@ -17,9 +17,9 @@ mod names;
 mod recorded;
 mod recording;
 mod resolved;
-mod running;
 mod schema_id;
 mod tables;
+mod used_by_process;
 mod validate;
 mod xml;
 
@@ -48,9 +48,9 @@ pub use resolved::{
     Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
     ResolvedType, Schema, SubFieldRole,
 };
-pub(crate) use running::Running;
 pub use schema_id::{ItemKind, ParseSchemaIdError, SchemaId};
 pub use tables::SchemaTables;
 pub(crate) use tables::{Change, Stored};
+pub(crate) use used_by_process::UsedByProcess;
 pub(crate) use xml::read_schema;
 pub use xml::{MAX_XML_BYTES, XmlForm};

@@ -11,9 +11,9 @@ use super::error::{Result, SchemaError};
 use super::model::SchemaModel;
 use super::recorded::RecordedSchemas;
 use super::resolved::Schema;
-use super::running::is_running;
 use super::schema_id::SchemaId;
 use super::tables::{SchemaTables, Stored};
+use super::used_by_process::is_used_by_process;
 use crate::encoding::{EncodingRegistry, Reader, uint};
 use crate::layout::{
     FORMAT_VERSION, FORMAT_VERSION_KEY, META_DATA, META_DATA_SPAN, OBJECT_SCHEMA_INDEX_SPAN,
@@ -417,7 +417,7 @@ fn unused_schemas(kv: &dyn KvRead, recorded: &RecordedSchemas) -> Result<Vec<Sch
             key.is_some_and(|key| key.starts_with(&object_schema_prefix(schema.index)))
         });
     }
-    unused.retain(|schema| !is_running(schema.id));
+    unused.retain(|schema| !is_used_by_process(schema.id));
     Ok(unused.into_iter().map(|schema| schema.index).collect())
 }
 

@@ -4,9 +4,7 @@
 use permazen::ObjId;
 use permazen::encoding::{Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{
-    IndexPart, SchemaIndex, each_index_part, field_key, index_entry, prefix_end,
-};
+use permazen::layout::{IndexPart, SchemaIndex, each_index_part, field_key, index_key, prefix_end};
 use permazen::schema::{ResolvedField, Schema, SchemaBundle};
 
 use crate::objects::info::Meta;
@@ -139,7 +137,7 @@ impl Judge<'_> {
         });
         for (index, values) in of_fields.chain(of_indexes) {
             let Some(values) = values else { continue };
-            if self.kv.get(&index_entry(&index, &values, id, &[]))?.is_some() {
+            if self.kv.get(&index_key(&index, &values, id, &[]))?.is_some() {
                 return Ok(true);
             }
         }

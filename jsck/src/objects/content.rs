@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use permazen::ObjId;
 use permazen::encoding::{EncodingKind, Reader, uint};
 use permazen::kv::KvRead;
-use permazen::layout::{content_key, index_entry, list_position, prefix_end, write_index_entry};
+use permazen::layout::{append_index_key, content_key, index_key, list_position, prefix_end};
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
 use crate::entries::required::Calls;
@@ -261,7 +261,7 @@ impl Content<'_, '_> {
         if self.kv.at_least(&after, prefix_end(&place.with_tail(&[])).as_deref())?.is_some() {
             return Ok(false);
         }
-        let entry = index_entry(&element.key, value, place.id, place.tail);
+        let entry = index_key(&element.key, value, place.id, place.tail);
         Ok(!element.is_indexed() || self.kv.get(&entry)?.is_none())
     }
 
@@ -335,7 +335,7 @@ impl Content<'_, '_> {
     ) -> Checked {
         if field.is_indexed() {
             self.entry.clear();
-            write_index_entry(&field.key, value, id, suffix, self.entry);
+            append_index_key(&field.key, value, id, suffix, self.entry);
             self.calls.add(self.entry)?;
         }
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{
-    SchemaIndex, StorageIdKey, object_info, object_schema_key, write_index_entry,
-    write_object_schema_key,
+    SchemaIndex, StorageIdKey, append_index_key, append_object_schema_key, object_info,
+    object_schema_key, split_field_key,
 };
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
@@ -246,7 +246,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
             self.seen.schemas.insert(schema);
         }
         self.entry.clear();
-        write_object_schema_key(schema, id, &mut self.entry);
+        append_object_schema_key(schema, id, &mut self.entry);
         self.calls.add(&self.entry)?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
             // Empty means that the value is not known, and so the entry is not known.
@@ -274,7 +274,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
 
     fn call_for(&mut self, index: &StorageIdKey, values: &[u8], id: ObjId) -> Checked {
         self.entry.clear();
-        write_index_entry(index, values, id, &[], &mut self.entry);
+        append_index_key(index, values, id, &[], &mut self.entry);
         Ok(self.calls.add(&self.entry)?)
     }
 
@@ -364,12 +364,9 @@ impl<'a> Object<'a> {
         {
             return Some((*position, tail));
         }
-        let mut reader = permazen::encoding::Reader::new(rest);
-        let id = StorageId::read_from(&mut reader).ok()?;
+        let (id, tail) = split_field_key(rest)?;
         let position = object_type.field_position(id)?;
         let field = object_type.fields.get(position)?;
-        // A longer form of the storage ID makes a different key, which belongs to no field.
-        let tail = rest.strip_prefix(&field.key[..])?;
         self.last = Some((position, field.key));
         Some((position, tail))
     }

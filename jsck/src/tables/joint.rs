@@ -14,7 +14,7 @@ use permazen::{ObjId, StorageId};
 use crate::Options;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};
-use crate::tables::recorded::Tables;
+use crate::tables::metadata::Tables;
 
 /// The recorded schemas, if the tables do not contradict each other. Otherwise `None`; then the
 /// findings say why, and objects and indexes cannot be checked.

@@ -4,5 +4,5 @@
 
 pub(crate) mod gaps;
 pub(crate) mod joint;
+pub(crate) mod metadata;
 pub(crate) mod ranges;
-pub(crate) mod recorded;

@@ -260,7 +260,7 @@ impl Shared {
         env.env
             .clear_stale_readers()
             .map_err(|error| failed(env.path(), "cannot check for dead readers", error))?;
-        self.check_joined(options.wait)?;
+        self.check_commit_numbers(options.wait)?;
         if options.read_only {
             // An environment without any database was never written, or another process is just
             // creating the database.

@@ -20,12 +20,12 @@
 //! [`LmdbStore::statistics`](KvDatabase::statistics) shows how old the oldest one is, in commits.
 
 mod builder;
+mod commit_numbers;
 mod copy;
 mod env;
 mod error;
 mod files;
 mod header;
-mod joined;
 mod key;
 mod map;
 mod opening;
@@ -135,7 +135,7 @@ impl LmdbStore {
     pub fn copy_to(&self, target: impl AsRef<Path>) -> Result<()> {
         let target = target.as_ref();
         self.shared.check_files()?;
-        self.shared.check_joined(DEFAULT_WAIT)?;
+        self.shared.check_commit_numbers(DEFAULT_WAIT)?;
         fs::create_dir_all(target)
             .map_err(|error| io_failed(target, "cannot create the directory", error))?;
         let mut part = Part::create(target)?;

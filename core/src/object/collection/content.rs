@@ -193,11 +193,11 @@ impl<'t, 'db> Content<'t, 'db> {
         value: &[u8],
         suffix_len: usize,
     ) -> Result<()> {
-        let len = layout::index_entry_len(&part.key, value.len(), suffix_len);
+        let len = layout::index_key_len(&part.key, value.len(), suffix_len);
         if !part.is_indexed() || self.tx.store().fits(len) {
             return Ok(());
         }
-        let key = layout::index_entry(&part.key, value, self.id, &vec![0; suffix_len]);
+        let key = layout::index_key(&part.key, value, self.id, &vec![0; suffix_len]);
         let checked = self.tx.store().check_key(&key);
         checked.map_err(|error| {
             error.about(|| format!("the index entry of a value of {}", self.describe()))
@@ -207,7 +207,7 @@ impl<'t, 'db> Content<'t, 'db> {
     /// Puts the index entry for a value of `part`, if `part` has an index.
     pub(crate) fn index(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
-            self.tx.store().put_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
+            self.tx.store().put_entry(&layout::index_key(&part.key, value, self.id, suffix))?;
         }
         Ok(())
     }
@@ -215,9 +215,7 @@ impl<'t, 'db> Content<'t, 'db> {
     /// Removes the index entry for a value of `part`, if `part` has an index.
     pub(crate) fn unindex(&self, part: &ResolvedField, value: &[u8], suffix: &[u8]) -> Result<()> {
         if part.is_indexed() {
-            self.tx
-                .store()
-                .remove_entry(&layout::index_entry(&part.key, value, self.id, suffix))?;
+            self.tx.store().remove_entry(&layout::index_key(&part.key, value, self.id, suffix))?;
         }
         Ok(())
     }

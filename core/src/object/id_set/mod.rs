@@ -4,9 +4,9 @@
 //! are merged without recursion. Other folders of `object` make sets with the functions exported
 //! here.
 
-mod enumeration;
 mod merge;
 mod node;
+mod objects;
 mod plain;
 mod set;
 mod stream;

@@ -108,7 +108,7 @@ impl Keep for IdAtEnd {
             let value = kept.value.to_be_bytes();
             let value = value.get(..lens.after(kept.first_byte())).unwrap_or(&value);
             let index = self.selection.shape.prefix();
-            return Cow::Owned(layout::index_entry(index, value, kept.id(), &[]));
+            return Cow::Owned(layout::index_key(index, value, kept.id(), &[]));
         }
         let appended = bytes.get(kept.value as usize..).unwrap_or_default();
         let key = appended

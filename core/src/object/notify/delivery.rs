@@ -1,73 +1,20 @@
 //! Queueing changes and calling listeners (docs/src/listeners.md#order).
+//!
+//! `operation.rs` decides when the queued changes are delivered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ChangeKind, FieldChange};
 use super::listeners::{SchemaChange, Watch};
-use super::notifier::Pending;
 use crate::id::ObjId;
 use crate::object::reference::PathStep;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedType};
 
 impl Transaction<'_> {
-    // ------------------------------------------------------------------ field changes
-
-    /// Runs `body` as one operation that may change fields, then tells listeners what it changed.
-    /// If `body` fails, everything is as before and listeners are not called. Inside another such
-    /// operation, or in a listener, the outermost one calls the listeners.
-    pub(crate) fn mutate<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        self.mutate_then(body, |_| Ok(()))
-    }
-
-    /// Does the same as [`Transaction::mutate`], but if `body` succeeds, runs `tell` before
-    /// listeners are told of the changes. They are then also told of what `tell` changes. If `tell`
-    /// fails, the changes of `body` stay (unless this is part of a larger operation), and listeners
-    /// are still told of them.
-    pub(crate) fn mutate_then<R>(
-        &self,
-        body: impl FnOnce() -> Result<R>,
-        tell: impl FnOnce(&R) -> Result<()>,
-    ) -> Result<R> {
-        self.check_open()?;
-        // This is part of another such operation, which delivers the changes.
-        if self.notifier.is_queueing() {
-            let result = self.operation(body)?;
-            return tell(&result).map(|()| result);
-        }
-        // There are no listeners to tell. `tell` only calls listeners, so it is left out too.
-        if self.notifier.is_idle() {
-            return self.operation(body);
-        }
-        let _queueing = self.notifier.queue(Pending::default());
-        let result = self.operation(body)?;
-        let told = tell(&result);
-        if !self.notifier.hold_queued() {
-            self.deliver()?;
-        }
-        told.map(|()| result)
-    }
-
-    /// Runs `body`, which makes several changes, as one operation. After `body`, listeners are told
-    /// of all changes that `body` and the listeners it called have made, in the order in which they
-    /// were made. If a listener fails then, the changes of `body` stay, and the remaining listeners
-    /// are not called.
-    pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        let notifier = &self.notifier;
-        if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {
-            return self.operation(body);
-        }
-        let holding = notifier.hold();
-        let result = self.operation(body)?;
-        for pending in holding.end() {
-            let _queueing = notifier.queue(pending);
-            self.deliver()?;
-        }
-        Ok(result)
-    }
-
-    fn deliver(&self) -> Result<()> {
+    /// Calls the listeners to the changes that are queued, also to those that they make themselves.
+    pub(in crate::object) fn deliver(&self) -> Result<()> {
         while let Some(mut changes) = self.notifier.take_next() {
             changes.try_for_each(|change| self.tell(&change))?;
         }

@@ -24,7 +24,7 @@ pub(in crate::object) struct Notifier {
 
 /// Changes waiting for delivery, by the storage ID of the field.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(in crate::object) struct Pending {
     changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
     next: u64,
 }
@@ -104,34 +104,34 @@ impl Notifier {
 
     /// Whether there are no listeners, so that the changes of an operation need not be queued. Ask
     /// only outside of larger operations.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::object) fn is_idle(&self) -> bool {
         self.listeners.borrow().is_empty()
     }
 
-    pub(super) fn is_queueing(&self) -> bool {
+    pub(in crate::object) fn is_queueing(&self) -> bool {
         self.queue.borrow().is_some()
     }
 
-    pub(super) fn is_holding(&self) -> bool {
+    pub(in crate::object) fn is_holding(&self) -> bool {
         self.held.borrow().is_some()
     }
 
     /// Queues changes after `pending`, until the returned guard is dropped. Changes that were not
     /// delivered until then are forgotten.
-    pub(super) fn queue(&self, pending: Pending) -> Queueing<'_> {
+    pub(in crate::object) fn queue(&self, pending: Pending) -> Queueing<'_> {
         self.queue.replace(Some(pending));
         Queueing(self)
     }
 
     /// Holds changes back until the returned guard is ended.
-    pub(super) fn hold(&self) -> Holding<'_> {
+    pub(in crate::object) fn hold(&self) -> Holding<'_> {
         self.held.replace(Some(Vec::new()));
         Holding(self)
     }
 
     /// Adds the queued changes to those held back. Returns `false` if changes are not being held
     /// back.
-    pub(super) fn hold_queued(&self) -> bool {
+    pub(in crate::object) fn hold_queued(&self) -> bool {
         let mut held = self.held.borrow_mut();
         let Some(held) = &mut *held else { return false };
         held.extend(self.queue.take().filter(|pending| !pending.changes.is_empty()));
@@ -173,7 +173,7 @@ impl Notifier {
 }
 
 /// Ends the queueing when dropped, even if a listener failed.
-pub(super) struct Queueing<'n>(&'n Notifier);
+pub(in crate::object) struct Queueing<'n>(&'n Notifier);
 
 impl Drop for Queueing<'_> {
     fn drop(&mut self) {
@@ -182,11 +182,11 @@ impl Drop for Queueing<'_> {
 }
 
 /// Stops holding changes back when dropped.
-pub(super) struct Holding<'n>(&'n Notifier);
+pub(in crate::object) struct Holding<'n>(&'n Notifier);
 
 impl Holding<'_> {
     /// Stops holding changes back, and returns them.
-    pub(super) fn end(self) -> Vec<Pending> {
+    pub(in crate::object) fn end(self) -> Vec<Pending> {
         self.0.held.take().unwrap_or_default()
     }
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use permazen_kv::KeySpan;
 
-use super::check::{NULL, field_or_part};
+use super::check::field_or_part;
 use super::unreference::Unreference;
-use crate::encoding::{Reader, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::whole::ObjectData;
@@ -137,26 +136,6 @@ impl Transaction<'_> {
         Error::ReferencedObject { id, referrer, field: name, full_name }
     }
 
-    /// Removes or nullifies the references to `target` in a field of `holder`, if both still exist.
-    fn unreference(
-        &self,
-        holder: ObjId,
-        field: StorageId,
-        target: ObjId,
-        change: Unreference,
-    ) -> Result<()> {
-        if !self.exists(holder)? {
-            return Ok(());
-        }
-        let object_type = self.object_type(holder)?;
-        let Some(own) = object_type.field_by_storage_id(field) else {
-            return self.unreference_in_collection(holder, field, target, change);
-        };
-        let Some(simple) = own.simple() else { return Ok(()) };
-        let target = Some(&target.as_bytes()[..]);
-        self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
-    }
-
     /// Removes an object's pairs and index entries. Returns what the object contained.
     pub(in crate::object) fn remove_object(
         &self,
@@ -167,15 +146,11 @@ impl Transaction<'_> {
         let end = layout::prefix_end(id.as_bytes());
         let span = KeySpan::new(id.as_bytes(), end.as_deref());
         self.store.remove_span_with(span, |key, value| {
-            let content = key.get(ObjId::LEN..).unwrap_or_default();
-            let mut reader = Reader::new(content);
-            // Keys with a storage ID in a longer form than necessary are not part of the object,
-            // and are not in the order of the storage IDs.
-            if let Ok(Some(id)) = uint::read(&mut reader).map(StorageId::new)
-                && let Some(field) = object_type.field_by_storage_id(id)
-                && content.starts_with(&field.key)
+            // A key that belongs to no field of the type is not part of the object.
+            if let Some((field, rest)) = key.get(ObjId::LEN..).and_then(layout::split_field_key)
+                && object_type.field_by_storage_id(field).is_some()
             {
-                data.push_pair(id, reader.rest(), value);
+                data.push_pair(field, rest, value);
             }
             Ok(())
         })?;

@@ -7,7 +7,7 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::check::field_or_part;
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, index_entry, index_prefix};
+use crate::layout::{self, index_key, index_prefix};
 use crate::object::error::hex;
 use crate::object::id_set::{IdSet, any_id};
 use crate::object::store::LiveScan;
@@ -139,7 +139,7 @@ impl Transaction<'_> {
                 self.store().contains(&key)
             }
             Some(SubFieldRole::ListElement | SubFieldRole::MapValue) => {
-                let prefix = index_entry(&part.key, target.as_bytes(), holder, &[]);
+                let prefix = index_key(&part.key, target.as_bytes(), holder, &[]);
                 let len = key.len();
                 let mut entries =
                     LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);

@@ -1,4 +1,4 @@
-//! Removes references to a deleted object from collections.
+//! What becomes of the references to a deleted object in the objects that stay.
 
 use std::sync::Arc;
 
@@ -6,29 +6,49 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::check::{NULL, field_or_part};
 use crate::id::{ObjId, StorageId};
-use crate::layout::{self, index_entry};
+use crate::layout::{self, index_key};
 use crate::object::collection::{ListView, MapView, SetView, position_in};
 use crate::object::error::Result;
 use crate::object::store::LiveScan;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, SubFieldRole};
 
-/// What happens to a reference in a collection when the object it refers to is deleted.
+/// What happens to a reference when the object it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreference {
+pub(super) enum Unreference {
     /// It becomes null.
     Nullify,
-    /// It is removed: the element, or the whole entry of a map.
+    /// It is removed: the element, or the whole entry of a map. A simple field becomes null.
     Remove,
 }
 
 impl Transaction<'_> {
+    /// Removes or nullifies the references to `target` in a field of `holder`, if both still exist.
+    pub(super) fn unreference(
+        &self,
+        holder: ObjId,
+        field: StorageId,
+        target: ObjId,
+        change: Unreference,
+    ) -> Result<()> {
+        if !self.exists(holder)? {
+            return Ok(());
+        }
+        let object_type = self.object_type(holder)?;
+        let Some(own) = object_type.field_by_storage_id(field) else {
+            return self.unreference_in_collection(holder, field, target, change);
+        };
+        let Some(simple) = own.simple() else { return Ok(()) };
+        let target = Some(&target.as_bytes()[..]);
+        self.mutate(|| self.exchange_simple(holder, &object_type, own, simple, target, NULL))
+    }
+
     /// Removes or nullifies every reference to `target` in a set, list or map of `holder`. `field`
     /// is the storage ID of the sub-field. Does nothing if the holder has no such collection.
     ///
     /// Each change is an ordinary one of the collection: index entries are updated and listeners
     /// are called. References in the other half of a map entry are not checked.
-    pub(crate) fn unreference_in_collection(
+    fn unreference_in_collection(
         &self,
         holder: ObjId,
         field: StorageId,
@@ -69,7 +89,7 @@ impl Transaction<'_> {
         target: ObjId,
         null: Option<&[u8]>,
     ) -> Result<()> {
-        let prefix = index_entry(&part.key, target.as_bytes(), map.id(), &[]);
+        let prefix = index_key(&part.key, target.as_bytes(), map.id(), &[]);
         let mut entries = LiveScan::of_prefix(self.store(), &prefix, Direction::Forward, false);
         let mut key = Vec::new();
         while let Some((entry, _)) = entries.next()? {
@@ -91,7 +111,7 @@ impl Transaction<'_> {
         target: ObjId,
         null: Option<&[u8]>,
     ) -> Result<()> {
-        let prefix = index_entry(&part.key, target.as_bytes(), list.id(), &[]);
+        let prefix = index_key(&part.key, target.as_bytes(), list.id(), &[]);
         let end = layout::prefix_end(&prefix);
         let (mut first, mut last) = (None, None);
         let mut stray = Vec::new();

@@ -8,7 +8,7 @@
 mod batch;
 mod cell;
 mod journal;
-mod pairs;
+mod kv_access;
 mod scan;
 
 pub(in crate::object) use batch::Keep;

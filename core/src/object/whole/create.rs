@@ -1,112 +1,23 @@
-//! Creating objects and loading them whole (docs/src/objects.md#creating-reading-changing).
+//! Creating objects (docs/src/objects.md#creating-reading-changing).
 
-use std::borrow::Cow;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-
-use permazen_kv::KeySpan;
 
 use super::builder::ObjectBuilder;
 use super::data::ObjectData;
 use super::replace::Told;
-use super::translate::translate;
 use crate::encoding::uint;
-use crate::id::{ObjId, StorageId};
+use crate::id::ObjId;
 use crate::layout;
 use crate::object::describe::{describe, describe_entry, describe_stored};
 use crate::object::error::hex;
-use crate::object::info::{Migrate, ObjectInfo};
+use crate::object::info::ObjectInfo;
 use crate::object::notify::ChangeKind;
-use crate::object::store::{Undo, visit_pairs};
+use crate::object::store::Undo;
 use crate::object::{Error, Result, Transaction};
-use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaId};
+use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaId};
 
-/// How many random IDs are tried.
-const ATTEMPTS: u32 = 64;
-
-/// Creating and loading objects.
+/// Creating objects.
 impl Transaction<'_> {
-    // ------------------------------------------------------------------ IDs
-
-    /// An ID that no object has, for an object of the type with that name in any recorded schema.
-    /// The ID is not reserved. Cost: one get.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`]; [`Error::NoFreeId`] after 64 attempts.
-    pub fn generate_id(&self, type_name: &str) -> Result<ObjId> {
-        let storage_id = self.type_storage_id(type_name)?;
-        self.free_id(storage_id, type_name)
-    }
-
-    /// The storage ID of the type with that name in any recorded schema.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`].
-    pub fn type_storage_id(&self, type_name: &str) -> Result<StorageId> {
-        self.check_open()?;
-        self.bundle()
-            .type_storage_id(type_name)
-            .ok_or_else(|| Error::UnknownType { name: format!("{type_name:?}"), schema: None })
-    }
-
-    /// The storage ID of a field of a type, by their names. Listeners, paths and indexes need it.
-    /// Sub-fields are named `tags.element`, `scores.key`, `scores.value`. The field is searched
-    /// first in the schema of the transaction, then in the other recorded schemas, newest first.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::Ended`].
-    pub fn field_storage_id(&self, type_name: &str, field: &str) -> Result<StorageId> {
-        self.type_storage_id(type_name)?;
-        let (own, bundle) = (self.schema(), self.bundle());
-        std::iter::once(&own)
-            .chain(bundle.schemas().iter().rev())
-            .filter_map(|schema| schema.object_type(type_name))
-            .find_map(|object_type| object_type.field_or_sub_field(field))
-            .map(|field| field.storage_id)
-            .ok_or_else(|| Error::UnknownField {
-                type_name: Some(type_name.to_owned()),
-                field: format!("{field:?}"),
-            })
-    }
-
-    /// The name of the type with this storage ID in any recorded schema.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`].
-    pub fn type_name(&self, storage_id: StorageId) -> Result<Arc<str>> {
-        self.bundle()
-            .type_name(storage_id)
-            .map(Arc::clone)
-            .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
-    }
-
-    /// The key of an object's own pair. All keys of the object begin with it. The object need not
-    /// exist.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`].
-    pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
-        self.type_name(id.storage_id())?;
-        Ok(id.to_bytes())
-    }
-
-    pub(in crate::object) fn free_id(
-        &self,
-        storage_id: StorageId,
-        type_name: &str,
-    ) -> Result<ObjId> {
-        for _ in 0..ATTEMPTS {
-            let id = self.shared.random_id(storage_id)?;
-            let taken = self.store.contains(id.as_bytes());
-            if !taken.map_err(|error| error.about(|| format!("new object {id}")))? {
-                return Ok(id);
-            }
-        }
-        Err(Error::NoFreeId { type_name: type_name.to_owned(), attempts: ATTEMPTS })
-    }
-
-    // ------------------------------------------------------------------ creating
-
     /// Creates an object of the transaction's schema with a random ID and default values.
     ///
     /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
@@ -203,20 +114,6 @@ impl Transaction<'_> {
         Ok(Some(id))
     }
 
-    pub(in crate::object) fn check_id_of(
-        &self,
-        id: ObjId,
-        object_type: &ResolvedType,
-    ) -> Result<()> {
-        if id.storage_id() == object_type.storage_id {
-            return Ok(());
-        }
-        Err(Error::invalid_argument(format!(
-            "object id {id} is not of type {:?}, whose storage id is {}",
-            object_type.name, object_type.storage_id
-        )))
-    }
-
     /// The schema with that ID: a recorded one, or the transaction's own, which may be the empty
     /// one.
     fn recorded_schema(&self, id: SchemaId) -> Result<Arc<Schema>> {
@@ -229,32 +126,6 @@ impl Transaction<'_> {
             .filter(|schema| !schema.index.is_empty_schema())
             .map(Arc::clone)
             .ok_or_else(|| Error::invalid_argument(format!("schema {id} is not recorded")))
-    }
-
-    /// The content of an object, with the type as this database has it. The type of `data` may come
-    /// from another database, or from a schema that was removed and recorded again. The schema
-    /// decides what its fields are, but neither their storage IDs nor the schema index. Counters
-    /// that are missing, which is damage, become 0.
-    pub(in crate::object) fn as_recorded<'d>(
-        &self,
-        data: &'d ObjectData,
-    ) -> Result<Cow<'d, ObjectData>> {
-        let given = data.object_type();
-        let bundle = self.bundle();
-        let known = bundle
-            .schema_by_id(given.schema_of)
-            .and_then(|schema| schema.object_type(&given.name))
-            .ok_or_else(|| Error::UnknownType {
-                name: format!("{:?} (as given)", &*given.name),
-                schema: Some(given.schema_of),
-            })?;
-        let counts = |field: &Arc<ResolvedField>| {
-            !matches!(field.kind, ResolvedKind::Counter) || data.stored(field).is_some()
-        };
-        if Arc::ptr_eq(known, given) && given.fields.iter().all(counts) {
-            return Ok(Cow::Borrowed(data));
-        }
-        translate(data, known, data.id(), None).map(Cow::Owned)
     }
 
     /// Writes an object with default values, and calls the listeners to creation. The object must
@@ -329,7 +200,7 @@ impl Transaction<'_> {
         let mut key = self.buffer();
         for (field, rest, value) in data.all_pairs() {
             key.clear();
-            layout::write_content_key(id, field, rest, &mut key);
+            layout::append_content_key(id, field, rest, &mut key);
             let mut count = [0; 8];
             let value = self.stored_form(object_type, field, value, &mut count)?;
             self.store
@@ -392,166 +263,5 @@ impl Transaction<'_> {
             }
         }
         Ok(())
-    }
-
-    // ------------------------------------------------------------------ loading
-
-    /// Everything that an object contains. Cost: one seek and a forward scan of its pairs.
-    ///
-    /// # Errors
-    /// The errors of [`Transaction::visit`].
-    pub fn load(&self, id: ObjId, migrate: Migrate) -> Result<ObjectData> {
-        let mut data = None;
-        self.visit(id, migrate, |object_type, pair| {
-            match (&mut data, pair) {
-                (None, _) => data = Some(ObjectData::with_room(id, object_type)),
-                (Some(data), Some((field, rest, value))) => {
-                    data.push_pair(field.storage_id, rest, value);
-                }
-                (Some(_), None) => {}
-            }
-            Ok(())
-        })?;
-        data.ok_or_else(|| Error::deleted(id))
-    }
-
-    /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
-    /// its type, without a pair. Then comes each stored pair, by field storage ID and key: the
-    /// field, what follows the field in the key, and the value. What follows the field is the
-    /// element of a set, the encoded position in a list, or the key of a map; otherwise it is
-    /// empty.
-    ///
-    /// Fields with default values have no pair. Counters have eight bytes, most significant first,
-    /// in every store. `visit` must not change anything. With [`Migrate::Yes`] an object in another
-    /// schema is first moved to the transaction's schema. Cost: one seek and a forward scan.
-    ///
-    /// # Errors
-    /// [`Error::UnknownType`]; [`Error::DeletedObject`]; [`Error::TypeNotInSchema`] with
-    /// [`Migrate::Yes`]; [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the
-    /// meta-data are damaged; errors of `visit`.
-    pub fn visit(
-        &self,
-        id: ObjId,
-        migrate: Migrate,
-        mut visit: impl FnMut(
-            &Arc<ResolvedType>,
-            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
-        ) -> Result<()>,
-    ) -> Result<()> {
-        self.check_open()?;
-        if migrate == Migrate::Yes {
-            let known = self.known_info(id, |info| info.schema);
-            // For an object that is not known yet, the scan below checks the schema.
-            if known.is_some_and(|schema| schema != self.schema_index()) {
-                self.migrate_for_good(id)?;
-            }
-        }
-        match self.scan_object(id, migrate, &mut visit)? {
-            true => Ok(()),
-            false => {
-                self.migrate_for_good(id)?;
-                self.scan_object(id, Migrate::No, &mut visit).map(|_| ())
-            }
-        }
-    }
-
-    /// Returns `false` if nothing was visited because the object must be migrated first.
-    fn scan_object(
-        &self,
-        id: ObjId,
-        migrate: Migrate,
-        visit: &mut impl FnMut(
-            &Arc<ResolvedType>,
-            Option<(&Arc<ResolvedField>, &[u8], &[u8])>,
-        ) -> Result<()>,
-    ) -> Result<bool> {
-        // No ID begins with ff, so there is a next one.
-        let end = u64::from_be_bytes(id.to_bytes()).wrapping_add(1).to_be_bytes();
-        let span = KeySpan::new(id.as_bytes(), Some(&end));
-        let mut known = self.known_info(id, ObjectInfo::clone);
-        self.store
-            .read(|kv| {
-                let mut object: Option<Arc<ResolvedType>> = None;
-                let mut outdated = false;
-                let mut position = 0;
-                visit_pairs(kv, span, |key, value| {
-                    let Some(object_type) = &object else {
-                        // The first key is the object's own pair. Without it there is no object.
-                        if *key != *id.as_bytes() {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        let info = known.take().map_or_else(|| self.info_from(id, value), Ok)?;
-                        if migrate == Migrate::Yes && info.schema != self.schema_index() {
-                            outdated = true;
-                            return Ok(ControlFlow::Break(()));
-                        }
-                        let object_type = object.insert(self.type_of_info(id, info)?);
-                        visit(object_type, None)?;
-                        return Ok(ControlFlow::Continue(()));
-                    };
-                    let content = key.get(ObjId::LEN..).unwrap_or_default();
-                    while let Some(field) = object_type.field_by_order(position) {
-                        if let Some(rest) = content.strip_prefix(&field.key[..]) {
-                            let kind = &field.kind;
-                            let single =
-                                matches!(kind, ResolvedKind::Simple(_) | ResolvedKind::Counter);
-                            if single && !rest.is_empty() {
-                                // This key is longer than the field's own key, so it is not part of
-                                // the object.
-                                break;
-                            }
-                            let count = self.counter_out(field, value)?;
-                            let value = count.as_ref().map_or(value, |count| &count[..]);
-                            visit(object_type, Some((field, rest, value)))?;
-                            break;
-                        }
-                        if content < &field.key[..] {
-                            // This key belongs to no field, so it is not part of the object.
-                            break;
-                        }
-                        position += 1;
-                    }
-                    Ok(ControlFlow::Continue(()))
-                })?;
-                if outdated {
-                    return Ok(false);
-                }
-                if object.is_none() {
-                    self.type_name(id.storage_id())?;
-                    return Err(Error::deleted(id));
-                }
-                Ok(true)
-            })
-            .map_err(|error| error.about(|| format!("object {id}")))
-    }
-
-    // ------------------------------------------------------------------ counters
-
-    /// The value of a counter in the form of [`ObjectData`]: eight bytes, most significant first.
-    /// `None` if this is not a counter, or if it is damaged.
-    fn counter_out(&self, field: &ResolvedField, value: &[u8]) -> Result<Option<[u8; 8]>> {
-        match field.kind {
-            ResolvedKind::Counter => Ok(self.store.decode_counter(value)?.map(i64::to_be_bytes)),
-            _ => Ok(None),
-        }
-    }
-
-    /// A value in the form of the store, from that of [`ObjectData`]. They differ for counters:
-    /// these are put into `count`.
-    pub(in crate::object) fn stored_form<'v>(
-        &self,
-        object_type: &ResolvedType,
-        field: StorageId,
-        value: &'v [u8],
-        count: &'v mut [u8; 8],
-    ) -> Result<&'v [u8]> {
-        if let Ok(of) = <[u8; 8]>::try_from(value)
-            && let Some(field) = object_type.field_by_storage_id(field)
-            && matches!(field.kind, ResolvedKind::Counter)
-        {
-            *count = self.store.encode_counter(i64::from_be_bytes(of))?;
-            return Ok(count);
-        }
-        Ok(value)
     }
 }

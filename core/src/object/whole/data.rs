@@ -361,7 +361,7 @@ impl ObjectData {
         let mut key = Vec::with_capacity(64);
         self.each_value(ResolvedField::is_indexed, |part, value, suffix| {
             key.clear();
-            layout::write_index_entry(&part.key, value, id, suffix, &mut key);
+            layout::append_index_key(&part.key, value, id, suffix, &mut key);
             visit(&key)
         })?;
         let mut values = Vec::new();
@@ -371,7 +371,7 @@ impl ObjectData {
                 values.extend_from_slice(self.simple(field)?);
             }
             key.clear();
-            layout::write_index_entry(&index.key, &values, id, &[], &mut key);
+            layout::append_index_key(&index.key, &values, id, &[], &mut key);
             visit(&key)?;
         }
         Ok(())
@@ -464,7 +464,7 @@ impl KeyList {
     ) {
         if part.is_indexed() {
             let start = self.bytes.len();
-            layout::write_index_entry(&part.key, value, id, suffix, &mut self.bytes);
+            layout::append_index_key(&part.key, value, id, suffix, &mut self.bytes);
             self.spans.push((start, self.bytes.len()));
         }
     }

@@ -6,10 +6,12 @@
 mod builder;
 mod carrier;
 mod copy;
+mod counter_form;
 mod create;
 mod data;
-mod detached;
+mod load;
 mod migrate;
+mod new_id;
 mod replace;
 mod translate;
 

@@ -1,5 +1,6 @@
 //! The content of an object, converted to the same type in another database.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,13 +10,41 @@ use crate::id::ObjId;
 use crate::object::describe::describe;
 use crate::object::error::hex;
 use crate::object::reference::target_of;
-use crate::object::{Error, Result};
+use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// Which IDs objects get at the destination of a copy. An object mapped to `None` gets a new ID
 /// when it is copied, and the new ID is entered into the map. Other objects keep their IDs.
 /// References are replaced accordingly.
 pub type IdMap = BTreeMap<ObjId, Option<ObjId>>;
+
+impl Transaction<'_> {
+    /// The content of an object, with the type as this database has it. The type of `data` may come
+    /// from another database, or from a schema that was removed and recorded again. The schema
+    /// decides what its fields are, but neither their storage IDs nor the schema index. Counters
+    /// that are missing, which is damage, become 0.
+    pub(in crate::object) fn as_recorded<'d>(
+        &self,
+        data: &'d ObjectData,
+    ) -> Result<Cow<'d, ObjectData>> {
+        let given = data.object_type();
+        let bundle = self.bundle();
+        let known = bundle
+            .schema_by_id(given.schema_of)
+            .and_then(|schema| schema.object_type(&given.name))
+            .ok_or_else(|| Error::UnknownType {
+                name: format!("{:?} (as given)", &*given.name),
+                schema: Some(given.schema_of),
+            })?;
+        let counts = |field: &Arc<ResolvedField>| {
+            !matches!(field.kind, ResolvedKind::Counter) || data.stored(field).is_some()
+        };
+        if Arc::ptr_eq(known, given) && given.fields.iter().all(counts) {
+            return Ok(Cow::Borrowed(data));
+        }
+        translate(data, known, data.id(), None).map(Cow::Owned)
+    }
+}
 
 /// Converts the content of `source` to the type of another database, and replaces references.
 pub(super) fn translate(

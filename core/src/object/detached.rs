@@ -7,9 +7,9 @@ use permazen_kv::KvWrite;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::overlay::MutableView;
 
+use super::store::Store;
+use super::{Error, Result, Transaction};
 use crate::layout;
-use crate::object::store::Store;
-use crate::object::{Error, Result, Transaction};
 
 impl Transaction<'_> {
     /// A transaction in memory without objects. It gets the recorded schemas and the user's

@@ -1,4 +1,4 @@
-//! Whether `data.mdb` is the file that `lock.mdb` counts for.
+//! Whether `data.mdb` and `lock.mdb` belong together, by the number of the last commit in each.
 //!
 //! Both files contain the number of the last commit. While any process has the environment open,
 //! LMDB uses the number in `lock.mdb`, and reads the meta page where that commit would be. If
@@ -34,7 +34,7 @@ impl Shared {
     /// Fails if `data.mdb` does not belong to the `lock.mdb` that others have open. If they seem not
     /// to, first looks again for half a second, then waits for another process that has the right
     /// to write: for at most `wait`, but at least for [`LEAST_WAIT`].
-    pub(super) fn check_joined(self: &Arc<Self>, wait: Duration) -> Result<()> {
+    pub(super) fn check_commit_numbers(self: &Arc<Self>, wait: Duration) -> Result<()> {
         let mut looks = 0;
         loop {
             let Numbers { before, lock, after } = self.numbers()?;

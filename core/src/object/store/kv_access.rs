@@ -1,4 +1,5 @@
-//! Access to the key/value pairs of a transaction.
+//! What callers may do with the key/value pairs under a transaction: read them, watch them, and read
+//! without conflict detection.
 
 use permazen_kv::KvRead;
 
@@ -9,6 +10,16 @@ use crate::object::{Result, Transaction};
 use crate::schema::ResolvedKind;
 
 impl Transaction<'_> {
+    /// The key of an object's own pair. All keys of the object begin with it. The object need not
+    /// exist.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`](crate::object::Error::UnknownType).
+    pub fn object_key(&self, id: ObjId) -> Result<[u8; 8]> {
+        self.type_name(id.storage_id())?;
+        Ok(id.to_bytes())
+    }
+
     /// Lends the key/value pairs for reading, as this transaction sees them. This is for tools that
     /// read the layout itself. The transaction cannot be changed while they are lent.
     ///

@@ -1,0 +1,50 @@
+//! Types and fields by their names or storage IDs, in any recorded schema.
+
+use std::sync::Arc;
+
+use super::{Error, Result, Transaction};
+use crate::id::StorageId;
+
+impl Transaction<'_> {
+    /// The storage ID of the type with that name in any recorded schema.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`].
+    pub fn type_storage_id(&self, type_name: &str) -> Result<StorageId> {
+        self.check_open()?;
+        self.bundle()
+            .type_storage_id(type_name)
+            .ok_or_else(|| Error::UnknownType { name: format!("{type_name:?}"), schema: None })
+    }
+
+    /// The storage ID of a field of a type, by their names. Listeners, paths and indexes need it.
+    /// Sub-fields are named `tags.element`, `scores.key`, `scores.value`. The field is searched
+    /// first in the schema of the transaction, then in the other recorded schemas, newest first.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`], [`Error::UnknownField`], [`Error::Ended`].
+    pub fn field_storage_id(&self, type_name: &str, field: &str) -> Result<StorageId> {
+        self.type_storage_id(type_name)?;
+        let (own, bundle) = (self.schema(), self.bundle());
+        std::iter::once(&own)
+            .chain(bundle.schemas().iter().rev())
+            .filter_map(|schema| schema.object_type(type_name))
+            .find_map(|object_type| object_type.field_or_sub_field(field))
+            .map(|field| field.storage_id)
+            .ok_or_else(|| Error::UnknownField {
+                type_name: Some(type_name.to_owned()),
+                field: format!("{field:?}"),
+            })
+    }
+
+    /// The name of the type with this storage ID in any recorded schema.
+    ///
+    /// # Errors
+    /// [`Error::UnknownType`].
+    pub fn type_name(&self, storage_id: StorageId) -> Result<Arc<str>> {
+        self.bundle()
+            .type_name(storage_id)
+            .map(Arc::clone)
+            .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
+    }
+}

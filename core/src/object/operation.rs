@@ -1,0 +1,134 @@
+//! Operations: each happens as a whole or not at all
+//! (docs/src/transactions.md#steps-within-a-transaction).
+//!
+//! Whatever changes objects runs in one of these:
+//!
+//! | method | if `body` fails | listeners to fields are called |
+//! |---|---|---|
+//! | [`Transaction::operation`] | its changes are undone | not by this method |
+//! | [`Transaction::mutate`] | the same | after the outermost `mutate` |
+//! | [`Transaction::operation_then_tell`] | the same | after all of several changes |
+//! | [`Transaction::undone`] | undoes its changes in any case | never |
+
+use super::notify::Pending;
+use super::{Error, Result, Transaction};
+
+impl Transaction<'_> {
+    /// Runs several operations as one: if `body` fails, all its changes are undone, and the
+    /// transaction continues. Listeners that were already called are not told of the undo.
+    ///
+    /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
+    /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
+    /// indexed nor watched.
+    ///
+    /// # Errors
+    /// The errors of `body`; [`Error::Ended`]; [`Error::Broken`] if an earlier undo failed.
+    pub fn atomic<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.check_open()?;
+        self.operation(|| body(self))
+    }
+
+    /// Runs `body` as one operation. If it fails, everything is as before, and the listeners to its
+    /// changes are not called.
+    pub(crate) fn operation<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mark = self.notifier.mark();
+        let result = self.store.operation(body);
+        if result.is_err() {
+            self.notifier.forget_since(&mark);
+            self.restore_schemas();
+        }
+        result
+    }
+
+    /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although the
+    /// transaction refuses them. Listeners to creation, deletion and fields are not called.
+    pub(crate) fn undone<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let _allowed = self.allow_changes();
+        let silent = self.notifier.set_silent(true);
+        let mut result = None;
+        let undone = self.operation(|| -> Result<(), Undone> {
+            result = Some(body());
+            Err(Undone::OnPurpose)
+        });
+        self.notifier.set_silent(silent);
+        match (undone, result) {
+            (Err(Undone::Failed(error)), _) => Err(error),
+            (_, Some(result)) => result,
+            // An operation that does not run `body` has failed, which is the first case.
+            (_, None) => Err(Error::Ended),
+        }
+    }
+
+    /// Runs `body` as one operation that may change fields, then calls the listeners to what it
+    /// changed. If `body` fails, its changes are undone, and no listener is called. Inside another
+    /// such operation, or in a listener, the outermost operation calls the listeners.
+    pub(crate) fn mutate<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.mutate_then(body, |_| Ok(()))
+    }
+
+    /// Does the same as [`Transaction::mutate`], but after `body` has succeeded, it runs `tell`
+    /// first. Then it calls the listeners to the changes of both. If `tell` fails, the changes of
+    /// `body` stay (unless this is part of a larger operation), and their listeners are still
+    /// called.
+    pub(crate) fn mutate_then<R>(
+        &self,
+        body: impl FnOnce() -> Result<R>,
+        tell: impl FnOnce(&R) -> Result<()>,
+    ) -> Result<R> {
+        self.check_open()?;
+        // This is part of another such operation, which calls the listeners when it is complete.
+        if self.notifier.is_queueing() {
+            let result = self.operation(body)?;
+            return tell(&result).map(|()| result);
+        }
+        // There are no listeners. `tell` only calls listeners, so it is left out too.
+        if self.notifier.is_idle() {
+            return self.operation(body);
+        }
+        let _queueing = self.notifier.queue(Pending::default());
+        let result = self.operation(body)?;
+        let told = tell(&result);
+        // A larger operation that holds changes back calls the listeners when it is complete.
+        if !self.notifier.hold_queued() {
+            self.deliver()?;
+        }
+        told.map(|()| result)
+    }
+
+    /// Runs `body`, which makes several changes, as one operation. After `body`, calls the listeners
+    /// to all changes that `body` and the listeners it called have made, in the order in which they
+    /// were made. If one of these listeners fails, the changes of `body` stay, and the remaining
+    /// listeners are not called.
+    pub(crate) fn operation_then_tell<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
+        let notifier = &self.notifier;
+        // A larger operation calls the listeners when it is complete, or there are no listeners.
+        if notifier.is_queueing() || notifier.is_holding() || notifier.is_idle() {
+            return self.operation(body);
+        }
+        let holding = notifier.hold();
+        let result = self.operation(body)?;
+        for pending in holding.end() {
+            let _queueing = notifier.queue(pending);
+            self.deliver()?;
+        }
+        Ok(result)
+    }
+}
+
+/// Why an operation was undone.
+enum Undone {
+    OnPurpose,
+    Failed(Error),
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Undone::Failed(error)
+    }
+}
