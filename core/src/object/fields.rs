@@ -22,7 +22,7 @@ fn simple_field<'a>(
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
-/// The object's own definition of a simple field. `field` may come from another schema.
+/// The simple field as the object's own schema defines it. `field` may come from another schema.
 fn own_simple_field<'a>(
     object_type: &'a ResolvedType,
     field: &ResolvedField,
@@ -40,15 +40,15 @@ fn counter_field<'a>(object_type: &'a ResolvedType, name: &str) -> Result<&'a Ar
         .ok_or_else(|| unknown_field(object_type, name))
 }
 
-/// Where two entries of a composite index end in a buffer: the one with the old value of a field,
-/// and the one with its new value, which follows.
+/// Where two entries of a composite index end in a buffer: first the entry with the old value of a
+/// field, then the entry with its new value.
 struct Exchanged {
     old_end: usize,
     new_end: usize,
 }
 
-/// Simple fields and references. Costs are for an object that is known in this transaction;
-/// otherwise one get more.
+/// Simple fields and references. The costs are those for an object that is known in this
+/// transaction; for another object, each is one get more.
 impl Transaction<'_> {
     /// The methods for resolved fields and encoded values. Reads nothing.
     ///
@@ -72,7 +72,8 @@ impl Transaction<'_> {
     /// [`Error::UnknownType`], [`Error::DeletedObject`]; [`Error::UnknownField`], also if the field
     /// is of another kind; [`Error::TypeNotInSchema`] with [`Migrate::Yes`];
     /// [`Error::Inconsistent`] if the stored bytes are not a value of the field;
-    /// [`Error::UnknownEncoding`] if the field has its default value and that is not known.
+    /// [`Error::UnknownEncoding`] if the field has its default value, and the encoding that defines
+    /// it is not known.
     pub fn get(&self, id: ObjId, field: &str, migrate: Migrate) -> Result<Value> {
         let object_type = self.type_for_reading(id, migrate)?;
         let (field, simple) = simple_field(&object_type, field)?;
@@ -83,8 +84,8 @@ impl Transaction<'_> {
         })?
     }
 
-    /// Whether the object's schema has exactly this definition of the field, and the object need
-    /// not be migrated first.
+    /// Whether the object need not move first, and `field` is the definition of the field in the
+    /// object's own schema.
     #[inline]
     fn has_field(&self, info: &ObjectInfo, field: &ResolvedField, migrate: Migrate) -> bool {
         let own = |object_type: &Arc<ResolvedType>| {
@@ -117,7 +118,7 @@ impl Transaction<'_> {
     /// Cost if the field is neither indexed, nor part of a composite index, nor watched: one put
     /// (one delete for the default value). Otherwise one get and, if the value differs: one put or
     /// delete; one delete and one put for the index; for each composite index one get per other
-    /// field, one delete and one put. For a reference that may not dangle, one get more, unless its
+    /// field, one delete and one put. For a reference that may not dangle: one more get, unless its
     /// target is known in this transaction.
     ///
     /// # Errors
@@ -125,7 +126,8 @@ impl Transaction<'_> {
     /// [`Error::TypeNotInSchema`] with [`Migrate::Yes`]; [`Error::UnknownField`];
     /// [`Error::DeletedObject`] for a reference to a missing object; [`Error::InvalidValue`];
     /// [`Error::UnknownEncoding`] if the field is indexed or watched, had its default value, and
-    /// that is not known; [`Error::KeyTooLong`]. Errors of listeners: then the change stays.
+    /// the encoding that defines it is not known; [`Error::KeyTooLong`]. Errors of listeners: then
+    /// the change stays.
     pub fn set(&self, id: ObjId, field: &str, value: &Value, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
             let encode = |object_type: &ResolvedType, bytes: &mut Vec<u8>| {
@@ -170,8 +172,8 @@ impl Transaction<'_> {
         self.exchange_simple(id, object_type, field, simple, None, new)
     }
 
-    /// Sets a simple field to an encoded value that was checked. If `only` is given, does so only
-    /// if the field has that value.
+    /// Sets a simple field to an encoded value that was checked. If `only` is given, changes the
+    /// field only if it has that value.
     pub(crate) fn exchange_simple(
         &self,
         id: ObjId,
@@ -204,7 +206,7 @@ impl Transaction<'_> {
             for (entry, value) in [(&mut old_entry, &old[..]), (&mut new_entry, new)] {
                 layout::append_index_key(&field.key, value, id, &[], entry);
             }
-            // Checked before the first write, so that the field is not set without its entry.
+            // Before the first write, so that a value that is too long for the index changes nothing.
             self.store
                 .check_key(&new_entry)
                 .map_err(|error| error.about(|| describe(id, field)))?;
@@ -234,7 +236,7 @@ impl Transaction<'_> {
         new: &[u8],
         undo: Undo<'_>,
     ) -> Result<()> {
-        // A default value is stored as no value.
+        // The default value has no pair.
         if simple.is_default(new) {
             self.store.remove(key, undo)
         } else {
@@ -259,6 +261,7 @@ impl Transaction<'_> {
             let mut values = self.buffer();
             let mut own = 0;
             for member in &index.fields {
+                // The store may still have the old value of this field, so it is not read.
                 if member.storage_id == field.storage_id {
                     own = values.len();
                     values.extend_from_slice(old);
@@ -359,11 +362,12 @@ impl Transaction<'_> {
     /// adjustment of the store.
     ///
     /// # Errors
-    /// The errors of [`Transaction::get`], for counters. Stores ignore what they cannot adjust, so
-    /// the get is there to find a damaged counter. A missing counter counts as 0, as when it is
-    /// read.
+    /// The errors of [`Transaction::get`], for counters. A store ignores a counter that it cannot
+    /// adjust; the get finds out whether the counter is damaged. A missing counter counts as 0, as
+    /// when it is read.
     pub fn adjust_counter(&self, id: ObjId, field: &str, by: i64, migrate: Migrate) -> Result<()> {
         self.mutate(|| {
+            // Adding 0 is no change, so the object is not looked up.
             if by == 0 {
                 return Ok(());
             }
@@ -375,7 +379,7 @@ impl Transaction<'_> {
 
     fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {
         let key = FieldKey::new(id, &field.key);
-        // The store can only adjust a counter that is there.
+        // The store can only adjust a counter that has a pair.
         if self.store.has_counter(&key)? {
             return self.store.adjust_counter(&key, by);
         }
@@ -400,8 +404,8 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<R> {
         let tx = self.0;
         tx.check_open()?;
-        // The common case needs no look-up: the caller has the object's own definition of the
-        // field.
+        // Usually the caller has the definition of the field in the object's own schema. Then the
+        // field need not be looked up.
         if let Some(simple) = field.simple()
             && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
         {
@@ -412,8 +416,8 @@ impl Encoded<'_, Transaction<'_>> {
         tx.read_value(id, field, simple, read)
     }
 
-    /// Lends the value of a simple field; `None` if the object's own schema lacks this definition
-    /// of the field. Costs as much as [`get`](Encoded::get).
+    /// Lends the value of a simple field; `None` if the object's own schema does not have the field
+    /// as a simple one. Costs as much as [`get`](Encoded::get).
     pub(crate) fn find<R>(
         self,
         id: ObjId,
@@ -423,6 +427,7 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<Option<R>> {
         let tx = self.0;
         tx.check_open()?;
+        // As in `get`: usually the field need not be looked up.
         if let Some(simple) = field.simple()
             && tx.known_info(id, |info| tx.has_field(info, field, migrate)) == Some(true)
         {
@@ -435,11 +440,12 @@ impl Encoded<'_, Transaction<'_>> {
         }
     }
 
-    /// Whether the object's own schema has this definition of the field. Cost: nothing if the
+    /// Whether the object's own schema has a field with this storage ID. Cost: nothing if the
     /// object is known in this transaction, otherwise one get.
     pub(crate) fn defines(self, id: ObjId, field: &ResolvedField) -> Result<bool> {
         let tx = self.0;
         tx.check_open()?;
+        // Usually the field need not be looked up.
         if tx.known_info(id, |info| tx.has_field(info, field, Migrate::No)) == Some(true) {
             return Ok(true);
         }
@@ -463,6 +469,7 @@ impl Encoded<'_, Transaction<'_>> {
         tx.mutate(|| {
             let check = |object_type: &ResolvedType| {
                 let (field, simple) = own_simple_field(object_type, field)?;
+                // Java checks references first. If several things are wrong, its error comes first.
                 if simple.reference.is_some() {
                     tx.check_reference_exists(id, field, value)?;
                     tx.check_reference_type(id, field, value)?;
@@ -529,6 +536,7 @@ impl Encoded<'_, Transaction<'_>> {
     ) -> Result<()> {
         let tx = self.0;
         tx.mutate(|| {
+            // Adding 0 is no change, so the object is not looked up.
             if by == 0 {
                 return Ok(());
             }

@@ -21,17 +21,19 @@ pub(crate) struct IndexScan<'t> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
     scan: LiveScan<'t>,
-    /// The columns whose restrictions the bounds of the scan do not express.
+    /// The columns whose filters the bounds of the scan do not express, so each entry is compared
+    /// with them.
     checked: Vec<usize>,
-    /// The ends of the columns in the current key.
+    /// Where each column ends in the current key.
     ends: Vec<usize>,
     /// The returned columns of the entry that was returned last. Empty unless `distinct`.
     last: Vec<u8>,
     /// Whether several entries can have the same returned columns. They are returned as one.
     distinct: bool,
-    /// Whether the scan is at an entry that was returned.
+    /// Whether the scan is at the entry that was returned last. It is not after the end, and not
+    /// after an error.
     on_entry: bool,
-    /// The key prefixes of the wanted schemas in the object schema index.
+    /// For each wanted schema, the prefix of its keys in the object schema index.
     schemas: Option<Vec<Vec<u8>>>,
     /// A buffer for the key that the scan seeks next.
     target: Vec<u8>,
@@ -62,13 +64,15 @@ impl<'t> IndexScan<'t> {
         }
     }
 
-    /// The next entry. After an error the walk has ended.
+    /// The next entry. An error ends the walk.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<IndexEntryRef<'_, 't>>> {
         match self.advance() {
             Ok(true) => Ok(self.current()),
             Ok(false) => Ok(None),
             Err(error) => {
+                // The scan may be at an entry that cannot be read. Without this, the next call would
+                // continue after it.
                 self.scan.finish();
                 Err(error)
             }
@@ -113,10 +117,12 @@ impl<'t> IndexScan<'t> {
             if *distinct && !last.is_empty() && key.starts_with(last) {
                 passed += 1;
                 // Usually there are few such entries, and a seek costs as much as many steps. So
-                // seek only after some steps.
+                // the walk steps first, and seeks only if there are many.
                 if passed >= PASSED_BEFORE_SEEK {
                     passed = 0;
                     target.clone_from(last);
+                    // Backwards, a seek goes below all keys that begin with `target`. Forwards, it
+                    // must go above them; if there is no higher key, the scan steps to its end.
                     if direction == Direction::Reverse || extend_to_after_prefix(target) {
                         scan.skip_to(target);
                     }
@@ -126,6 +132,7 @@ impl<'t> IndexScan<'t> {
             selection.shape.cut(key, ends)?;
             match check_columns(selection, checked, key, ends, direction, target) {
                 Verdict::Wanted => {}
+                // There is no key to seek, so step.
                 Verdict::Unwanted => continue,
                 Verdict::SeekTarget => {
                     scan.skip_to(target);
@@ -139,6 +146,7 @@ impl<'t> IndexScan<'t> {
             {
                 continue;
             }
+            // Later entries with the same returned columns are passed.
             if *distinct {
                 let end = selection.columns.checked_sub(1).and_then(|column| ends.get(column));
                 last.clear();
@@ -150,16 +158,17 @@ impl<'t> IndexScan<'t> {
     }
 }
 
-/// What the column restrictions say about an entry.
+/// What the filters say about an entry.
 enum Verdict {
     Wanted,
     Unwanted,
-    /// Not wanted. Seek `target`: no entry before it, in the direction of the walk, can be wanted.
+    /// Not wanted, and the next wanted entry cannot come before `target` in the direction of the
+    /// walk.
     SeekTarget,
 }
 
-/// Checks the columns `checked`, whose restrictions the bounds of the scan do not express. Writes
-/// to `target` the key to seek if the entry is not wanted.
+/// Compares the columns `checked` of an entry with their filters. If the entry is not wanted,
+/// writes to `target` the key to seek.
 fn check_columns(
     selection: &Selection,
     checked: &[usize],
@@ -170,6 +179,7 @@ fn check_columns(
 ) -> Verdict {
     let start = selection.shape.prefix().len();
     for &column in checked {
+        // A column without a filter may have any value.
         let Some(Some(filter)) = selection.filters.get(column) else { continue };
         let before = column.checked_sub(1).and_then(|column| ends.get(column));
         let from = before.map_or(start, |end| *end);
@@ -181,10 +191,11 @@ fn check_columns(
         target.clear();
         target.extend_from_slice(key.get(..from).unwrap_or_default());
         let reachable = match place {
+            // Wanted values of this column are ahead: seek the first of them.
             Place::Ahead(bound) => push_jump(target, bound, direction),
-            // No more entries with these values in the earlier columns are wanted. So seek the next
-            // values of the earlier columns; backwards, these come right before the prefix in
-            // `target`.
+            // Wanted values of this column are behind, so no more entries with these values in the
+            // earlier columns are wanted. Seek the next values of the earlier columns; backwards,
+            // these come right before the prefix in `target`.
             _ => direction == Direction::Reverse || extend_to_after_prefix(target),
         };
         return if reachable { Verdict::SeekTarget } else { Verdict::Unwanted };
@@ -192,8 +203,9 @@ fn check_columns(
     Verdict::Wanted
 }
 
-/// Whether an object has one of the schemas, which are given as key prefixes. `key` is a buffer.
-/// Cost: one get for each schema, up to the one that the object has.
+/// Whether an object has one of the schemas. Each schema is given as the prefix of its keys in the
+/// object schema index. `key` is a buffer. Cost: one get for each schema, up to the one that the
+/// object has.
 fn is_in_schemas(
     source: &dyn IndexSource,
     schemas: &[Vec<u8>],
@@ -206,6 +218,7 @@ fn is_in_schemas(
             key.clone_from(schema);
             key.extend_from_slice(id);
             found = kv.get(key)?.is_some();
+            // An object has one schema only.
             if found {
                 break;
             }
@@ -239,6 +252,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     /// The encoded value of a column; empty if there is no such column.
     #[inline]
     pub fn encoded(&self, column: usize) -> &'e [u8] {
+        // The key may have more columns than the view returns.
         if column >= self.selection.columns {
             return &[];
         }
@@ -382,6 +396,7 @@ fn no_object_id(selection: &Selection) -> Error {
 }
 
 fn list_position(bytes: &[u8], key: &[u8], selection: &Selection) -> Result<u32> {
+    // The bytes are empty if the view does not return the column of the position.
     if selection.shape.kind() != IndexKind::ListElement || bytes.is_empty() {
         return Err(Error::invalid_argument(format!(
             "entries with {} columns of index {} have no position",
@@ -407,6 +422,7 @@ fn decode_column(
     selection: &Selection,
 ) -> Result<Value> {
     let shape = &selection.shape;
+    // The key may have more columns than the view returns.
     if column >= selection.columns {
         return Err(Error::invalid_argument(format!(
             "entries of this view of index {} have {} columns, none numbered {column}",
@@ -414,8 +430,8 @@ fn decode_column(
             selection.columns
         )));
     }
-    // Maps with different key encodings share the index, so the object's own map tells the
-    // encoding.
+    // If maps with keys of different encodings share the index, the encoding is that of the
+    // object's own map.
     if column > shape.id_column()
         && shape.kind() == IndexKind::MapValue
         && shape.only_map_key().is_none()
@@ -428,8 +444,8 @@ fn decode_column(
     shape.decode(column, bytes, key)
 }
 
-/// The entries of an [`IndexView`](super::IndexView), each converted by a closure. Can be read from
-/// both ends.
+/// An iterator over the entries of an [`IndexView`](super::IndexView), from both ends. A closure
+/// converts each entry.
 pub struct IndexIter<'t, F> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
@@ -464,7 +480,7 @@ impl<'t, F> IndexIter<'t, F> {
         let scan = scan
             .get_or_insert_with(|| IndexScan::new(self.source, self.selection.clone(), direction));
         let result = match scan.next() {
-            // The iterator ends where the one from the other end is.
+            // Where the walks from both ends meet, every entry has been returned.
             Ok(Some(entry)) => {
                 let other = other.as_ref().and_then(IndexScan::current);
                 let met = other
@@ -474,6 +490,7 @@ impl<'t, F> IndexIter<'t, F> {
             Ok(None) => None,
             Err(error) => Some(Err(error)),
         };
+        // An error ends the iteration too.
         self.done = !matches!(result, Some(Ok(_)));
         result
     }

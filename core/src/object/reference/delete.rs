@@ -23,14 +23,14 @@ impl Transaction<'_> {
     /// Objects to which the deleted object refers through a field with forward deletion are also
     /// deleted.
     ///
-    /// If one of these deletions is refused, or if a listener to deletions fails, nothing has
-    /// changed. Objects are deleted one after the other, without recursion, in no defined order.
-    /// Everything that is removed is kept in memory until the end of the operation, so that it can
-    /// be undone.
+    /// If a reference forbids one of these deletions, or if a listener to deletions fails, nothing
+    /// has changed. Objects are deleted one after the other, without recursion, in no defined
+    /// order. Until its end, the operation keeps in memory everything that it removes, so that it
+    /// can undo this.
     ///
     /// Listeners to deletions are called before each object is deleted. Listeners to fields are
-    /// called after the whole deletion. They are told of the changes in referring objects, and of
-    /// those made by listeners to deletions, in the order in which the changes were made.
+    /// called after the whole deletion: for the changes in referring objects, and for the changes
+    /// that listeners to deletions made, in the order of these changes.
     ///
     /// An object counts as referring if its content says so. An index entry without matching
     /// content is damage: it is ignored, and stays for a check of the database to find.
@@ -40,19 +40,21 @@ impl Transaction<'_> {
     /// * one scan of its pairs and one range removal;
     /// * one delete for each index entry;
     /// * one seek for each reference field of any type that may refer to it, unless the field
-    ///   leaves dangling references; one more for each action that different schemas demand; and
-    ///   again for refusals after listeners were called;
+    ///   leaves dangling references. If schemas demand different actions for a field, one seek for
+    ///   each action. If listeners to deletions were called, one more for each field that may
+    ///   forbid the deletion;
     /// * one get for each referring object that is also deleted;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
     ///   views of collections.
     ///
     /// # Errors
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if
-    /// an indexed field has its default value and that is not known; [`Error::Inconsistent`] or
-    /// [`Error::InvalidObjectVersion`] if the meta-data are damaged. Errors of listeners: after an
-    /// error of a listener to fields, the objects are deleted.
+    /// an indexed field has its default value, and the encoding that defines it is not known;
+    /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
+    /// Errors of listeners: after an error of a listener to fields, the objects are deleted.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
+        // A listener deletes the object for whose deletion it was called.
         if self.being_deleted.contains(id) {
             return Ok(false);
         }
@@ -68,13 +70,14 @@ impl Transaction<'_> {
         })
     }
 
-    /// Deletes one object and the references to it. The objects that must be deleted with it are
-    /// not deleted here: they are added to `todo`. Returns `false` if there is no such object.
+    /// Deletes one object and the references to it. Adds the objects that must be deleted with it
+    /// to `todo`, and does not delete them itself. Returns `false` if there is no such object.
     fn delete_and_queue(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
         let mut entered = None;
         let (object_type, incoming) = loop {
             // Listeners may have recorded schemas with more reference fields.
             let incoming = self.incoming();
+            // Another object of the cascade, or a listener, may have deleted it already.
             let Some(info) = self.find_info(id)? else { return Ok(false) };
             let object_type = self.type_of_info(id, info)?;
             for field in &*incoming {
@@ -85,9 +88,10 @@ impl Transaction<'_> {
             // Listeners are called only once. After that the loop checks again, because they may
             // have changed what refers to the object.
             let first_time = self.being_deleted.enter(id);
-            let told = first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
+            let calls_listeners =
+                first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
             entered = entered.or(first_time);
-            if !told {
+            if !calls_listeners {
                 break (object_type, incoming);
             }
             self.tell_deleting(id)?;
@@ -118,6 +122,7 @@ impl Transaction<'_> {
         }
         for field in &*incoming {
             for holder in self.asking_holders(field, id, DeleteAction::Delete)? {
+                // An index entry without matching content is damage, so the content decides.
                 if self.refers(holder, field.field, id)? {
                     todo.push_back(holder);
                 }
