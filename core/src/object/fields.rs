@@ -261,7 +261,7 @@ impl Transaction<'_> {
             let mut values = self.buffer();
             let mut own = 0;
             for member in &index.fields {
-                // The store may still have the old value of this field, so it is not read.
+                // The old value of this field is known, so it is not read.
                 if member.storage_id == field.storage_id {
                     own = values.len();
                     values.extend_from_slice(old);
