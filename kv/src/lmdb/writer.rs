@@ -2,8 +2,8 @@
 //!
 //! In LMDB, the write lock belongs to the thread that takes it. Only that thread can give it back,
 //! and it waits for the lock without a limit. In this crate, transactions may move between threads,
-//! and threads wait with a limit. So one thread of each environment takes and gives back the lock.
-//! In between, the holder of the transaction uses it.
+//! and threads wait with a limit. So each environment has one thread that takes the lock and gives
+//! it back. In between, whoever has the transaction uses the lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use super::error::io_failed;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
-/// How long to wait for the lock before checking whether the thread sleeps although the lock is
+/// How long to wait for the lock before a check whether the thread sleeps although the lock is
 /// free.
 const KNOCK: Duration = Duration::from_secs(1);
 /// How long another thread gets to start waiting for the lock.
@@ -36,9 +36,10 @@ enum Request {
 /// A thread that asks for the lock.
 struct Asker {
     reply: SyncSender<Result<RwTxn<'static>>>,
-    /// Whether it no longer waits.
+    /// Whether it has given up.
     gone: Arc<AtomicBool>,
-    /// Kept open until the lock is taken, so that whoever opens the environment meanwhile joins it.
+    /// The environment. It stays open until the thread has the lock, so that whoever opens it
+    /// meanwhile shares it.
     shared: Arc<Shared>,
 }
 
@@ -88,10 +89,10 @@ impl Writer {
     /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms.
     ///
     /// The caller makes sure that no other write transaction exists in this process, and keeps the
-    /// environment open as long as the transaction. `shared` is the owner of this writer. If the
-    /// wait ends in vain, `shared` lives until the thread has finished waiting.
+    /// environment open as long as the transaction. `shared` is the owner of this writer. If this
+    /// gives up, `shared` lives until the thread has finished waiting.
     pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
-        // Without a buffer: either the transaction is handed over, or it stays with its thread.
+        // The channel has no buffer: either the asker takes the transaction, or the thread keeps it.
         let (reply, begun) = sync_channel(0);
         let gone = Arc::<AtomicBool>::default();
         let asker = Asker { reply, gone: Arc::clone(&gone), shared: Arc::clone(shared) };
@@ -124,14 +125,15 @@ impl Writer {
     /// A process that gives back the lock wakes the thread that has waited longest, but only if the
     /// lock records that a thread waits. Suppose that thread is killed before it takes the lock,
     /// and another takes the lock in between. Then the lock no longer records a waiting thread: the
-    /// others sleep until a new one starts to wait. So two threads come here, the second while the
-    /// first holds the lock.
+    /// others sleep until a new one starts to wait. So this starts two threads: the first takes the
+    /// lock, and the second starts to wait for it meanwhile.
     fn knock(&self, shared: &Arc<Shared>) {
+        // One such attempt at a time is enough.
         if self.knocking.swap(true, Ordering::AcqRel) {
             return;
         }
         let knocking = Arc::clone(&self.knocking);
-        // As with the thread itself: whoever opens the environment meanwhile joins it.
+        // The environment stays open meanwhile, so that whoever opens it shares it.
         let (shared, progress) = (Arc::clone(shared), Arc::clone(&self.progress));
         let served = progress.served.load(Ordering::Acquire);
         let knock = move || {
@@ -140,8 +142,8 @@ impl Writer {
                 && let Ok(first) = env.begin_write()
             {
                 thread::scope(|scope| {
-                    // If it had been served meanwhile, it would be waiting for the lock that this
-                    // thread holds.
+                    // If the writer thread got the lock meanwhile, it does not sleep in vain: it now
+                    // waits for nothing, or for the lock that this thread has.
                     let waits = progress.served.load(Ordering::Acquire) == served;
                     if waits && progress.blocked.load(Ordering::Acquire) {
                         scope.spawn(|| env.begin_write().map(RwTxn::abort));
@@ -154,7 +156,7 @@ impl Writer {
         };
         let knocker = thread::Builder::new().name("permazen-knock".to_owned()).spawn(knock);
         if knocker.is_err() {
-            // Without this thread the wait may be in vain, and `begin` then says so.
+            // Without this thread, `begin` may wait in vain. Then it fails and says so.
             self.knocking.store(false, Ordering::Release);
         }
     }
@@ -176,8 +178,8 @@ impl Writer {
         self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
 
-    /// Finds or creates the database `name`, and commits. `None` if the environment has only
-    /// others.
+    /// Finds or creates the database `name`, and commits. Returns `None` if the environment has
+    /// other databases, but not this one.
     pub(super) fn create_pairs(&self, txn: RwTxn<'static>, name: &str) -> Result<Option<Pairs>> {
         let (reply, done) = sync_channel(1);
         self.send(Request::Create(txn, name.to_owned(), reply))?;
@@ -195,8 +197,9 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.requests = None;
-        // After a wait in vain the thread itself drops this, and then ends by itself. Otherwise the
-        // thread is not waiting for the lock now, because a waiting request keeps this alive.
+        // If a request was given up, the writer thread itself can be the last to drop this. It must
+        // not wait for itself, and ends after that. Otherwise it is not waiting for the lock now,
+        // because a waiting request keeps this alive.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
@@ -206,10 +209,11 @@ impl Drop for Writer {
 }
 
 fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
-    // A transaction uses the map until it ends, and so does the wait for one.
+    // The map is in use until the transaction ends, and also while this thread waits for one.
     let mut using = None;
     while let Ok(request) = inbox.recv() {
         match request {
+            // It has given up while others were served.
             Request::Begin(asker) if asker.gone.load(Ordering::Acquire) => {}
             Request::Begin(asker) => {
                 progress.blocked.store(true, Ordering::Release);
@@ -241,21 +245,21 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
     }
 }
 
-/// Gives the result of beginning to `asker`, or else to the next in the `inbox` that still waits:
-/// if others write all the time, the lock was hard to get. Returns false if there is no transaction
-/// now.
+/// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up,
+/// gives it to the next one in the `inbox` that still waits: if others write all the time, the lock
+/// was hard to get. Returns `false` if nobody has a transaction now.
 fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
     let mut next = Some(asker);
     while let Some(Asker { reply, shared, .. }) = next {
-        // This comes before the transaction is handed over: the thread that gets it has the
-        // environment open, and must be the one that closes it.
+        // This must come first: the thread that gets the transaction has the environment open, and
+        // must be the one that closes it.
         drop(shared);
         let is_begun = begun.is_ok();
         match reply.send(begun) {
             Ok(()) => return is_begun,
             Err(SendError(returned)) => begun = returned,
         }
-        // While there is no transaction, no other requests come.
+        // While there is no transaction, no requests to end one come.
         next = match inbox.try_recv() {
             Ok(Request::Begin(asker)) => Some(asker),
             _ => None,

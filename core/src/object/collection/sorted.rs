@@ -14,8 +14,8 @@ use crate::object::notify::ChangeKind;
 use crate::object::transaction::Transaction;
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// The pairs of a set or map, or those in a range. Each element of a set is the key of a pair
-/// without value.
+/// The pairs of a set or map, or only those in a range. An element of a set is the key of a pair
+/// with an empty value.
 #[derive(Debug, Clone)]
 pub(super) struct Sorted<'t, 'db> {
     pub(super) content: Content<'t, 'db>,
@@ -42,7 +42,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
         }
     }
 
-    /// The key and value fields, as the object's present schema defines them.
+    /// The key and value fields, as the schema that the object has now defines them.
     fn parts_in<'a>(
         &'a self,
         field: Option<&'a ResolvedField>,
@@ -63,6 +63,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
 
     /// The pairs with keys between two encoded bounds.
     pub(super) fn restricted(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Result<Self> {
+        // Such bounds are a mistake of the caller. A range that is merely empty is not refused.
         if is_inverted(&lower, &upper) {
             return Err(Error::invalid_argument(
                 "the lower bound of a range is above the upper one",
@@ -95,6 +96,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
 
     /// Lends the value of a key. Cost: one get.
     pub(super) fn get<R>(&self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        // The store need not be asked.
         if !self.may_contain(key) {
             return Ok(read(None));
         }
@@ -109,12 +111,13 @@ impl<'t, 'db> Sorted<'t, 'db> {
         ContentIter::new(&self.content, &self.range, with_values, read)
     }
 
-    /// Lends the first pair, or in reverse the last one. Cost: one seek.
+    /// Lends the first pair, or the last one if `direction` is reverse. Cost: one seek.
     pub(super) fn end<R>(
         &self,
         direction: Direction,
         read: impl FnOnce(Option<(&[u8], &[u8])>) -> R,
     ) -> Result<R> {
+        // An empty range has no pairs.
         let Some((min, max)) = self.content.span(&self.range) else { return Ok(read(None)) };
         let prefix_len = self.content.prefix().len();
         let span = KeySpan::new(&min, max.as_deref());
@@ -123,7 +126,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
         })
     }
 
-    /// Decodes the first pair, or in reverse the last one. Cost: one seek.
+    /// Decodes the first pair, or the last one if `direction` is reverse. Cost: one seek.
     pub(super) fn decode_end<T>(
         &self,
         direction: Direction,
@@ -161,6 +164,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
             content.check_encoded(part, bytes)?;
             content.check_type(part, bytes)?;
         }
+        // A view of a range takes no keys from outside of it.
         if !is_within(key, &self.range) {
             let what = if values.is_some() { "key to put" } else { "element to add" };
             return Err(Error::invalid_argument(format!(
@@ -190,10 +194,11 @@ impl<'t, 'db> Sorted<'t, 'db> {
         let stored = content.key(key);
         let old = content.get(&stored)?;
         let result = old.as_deref().map(read).transpose()?;
-        // The pairs of a set have no values that could differ.
+        // The pair is there already. The pairs of a set have no values that could differ.
         if old.as_deref().is_some_and(|old| values.is_none() || old == value) {
             return Ok(result);
         }
+        // Before the first write: an entry that is too long for the store must change nothing.
         content.check_entry(keys, key, 0)?;
         if let Some(values) = values {
             content.check_entry(values, value, key.len())?;
@@ -227,6 +232,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<Option<R>> {
+        // There is nothing to remove, and a view of a range does not touch other keys.
         if !self.may_contain(key) {
             return Ok(None);
         }
@@ -265,8 +271,8 @@ impl<'t, 'db> Sorted<'t, 'db> {
         Ok(())
     }
 
-    /// Removes the first pair, or in reverse the last one, and returns it decoded. If `decode`
-    /// fails, nothing changes.
+    /// Removes the first pair, or the last one if `direction` is reverse, and returns what `decode`
+    /// makes of it. If `decode` fails, nothing changes.
     pub(super) fn pop<T>(
         &self,
         direction: Direction,
@@ -283,8 +289,8 @@ impl<'t, 'db> Sorted<'t, 'db> {
     }
 
     /// Removes every pair for which `keep` returns `false`, if it is still there. Returns how many
-    /// were removed. `keep` is called for copies. If a pair to remove has another value than `keep`
-    /// was shown, nothing changes.
+    /// were removed. `keep` gets copies. If a pair to remove no longer has the value that `keep`
+    /// got, this fails and nothing changes.
     pub(super) fn retain(
         &self,
         mut keep: impl FnMut(&[u8], &[u8]) -> Result<bool>,
@@ -297,11 +303,13 @@ impl<'t, 'db> Sorted<'t, 'db> {
                 unwanted.push((key, value));
             }
         }
+        // Nothing changes, so the object is not looked up.
         if unwanted.is_empty() {
             return Ok(0);
         }
         self.content.mutate(|target| {
             unwanted.iter().try_fold(0, |removed, (key, shown)| {
+                // `keep` may have changed the map.
                 let one = self.remove_in(target, key, |value| match is_map && value != shown {
                     true => Err(Error::ChangedMeanwhile { of: self.content.describe() }),
                     false => Ok(()),
@@ -314,8 +322,10 @@ impl<'t, 'db> Sorted<'t, 'db> {
     /// Removes all pairs.
     pub(super) fn clear(&self) -> Result<()> {
         self.content.mutate(|target| {
+            // An empty range has no pairs.
             let Some((min, max)) = self.content.span(&self.range) else { return Ok(()) };
-            // The only notification for many pairs is that the whole field was cleared.
+            // Listeners can be called once for many pairs only if the whole field is cleared. If they
+            // watch, a range is therefore removed pair by pair.
             if target.monitored && self.range != (Bound::Unbounded, Bound::Unbounded) {
                 let keys = self.iter(false, |key, _| Ok(key.to_vec()));
                 for key in keys.collect::<Result<Vec<_>>>()? {
@@ -343,7 +353,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
     }
 
     /// Removes the pair whose key is a reference to a deleted object. If `null` is given, puts the
-    /// value under that key instead. The value is not checked: it may refer to the deleted object
+    /// value under that key instead. Does not check the value: it may refer to the deleted object
     /// too.
     pub(super) fn unreference(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
@@ -356,8 +366,8 @@ impl<'t, 'db> Sorted<'t, 'db> {
         })
     }
 
-    /// Handles a reference to a deleted object in the value of `key`. If `null` is given, it
-    /// becomes the value; otherwise the pair is removed.
+    /// The value of `key` is a reference to a deleted object. If `null` is given, makes it the
+    /// value; otherwise removes the pair.
     pub(super) fn unreference_value(&self, key: &[u8], null: Option<&[u8]>) -> Result<()> {
         self.content.mutate(|target| {
             match null {

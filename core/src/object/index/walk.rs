@@ -193,9 +193,9 @@ fn check_columns(
         let reachable = match place {
             // Wanted values of this column are ahead: seek the first of them.
             Place::Ahead(bound) => push_jump(target, bound, direction),
-            // The walk is past the wanted values of this column, so no more entries with these values in the
-            // earlier columns are wanted. Seek the next values of the earlier columns; backwards,
-            // these come right before the prefix in `target`.
+            // The walk is past the wanted values of this column, so no more entries with these
+            // values in the earlier columns are wanted. Seek the next values of the earlier
+            // columns; backwards, these come right before the prefix in `target`.
             _ => direction == Direction::Reverse || extend_to_after_prefix(target),
         };
         return if reachable { Verdict::SeekTarget } else { Verdict::Unwanted };
