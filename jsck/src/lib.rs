@@ -175,7 +175,7 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] permazen::kv::KvError),
-    /// A temporary file failed, or the function that is told of the changes before they are made.
+    /// A temporary file failed, or the function that gets the changes before they are made.
     #[error("{0}")]
     File(#[from] std::io::Error),
     /// A value was decoded differently the second time.

@@ -228,8 +228,8 @@ pub enum Error {
         /// How many were tried.
         attempts: u32,
     },
-    /// A listener or callback failed. The change that the listener was told of stays. Listeners to
-    /// deletions are called before the deletion, and their failure prevents it.
+    /// A listener or callback failed. The change for which the listener was called stays. Listeners
+    /// to deletions are called before the deletion, and their failure prevents it.
     #[error("a listener failed: {0}")]
     Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system gave no random bytes.

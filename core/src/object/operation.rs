@@ -15,7 +15,7 @@ use super::{Error, Result, Transaction};
 
 impl Transaction<'_> {
     /// Runs several operations as one: if `body` fails, all its changes are undone, and the
-    /// transaction continues. Listeners that were already called are not told of the undo.
+    /// transaction continues. Listeners that were already called do not learn of the undo.
     ///
     /// Cost: memory for what is replaced and removed meanwhile, and one get for each assignment
     /// that otherwise needs none. Those are assignments to counters, and to fields that are neither
@@ -93,12 +93,12 @@ impl Transaction<'_> {
         }
         let _queueing = self.notifier.queue(Pending::default());
         let result = self.operation(body)?;
-        let told = tell(&result);
+        let heard = tell(&result);
         // A larger operation that holds changes back calls the listeners when it is complete.
         if !self.notifier.hold_queued() {
             self.deliver()?;
         }
-        told.map(|()| result)
+        heard.map(|()| result)
     }
 
     /// Runs `body`, which makes several changes, as one operation. After `body`, calls the listeners

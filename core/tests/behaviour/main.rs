@@ -16,14 +16,14 @@ mod fields;
 mod given_content;
 mod interference;
 mod life_cycle;
+mod listeners_after_operations;
+mod listeners_in_larger_operations;
 mod migration;
 mod notifications;
 mod peculiar_store;
 mod reentrant_closures;
 mod registrations;
 mod support;
-mod told;
-mod told_at_the_end;
 
 mod collection_models;
 mod enumeration;

@@ -48,9 +48,9 @@ impl Retry {
     /// transaction waited in vain for the right to write within `attempt`, `attempt` is not run
     /// again either, because that transaction has used up its time to wait.
     ///
-    /// `begin` is told how often `attempt` has failed. It passes the number on to the store
-    /// ([`TxOptions::failed`]), so that a transaction that others overtake again and again gets its
-    /// turn.
+    /// `begin` gets the number of times that `attempt` has failed. It passes this number on to the
+    /// store ([`TxOptions::failed`]), so that a transaction that others overtake again and again
+    /// gets its turn.
     ///
     /// # Errors
     /// The error of `begin`, or the last error of `attempt`.

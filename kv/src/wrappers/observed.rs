@@ -1,4 +1,5 @@
-//! Transactions whose operations an observer is told of; also their snapshots and untracked reads.
+//! Transactions that call an observer before each operation; also their snapshots and untracked
+//! reads.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(crate) enum Operation {
     Commit,
 }
 
-/// Is told of operations, and can make them fail.
+/// Sees operations before they run, and can make them fail.
 pub(crate) trait Observer: Clone {
     /// Called before `operation`. If this fails, the operation is not made.
     fn before(&self, operation: Operation) -> Result<()>;
@@ -95,7 +96,7 @@ impl<'db, O: Observer> Observed<'db, O> {
         Observed { untracked: Untracked { tx, observer } }
     }
 
-    /// The transaction, after the observer was told of `operation`.
+    /// The transaction, after the observer has seen `operation`.
     fn tx_for(&mut self, operation: Operation) -> Result<&mut (dyn KvTransaction + Send + 'db)> {
         self.untracked.observer.before(operation)?;
         Ok(&mut *self.untracked.tx)

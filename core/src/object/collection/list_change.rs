@@ -238,7 +238,7 @@ impl ListView<'_, '_> {
         if from == to {
             return Ok(());
         }
-        // Listeners are told that the list was cleared, not of single elements.
+        // Listeners get one change, that the list was cleared, and none for single elements.
         if from == 0 && to == size {
             return self.clear_in(target);
         }
@@ -279,7 +279,7 @@ impl ListView<'_, '_> {
     }
 
     /// Removes every element for which `keep` returns `false`, in one pass. Returns how many were
-    /// removed. Listeners are told of them one by one, from the front. Cost: all elements are read
+    /// removed. Listeners are called for each of them, from the front. Cost: all elements are read
     /// once, then as much as [`remove_range`](ListView::remove_range) from the first one removed.
     ///
     /// `keep` is called for a copy of the elements at the beginning. It may change anything except

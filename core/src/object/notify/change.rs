@@ -1,4 +1,4 @@
-//! What listeners are told about a changed field (docs/src/listeners.md).
+//! A change of a field, as listeners get it (docs/src/listeners.md).
 
 use std::sync::Arc;
 

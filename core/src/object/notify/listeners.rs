@@ -1,4 +1,4 @@
-//! The listeners, and what each is told about (docs/src/listeners.md).
+//! The listeners, and for what each is called (docs/src/listeners.md).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,20 +14,21 @@ use crate::schema::{ItemKind, ResolvedType, SchemaBundle, SchemaId};
 
 /// Called after an object was created, before `create` returns.
 pub type CreateListener = Arc<dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync>;
-/// Called before an object is deleted, while it still exists. The last argument has the objects
-/// from which the path leads to it, in ascending order. It is never empty.
+/// Called before an object is deleted, while it still exists. The last argument lists the objects
+/// from which the path leads to it, in ascending order. The list is never empty.
 pub type DeleteListener =
     Arc<dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync>;
-/// Called after an object was moved to another schema. If it was moved for a change that is then
-/// refused, the move is undone. Listeners are called again when it moves the next time.
+/// Called after an object was moved to another schema. If the object moved for a change that is
+/// then refused, the move is undone, and listeners are called again when the object moves the next
+/// time.
 pub type SchemaChangeListener =
     Arc<dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync>;
-/// Called after a field was changed. The last argument has the objects from which the path leads to
-/// the changed one, in ascending order. It is never empty.
+/// Called after a field was changed. The last argument lists the objects from which the path leads
+/// to the changed one, in ascending order. The list is never empty.
 pub type FieldListener =
     Arc<dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync>;
 
-/// What a listener to schema changes is told.
+/// A move of an object to another schema, as listeners to schema changes get it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SchemaChange {
@@ -44,16 +45,16 @@ pub struct SchemaChange {
     pub new_type: Arc<ResolvedType>,
 }
 
-/// Names a registration, so that it can be removed.
+/// The name of a registration, with which you can remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(u64);
 
 /// Which objects are watched, and which objects observe them.
 ///
 /// Without steps, objects observe themselves. With steps, the path leads from the observing objects
-/// to the watched ones. Objects that are not at the end of such a path are not watched. For each
-/// watched change the path is walked backwards. Cost: for each object on the way one get, or one
-/// seek and a step per object.
+/// to the watched ones. Objects that are not at the end of such a path are not watched. After each
+/// watched change, the transaction walks the path backwards. Cost: one get for each object on the
+/// way, or one seek and a step per object.
 ///
 /// ```
 /// use permazen::StorageId;
@@ -63,7 +64,7 @@ pub struct ListenerId(u64);
 /// fn members(department: permazen::ObjId, teams: StorageId, members: StorageId) -> Watch {
 ///     let path = vec![PathStep::Forward(teams), PathStep::Forward(members)];
 ///     let filters = vec![Some(IdFilter::of_ids([department])), None, None];
-///     Watch::filtered(path, filters).expect("a filter more than steps")
+///     Watch::filtered(path, filters).expect("one more filter than steps")
 /// }
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,11 +86,11 @@ impl Watch {
         Watch { path, filters }
     }
 
-    /// Objects at the beginning of this path observe those at its end. There is a filter for each
-    /// position: before the first step, after the first step, and so on.
+    /// Objects at the beginning of this path observe those at its end. Each position on the path
+    /// has a filter, which may be `None`: before the first step, after the first step, and so on.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the number of filters is not that of the steps plus one.
+    /// [`Error::InvalidArgument`] if there is not exactly one more filter than steps.
     pub fn filtered(path: Vec<PathStep>, filters: Vec<Option<IdFilter>>) -> Result<Self> {
         if filters.len() != path.len() + 1 {
             return Err(Error::invalid_argument(format!(
@@ -107,8 +108,8 @@ impl Watch {
         &self.path
     }
 
-    /// The filter at a position. Position 0 is for the observing objects; the number of steps is
-    /// for the watched ones.
+    /// The filter at a position. Position 0 is that of the observing objects; the last position,
+    /// whose number is the number of steps, is that of the watched ones.
     pub fn filter(&self, position: usize) -> Option<&IdFilter> {
         self.filters.get(position).and_then(Option::as_ref)
     }
@@ -136,8 +137,9 @@ impl Watch {
         Ok(())
     }
 
-    /// The watch where items have other storage IDs. `now` says which; `None` for an item that is
-    /// gone. Returns `None` if the path cannot be followed there.
+    /// The same watch in a database that gives items other storage IDs. `now` returns the storage
+    /// ID of an item there, or `None` if the item is not there. Returns `None` if the path has a
+    /// step that is not there.
     fn renumbered(&self, now: impl Fn(StorageId) -> Option<StorageId>) -> Option<Watch> {
         let step = |step: &PathStep| match *step {
             PathStep::Forward(id) => now(id).map(PathStep::Forward),
@@ -169,7 +171,7 @@ type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + S
 type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
 type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 
-/// A listener, and what it is told about.
+/// A listener, and for what it is called.
 #[derive(Clone)]
 enum Registered {
     Created(StorageId, Arc<Create>),
@@ -179,8 +181,9 @@ enum Registered {
 }
 
 impl Registered {
-    /// The registration where items have other storage IDs. `now` says which; `None` for an item
-    /// that is gone. Returns `None` if there is nothing to be told about there.
+    /// The same registration in a database that gives items other storage IDs. `now` returns the
+    /// storage ID of an item there, or `None` if the item is not there. Returns `None` if nothing
+    /// there can call the listener.
     fn renumbered(&self, now: impl Fn(StorageId) -> Option<StorageId>) -> Option<Registered> {
         Some(match self {
             Registered::Created(id, listener) => {
@@ -203,20 +206,22 @@ impl Registered {
 #[derive(Clone)]
 struct Registration {
     id: ListenerId,
-    /// The recorded schemas in which its storage IDs have their meaning.
+    /// The recorded schemas that give its storage IDs their meaning.
     bundle: Arc<SchemaBundle>,
     registered: Registered,
 }
 
 impl Registration {
-    /// The registration as it is among these recorded schemas; `None` if they lack the items.
+    /// The registration with the storage IDs that these recorded schemas give to its items; `None`
+    /// if they lack the items.
     fn among(&self, bundle: &Arc<SchemaBundle>) -> Option<Registered> {
+        // Usually these are the schemas for which it was made.
         if Arc::ptr_eq(&self.bundle, bundle) {
             return Some(self.registered.clone());
         }
         self.registered.renumbered(|id| match self.bundle.item(id) {
             Some(item) => bundle.storage_id(item.schema_id),
-            // A number that meant no item is only a number.
+            // This storage ID had no item, so it stays the same number.
             None => Some(id),
         })
     }
@@ -224,18 +229,18 @@ impl Registration {
 
 /// Listeners that can be installed in any number of transactions.
 ///
-/// The storage IDs of a registration mean the items that have them among the recorded schemas for
-/// which the set was made. Where other schemas are recorded, the set follows these items: to the
-/// storage IDs they have there, which are nearly always the same. For items that are not recorded
-/// there, listeners are not called.
+/// A registration is for items: the types and fields that have its storage IDs in the recorded
+/// schemas for which the set was made. In a transaction with other recorded schemas, the set uses
+/// the storage IDs that the same items have there; they are nearly always the same. If an item is
+/// not recorded there, its listeners are not called.
 ///
 /// Cost: cloning takes time proportional to the number of registrations. A transaction takes a
-/// shared set for free ([`Transaction::set_listeners`]). Where other schemas are recorded, the
-/// first transaction pays for a clone.
+/// shared set for free ([`Transaction::set_listeners`]), but the first one that has other recorded
+/// schemas makes a clone.
 #[derive(Clone)]
 pub struct ListenerSet {
     registrations: Vec<Registration>,
-    /// The schemas for which the following are.
+    /// The recorded schemas whose storage IDs are the keys of the following maps.
     bundle: Arc<SchemaBundle>,
     created: BTreeMap<StorageId, Vec<(ListenerId, Arc<Create>)>>,
     schema_changed: BTreeMap<StorageId, Vec<(ListenerId, Arc<Schema>)>>,
@@ -244,12 +249,12 @@ pub struct ListenerSet {
     elsewhere: Elsewhere,
 }
 
-/// A set as it is among other recorded schemas, where it was last installed.
+/// The set with the storage IDs of other recorded schemas: the last ones with which it was installed.
 #[derive(Default)]
 struct Elsewhere(Mutex<Option<Arc<ListenerSet>>>);
 
 impl Clone for Elsewhere {
-    /// Clones are made to be changed, so they begin without.
+    /// A clone is made to be changed, so it begins without one.
     fn clone(&self) -> Self {
         Elsewhere::default()
     }
@@ -341,6 +346,7 @@ impl ListenerSet {
     }
 
     fn add(&mut self, registered: Registered) -> ListenerId {
+        // Adding the same listener again has no effect.
         if let Some(known) = self.known(&registered) {
             return known;
         }
@@ -395,7 +401,7 @@ impl ListenerSet {
         }
     }
 
-    /// Removes a registration. Unknown ones are ignored.
+    /// Removes a registration. Does nothing if there is no such registration.
     pub fn remove(&mut self, id: ListenerId) {
         self.registrations.retain(|registration| registration.id != id);
         self.elsewhere = Elsewhere::default();
@@ -420,7 +426,7 @@ impl ListenerSet {
         }
     }
 
-    /// The set as it is among these recorded schemas.
+    /// The set with the storage IDs of these recorded schemas.
     pub(crate) fn among(&self, bundle: &Arc<SchemaBundle>) -> ListenerSet {
         let mut set = ListenerSet::new(Arc::clone(bundle));
         for registration in &self.registrations {
@@ -432,8 +438,10 @@ impl ListenerSet {
         set
     }
 
-    /// Does the same as [`ListenerSet::among`], but only once for the same recorded schemas.
+    /// Does the same as [`ListenerSet::among`], but keeps the result for the next call with the
+    /// same recorded schemas.
     pub(crate) fn shared_among(self: Arc<Self>, bundle: &Arc<SchemaBundle>) -> Arc<Self> {
+        // Nearly always, nothing has to change.
         if self.is_for(bundle) {
             return self;
         }

@@ -1,7 +1,7 @@
-//! Listeners: who is told, about what, and the delivery after a change.
+//! Listeners: which there are, for what they are called, and calling them after a change.
 //!
-//! Other folders of `object` queue changes. They are delivered when the operation that made them is
-//! complete.
+//! Other folders of `object` queue changes. `operation.rs` delivers them to the listeners when the
+//! operation that made them is complete.
 
 mod change;
 mod delivery;

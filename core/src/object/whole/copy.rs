@@ -34,8 +34,8 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Does not call listeners to creation and changes at the destination. If an object is moved to
-    /// another schema for the copy, schema-change listeners still run, and listeners are told of
+    /// Does not call listeners to creation and changes at the destination. If an object moves to
+    /// another schema for the copy, schema-change listeners still run, and listeners are called for
     /// what these change.
     #[must_use]
     pub fn silent(mut self) -> Self {
@@ -43,8 +43,8 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Accepts references to objects that are missing at the destination, even where they are not
-    /// allowed, and notes the missing objects here.
+    /// Accepts references to objects that are missing at the destination, even in fields that allow
+    /// no such references, and notes the missing objects in `missing`.
     #[must_use]
     pub fn noting_missing(mut self, missing: &'a mut MissingTargets) -> Self {
         self.missing = Some(missing);
@@ -52,7 +52,7 @@ impl<'a> CopyOptions<'a> {
     }
 
     /// Gives objects other IDs at the destination, and replaces references to them; see [`IdMap`].
-    /// An object mapped to `None` must be copied before those that refer to it.
+    /// Copy an object that is mapped to `None` before those that refer to it.
     #[must_use]
     pub fn mapping_ids(mut self, ids: &'a mut IdMap) -> Self {
         self.ids = Some(ids);
@@ -62,33 +62,33 @@ impl<'a> CopyOptions<'a> {
 
 /// Copying objects.
 impl Transaction<'_> {
-    /// Copies all fields of an object to an object in another transaction or in this one: the one
-    /// with the same ID, or with the ID that the ID map gives. If there is no such object, it is
-    /// created, and the result is `true`. If there is one, its content is replaced; if it has
-    /// another schema, it is first moved to the schema of the source. Only this one object is
-    /// copied.
+    /// Copies all fields of an object to an object in another transaction or in this one: to the
+    /// one with the same ID, or with the ID that the ID map gives. If that object does not exist,
+    /// creates it and returns `true`. Otherwise replaces its content; if it has another schema,
+    /// first moves it to the schema of the source. Copies only this one object.
     ///
-    /// Listeners to creation are called for a new object while it has default values. What they
-    /// write to it is then replaced by the content of the source. At the end, listeners to fields
-    /// are told of all changes.
+    /// Listeners to creation are called for a new object while it has default values. Then the
+    /// content of the source replaces what they wrote to it. At the end, listeners to fields are
+    /// called for all changes.
     ///
-    /// Listeners to schema changes are called for an existing object that is moved, before it gets
-    /// the new content. What they write is replaced too. They may move the object to yet another
-    /// schema, for example by reading it with [`Migrate::Yes`]. Then it is moved back with the new
-    /// content, and they are not called again. After these listeners, references are checked again.
-    /// In a transaction of the typed layer, where values are converted, the object gets the new
-    /// content at once with the move, and these listeners see it.
+    /// If an existing object moves, listeners to schema changes are called before it gets the new
+    /// content, which also replaces what they write. They may move the object to yet another
+    /// schema, for example by reading it with [`Migrate::Yes`]. Then the copy moves it back with
+    /// the new content, and does not call them again. After these listeners, the copy checks
+    /// references again. In a transaction of the typed layer, where values are converted, the
+    /// object gets the new content at once with the move, and these listeners see it.
     ///
     /// Cost: as much as [`Transaction::load`] at the source, and [`Transaction::create_with`] or
     /// [`Transaction::store_object`] at the destination.
     ///
-    /// # Errors After these errors, the destination has not changed:
+    /// # Errors
+    /// After these errors, the destination has not changed:
     ///
     /// * [`Error::DeletedObject`], [`Error::UnknownType`] and [`Error::TypeNotInSchema`] about the
     ///   source;
     /// * [`Error::SchemaMismatch`] if the destination does not record the schema, or if the
     ///   destination ID is of another type;
-    /// * [`Error::InvalidArgument`] if a reference is mapped to no ID;
+    /// * [`Error::InvalidArgument`] if the ID map maps the target of a reference to `None`;
     /// * [`Error::DeletedObject`] and [`Error::InvalidValue`] for references that are not allowed
     ///   at the destination, before and after listeners were called;
     /// * errors of listeners to schema changes.
@@ -139,7 +139,8 @@ impl Transaction<'_> {
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
             .and_then(|new| dest.receive_telling(id, &new, remapped, options));
-        // After an error of a listener the copy exists and keeps its ID.
+        // If the copy failed, the source is not copied, so its new ID leaves the map. After an error
+        // of a listener the copy exists and keeps its ID.
         if fresh
             && result.is_err()
             && !matches!(dest.exists(id), Ok(true))
@@ -150,14 +151,15 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data` the content of the object with this ID. The object is created if it does not
-    /// exist, and first moved to the schema of `data` if it has another one. Returns `true` if it
-    /// was created. Of the options, only [`silent`](CopyOptions::silent) and
-    /// [`noting_missing`](CopyOptions::noting_missing) are used.
+    /// Makes `data` the content of the object with this ID. Creates the object if it does not
+    /// exist, and returns `true`. If it has another schema than `data`, first moves it to that
+    /// schema. Of the options, only [`silent`](CopyOptions::silent) and
+    /// [`noting_missing`](CopyOptions::noting_missing) have an effect.
     ///
     /// Cost: as much as [`Transaction::create_with`] or [`Transaction::store_object`].
     ///
-    /// # Errors After these errors, nothing has changed:
+    /// # Errors
+    /// After these errors, nothing has changed:
     ///
     /// * [`Error::UnknownType`] if the type of `data` is not recorded in this database;
     /// * [`Error::InvalidArgument`] if the ID is of another type, or not [in its shortest
@@ -190,6 +192,7 @@ impl Transaction<'_> {
         let (created, heard) = self.mutate(|| {
             self.with_copy_state(options, || {
                 let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
+                // A creation checks the references itself.
                 if self.exists(id)? {
                     self.check_references(id, data)?;
                     self.replace_content(id, data, told)?;
@@ -202,8 +205,8 @@ impl Transaction<'_> {
         heard.map(|()| created)
     }
 
-    /// Runs `body`. Meanwhile, missing objects are noted and listeners are not called, if the
-    /// options say so.
+    /// Runs `body`. If the options say so, notes missing objects meanwhile, and does not call
+    /// listeners.
     fn with_copy_state<R>(
         &self,
         options: &mut CopyOptions<'_>,
@@ -214,6 +217,7 @@ impl Transaction<'_> {
         let silent = self.notifier.set_silent(options.silent);
         let state = CopyState { tx: self, noted, silent };
         let result = body();
+        // The caller only gets the missing objects of a copy that succeeded.
         if result.is_ok()
             && let (Some(missing), Some(found)) = (missing, self.missing.replace(None))
         {
@@ -223,7 +227,7 @@ impl Transaction<'_> {
         result
     }
 
-    /// Makes `data` the content of an existing object, which is first moved to the schema of
+    /// Makes `data` the content of an existing object. First moves the object to the schema of
     /// `data`. The references in `data` must be allowed.
     pub(in crate::object) fn replace_content(
         &self,
@@ -245,8 +249,8 @@ impl Transaction<'_> {
         self.change_content(id, &old, &data, told)
     }
 
-    /// Content for an object, checked again after listeners were called. They may have recorded or
-    /// removed schemas, and deleted or created objects to which it refers.
+    /// Checks content for an object again after listeners were called. They may have recorded or
+    /// removed schemas, and deleted or created objects to which the content refers.
     pub(in crate::object) fn after_listeners<'d>(
         &self,
         id: ObjId,
@@ -264,8 +268,9 @@ impl Transaction<'_> {
         schema.ok_or_else(|| Error::inconsistent(format!("schema {index} is not recorded")))
     }
 
-    /// Used while a copy calls listeners. Listeners are told of what these change, and these may
-    /// not leave references to missing objects.
+    /// Ends the special rules of a copy until the returned guard is dropped, while the copy calls
+    /// listeners: their changes call other listeners, and they may not leave references to missing
+    /// objects.
     pub(in crate::object) fn outside_of_copies(&self) -> impl Drop {
         let noted = self.missing.replace(None);
         CopyState { tx: self, noted, silent: self.notifier.set_silent(false) }

@@ -80,7 +80,7 @@ impl Transaction<'_> {
     /// and does nothing, if an object already has the ID.
     ///
     /// The object gets the schema of the type in `data`. This database must have recorded that
-    /// schema; the data may come from another database. Listeners are told as if the object had
+    /// schema; the data may come from another database. Listeners are called as if the object had
     /// been created with default values and then all other values had been set. Listeners to
     /// creation see default values, and what they write is replaced.
     ///

@@ -1,5 +1,5 @@
-//! Replacing the whole content of an object: only differences are written, and listeners are told
-//! of them.
+//! Replacing the whole content of an object: writes only what differs, and queues the differences
+//! for listeners.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,12 +15,13 @@ use crate::object::store::Undo;
 use crate::object::{Migrate, Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// What listeners are told about sets and maps whose content was replaced.
+/// Which changes listeners get for a set or map whose content was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) enum Told {
-    /// Only of what was removed and what was added.
+    /// What was removed and what was added.
     Differences,
-    /// For collections with references: that all were removed, then that all were added.
+    /// For a collection with references: that it was cleared, and then each element or entry as
+    /// added. For others: the differences.
     ClearedAndFilled,
 }
 
@@ -29,7 +30,7 @@ type Pair<'a> = (StorageId, &'a [u8], &'a [u8]);
 impl Transaction<'_> {
     /// Gives an object other content. Only what differs is written.
     ///
-    /// Listeners are told of:
+    /// Listeners are called for:
     ///
     /// * each simple field that changed;
     /// * each element that was added to or removed from a set;
@@ -37,14 +38,15 @@ impl Transaction<'_> {
     /// * each map entry that was added, removed or replaced.
     ///
     /// Listeners are called when everything is written, so they see all of the new content. What a
-    /// listener changes stays. The remaining listeners still receive the old and new values of this
+    /// listener changes stays. The remaining listeners still get the old and new values of this
     /// operation.
     ///
     /// Cost: one seek and a forward scan; one get for each new reference that may not dangle,
     /// unless its object is known in this transaction; one put or delete for each pair that
     /// differs, including index entries.
     ///
-    /// # Errors [`Error::DeletedObject`](crate::object::Error::DeletedObject);
+    /// # Errors
+    /// [`Error::DeletedObject`](crate::object::Error::DeletedObject);
     /// [`Error::SchemaMismatch`](crate::object::Error::SchemaMismatch) if the object has another
     /// type than `data` or, without [`Migrate::Yes`], another schema; errors for references that
     /// are not allowed and for keys that are too long. If a listener to schema changes fails, the
@@ -75,10 +77,11 @@ impl Transaction<'_> {
             data.check_lists()?;
             let data = self.as_recorded(data)?;
             let old = match migrate {
+                // A value that will be replaced cannot prevent the move.
                 Migrate::Yes => self.load_to_replace(id, &data, counters)?,
                 Migrate::No => self.load(id, migrate)?,
             };
-            // Listeners to the move have run, and may have recorded or removed schemas.
+            // Listeners to the move may have recorded or removed schemas.
             let data = &*self.as_recorded(&data)?;
             let (is, wanted) = (old.object_type(), data.object_type());
             if is.storage_id != wanted.storage_id || is.schema != wanted.schema {
@@ -100,8 +103,8 @@ impl Transaction<'_> {
         .map_err(|error| error.about(|| format!("object {id}")))
     }
 
-    /// Refuses content with references that are not allowed. References that `old` has in the same
-    /// place are not checked. `old` must have the same type.
+    /// Refuses content with references that are not allowed. Does not check references that `old`
+    /// has in the same place. `old` must have the same type.
     pub(in crate::object) fn check_new_references(
         &self,
         id: ObjId,
@@ -153,8 +156,8 @@ impl Transaction<'_> {
         self.queue_differences(id, old, new, told)
     }
 
-    /// Queues the differences between two contents of an object for listeners. Both must have the
-    /// same type.
+    /// Queues for listeners what differs between two contents of an object. Both must have the same
+    /// type.
     pub(in crate::object) fn queue_differences(
         &self,
         id: ObjId,
@@ -185,6 +188,7 @@ impl Transaction<'_> {
         new: &ObjectData,
     ) -> Result<()> {
         let (old_entries, new_entries) = (KeyList::entries(old, id)?, KeyList::entries(new, id)?);
+        // All keys are checked before the first write, so that a refusal leaves nothing half done.
         for key in new_entries.iter() {
             let checked = self.store.check_key(key);
             checked.map_err(|error| error.about(|| describe_entry(id, new.object_type(), key)))?;
@@ -200,6 +204,7 @@ impl Transaction<'_> {
                     self.store.remove(&at(field, rest), Undo::Old(value))
                 }
                 (before, Some((field, rest, value))) => {
+                    // The pair is the same, so it is not written.
                     if before.is_some_and(|(_, _, before)| before == value) {
                         return Ok(());
                     }
@@ -233,7 +238,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Queues the changes between two contents of a field.
+/// Passes to `queue` what differs between two contents of a field.
 fn content_changes(
     field: &Arc<ResolvedField>,
     old: &ObjectData,
@@ -244,10 +249,12 @@ fn content_changes(
     let refers = || field.sub_fields().any(|part| part.is_reference());
     match &field.kind {
         ResolvedKind::Simple(_) => {
+            // Most fields are the same. This is seen without looking up defaults.
             if old.stored(field) == new.stored(field) {
                 return Ok(());
             }
             let (old, new) = (old.simple(field)?, new.simple(field)?);
+            // A stored value can equal the default that the other content has without a pair.
             if old != new {
                 queue(ChangeKind::Simple { old: old.into(), new: new.into() });
             }
@@ -333,6 +340,7 @@ fn list_changes(
         }
         index += 1;
     }
+    // As when the list itself is cleared: one change, not one for each element.
     if new_len == 0 && old_len > 0 {
         queue(ChangeKind::ListClear);
         return;

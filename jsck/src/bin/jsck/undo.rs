@@ -186,7 +186,7 @@ fn read(path: &Path) -> Result<Content, Failure> {
         }
         let line = match serde_json::from_slice(&text) {
             Ok(line) if text.ends_with(b"\n") => line,
-            // Without a first line it is not an undo file, which the caller is told below.
+            // Without a first line it is not an undo file. The error comes below.
             _ if number == 1 => break,
             // The file is cut off here.
             _ if !text.ends_with(b"\n") => break,

@@ -1,5 +1,5 @@
-//! An operation that changes several things tells listeners when all changes are made. Listeners
-//! never see it half done, and their changes do not mix with it.
+//! An operation that changes several things calls listeners when all changes are made. Listeners
+//! never see a part of it, and their changes do not mix with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -91,7 +91,7 @@ fn a_stored_object_is_not_mixed_with_what_its_listeners_write() {
 }
 
 #[test]
-fn whoever_is_told_of_a_store_sees_all_of_the_new_content() {
+fn every_listener_sees_all_content_of_a_stored_object() {
     notes()
         .write(|tx| {
             let other = tx.create(note("other", 0, &[]))?;
@@ -111,25 +111,26 @@ fn whoever_is_told_of_a_store_sees_all_of_the_new_content() {
             let data = tx.core().load(object.id(), Migrate::No)?;
             let now: Vec<_> = FIELDS.iter().map(|name| data.decode(name).unwrap()).collect();
             let seen = seen.lock().unwrap();
-            let told: BTreeSet<_> = seen.iter().map(|(field, _)| *field).collect();
-            assert_eq!(told, BTreeSet::from(FIELDS));
+            let changed: BTreeSet<_> = seen.iter().map(|(field, _)| *field).collect();
+            assert_eq!(changed, BTreeSet::from(FIELDS));
             assert!(seen.iter().all(|(_, then)| *then == now), "{seen:?}");
             Ok(())
         })
         .unwrap();
 }
 
-/// A listener's change comes after `store`. What `store` still has to tell says what `store` did.
+/// A listener's change comes after `store`. The listeners that are called later still get what `store`
+/// changed.
 #[test]
-fn what_a_store_has_to_tell_is_told_though_a_listener_has_changed_it() {
+fn listeners_get_what_store_changed_although_a_listener_has_changed_it_again() {
     notes()
         .write(|tx| {
             let object = tx.create(note("first", 1, &[]))?;
             on_note(tx, "rank", |tx, change| {
                 tx.list_view(change.id(), "tags", Migrate::No)?.push(&Value::from("x"))
             });
-            let told = Arc::new(Mutex::new(Vec::new()));
-            let log = Arc::clone(&told);
+            let changes = Arc::new(Mutex::new(Vec::new()));
+            let log = Arc::clone(&changes);
             on_note(tx, "tags", move |_, change| {
                 if let ChangeKind::ListAdd { index, value } = change.decode()? {
                     log.lock().unwrap().push(format!("{index}:{}", show(&value)));
@@ -137,7 +138,7 @@ fn what_a_store_has_to_tell_is_told_though_a_listener_has_changed_it() {
                 Ok(())
             });
             object.store(&note("second", 2, &["a"]))?;
-            assert_eq!(*told.lock().unwrap(), ["0:a", "1:x"]);
+            assert_eq!(*changes.lock().unwrap(), ["0:a", "1:x"]);
             assert_eq!(object.load()?.tags, ["a", "x"]);
             Ok(())
         })
@@ -150,15 +151,15 @@ fn a_listener_may_delete_the_object_that_is_stored() {
     db.write(|tx| {
         let object = tx.create(note("first", 1, &["a", "b"]))?;
         on_note(tx, "title", |tx, change| tx.delete(change.id()).map(drop));
-        let told = Arc::new(Mutex::new(0));
-        let count = Arc::clone(&told);
+        let calls = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&calls);
         on_note(tx, "tags", move |_, _| {
             *count.lock().unwrap() += 1;
             Ok(())
         });
         object.store(&note("second", 2, &["c"]))?;
         assert!(!object.exists()?);
-        assert_eq!(*told.lock().unwrap(), 2, "one replaced, one removed");
+        assert_eq!(*calls.lock().unwrap(), 2, "one replaced, one removed");
         assert!(tx.core().read_pairs(|kv| Ok(findings(kv)))?.is_empty());
         Ok(())
     })
@@ -342,7 +343,7 @@ fn on_all(
 }
 
 #[test]
-fn operations_of_several_changes_are_told_when_all_of_them_stand() {
+fn listeners_are_called_after_all_changes_of_an_operation() {
     for (name, run) in OPERATIONS {
         let world = World::new();
         let tx = filled(&world);
@@ -356,14 +357,14 @@ fn operations_of_several_changes_are_told_when_all_of_them_stand() {
         let now = content(&tx).unwrap();
         let seen = seen.lock().unwrap();
         assert!(!seen.is_empty(), "{name}");
-        assert!(seen.iter().all(|then| *then == now), "{name}: {} times told", seen.len());
+        assert!(seen.iter().all(|then| *then == now), "{name}: {} calls", seen.len());
     }
 }
 
-/// The first listener that runs gives the object other content. That stays, whatever the operation
-/// still has to tell.
+/// The first listener that runs gives the object other content. That stays, whatever listeners are
+/// still called for the operation.
 #[test]
-fn what_the_first_listener_makes_of_an_object_stands() {
+fn what_the_first_listener_makes_of_an_object_stays() {
     for (name, run) in OPERATIONS {
         let world = World::new();
         let tx = filled(&world);

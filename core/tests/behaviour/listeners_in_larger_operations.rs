@@ -1,4 +1,4 @@
-//! Which changes listeners are told of when an operation is part of a larger one, fails, is silent,
+//! For which changes listeners are called if an operation is part of a larger one, fails, is silent,
 //! or belongs to a copy or a migration.
 
 use std::sync::{Arc, Mutex};
@@ -52,8 +52,8 @@ fn create_all(tx: &Transaction<'_>, numbers: impl IntoIterator<Item = u8>) {
     }
 }
 
-/// Sets `y` twice. The second time is in an operation that fails.
-fn half_in_vain(tx: &Transaction<'_>) {
+/// Sets `y` to 5. Then sets `y` and `z` to 6 in an operation that fails.
+fn set_y_and_fail_to_set_z(tx: &Transaction<'_>) {
     put(tx, 1, "y", 5).unwrap();
     let failed = tx.atomic(|tx| {
         put(tx, 1, "y", 6)?;
@@ -64,7 +64,7 @@ fn half_in_vain(tx: &Transaction<'_>) {
 }
 
 #[test]
-fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
+fn listeners_are_not_called_for_a_part_of_an_operation_that_failed() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=2);
@@ -72,7 +72,7 @@ fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
         sid(20),
         Watch::itself(),
         Arc::new(|tx, _, _| {
-            half_in_vain(tx);
+            set_y_and_fail_to_set_z(tx);
             Ok(())
         }),
     )
@@ -80,12 +80,12 @@ fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
     let (y, z) = (Events::on(&tx, 21), Events::on(&tx, 22));
     set(&tx, a(1), "x", int(1));
     assert_eq!((y.take(), z.take()), (vec!["0 -> 5".to_owned()], vec![]));
-    // The same within a deletion: listeners are told of its changes when all of them are made.
+    // The same within a deletion, which calls listeners when all its changes are made.
     tx.on_delete(
         Watch::itself(),
         Arc::new(|tx, _, _| {
             put(tx, 1, "y", 0)?;
-            half_in_vain(tx);
+            set_y_and_fail_to_set_z(tx);
             Ok(())
         }),
     )
@@ -97,7 +97,7 @@ fn what_a_failed_part_of_a_larger_operation_changed_is_not_told() {
 }
 
 #[test]
-fn changes_are_told_when_a_listener_to_a_move_fails() {
+fn listeners_to_fields_are_called_although_a_listener_to_the_move_failed() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=2);
@@ -120,7 +120,7 @@ fn changes_are_told_when_a_listener_to_a_move_fails() {
 }
 
 #[test]
-fn a_deletion_within_a_deletion_tells_in_the_order_of_the_changes() {
+fn a_deletion_within_a_deletion_calls_listeners_in_the_order_of_the_changes() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=4);
@@ -141,11 +141,11 @@ fn a_deletion_within_a_deletion_tells_in_the_order_of_the_changes() {
     let first = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([a(2)]))]).unwrap();
     tx.on_delete(first, Arc::new(|tx, _, _| tx.delete(a(3)).map(drop))).unwrap();
     assert!(tx.delete(a(2)).unwrap());
-    let told = exists.lock().unwrap().clone();
+    let seen = exists.lock().unwrap().clone();
     assert_eq!(
-        told,
+        seen,
         [(a(1), [false, false]), (a(4), [false, false])],
-        "listeners are told after the whole deletion"
+        "listeners to fields are called after the whole deletion"
     );
 }
 
@@ -169,8 +169,8 @@ fn silence_ends_with_the_copy() {
         .unwrap();
     let x = Events::on(&other, 20);
     assert!(tx.copy_to(a(1), &other, &mut CopyOptions::new().silent()).unwrap());
-    assert_eq!(*created.lock().unwrap(), [], "neither of creation");
-    assert_eq!(x.take(), NOTHING, "nor of content");
+    assert_eq!(*created.lock().unwrap(), [], "no listener to creation was called");
+    assert_eq!(x.take(), NOTHING, "no listener to content was called");
     set(&other, a(1), "x", int(4));
     assert!(!tx.copy_to(a(1), &other, &mut CopyOptions::new().silent()).unwrap());
     assert_eq!(x.take(), ["3 -> 4"]);
@@ -180,10 +180,10 @@ fn silence_ends_with_the_copy() {
     assert_eq!(*created.lock().unwrap(), [a(2)]);
 }
 
-/// A silent copy moves an object to another schema. Schema-change listeners still run, and other
-/// listeners are told of what these change.
+/// A silent copy moves an object to another schema. Schema-change listeners still run, and their
+/// changes call other listeners.
 #[test]
-fn what_listeners_change_during_a_silent_copy_is_told() {
+fn what_listeners_change_during_a_silent_copy_calls_listeners() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, [1]);
@@ -284,13 +284,13 @@ fn fill(tx: &Transaction<'_>) {
 
 const FIELDS: [u32; 7] = [20, 23, 30, 32, 34, 36, 39];
 
-/// What listeners to all fields are told, in the order of the fields.
+/// What listeners to all fields got, in the order of the fields.
 fn take(events: &[Events]) -> Vec<String> {
     events.iter().map(|events| events.take().join("; ")).collect()
 }
 
 #[test]
-fn all_content_of_a_new_object_is_told() {
+fn listeners_are_called_for_all_content_of_a_new_object() {
     let world = World::new();
     let tx = world.begin(ALL);
     fill(&tx);
@@ -318,10 +318,10 @@ fn all_content_of_a_new_object_is_told() {
     }
 }
 
-/// If references in a collection were replaced, listeners are told that the collection was cleared
-/// and filled again. For all other fields they are told of the differences.
+/// If a copy replaces references in a collection, listeners get the changes "cleared" and "added" for
+/// each element. For all other fields they get the differences.
 #[test]
-fn a_copy_that_exchanges_ids_empties_and_fills_collections_of_references() {
+fn a_copy_that_replaces_ids_clears_and_fills_collections_of_references() {
     let world = World::new();
     let tx = world.begin(ALL);
     fill(&tx);
@@ -343,16 +343,16 @@ fn a_copy_that_exchanges_ids_empties_and_fills_collections_of_references() {
         format!("add {four}={three}"),
         "add 2=3".to_owned(),
     ];
-    assert_eq!(copy(), filled, "nothing was there that could have been emptied");
-    let none = String::new;
+    assert_eq!(copy(), filled, "the collections were empty before");
+    let nothing = String::new;
     let again = [
-        none(),
-        none(),
+        nothing(),
+        nothing(),
         format!("clear; add {three}; add {four}"),
-        none(),
-        none(),
+        nothing(),
+        nothing(),
         format!("clear; add {four}={three}"),
-        none(),
+        nothing(),
     ];
     assert_eq!(copy(), again);
     let other = tx.snapshot().unwrap();
@@ -360,12 +360,12 @@ fn a_copy_that_exchanges_ids_empties_and_fills_collections_of_references() {
     for options in [&mut CopyOptions::new(), &mut CopyOptions::new().mapping_ids(&mut IdMap::new())]
     {
         assert!(!tx.copy_to(a(6), &other, options).unwrap());
-        assert_eq!(take(&events), vec![String::new(); FIELDS.len()], "no id was exchanged");
+        assert_eq!(take(&events), vec![String::new(); FIELDS.len()], "no id was replaced");
     }
 }
 
 #[test]
-fn missing_targets_are_noted_of_copies_that_succeed() {
+fn only_a_copy_that_succeeds_notes_missing_targets() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=3);
@@ -375,7 +375,8 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     let other = World::new();
     let dest = other.begin(ALL);
     let mut missing = MissingTargets::from([(a(9), Arc::from("x"))]);
-    // There, `r` refers to a missing object, and `s` to an object of a type it does not allow.
+    // In the destination, `r` would refer to a missing object, and `s` to an object of a type that it
+    // does not allow.
     let mut ids = IdMap::from([(a(3), Some(b(1)))]);
     let options = &mut CopyOptions::new().noting_missing(&mut missing).mapping_ids(&mut ids);
     let refused = tx.copy_to(a(1), &dest, options);
@@ -387,7 +388,7 @@ fn missing_targets_are_noted_of_copies_that_succeed() {
     assert!(missing.keys().eq([&a(2), &a(9)]), "{missing:?}");
 }
 
-/// If a list loses its last element this way, listeners are told that it was cleared (D14).
+/// If a list loses its last element in a migration, listeners get the change "cleared" (D14).
 #[test]
 fn a_list_that_a_migration_empties_is_cleared() {
     let world = World::new();
@@ -419,8 +420,8 @@ fn a_list_that_a_migration_empties_is_cleared() {
     }
 }
 
-/// If a reference dangles after the creation listeners have run, the creation is refused and
-/// everything they did is taken back. The same holds within a listener.
+/// If a creation listener deletes an object to which the new object refers, the creation is refused,
+/// and everything that the listener did is undone. The same holds within another listener.
 #[test]
 fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     let world = World::new();
@@ -453,7 +454,7 @@ fn a_new_object_whose_references_a_listener_breaks_is_refused() {
 }
 
 #[test]
-fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_told() {
+fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_called() {
     let db = Database::new(Arc::new(PeculiarStore::with_short_keys(25)));
     let text_field = r#"<SetField name="set" storageId="12"><SimpleField encoding="urn:fdc:permazen.io:2020:String" storageId="13" indexed="true"/></SetField>"#;
     let xml = format!(
@@ -461,8 +462,8 @@ fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_told() 
     );
     let config = TransactionConfig::new(SchemaModel::from_xml(xml.as_bytes()).unwrap()).unwrap();
     let tx = db.begin(&config).unwrap();
-    let told = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&told);
+    let calls = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&calls);
     tx.on_create(
         sid(10),
         Arc::new(move |_, _| {
@@ -481,11 +482,11 @@ fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_told() 
         .unwrap();
     let refused = tx.create_with(Some(a(1)), &content.finish());
     assert!(matches!(refused, Err(Error::KeyTooLong { .. })), "{refused:?}");
-    assert_eq!(*told.lock().unwrap(), 0);
+    assert_eq!(*calls.lock().unwrap(), 0);
 }
 
-/// Once an object is deleted, it no longer counts as being deleted, although the deletion it was
-/// part of continues.
+/// A cascade deletes an object, and continues with others. A listener creates the object again, and
+/// can delete it again.
 #[test]
 fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
     let world = World::new();
@@ -513,7 +514,7 @@ fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
 }
 
 #[test]
-fn replacing_all_content_by_none_is_told() {
+fn listeners_are_called_for_content_that_is_replaced_by_no_content() {
     let world = World::new();
     let tx = world.begin(ALL);
     fill(&tx);
