@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use permazen::kv::KvDatabase;
+use permazen::kv::counting::CountingStore;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::model::{Base, Versioned};
-use permazen::{Counter, Error, Permazen, PermazenObject, Ref, object};
+use permazen::{Counter, Error, OldValues, Permazen, PermazenObject, Ref, Result, Tx, object};
 
 #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
 struct Person {
@@ -50,6 +51,47 @@ mod wider {
         pub(super) name: String,
         pub(super) visits: Counter,
         pub(super) email: Option<String>,
+    }
+}
+
+/// A version with few fields, and one with a field of another type.
+mod narrow {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    pub(super) struct Person {
+        pub(super) name: String,
+        pub(super) visits: Counter,
+    }
+}
+
+mod retyped {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    #[permazen(removed("email"))]
+    pub(super) struct Person {
+        pub(super) name: String,
+        pub(super) visits: i64,
+    }
+}
+
+/// A version with an own conversion.
+mod own {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    #[permazen(removed("tags", "steps", "labels", "boss"))]
+    pub(super) struct Person {
+        pub(super) name: String,
+        #[permazen(upgrade_with = years)]
+        pub(super) age: String,
+        pub(super) visits: Counter,
+        pub(super) email: Option<String>,
+    }
+
+    fn years(old: &OldValues<'_>) -> Result<String> {
+        Ok(format!("{} years", old.take::<i32>("age")?))
     }
 }
 
@@ -175,7 +217,7 @@ fn what_both_changed_is_a_conflict_that_names_it() {
 
 #[test]
 fn a_value_without_changes_writes_nothing() {
-    let counting = permazen::kv::counting::CountingStore::new(MemoryStore::new());
+    let counting = CountingStore::new(MemoryStore::new());
     let counter = counting.counter();
     let db = Permazen::builder(counting).model::<Person>().build().unwrap();
     let person = create(&db);
@@ -286,23 +328,155 @@ fn objects_and_bases_of_other_schemas_can_be_stored() {
     theirs.visits.0 += 1;
     newer.write(|tx| theirs.store(tx)).unwrap();
     assert_eq!(newer.read(|tx| tx.get(later)?.schema_id()).unwrap(), newer.schema().schema_id());
-    // The older program can still change what it knows.
+    // The older program can still change what it knows, where the object is. What it cannot read
+    // there stays as it was loaded.
     mine.tags.insert("mine".into());
     mine.visits.0 += 1;
+    let stored = db.write(|tx| mine.store(tx)).unwrap();
+    assert_eq!((stored.visits.0, stored.age, stored.tags.len()), (12, 30, 3));
+    assert_eq!(newer.read(|tx| tx.get(later)?.schema_id()).unwrap(), newer.schema().schema_id());
+    let present = newer.read(|tx| tx.get(later)?.load()).unwrap();
+    assert_eq!((present.visits.0, present.tags.len()), (12, 3));
+    assert_eq!(present.email.as_deref(), Some("ann@example.org"));
+    // A field of another definition needs a move, which would lose what the older program lacks.
+    mine.age = 31;
     let error = db.write(|tx| mine.store(tx)).unwrap_err();
     assert!(matches!(error, Error::Refused(_)), "{error:?}");
-    // The base of the older program in the newer one: one field had another definition.
+    assert_eq!(newer.read(|tx| tx.get(later)?.load()).unwrap(), present);
+    // The base of the older program in the newer one.
     let base = Base::from_bytes(&bytes).unwrap();
-    let error = newer.read(|tx| Versioned::<later::Person>::from_base(tx, base.clone()));
-    assert!(matches!(error, Err(Error::DamagedBase { .. })), "{error:?}");
-    let present = newer.read(|tx| tx.get(later)?.load()).unwrap();
-    let mut value = Versioned::new(later::Person { visits: 20.into(), ..present.clone() }, base);
+    let from_base = |tx: &Tx| Versioned::<later::Person>::from_base(tx, base.clone());
+    let mut value = newer.read(from_base).unwrap();
+    assert_eq!((value.age, value.visits.0, &value.email), (30, 10, &None));
     value.name = "Anna".into();
+    value.age = 32;
+    value.visits.0 += 1;
     let stored = newer.write(|tx| value.store(tx)).unwrap();
-    assert_eq!((&*stored.name, stored.visits.0, stored.age), ("Anna", 21, 30));
-    value.age = 31;
-    value.name = "Anna".into();
-    assert_eq!(changed_fields(newer.write(|tx| value.store(tx)).unwrap_err()), ["age"]);
+    assert_eq!((&*stored.name, stored.visits.0, stored.age), ("Anna", 13, 32));
+    assert_eq!(stored.email, present.email);
+    value.email = Some("anna@example.org".into());
+    value.age = 33;
+    let error = newer.write(|tx| value.store(tx)).unwrap_err();
+    assert_eq!(changed_fields(error), ["age", "email"]);
+}
+
+/// The schema of a base was removed: what was only added since then is known nevertheless.
+#[test]
+fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
+    let store = memory();
+    let db = Permazen::builder_shared(Arc::clone(&store)).model::<narrow::Person>().build();
+    let db = db.unwrap();
+    let ann = narrow::Person { name: "Ann".into(), visits: 10.into() };
+    let person = db.write(|tx| Ok(tx.create(ann.clone())?.id())).unwrap();
+    let base = db.read(|tx| tx.get::<narrow::Person>(person)?.load_versioned()).unwrap();
+    let base = base.base().clone();
+    drop(db);
+    let upgraded = |builder: permazen::model::Builder| {
+        let db = builder.build().unwrap();
+        db.upgrade_all().run().unwrap();
+        drop(db);
+    };
+    upgraded(Permazen::builder_shared(Arc::clone(&store)).model::<wider::Person>());
+    let newer = Permazen::builder_shared(Arc::clone(&store)).model::<wider::Person>();
+    let newer = newer.build().unwrap();
+    newer.write(|tx| tx.create_default::<wider::Person>().map(drop)).unwrap();
+    assert!(newer.evolution_report().unwrap().versions.is_empty());
+    let from_base = |tx: &Tx| Versioned::<wider::Person>::from_base(tx, base.clone());
+    let mut value = newer.read(from_base).unwrap();
+    assert_eq!((&*value.name, &value.email), ("Ann", &None));
+    value.email = Some("ann@example.org".into());
+    newer.write(|tx| value.store(tx)).unwrap();
+    let text = newer.write(|tx| {
+        tx.get::<wider::Person>(person)?.set_email("other")?;
+        Ok(value.store(tx).unwrap_err().to_string())
+    });
+    let text = text.unwrap();
+    assert!(text.contains(r#"field email was null, is now "other""#), "{text}");
+    // With a field of another definition it is not known what it was.
+    upgraded(Permazen::builder_shared(Arc::clone(&store)).model::<retyped::Person>());
+    let last = Permazen::builder_shared(Arc::clone(&store)).model::<retyped::Person>();
+    let last = last.build().unwrap();
+    last.write(|tx| tx.create_default::<retyped::Person>().map(drop)).unwrap();
+    let from_base = |tx: &Tx| Versioned::<retyped::Person>::from_base(tx, base.clone());
+    let error = last.read(from_base).unwrap_err();
+    assert!(matches!(error, Error::DamagedBase { .. }), "{error:?}");
+    assert!(error.to_string().contains("Person.visits"), "{error}");
+}
+
+/// A value without changes moves nothing, also where a field is defined differently.
+#[test]
+fn a_value_without_changes_moves_nothing() {
+    let counting = CountingStore::new(MemoryStore::new());
+    let counter = counting.counter();
+    let store: Arc<dyn KvDatabase> = Arc::new(counting);
+    let db = open(&store);
+    let person = create(&db);
+    let newer = Permazen::builder_shared(Arc::clone(&store)).model::<later::Person>();
+    let newer = newer.build().unwrap();
+    let later: Ref<later::Person> = Ref::new(person.id());
+    let mine = newer.read(|tx| tx.get(later)?.load_versioned()).unwrap();
+    db.write(|tx| tx.get(person)?.set_age(99)).unwrap();
+    counter.take();
+    let stored = newer.write(|tx| mine.store(tx)).unwrap();
+    let counts = counter.take();
+    assert_eq!((counts.puts, counts.removes), (0, 0));
+    assert_eq!((stored.age, &stored.email), (99, &None));
+    assert_eq!(db.read(|tx| tx.get(person)?.schema_id()).unwrap(), db.schema().schema_id());
+}
+
+/// What is refused changes nothing, and so moves nothing.
+#[test]
+fn a_conflict_moves_nothing() {
+    let store = memory();
+    let db = open(&store);
+    let person = create(&db);
+    let newer = Permazen::builder_shared(Arc::clone(&store)).model::<later::Person>();
+    let newer = newer.build().unwrap();
+    let later: Ref<later::Person> = Ref::new(person.id());
+    let mut mine = newer.read(|tx| tx.get(later)?.load_versioned()).unwrap();
+    mine.age = 31;
+    mine.email = Some("ann@example.org".into());
+    db.write(|tx| tx.get(person)?.set_age(99)).unwrap();
+    let tx = newer.begin().unwrap();
+    assert_eq!(changed_fields(mine.store(&tx).unwrap_err()), ["age"]);
+    tx.commit().unwrap();
+    let kept = db.read(|tx| {
+        let person = tx.get(person)?;
+        assert_eq!(person.schema_id()?, db.schema().schema_id());
+        person.load()
+    });
+    assert_eq!(kept.unwrap(), Person { age: 99, ..ann() });
+    mine.age = 30;
+    let stored = newer.write(|tx| mine.store(tx)).unwrap();
+    assert_eq!((stored.age, stored.email.as_deref()), (99, Some("ann@example.org")));
+}
+
+/// A field with an own conversion is not read for the sake of others.
+#[test]
+fn own_conversions_run_only_if_their_fields_are_needed() {
+    let store = memory();
+    let db = open(&store);
+    let person = create(&db);
+    let newer = Permazen::builder_shared(Arc::clone(&store)).model::<own::Person>();
+    let newer = newer.build().unwrap();
+    let own: Ref<own::Person> = Ref::new(person.id());
+    let mut mine = newer.read(|tx| tx.get(own)?.load_versioned()).unwrap();
+    assert_eq!(mine.age, "30 years");
+    mine.name = "Anna".into();
+    db.write(|tx| tx.get(person)?.set_age(31)).unwrap();
+    let stored = newer.write(|tx| mine.store(tx)).unwrap();
+    assert_eq!((&*stored.name, &*stored.age), ("Anna", "30 years"));
+    assert_eq!(*load(&db, person), Person { name: "Anna".into(), age: 31, ..ann() });
+    mine.age = "40 years".into();
+    let error = newer.write(|tx| mine.store(tx)).unwrap_err();
+    assert!(error.to_string().contains(r#"is now "31 years""#), "{error}");
+    assert_eq!(load(&db, person).age, 31);
+    // With a move, what was not changed is what it is now.
+    let mut mine = stored;
+    mine.email = Some("ann@example.org".into());
+    let stored = newer.write(|tx| mine.store(tx)).unwrap();
+    assert_eq!((&*stored.age, stored.email.as_deref()), ("31 years", Some("ann@example.org")));
+    assert_eq!(newer.read(|tx| tx.get(own)?.age()).unwrap(), "31 years");
 }
 
 /// What the object's own schema knows is stored where the object is.

@@ -1,15 +1,17 @@
 //! What an object contained when it was loaded, to compare with later.
 
 use std::fmt;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use super::binding::Binding;
 use super::error::{Error, Result};
+use super::in_place::{Seen, pairs_of};
 use crate::encoding::{EncodingError, Reader, long};
 use crate::id::ObjId;
-use crate::object::ObjectData;
-use crate::schema::{ItemKind, ResolvedField, ResolvedKind, SchemaId};
+use crate::object::{ObjectBuilder, ObjectData, Transaction};
+use crate::schema::{ItemKind, ResolvedType, SchemaId};
 
 /// The first byte of a base: the form of the bytes that follow.
 const FORM: u8 = 1;
@@ -37,19 +39,6 @@ struct FieldBase {
     definition: [u8; 16],
     /// What follows the field in the key, and the value.
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-/// The stored pairs of a field. A simple field with its default has none.
-pub(super) fn pairs_of<'d>(
-    data: &'d ObjectData,
-    field: &ResolvedField,
-) -> Vec<(&'d [u8], &'d [u8])> {
-    let simple = match &field.kind {
-        ResolvedKind::Simple(simple) => Some(simple),
-        _ => None,
-    };
-    let is_default = |value: &[u8]| simple.is_some_and(|simple| simple.is_default(value));
-    data.pairs(field).filter(|(_, value)| !is_default(value)).collect()
 }
 
 impl fmt::Debug for Base {
@@ -83,10 +72,45 @@ impl Base {
         self.schema
     }
 
-    /// What a field contained; `None` if it had another definition.
-    pub(super) fn pairs(&self, field: &ResolvedField) -> Option<Vec<(&[u8], &[u8])>> {
-        let found = self.fields.iter().find(|base| base.definition == *field.schema_id.hash())?;
-        Some(found.pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect())
+    /// The content as the model sees it, also if it is that of another schema. The position of a
+    /// field is unread if it is not known what it was.
+    pub(super) fn seen(&self, binding: &Binding, tx: &Transaction<'_>) -> Result<Seen> {
+        let own = &binding.object_type;
+        if self.schema != own.schema_of {
+            let bundle = tx.bundle();
+            let recorded = bundle.schema_by_id(self.schema);
+            let old = recorded.and_then(|schema| schema.type_by_storage_id(own.storage_id));
+            if let Some(old) = old {
+                return binding.see(self.content(old), tx);
+            }
+        }
+        let mut seen = Seen::own(self.content(own));
+        // The schema was removed. Fields that only the base has may have been any of the model.
+        let hashes: Vec<_> = own.fields.iter().map(|field| *field.schema_id.hash()).collect();
+        let is_known = |field: &FieldBase| hashes.contains(&field.definition);
+        if self.fields.iter().all(is_known) && self.schema != own.schema_of {
+            return Ok(seen);
+        }
+        for position in 0..binding.info.fields.len() {
+            let hash = binding.field(position)?.schema_id.hash();
+            if !self.fields.iter().any(|field| field.definition == *hash) {
+                seen.unread.push(position);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// What the fields of a type contained.
+    fn content(&self, object_type: &Arc<ResolvedType>) -> ObjectData {
+        let mut data = ObjectBuilder::new(Arc::clone(object_type));
+        for field in &object_type.fields {
+            let hash = field.schema_id.hash();
+            let found = self.fields.iter().find(|base| base.definition == *hash);
+            for (key, value) in found.iter().flat_map(|base| &base.pairs) {
+                data.push_pair(field.storage_id, key, value);
+            }
+        }
+        data.finish()
     }
 
     /// The base as bytes.

@@ -15,7 +15,7 @@ use super::upgrade::Evolution;
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, ObjectBuilder, ObjectData, map_key_of};
+use crate::object::{self, IndexShape, ObjectData, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -292,36 +292,6 @@ impl Binding {
             }
         }
         Ok(writer.finish().0)
-    }
-
-    /// The content that an object of another schema gets if these values are stored in it where it
-    /// is; `None` if it must move for that.
-    pub(crate) fn placed(
-        &self,
-        data: &ObjectData,
-        old: &ObjectData,
-        plan: &Plan,
-    ) -> Result<Option<ObjectData>> {
-        if !self.fits_in_place(plan) {
-            return Ok(None);
-        }
-        let seen = self.seen(old, plan)?;
-        let mut new = ObjectBuilder::new(Arc::clone(old.object_type()));
-        for (position, field) in plan.fields() {
-            let to = self.field(position)?;
-            if to.is_counter() {
-                // Counters keep their numbers.
-            } else if matches!(field, FieldPlan::Same) {
-                data.pairs(to).for_each(|(key, value)| new.push_pair(to.storage_id, key, value));
-            } else if !data.pairs(to).eq(seen.pairs(to)) {
-                return Ok(None);
-            }
-        }
-        // What the model does not know stays.
-        for field in &plan.leftovers {
-            old.pairs(field).for_each(|(key, value)| new.push_pair(field.storage_id, key, value));
-        }
-        Ok(Some(new.finish()))
     }
 
     /// The error for a stored value that does not fit the type in the struct. `schema` is that of

@@ -280,7 +280,7 @@ impl<'t> Handle<'t> {
 
     /// Whether a change that failed in the object's own schema may succeed in that of the
     /// transaction.
-    fn may_depend_on_schema(&self, error: &object::Error) -> Result<bool> {
+    pub(super) fn may_depend_on_schema(&self, error: &object::Error) -> Result<bool> {
         let may_depend = match error {
             object::Error::InvalidValue { .. } | object::Error::KeyTooLong { .. } => true,
             // A reference to an object that does not exist may be allowed there.
@@ -315,27 +315,6 @@ impl<'t> Handle<'t> {
     /// Writes all fields but counters.
     fn store<M: Model>(&self, value: &M) -> Result<()> {
         self.store_content(&ObjectWriter::content(self.binding, value)?)
-    }
-
-    /// Gives the object this content, except for its counters.
-    pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
-        let (core, binding) = (&self.tx.core, self.binding);
-        match core.store_but_counters(self.id, data, Migrate::No) {
-            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
-            stored => return Ok(stored?),
-        }
-        if self.access() == Migrate::No {
-            let old = core.load(self.id, Migrate::No)?;
-            let plan = binding.plan(old.object_type());
-            if let Some(placed) = binding.placed(data, &old, &plan)? {
-                match core.store_but_counters(self.id, &placed, Migrate::No) {
-                    // The schema of the models may allow it.
-                    Err(error) if self.may_depend_on_schema(&error)? => {}
-                    stored => return Ok(stored?),
-                }
-            }
-        }
-        Ok(core.store_but_counters(self.id, data, Migrate::Yes)?)
     }
 
     pub(crate) fn unencodable(&self, field: &ResolvedField, source: EncodingError) -> Error {

@@ -145,8 +145,16 @@ impl<'a> ObjectWriter<'a> {
     /// Writes the content that the field at a position has in `data`, in which its definition is
     /// the same.
     pub(super) fn copy(&mut self, position: usize, data: &ObjectData) -> Result<()> {
+        self.pairs(position, data.pairs(self.binding.field(position)?))
+    }
+
+    /// Writes a field with these stored pairs: what follows the field in a key, and the value.
+    pub(super) fn pairs<'p>(
+        &mut self,
+        position: usize,
+        pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+    ) -> Result<()> {
         let field = self.field(position)?;
-        let pairs = data.pairs(field);
         pairs.for_each(|(key, value)| self.data.push_pair(field.storage_id, key, value));
         Ok(())
     }

@@ -23,6 +23,7 @@ mod field_conversion;
 mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
+mod in_place;
 pub(crate) mod index;
 pub(crate) mod load;
 mod objects;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::binding::Binding;
 use super::declare::{FieldDecl, Shape, ValueDecl};
-use crate::schema::{ResolvedField, ResolvedType};
+use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
 /// What becomes of the fields of one type of another schema. It is made once for each such type.
 #[derive(Debug)]
@@ -80,5 +80,16 @@ impl FieldDecl {
     pub(crate) fn has_default(&self) -> bool {
         self.default.is_some()
             || matches!(self.values(), [Some(value), _] if value.initial.is_some() && matches!(self.shape, Shape::Simple(_)))
+    }
+
+    /// Whether reading the default of the field's encoding fails, because it is null and the struct
+    /// requires a value.
+    pub(crate) fn requires_a_value(&self, field: &ResolvedField) -> bool {
+        let Shape::Simple(value) = &self.shape else { return false };
+        let is_null = |simple: &ResolvedSimple| {
+            let default = simple.default.as_deref().map(|bytes| simple.encoding.decode_all(bytes));
+            default.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
+        };
+        !value.optional && field.simple().is_some_and(is_null)
     }
 }

@@ -6,7 +6,7 @@ use permazen_kv::{Direction, KeySpan};
 
 use super::binding::{Binding, Bindings};
 use super::coverage::{self, Entries, Wanted};
-use super::declare::{FieldDecl, Shape, Upgrade, ValueDecl};
+use super::declare::{FieldDecl, Upgrade, ValueDecl};
 use super::error::{Error, Result};
 use super::evolution_report::{
     EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
@@ -17,9 +17,7 @@ use super::upgrade::{Evolution, java_rule};
 use crate::encoding::{Conversion, Encoding, Exactness, TypedEncoding};
 use crate::layout;
 use crate::object::{IndexShape, Transaction};
-use crate::schema::{
-    ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType, Schema, SchemaBundle,
-};
+use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
 /// a seek, and a step per object up to [`ObjectCount::LIMIT`].
@@ -99,7 +97,7 @@ impl Judge<'_> {
                 _ => None,
             };
             let mut verdict = self.field(decl, plan, to);
-            if verdict == FieldVerdict::Reset && !decl.has_default() && is_required(decl, to) {
+            if verdict == FieldVerdict::Reset && !decl.has_default() && decl.requires_a_value(to) {
                 verdict = FieldVerdict::Required;
             }
             if verdict.is_warning() && self.binding.info.upgrade_with.is_some() {
@@ -119,7 +117,7 @@ impl Judge<'_> {
             return FieldVerdict::OwnCode;
         }
         match plan {
-            FieldPlan::Missing if !decl.has_default() && is_required(decl, to) => {
+            FieldPlan::Missing if !decl.has_default() && decl.requires_a_value(to) => {
                 FieldVerdict::Required
             }
             FieldPlan::Missing => FieldVerdict::Added,
@@ -325,15 +323,4 @@ impl Judge<'_> {
 
 fn lost(reason: impl Into<String>) -> FieldVerdict {
     FieldVerdict::WouldLose { reason: reason.into(), removed: false }
-}
-
-/// Whether reading the default of the field's encoding fails, because it is null and the struct
-/// requires a value.
-fn is_required(decl: &FieldDecl, field: &ResolvedField) -> bool {
-    let Shape::Simple(value) = &decl.shape else { return false };
-    let is_null = |simple: &ResolvedSimple| {
-        let default = simple.default.as_deref().map(|bytes| simple.encoding.decode_all(bytes));
-        default.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
-    };
-    !value.optional && field.simple().is_some_and(is_null)
 }

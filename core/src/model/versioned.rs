@@ -6,12 +6,13 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::base::{Base, pairs_of};
+use super::base::Base;
 use super::binding::Binding;
 use super::changed_since::{ChangedField, ChangedSince};
 use super::error::{Error, Result};
 use super::field_conversion::value_text;
-use super::handle::Obj;
+use super::handle::{Handle, Obj};
+use super::in_place::{Seen, pairs_of};
 use super::load::{ObjectReader, ObjectWriter};
 use super::target::{Model, Ref};
 use super::tx::Tx;
@@ -100,25 +101,24 @@ impl<M: Model> Versioned<M> {
 
     /// The value that the object had according to a base, for changing it. Reads nothing.
     ///
+    /// If the base is that of another schema, its values are converted, as those of an object are. A
+    /// field that the schema lacked has the default of the model.
+    ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the object has another type;
-    /// [`Error::DamagedBase`] if a field of the model had another definition then; the errors of
-    /// [`Obj::load`] for values that do not fit the struct.
+    /// [`Error::DamagedBase`] if it cannot be told what a field was: its value has no exact
+    /// counterpart, an own conversion makes it, or it had another definition and the schema of the
+    /// base is no longer recorded; the errors of [`Obj::load`] for values that do not fit the struct.
     pub fn from_base(tx: &Tx, base: Base) -> Result<Self> {
         let binding = tx.get::<M>(base.id())?.handle().binding;
-        let mut data = ObjectBuilder::new(Arc::clone(&binding.object_type));
-        for position in 0..binding.info.fields.len() {
-            let field = binding.field(position)?;
-            let Some(pairs) = base.pairs(field) else {
-                let reason = format!("{} had another definition then", binding.path(field));
-                return Err(Error::DamagedBase { reason });
-            };
-            for (key, value) in pairs {
-                data.push_pair(field.storage_id, key, value);
-            }
+        let seen = base.seen(binding, &tx.core)?;
+        if let Some(&position) = seen.unread.first() {
+            let path = binding.path(binding.field(position)?);
+            let reason = format!("{path} had another definition then, and its value is not known");
+            return Err(Error::DamagedBase { reason });
         }
         let schema = base.schema_id();
-        let value = M::read(&mut ObjectReader::new(binding, base.id(), schema, &data.finish()))?;
+        let value = M::read(&mut ObjectReader::new(binding, base.id(), schema, &seen.data))?;
         Ok(Versioned { value, base })
     }
 
@@ -160,6 +160,10 @@ impl<M: Model> Versioned<M> {
     ///   has changed the entry of the same key in another way, that is a conflict.
     /// * What was added to a counter is added to its present number, which may wrap.
     ///
+    /// An object of another schema is changed where it is, if the changed fields have the same
+    /// definition there; otherwise it moves. A field that cannot be read where the object is, and
+    /// was not changed, is in the returned value what it is in this one.
+    ///
     /// Cost: that of [`Obj::load`] and [`Obj::store`](super::Obj::store); for each changed counter
     /// that of [`CounterOf::add`](super::CounterOf::add). If nothing was changed, nothing is written.
     ///
@@ -167,35 +171,66 @@ impl<M: Model> Versioned<M> {
     /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject) if
     /// the object does not exist any more; [`Error::WrongType`] if the base is that of an object of
     /// another type; [`Error::DamagedBase`] if the base has a damaged counter; the errors of
-    /// [`Obj::load`] and [`Obj::store`](super::Obj::store). Nothing has then changed, except that
-    /// the object may have moved.
+    /// [`Obj::load`] and [`Obj::store`](super::Obj::store). Nothing has then changed.
     pub fn store(&self, tx: &Tx) -> Result<Versioned<M>> {
-        let id = self.base.id();
-        let handle = tx.get::<M>(id)?.handle();
+        let handle = tx.get::<M>(self.base.id())?.handle();
+        let base = self.base.seen(handle.binding, &tx.core)?;
+        let wanted = ObjectWriter::content(handle.binding, &self.value)?;
+        // If this fails, the object does not move either.
+        tx.core.atomic(|_| {
+            let mut seen = handle.seen().map_err(deleted)?;
+            loop {
+                if let Some(stored) = self.store_difference(&handle, &base, &seen, &wanted)? {
+                    return Ok(stored);
+                }
+                // Afterwards the whole object is known.
+                seen = handle.seen_after_moving()?;
+            }
+        })
+    }
+
+    /// Writes the difference between `base` and `wanted` to an object with this content. Returns
+    /// `None` if the object must move for that and is not known as a whole.
+    fn store_difference(
+        &self,
+        handle: &Handle<'_>,
+        base: &Seen,
+        seen: &Seen,
+        wanted: &ObjectData,
+    ) -> Result<Option<Versioned<M>>> {
         let binding = handle.binding;
-        let (present, schema) = handle.content().map_err(deleted)?;
-        let wanted = ObjectWriter::content(binding, &self.value)?;
-        let mut merge =
-            Merge { binding, base: &self.base, present: &present, wanted: &wanted, found: vec![] };
+        let mut merge = Merge { binding, base, present: seen, wanted, found: vec![] };
         let Merged { content, changed, counters } = merge.run()?;
+        // What is not known of an object cannot be given to it when it moves.
+        let may_move = seen.unread.is_empty();
+        let counted = counters.iter().map(|(position, _)| *position);
+        if !may_move && !seen.takes(changed.iter().copied().chain(counted)) {
+            return Ok(None);
+        }
+        let id = handle.id;
         if !merge.found.is_empty() {
             let type_name = binding.info.name.to_owned();
             let changed = ChangedSince { id, type_name, fields: merge.found };
             return Err(Error::ChangedSince(Box::new(changed)));
         }
-        let mut counted = ObjectBuilder::of(&content);
+        let mut after = ObjectBuilder::of(&content);
         for &(position, by) in &counters {
             let field = binding.field(position)?;
-            counted.write_counter(field, content.counter(field)?.wrapping_add(by));
+            let count = content.counter(field)?.wrapping_add(by);
+            after.forget(field);
+            after.write_counter(field, count);
         }
-        let stored = Versioned::of(id, binding, schema, &counted.finish())?;
-        tx.core.atomic(|_| {
-            if changed {
-                handle.store_content(&content)?;
+        let stored = Versioned::of(id, binding, seen.schema, &after.finish())?;
+        if !changed.is_empty() && !handle.store_in_place(&content, &changed, seen)? {
+            if !may_move {
+                return Ok(None);
             }
-            counters.iter().try_for_each(|&(position, by)| handle.counter(position).add(by))
-        })?;
-        Ok(stored)
+            handle.store_content(&content)?;
+        }
+        for &(position, by) in &counters {
+            handle.counter(position).add(by)?;
+        }
+        Ok(Some(stored))
     }
 }
 
@@ -213,8 +248,8 @@ fn deleted(error: Error) -> Error {
 /// Brings together what an object was, is, and is to become.
 struct Merge<'a> {
     binding: &'a Binding,
-    base: &'a Base,
-    present: &'a ObjectData,
+    base: &'a Seen,
+    present: &'a Seen,
     wanted: &'a ObjectData,
     /// What was changed in two ways.
     found: Vec<ChangedField>,
@@ -224,8 +259,8 @@ struct Merge<'a> {
 struct Merged {
     /// The content of the object, with the counters it has.
     content: ObjectData,
-    /// Whether the content differs from what the object has.
-    changed: bool,
+    /// The positions of the fields whose content differs from what the object has.
+    changed: Vec<usize>,
     /// What to add to counters, by position.
     counters: Vec<(usize, i64)>,
 }
@@ -235,20 +270,34 @@ type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
 impl<'a> Merge<'a> {
     fn run(&mut self) -> Result<Merged> {
         let mut content = ObjectBuilder::new(Arc::clone(&self.binding.object_type));
-        let (mut changed, mut counters) = (false, Vec::new());
+        let (mut changed, mut counters) = (Vec::new(), Vec::new());
         for position in 0..self.binding.info.fields.len() {
             let field = self.binding.field(position)?;
-            let present = pairs_of(self.present, field);
-            let merged = match self.counted(field)? {
+            let base =
+                (!self.base.unread.contains(&position)).then(|| pairs_of(&self.base.data, field));
+            let is_unread = self.present.unread.contains(&position);
+            let present = match &base {
+                // A field that cannot be read counts as what it was.
+                Some(base) if is_unread => base.clone(),
+                _ => pairs_of(&self.present.data, field),
+            };
+            if is_unread && base.is_none() {
+                // Only when the object has moved can the field be compared.
+                changed.push(position);
+                continue;
+            }
+            let merged = match self.counted(field, base.as_ref())? {
                 Some(by) => {
                     if by != 0 {
                         counters.push((position, by));
                     }
                     present.clone()
                 }
-                None => self.field(field, &present),
+                None => self.field(field, base, &present),
             };
-            changed |= merged != present;
+            if merged != present {
+                changed.push(position);
+            }
             for (key, value) in merged {
                 content.push_pair(field.storage_id, key, value);
             }
@@ -257,9 +306,9 @@ impl<'a> Merge<'a> {
     }
 
     /// What was added to a counter since it was loaded; `None` for other fields, and for a counter
-    /// that the base does not know.
-    fn counted(&self, field: &ResolvedField) -> Result<Option<i64>> {
-        let (ResolvedKind::Counter, Some(base)) = (&field.kind, self.base.pairs(field)) else {
+    /// of which it is not known what it was.
+    fn counted(&self, field: &ResolvedField, base: Option<&Pairs<'_>>) -> Result<Option<i64>> {
+        let (ResolvedKind::Counter, Some(base)) = (&field.kind, base) else {
             return Ok(None);
         };
         let base = match base[..] {
@@ -277,9 +326,13 @@ impl<'a> Merge<'a> {
     }
 
     /// What a field becomes.
-    fn field(&mut self, field: &'a ResolvedField, present: &Pairs<'a>) -> Pairs<'a> {
+    fn field(
+        &mut self,
+        field: &'a ResolvedField,
+        base: Option<Pairs<'a>>,
+        present: &Pairs<'a>,
+    ) -> Pairs<'a> {
         let wanted = pairs_of(self.wanted, field);
-        let base = self.base.pairs(field);
         if wanted == *present || base.as_ref() == Some(&wanted) {
             return present.clone();
         }

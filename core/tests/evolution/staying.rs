@@ -347,3 +347,72 @@ mod dangling {
         });
     }
 }
+
+mod one_field_differs {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub size: i32,
+                pub place: Option<i32>,
+                pub count: i64,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                pub size: i64,
+                pub place: Vec<i32>,
+                pub count: Counter,
+                pub phone: Option<String>,
+            }
+        }
+        narrower {
+            pub struct Item {
+                pub name: String,
+                pub size: i16,
+            }
+        }
+    }
+
+    /// `store` works where the object is, if all fields it changes have the same definition there.
+    #[test]
+    fn store_changes_the_fields_of_the_same_definition_where_the_object_is() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item { name: "a".into(), size: 5, place: Some(1), count: 3 };
+            let id = create(&old, &item);
+            let db = open::<new::Item>(store);
+            let mut value = load::<new::Item>(&db, id).unwrap();
+            value.name = "b".into();
+            let set = |item: Obj<'_, new::Item>| item.store(&value);
+            assert!(!change(&db, id, set).unwrap());
+            let item = old::Item { name: "b".into(), ..item.clone() };
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), item);
+            // One element more is a change, and the object moves with all that is given.
+            value.place.push(2);
+            value.name = "c".into();
+            let set = |item: Obj<'_, new::Item>| item.store(&value);
+            assert!(change(&db, id, set).unwrap());
+            assert_eq!(load::<new::Item>(&db, id).unwrap(), value);
+        });
+    }
+
+    /// What cannot be converted is given a new value, so the object must move, and what would be
+    /// lost is named.
+    #[test]
+    fn store_moves_an_object_with_a_value_that_has_no_counterpart() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item { name: "a".into(), size: 70_000, place: Some(1), count: 0 };
+            let id = create(&old, &item);
+            let db = open::<narrower::Item>(store);
+            let value = narrower::Item { name: "b".into(), size: 7 };
+            let set = |item: Obj<'_, narrower::Item>| item.store(&value);
+            assert_eq!(lost(change(&db, id, set)), ["place"]);
+            assert_eq!(load::<old::Item>(&old, id).unwrap(), item);
+        });
+    }
+}

@@ -1,0 +1,205 @@
+//! Objects of another schema, read and changed where they are (docs/src/evolution.md).
+
+use std::sync::Arc;
+
+use super::binding::Binding;
+use super::declare::{FieldDecl, Upgrade};
+use super::error::Result;
+use super::field_conversion::{Content, FieldConversion, Narrows};
+use super::handle::Handle;
+use super::load::ObjectWriter;
+use super::plan::{FieldPlan, Plan};
+use crate::object::{self, Migrate, ObjectBuilder, ObjectData};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
+
+/// The content of an object as the model sees it, in the type of the model.
+pub(super) struct Seen {
+    pub(super) data: ObjectData,
+    /// The positions of the fields whose values cannot be told without moving the object: one has
+    /// no counterpart, or an own conversion makes it. They have no value in `data`.
+    pub(super) unread: Vec<usize>,
+    /// The schema in which the object is.
+    pub(super) schema: SchemaId,
+    /// What is stored, and what becomes of it, if the object is in another schema.
+    elsewhere: Option<(ObjectData, Arc<Plan>)>,
+}
+
+/// The stored pairs of a field. A simple field with its default has none.
+pub(super) fn pairs_of<'d>(
+    data: &'d ObjectData,
+    field: &ResolvedField,
+) -> Vec<(&'d [u8], &'d [u8])> {
+    let simple = match &field.kind {
+        ResolvedKind::Simple(simple) => Some(simple),
+        _ => None,
+    };
+    let is_default = |value: &[u8]| simple.is_some_and(|simple| simple.is_default(value));
+    data.pairs(field).filter(|(_, value)| !is_default(value)).collect()
+}
+
+impl Binding {
+    /// Content of an object of another schema, as the model sees it. Each field is converted by
+    /// itself, so a value that has no counterpart leaves the others readable. Own conversions do not
+    /// run.
+    pub(super) fn see(&self, old: ObjectData, tx: &dyn Narrows) -> Result<Seen> {
+        let plan = self.plan(old.object_type());
+        let mut writer = ObjectWriter::new(self);
+        let mut unread = Vec::new();
+        for (position, field) in plan.fields() {
+            let Some(decl) = self.info.fields.get(position) else { continue };
+            match field {
+                FieldPlan::Same => writer.copy(position, &old)?,
+                FieldPlan::Missing if self.is_missing(&plan, position) => {
+                    self.write_default(position, &mut writer)?;
+                }
+                FieldPlan::Differs(from) if !self.has_own_code(decl) => {
+                    let to = self.field(position)?;
+                    let upgrade = decl.upgrade;
+                    let conversion = FieldConversion { decl, upgrade, old: &old, from, to, tx };
+                    let content = match upgrade {
+                        Upgrade::Reset => Ok(Content::Default),
+                        _ => conversion.content(),
+                    };
+                    match content {
+                        Ok(Content::Pairs(pairs)) => {
+                            let pairs = pairs.iter().map(|(key, value)| (&**key, &**value));
+                            writer.pairs(position, pairs)?;
+                        }
+                        Ok(Content::Default) => self.write_default(position, &mut writer)?,
+                        Err(_) => unread.push(position),
+                    }
+                }
+                _ => unread.push(position),
+            }
+        }
+        let (data, schema) = (writer.finish().0, old.object_type().schema_of);
+        Ok(Seen { data, unread, schema, elsewhere: Some((old, plan)) })
+    }
+
+    fn has_own_code(&self, decl: &FieldDecl) -> bool {
+        self.info.upgrade_with.is_some() || decl.upgrade_with.is_some()
+    }
+
+    /// The positions of the fields that `store` would change. It never changes counters.
+    fn changed(&self, new: &ObjectData, seen: &Seen) -> Result<Vec<usize>> {
+        let mut changed = Vec::new();
+        for position in 0..self.info.fields.len() {
+            let field = self.field(position)?;
+            let is_same = || pairs_of(new, field) == pairs_of(&seen.data, field);
+            if !field.is_counter() && (seen.unread.contains(&position) || !is_same()) {
+                changed.push(position);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// `old`, an object of another schema, with what the changed fields have in `new`.
+    fn placed(&self, new: &ObjectData, changed: &[usize], old: &ObjectData) -> Result<ObjectData> {
+        let fields = changed.iter().map(|position| Ok(self.field(*position)?.storage_id));
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        let mut placed = ObjectBuilder::new(Arc::clone(old.object_type()));
+        for field in &old.object_type().fields {
+            let from = if fields.contains(&field.storage_id) { new } else { old };
+            let pairs = from.pairs(field);
+            pairs.for_each(|(key, value)| placed.push_pair(field.storage_id, key, value));
+        }
+        Ok(placed.finish())
+    }
+}
+
+impl Seen {
+    /// The content of an object that is in the schema of the models, or moves there.
+    fn whole((data, schema): (ObjectData, SchemaId)) -> Self {
+        Seen { data, unread: Vec::new(), schema, elsewhere: None }
+    }
+
+    /// Content that is in the type of the model already.
+    pub(super) fn own(data: ObjectData) -> Self {
+        let schema = data.object_type().schema_of;
+        Seen::whole((data, schema))
+    }
+
+    /// Whether the object takes new values of these fields where it is.
+    pub(super) fn takes(&self, positions: impl IntoIterator<Item = usize>) -> bool {
+        let plan = self.elsewhere.as_ref().map(|(_, plan)| plan);
+        plan.is_none_or(|plan| {
+            let is_same = |position| matches!(plan.field(position), FieldPlan::Same);
+            positions.into_iter().all(is_same)
+        })
+    }
+}
+
+impl Handle<'_> {
+    /// The content of the object as the model sees it where it is. A required value that the object
+    /// lacks cannot be read there either.
+    pub(super) fn seen(&self) -> Result<Seen> {
+        let (core, binding) = (&self.tx.core, self.binding);
+        if self.access() == Migrate::Yes {
+            return self.seen_after_moving();
+        }
+        let data = core.load(self.id, Migrate::No)?;
+        if data.object_type().schema == binding.object_type.schema {
+            return Ok(Seen::own(data));
+        }
+        let mut seen = binding.see(data, core)?;
+        let Some((_, plan)) = &seen.elsewhere else { return Ok(seen) };
+        for (position, decl) in binding.info.fields.iter().enumerate() {
+            let lacks = binding.is_missing(plan, position) && !decl.has_default();
+            if lacks && decl.requires_a_value(binding.field(position)?) {
+                seen.unread.push(position);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The whole content of the object. If it cannot be read where the object is, the object moves.
+    pub(super) fn seen_after_moving(&self) -> Result<Seen> {
+        self.content().map(Seen::whole)
+    }
+
+    /// Gives the object this content, except for its counters.
+    pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
+        let core = &self.tx.core;
+        match core.store_but_counters(self.id, data, Migrate::No) {
+            Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
+            stored => return Ok(stored?),
+        }
+        if self.access() == Migrate::No {
+            let seen = self.seen()?;
+            let changed = self.binding.changed(data, &seen)?;
+            if self.store_in_place(data, &changed, &seen)? {
+                return Ok(());
+            }
+        }
+        Ok(core.store_but_counters(self.id, data, Migrate::Yes)?)
+    }
+
+    /// Gives the fields at the changed positions what they have in `data`, where the object is.
+    /// Returns false if it must move for that.
+    pub(super) fn store_in_place(
+        &self,
+        data: &ObjectData,
+        changed: &[usize],
+        seen: &Seen,
+    ) -> Result<bool> {
+        let core = &self.tx.core;
+        if !seen.takes(changed.iter().copied()) {
+            return Ok(false);
+        }
+        let placed = match &seen.elsewhere {
+            Some((old, _)) => core.store_but_counters(
+                self.id,
+                &self.binding.placed(data, changed, old)?,
+                Migrate::No,
+            ),
+            // It cannot move, and was only seen as it would be then.
+            None if !core.is_current(self.id)? => return Ok(false),
+            None => core.store_but_counters(self.id, data, Migrate::No),
+        };
+        match placed {
+            // The schema of the models may allow it.
+            Err(error) if self.may_depend_on_schema(&error)? => Ok(false),
+            stored => Ok(stored.map(|()| true)?),
+        }
+    }
+}
