@@ -601,3 +601,52 @@ mod constants {
         });
     }
 }
+
+mod counters {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Page {
+                pub size: String,
+                pub stars: i32,
+                pub visits: String,
+            }
+        }
+        new {
+            #[permazen(on_schema_change = super::count)]
+            pub struct Page {
+                pub size: i32,
+                pub hits: Counter,
+                #[permazen(upgrade_with = super::visits)]
+                pub visits: Counter,
+            }
+        }
+    }
+
+    fn count(old: &OldValues<'_>, new: &mut NewValues<'_, '_, new::Page>) -> Result<()> {
+        new.set_counter(new::Page::HITS, old.take("stars")?)
+    }
+
+    fn visits(old: &OldValues<'_>) -> Result<Counter> {
+        let text: String = old.take("visits")?;
+        Ok((text.len() as i64).into())
+    }
+
+    /// The caller gives everything but the counters, so these get what the conversions make of the
+    /// old values.
+    #[test]
+    fn counters_are_converted_if_an_object_moves_to_be_stored_whole() {
+        on_each_store(|store| {
+            let page = old::Page { size: "large".into(), stars: 5, visits: "many".into() };
+            let id = create(&open::<old::Page>(store), &page);
+            let db = open::<new::Page>(store);
+            // The old size does not convert, but it is replaced.
+            assert!(matches!(load::<new::Page>(&db, id), Err(Error::Refused(_))));
+            let page = new::Page { size: 9, hits: 0.into(), visits: 0.into() };
+            db.write(|tx| tx.get::<new::Page>(id)?.store(&page)).unwrap();
+            let stored = new::Page { size: 9, hits: 5.into(), visits: 4.into() };
+            assert_eq!(load::<new::Page>(&db, id).unwrap(), stored);
+        });
+    }
+}
