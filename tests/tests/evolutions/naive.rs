@@ -40,13 +40,28 @@ impl Type {
     }
 
     /// Whether the schemas define both alike.
-    fn is_same(self, other: Type) -> bool {
+    pub(crate) fn is_same(self, other: Type) -> bool {
         match (self, other) {
             (Type::Enum(one), Type::Enum(other)) => {
                 one.iter().map(|(name, _)| name).eq(other.iter().map(|(name, _)| name))
             }
             _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
         }
+    }
+
+    /// Whether stored values mean the same in both, as far as the second one has them.
+    pub(crate) fn is_alike(self, other: Type) -> bool {
+        let (Type::Enum(before), Type::Enum(after)) = (self, other) else {
+            return self.is_same(other);
+        };
+        before.iter().enumerate().all(|(ordinal, (name, _))| {
+            let cell = Some((*name).to_owned());
+            match (convert(&cell, self, other, &|_| ""), after.get(ordinal)) {
+                (Some(Some(new)), Some((name, _))) => new == **name,
+                (None, None) => true,
+                _ => false,
+            }
+        })
     }
 
     /// Compares by the order of stored values.
@@ -116,7 +131,14 @@ pub(crate) struct Spec {
     /// The value that the model states for objects that lack the field.
     pub(crate) default: Cell,
     pub(crate) policy: Policy,
+    /// What its own conversion makes of an object of another schema.
+    pub(crate) own: Option<OwnField>,
 }
+
+/// An own conversion; `None` if it fails.
+pub(crate) type OwnField = fn(&mut Old<'_>) -> Option<Content>;
+/// The own conversion of a type: the fields that it sets.
+pub(crate) type OwnType = fn(&mut Old<'_>) -> Option<Contents>;
 
 impl Spec {
     pub(crate) fn initial(&self) -> Content {
@@ -127,18 +149,78 @@ impl Spec {
     }
 }
 
-/// A version of the program's type.
+/// What an index is of: a field or the elements of one, the keys of a map, its values, its values
+/// with their keys, or two fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Index {
+    Field(&'static [&'static str]),
+    Keys(&'static [&'static str]),
+    Values(&'static [&'static str]),
+    Entries(&'static [&'static str]),
+    Composite(&'static [&'static str]),
+}
+
+/// A version of a type of the program.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(crate) fields: Vec<Spec>,
     pub(crate) removed: &'static [&'static str],
-    /// The fields with an index.
-    pub(crate) indexed: &'static [&'static str],
+    pub(crate) own: Option<OwnType>,
+    pub(crate) indexes: Vec<(&'static str, Index)>,
 }
 
 impl Version {
     pub(crate) fn field(&self, means: &str) -> Option<&Spec> {
         self.fields.iter().find(|field| field.means == means)
+    }
+
+    /// Whether an own conversion may make the values of a field that an object lacks.
+    pub(crate) fn makes(&self, field: &Spec) -> bool {
+        self.own.is_some() || field.own.is_some()
+    }
+}
+
+/// An object of another schema, as own conversions see it.
+pub(crate) struct Old<'a> {
+    from: &'a Version,
+    contents: &'a Contents,
+    types: Types<'a>,
+    taken: BTreeSet<&'static str>,
+}
+
+impl<'a> Old<'a> {
+    fn field(&self, name: &str) -> Option<&'a Spec> {
+        self.from.fields.iter().find(|field| field.name == name)
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.field(name).is_some()
+    }
+
+    /// The value of a simple field, if it has an exact counterpart.
+    pub(crate) fn take(&mut self, name: &str, to: Type) -> Option<Cell> {
+        let field = self.field(name).filter(|field| field.shape.kind == Kind::One)?;
+        let value = convert(&self.contents[field.means][0].0, field.shape.of, to, self.types)?;
+        self.taken.insert(field.name);
+        Some(value)
+    }
+
+    pub(crate) fn take_counter(&mut self, name: &str) -> Option<i64> {
+        let field = self.field(name).filter(|field| field.shape.kind == Kind::Counter)?;
+        self.taken.insert(field.name);
+        self.contents[field.means][0].0.as_ref()?.parse().ok()
+    }
+
+    pub(crate) fn take_elements(&mut self, name: &str, to: Type) -> Option<Vec<Cell>> {
+        let field = self.field(name)?;
+        if !matches!(field.shape.kind, Kind::Set | Kind::List) {
+            return None;
+        }
+        let elements = self.contents[field.means].iter();
+        let elements = elements.map(|(cell, _)| convert(cell, field.shape.of, to, self.types));
+        let elements = elements.collect::<Option<Vec<Cell>>>()?;
+        self.taken.insert(field.name);
+        Some(elements)
     }
 }
 
@@ -198,26 +280,82 @@ pub(crate) fn unknown() -> Content {
     vec![(Some("?".into()), Some("?".into()))]
 }
 
-/// What an object has after it has moved, or the fields that would be lost.
+/// Why an object does not move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stays {
+    /// These fields would be lost.
+    Refused(BTreeSet<String>),
+    /// An own conversion fails.
+    Upgrade,
+    /// A value is too long for an index.
+    TooLong,
+}
+
+/// What own conversions make: the fields they write, and the old ones that they take.
+type Own = (Contents, BTreeSet<&'static str>);
+
+fn own(
+    to: &Version,
+    from: &Version,
+    old: &Contents,
+    given: Given<'_>,
+    types: Types<'_>,
+) -> Result<Own, Stays> {
+    let (mut written, mut taken) = Own::default();
+    let mut values = Old { from, contents: old, types, taken: BTreeSet::new() };
+    // What only serves a value that is given may fail.
+    let all_given = matches!(given, Given::AllButCounters);
+    if let Some(convert) = to.own {
+        match convert(&mut values) {
+            Some(new) => written = new,
+            None if all_given => values.taken.clear(),
+            None => return Err(Stays::Upgrade),
+        }
+    }
+    taken.append(&mut values.taken);
+    for field in &to.fields {
+        let is_same = matches!(source(to, field, from), Source::Same(_));
+        let Some(convert) = field.own.filter(|_| !is_same && !written.contains_key(field.means))
+        else {
+            continue;
+        };
+        match convert(&mut values) {
+            Some(content) => drop(written.insert(field.means, content)),
+            None if given.has(field) => values.taken.clear(),
+            None => return Err(Stays::Upgrade),
+        }
+        taken.append(&mut values.taken);
+    }
+    Ok((written, taken))
+}
+
+impl Given<'_> {
+    fn has(self, field: &Spec) -> bool {
+        match self {
+            Given::Nothing => false,
+            Given::Field(means) => means == field.means,
+            Given::AllButCounters => field.shape.kind != Kind::Counter,
+        }
+    }
+}
+
+/// What an object has after it has moved.
 pub(crate) fn moved(
     to: &Version,
     from: &Version,
     old: &Contents,
     given: Given<'_>,
     types: Types<'_>,
-) -> Result<Contents, BTreeSet<String>> {
+) -> Result<Contents, Stays> {
+    let (mut written, taken) = own(to, from, old, given, types)?;
     let mut new = Contents::new();
     let mut lost = BTreeSet::new();
     for field in &to.fields {
-        let is_given = match given {
-            Given::Nothing => false,
-            Given::Field(means) => means == field.means,
-            Given::AllButCounters => field.shape.kind != Kind::Counter,
-        };
-        let content = match source(to, field, from) {
-            _ if is_given => field.shape.default(),
-            Source::Missing => field.initial(),
-            Source::Same(before) => {
+        let content = match (source(to, field, from), written.remove(field.means)) {
+            _ if given.has(field) => field.shape.default(),
+            (_, Some(content)) => content,
+            (Source::Missing, _) => field.initial(),
+            (Source::Same(before), _) => {
                 let content = &old[before.means];
                 if !content.iter().all(|(cell, _)| allows(field.shape.of, cell, types)) {
                     let name = match field.shape.kind {
@@ -228,8 +366,8 @@ pub(crate) fn moved(
                 }
                 content.clone()
             }
-            Source::Differs(_) if field.policy == Policy::Reset => field.initial(),
-            Source::Differs(before) => {
+            (Source::Differs(_), _) if field.policy == Policy::Reset => field.initial(),
+            (Source::Differs(before), _) => {
                 match converted(&old[before.means], &before.shape, &field.shape, types) {
                     Some(content) => content,
                     None if field.policy == Policy::Lossy => unknown(),
@@ -243,11 +381,12 @@ pub(crate) fn moved(
         new.insert(field.means, content);
     }
     for field in leftovers(to, from) {
-        if !to.removed.contains(&field.name) && old[field.means] != field.shape.default() {
+        let may_go = to.removed.contains(&field.name) || taken.contains(field.name);
+        if !may_go && old[field.means] != field.shape.default() {
             lost.insert(field.name.to_owned());
         }
     }
-    if lost.is_empty() { Ok(new) } else { Err(lost) }
+    if lost.is_empty() { Ok(new) } else { Err(Stays::Refused(lost)) }
 }
 
 /// The content of a field in another definition; `None` if it has no exact counterpart.
@@ -288,7 +427,7 @@ fn converted(old: &Content, from: &Shape, to: &Shape, types: Types<'_>) -> Optio
 const LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 /// A value in another type; `None` if it has no exact counterpart.
-fn convert(cell: &Cell, from: Type, to: Type, types: Types<'_>) -> Option<Cell> {
+pub(crate) fn convert(cell: &Cell, from: Type, to: Type, types: Types<'_>) -> Option<Cell> {
     let Some(text) = cell else { return to.has_null().then_some(None) };
     // Whole numbers are written with a fraction as floating-point numbers.
     let whole = match from {

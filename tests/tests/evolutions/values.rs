@@ -13,11 +13,20 @@ use crate::naive::{Cell, Constants, Content, Kind, Shape, Type, java_text};
 pub(crate) struct Random {
     state: u64,
     pub(crate) objects: Vec<(ObjId, &'static str)>,
+    /// Whether texts may be longer than an index of the store allows.
+    pub(crate) long_texts: bool,
 }
+
+/// A text that is too long for an index of LMDB.
+pub(crate) const LONG: usize = 600;
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Random { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), objects: Vec::new() }
+        Random {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            objects: Vec::new(),
+            long_texts: false,
+        }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -90,6 +99,9 @@ impl Simple for String {
         Type::Text
     }
     fn random(random: &mut Random) -> Self {
+        if random.long_texts && random.one_in(12) {
+            return random.pick(&["x", "y"]).repeat(LONG);
+        }
         random.pick(&["", "a", "b", "7", "007", "1", "2000", "1.0", "RED", "GREEN", "0"]).to_owned()
     }
     fn cell(&self) -> Cell {
@@ -230,6 +242,30 @@ macro_rules! accessed {
     };
 }
 accessed!(i32, i64, f64, String, Option<i32>, Option<String>);
+
+/// An entry of an index.
+pub(crate) trait Entry {
+    /// The indexed values, and the object.
+    fn cells(self) -> (Vec<Cell>, ObjId);
+}
+
+impl<V: Simple, M: Model> Entry for (V, Obj<'_, M>) {
+    fn cells(self) -> (Vec<Cell>, ObjId) {
+        (vec![self.0.cell()], self.1.id())
+    }
+}
+
+impl<V: Simple, W: Simple, M: Model> Entry for ((V, W), Obj<'_, M>) {
+    fn cells(self) -> (Vec<Cell>, ObjId) {
+        (vec![self.0.0.cell(), self.0.1.cell()], self.1.id())
+    }
+}
+
+impl<V: Simple, M: Model, K: Simple> Entry for (V, Obj<'_, M>, K) {
+    fn cells(self) -> (Vec<Cell>, ObjId) {
+        (vec![self.0.cell(), self.2.cell()], self.1.id())
+    }
+}
 
 /// An enum.
 pub(crate) trait Named: FieldType + Copy {

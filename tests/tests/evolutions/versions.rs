@@ -1,10 +1,9 @@
-//! The versions of a program. They differ in every kind of change.
+//! What the test does with a version of a program.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use permazen::kv::KvDatabase;
-use permazen::{Any, Counter, ObjId, Permazen, PermazenObject, Ref, Result, Tx};
+use permazen::{ObjId, Permazen, PermazenObject, Ref, Result, Tx};
 
 use crate::naive::{Cell, Content, Contents, Type, Version};
 use crate::values::{Random, Simple, random_object};
@@ -19,12 +18,44 @@ pub(crate) enum Effect {
     Clear,
 }
 
+/// How a query treats an index that lacks entries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum How {
+    Strict,
+    Allowing,
+    Scanning,
+}
+
+/// What storing a value with a base did.
+pub(crate) struct Merged {
+    /// The value that the base alone gives.
+    pub(crate) of_base: Result<Contents>,
+    pub(crate) wanted: Contents,
+    pub(crate) stored: Result<Contents>,
+}
+
 /// A version of the program, as the test uses it.
-#[allow(clippy::type_complexity, reason = "each is used once")]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    pub(crate) version: Version,
     pub(crate) open: fn(Arc<dyn KvDatabase>) -> Permazen,
+    pub(crate) item: Model,
+    /// Not all versions have this type.
+    pub(crate) note: Option<Model>,
+}
+
+impl Program {
+    pub(crate) fn model(&self, of_type: &str) -> Option<&Model> {
+        match of_type {
+            "Item" => Some(&self.item),
+            _ => self.note.as_ref(),
+        }
+    }
+}
+
+/// A type of a program.
+#[allow(clippy::type_complexity, reason = "each is used once")]
+pub(crate) struct Model {
+    pub(crate) version: Version,
     pub(crate) create: fn(&Tx, &mut Random) -> Result<(ObjId, Contents)>,
     pub(crate) get: fn(&Tx, ObjId, &str) -> Result<Content>,
     pub(crate) load: fn(&Tx, ObjId) -> Result<Contents>,
@@ -32,8 +63,12 @@ pub(crate) struct Program {
     pub(crate) change: fn(&Tx, ObjId, &str, &mut Random) -> (Effect, Result<()>),
     /// Stores a struct that has some random values, and the others from the database.
     pub(crate) store: fn(&Permazen, &Tx, ObjId, &mut Random) -> (Contents, Result<()>),
-    /// The entries of the index of a field. The flag asks for those of objects of other schemas too.
-    pub(crate) query: fn(&Tx, &str, bool) -> Result<Vec<(Cell, ObjId)>>,
+    /// Loads the object with its base, as bytes.
+    pub(crate) load_base: fn(&Tx, ObjId) -> Result<(Contents, Vec<u8>)>,
+    /// Stores a struct with that base that has some random values, and the others from the base.
+    pub(crate) store_base: fn(&Permazen, &Tx, &[u8], &mut Random) -> Merged,
+    /// The entries of an index.
+    pub(crate) query: fn(&Tx, &str, How) -> Result<Vec<(Vec<Cell>, ObjId)>>,
     pub(crate) migrate: fn(&Tx, ObjId) -> Result<bool>,
     pub(crate) delete: fn(&Tx, ObjId) -> Result<bool>,
 }
@@ -62,153 +97,176 @@ pub(crate) fn new_place(tx: &Tx) -> Result<ObjId> {
 
 /// How a field of each kind is changed.
 macro_rules! changed {
-    (one $item:ident $random:ident $field:ident $set:ident $type:ty) => {{
+    (one $object:ident $random:ident $field:ident $set:ident $type:ty) => {{
         let value = <$type as Whole>::random($random);
-        (Effect::Set(value.content()), $item.$set(value))
+        (Effect::Set(value.content()), $object.$set(value))
     }};
-    (counter $item:ident $random:ident $field:ident $set:ident $type:ty) => {{
+    (counter $object:ident $random:ident $field:ident $set:ident $type:ty) => {{
         if $random.one_in(3) {
             let value = <$type as Whole>::random($random);
-            (Effect::Set(value.content()), $item.$field().set(value.0))
+            (Effect::Set(value.content()), $object.$field().set(value.0))
         } else {
             let by = $random.pick(&[1, -2, 1000]);
-            (Effect::Add(by), $item.$field().add(by))
+            (Effect::Add(by), $object.$field().add(by))
         }
     }};
-    (list $item:ident $random:ident $field:ident $set:ident $type:ty) => {{
+    (list $object:ident $random:ident $field:ident $set:ident $type:ty) => {{
         match <$type as Whole>::random($random).pop() {
-            None => (Effect::Clear, $item.$field().and_then(|list| list.clear())),
-            Some(element) => {
-                (Effect::Append(element.cell()), $item.$field().and_then(|list| list.push(element)))
-            }
+            None => (Effect::Clear, $object.$field().and_then(|list| list.clear())),
+            Some(element) => (
+                Effect::Append(element.cell()),
+                $object.$field().and_then(|list| list.push(element)),
+            ),
         }
     }};
-    (set $item:ident $random:ident $field:ident $set:ident $type:ty) => {{
+    (set $object:ident $random:ident $field:ident $set:ident $type:ty) => {{
         match <$type as Whole>::random($random).pop_last() {
-            None => (Effect::Clear, $item.$field().and_then(|set| set.clear())),
+            None => (Effect::Clear, $object.$field().and_then(|set| set.clear())),
             Some(element) => {
-                let added = $item.$field().and_then(|set| set.add(element.clone()).map(drop));
+                let added = $object.$field().and_then(|set| set.add(element.clone()).map(drop));
                 (Effect::Insert(element.cell(), None), added)
             }
         }
     }};
-    (map $item:ident $random:ident $field:ident $set:ident $type:ty) => {{
+    (map $object:ident $random:ident $field:ident $set:ident $type:ty) => {{
         match <$type as Whole>::random($random).pop_last() {
-            None => (Effect::Clear, $item.$field().and_then(|map| map.clear())),
+            None => (Effect::Clear, $object.$field().and_then(|map| map.clear())),
             Some((key, value)) => {
                 let effect = Effect::Insert(key.cell(), value.cell());
-                (effect, $item.$field().and_then(|map| map.insert(key, value).map(drop)))
+                (effect, $object.$field().and_then(|map| map.insert(key, value).map(drop)))
             }
         }
     }};
 }
 
-/// Declares a version: each field with its meaning, its kind, its setter, and what the attributes
-/// say about former names, the default and losses.
+/// Declares a version of a type: each field with its meaning, its kind, its setter, and what the
+/// attributes say about former names, the default, losses and own conversions.
 macro_rules! version {
-    ($name:ident, $(#[$of_type:meta])* removed $removed:expr,
-     indexed { $($indexed:ident $constant:ident),* }, {
-        $($means:ident: $kind:ident $(#[$attribute:meta])* $field:ident $set:ident $type:ty, $was:expr, $default:expr, $policy:ident;)*
+    ($name:ident $of:ident, $(#[$of_type:meta])* removed $removed:expr, own $own_of_type:expr,
+     indexes { $($index:ident($($on:tt),*) => $query:expr),* }, {
+        $($means:ident: $kind:ident $(#[$attribute:meta])* $field:ident $set:ident $type:ty, $was:expr, $default:expr, $policy:ident $(, $own:path)?;)*
     }) => {
         pub mod $name {
             use super::*;
+            #[allow(unused_imports, reason = "not all versions have indexes")]
+            use crate::naive::Index;
             use crate::naive::{Policy, Spec};
             use crate::values::*;
 
             #[derive(PermazenObject, Debug, Clone)]
             $(#[$of_type])*
-            pub struct Item {
-                $($(#[$attribute])* $field: $type,)*
+            pub struct $of {
+                $($(#[$attribute])* pub $field: $type,)*
             }
 
-            impl Simple for Ref<Item> {
+            impl Simple for Ref<$of> {
                 fn of() -> Type {
-                    Type::Ref(Some(&["Item"]))
+                    Type::Ref(Some(&[stringify!($of)]))
                 }
                 fn random(random: &mut Random) -> Self {
-                    Ref::new(random_object(random, "Item"))
+                    Ref::new(random_object(random, stringify!($of)))
                 }
                 fn cell(&self) -> Cell {
                     Some(self.id().to_string())
                 }
             }
 
-            fn contents(item: &Item) -> Contents {
-                [$((stringify!($means), item.$field.content())),*].into()
+            fn contents(value: &$of) -> Contents {
+                [$((stringify!($means), value.$field.content())),*].into()
             }
 
-            fn random_item(random: &mut Random) -> Item {
-                Item { $($field: <$type as Whole>::random(random)),* }
+            fn random_value(random: &mut Random) -> $of {
+                $of { $($field: <$type as Whole>::random(random)),* }
             }
 
-            fn open(store: Arc<dyn KvDatabase>) -> Permazen {
-                Permazen::builder_shared(store).model::<Item>().model::<Place>().build().unwrap()
+            /// Some fields get the values of another.
+            fn keep_some(value: &mut $of, of: &$of, random: &mut Random) {
+                $(if !random.one_in(4) {
+                    value.$field = of.$field.clone();
+                })*
             }
 
             fn create(tx: &Tx, random: &mut Random) -> Result<(ObjId, Contents)> {
-                let item = random_item(random);
-                let contents = contents(&item);
-                Ok((tx.create(item)?.id(), contents))
+                let value = random_value(random);
+                let contents = contents(&value);
+                Ok((tx.create(value)?.id(), contents))
             }
 
             fn get(tx: &Tx, id: ObjId, means: &str) -> Result<Content> {
-                let item = tx.get::<Item>(id)?;
+                let object = tx.get::<$of>(id)?;
                 match means {
-                    $(stringify!($means) => item.$field().read(),)*
+                    $(stringify!($means) => object.$field().read(),)*
                     _ => unreachable!(),
                 }
             }
 
             fn load(tx: &Tx, id: ObjId) -> Result<Contents> {
-                Ok(contents(&tx.get::<Item>(id)?.load()?))
+                Ok(contents(&tx.get::<$of>(id)?.load()?))
             }
 
             fn change(tx: &Tx, id: ObjId, means: &str, random: &mut Random) -> (Effect, Result<()>) {
-                let item = tx.get::<Item>(id).unwrap();
+                let object = tx.get::<$of>(id).unwrap();
                 match means {
-                    $(stringify!($means) => changed!($kind item random $field $set $type),)*
+                    $(stringify!($means) => changed!($kind object random $field $set $type),)*
                     _ => unreachable!(),
                 }
             }
 
             fn store(db: &Permazen, tx: &Tx, id: ObjId, random: &mut Random) -> (Contents, Result<()>) {
-                let mut item = random_item(random);
-                if let Ok(loaded) = db.read(|tx| tx.get::<Item>(id)?.load()) {
-                    $(if stringify!($means) != "friend" && !random.one_in(4) {
-                        item.$field = loaded.$field.clone();
-                    })*
+                let mut value = random_value(random);
+                if let Ok(loaded) = db.read(|tx| tx.get::<$of>(id)?.load()) {
+                    keep_some(&mut value, &loaded, random);
                 }
-                (contents(&item), tx.get::<Item>(id).and_then(|object| object.store(&item)))
+                (contents(&value), tx.get::<$of>(id).and_then(|object| object.store(&value)))
+            }
+
+            fn load_base(tx: &Tx, id: ObjId) -> Result<(Contents, Vec<u8>)> {
+                let loaded = tx.get::<$of>(id)?.load_versioned()?;
+                Ok((contents(&loaded), loaded.base().to_bytes()))
+            }
+
+            fn store_base(db: &Permazen, tx: &Tx, base: &[u8], random: &mut Random) -> Merged {
+                let base = Base::from_bytes(base).unwrap();
+                let id = base.id();
+                let of_base = Versioned::<$of>::from_base(tx, base.clone());
+                let of_base = of_base.map(Versioned::into_value);
+                let mut value = random_value(random);
+                match &of_base {
+                    Ok(of_base) => keep_some(&mut value, of_base, random),
+                    Err(_) => if let Ok(loaded) = db.read(|tx| tx.get::<$of>(id)?.load()) {
+                        keep_some(&mut value, &loaded, random);
+                    },
+                }
+                let wanted = contents(&value);
+                let stored = Versioned::new(value, base).store(tx);
+                let stored = stored.map(|stored| contents(&stored));
+                Merged { of_base: of_base.map(|value| contents(&value)), wanted, stored }
             }
 
             #[allow(unused_variables)]
-            fn query(tx: &Tx, means: &str, scan: bool) -> Result<Vec<(Cell, ObjId)>> {
-                match means {
-                    $(stringify!($indexed) => {
-                        let index = match scan {
-                            true => tx.index(Item::$constant.complete_by_scan())?,
-                            false => tx.index(Item::$constant)?,
+            fn query(tx: &Tx, name: &str, how: How) -> Result<Vec<(Vec<Cell>, ObjId)>> {
+                match name {
+                    $(concat!(stringify!($index), $(" ", $on),*) => {
+                        let index = match how {
+                            How::Strict => tx.index($query)?,
+                            How::Allowing => tx.index($query.allow_partial())?,
+                            How::Scanning => tx.index($query.complete_by_scan())?,
                         };
-                        let mut found = Vec::new();
-                        for entry in index.iter() {
-                            let (value, object) = entry?;
-                            found.push((Simple::cell(&value), object.id()));
-                        }
-                        Ok(found)
+                        index.iter().map(|entry| Ok(entry?.cells())).collect()
                     })*
                     _ => unreachable!(),
                 }
             }
 
             fn migrate(tx: &Tx, id: ObjId) -> Result<bool> {
-                tx.get::<Item>(id)?.migrate()
+                tx.get::<$of>(id)?.migrate()
             }
 
             fn delete(tx: &Tx, id: ObjId) -> Result<bool> {
-                tx.get::<Item>(id)?.delete()
+                tx.get::<$of>(id)?.delete()
             }
 
-            pub(crate) fn program() -> Program {
+            pub(crate) fn model() -> Model {
                 let default: fn(Option<&str>) -> Cell = |text| text.map(str::to_owned);
                 let fields = vec![$(Spec {
                     means: stringify!($means),
@@ -218,103 +276,18 @@ macro_rules! version {
                     is_required: <$type as Whole>::REQUIRED,
                     default: default($default),
                     policy: Policy::$policy,
+                    own: [$($own as crate::naive::OwnField)?].first().copied(),
                 }),*];
-                let indexed = &[$(stringify!($indexed)),*];
-                let version = Version { fields, removed: $removed, indexed };
-                let name = stringify!($name);
-                Program {
- name, version, open, create, get, load, change, store, query, migrate, delete }
+                let indexes = vec![$((
+                    concat!(stringify!($index), $(" ", $on),*),
+                    Index::$index(&[$($on),*]),
+                )),*];
+                let version = Version { fields, removed: $removed, own: $own_of_type, indexes };
+                Model {
+                    version, create, get, load, change, store, load_base, store_base, query,
+                    migrate, delete,
+                }
             }
         }
     };
-}
-
-version!(v0, removed &[], indexed {  }, {
-    name: one name set_name String, &[], None, Exact;
-    size: one size set_size i32, &[], None, Exact;
-    color: one color set_color Colors, &[], None, Exact;
-    hits: counter hits hits Counter, &[], None, Exact;
-    tags: list tags tags Vec<String>, &[], None, Exact;
-    scores: map scores scores BTreeMap<String, i32>, &[], None, Exact;
-    friend: one friend set_friend Option<Ref<Item>>, &[], None, Exact;
-});
-
-version!(v1, removed &[], indexed { name NAME, color COLOR }, {
-    name: one #[permazen(indexed)] name set_name String, &[], None, Exact;
-    size: one size set_size i64, &[], None, Exact;
-    color: one #[permazen(indexed)] color set_color More, &[], None, Exact;
-    hits: counter hits hits Counter, &[], None, Exact;
-    tags: set #[permazen(element(indexed))] tags tags BTreeSet<String>, &[], None, Exact;
-    scores: map scores scores BTreeMap<String, i64>, &[], None, Exact;
-    friend: one friend set_friend Option<Ref<Any>>, &[], None, Exact;
-});
-
-version!(v2, #[permazen(composite(name = "byTitleSize", fields(title, size)))] removed &[], indexed { size SIZE }, {
-    name: one #[permazen(was = "name")] title set_title String, &["name"], None, Exact;
-    size: one #[permazen(indexed)] size set_size i32, &[], None, Exact;
-    color: one color set_color Fewer, &[], None, Exact;
-    hits: counter hits hits Counter, &[], None, Exact;
-    tags: list #[permazen(element(indexed))] tags tags Vec<String>, &[], None, Exact;
-    scores: map scores scores BTreeMap<String, String>, &[], None, Exact;
-    friend: one friend set_friend Option<Ref<Place>>, &[], None, Exact;
-    stars: one #[permazen(default = 4)] stars set_stars i32, &[], Some("4"), Exact;
-});
-
-version!(v3, removed &[], indexed { color COLOR }, {
-    name: one title set_title String, &[], None, Exact;
-    size: one size set_size f64, &[], None, Exact;
-    color: one #[permazen(indexed)] color set_color Renamed, &[], None, Exact;
-    hits: counter hits hits Counter, &[], None, Exact;
-    tags: one tags set_tags Option<String>, &[], None, Exact;
-    friend: set friend friend BTreeSet<Ref<Any>>, &[], None, Exact;
-    stars: one #[permazen(default = 5)] stars set_stars i32, &[], Some("5"), Exact;
-});
-
-version!(v4, removed &[], indexed { size SIZE }, {
-    name: one #[permazen(was = ["title", "name"])] heading set_heading Option<String>, &["title", "name"], None, Exact;
-    size: one #[permazen(indexed)] size set_size Option<i32>, &[], None, Exact;
-    color: one color set_color Option<Colors>, &[], None, Exact;
-    tags: list tags tags Vec<i32>, &[], None, Exact;
-    scores: map scores scores BTreeMap<i32, i32>, &[], None, Exact;
-    friend: one friend set_friend Option<Ref<Item>>, &[], None, Exact;
-});
-
-version!(v5, #[permazen(removed("tags", "stars"))] removed &["tags", "stars"], indexed {  }, {
-    name: one name set_name String, &[], None, Exact;
-    size: one size set_size String, &[], None, Exact;
-    color: one color set_color String, &[], None, Exact;
-    hits: one hits set_hits i64, &[], None, Exact;
-    scores: map #[permazen(key(indexed))] scores scores BTreeMap<String, i32>, &[], None, Exact;
-});
-
-version!(v6, removed &[], indexed { name NAME }, {
-    name: one #[permazen(indexed, was = ["title", "heading"], default = "new".to_owned())] name set_name String, &["title", "heading"], Some("new"), Exact;
-    size: one #[permazen(upgrade = "lossy")] size set_size i64, &[], None, Lossy;
-    color: one color set_color Both, &[], None, Exact;
-    hits: counter #[permazen(was = "views")] hits hits Counter, &["views"], None, Exact;
-    tags: set tags tags BTreeSet<i64>, &[], None, Exact;
-    friend: one friend set_friend Option<Ref<Any>>, &[], None, Exact;
-    stars: one stars set_stars Option<i32>, &[], None, Exact;
-});
-
-version!(v7, #[permazen(removed("color", "name"))] removed &["color", "name"], indexed {  }, {
-    size: counter size size Counter, &[], None, Exact;
-    hits: one #[permazen(was = "hits")] views set_views i32, &["hits"], None, Exact;
-    tags: list #[permazen(upgrade = "reset")] tags tags Vec<i64>, &[], None, Reset;
-    scores: map scores scores BTreeMap<String, i32>, &[], None, Exact;
-    friend: set friend friend BTreeSet<Ref<Place>>, &[], None, Exact;
-    stars: one #[permazen(default = 4)] stars set_stars i32, &[], Some("4"), Exact;
-});
-
-pub(crate) fn programs() -> Vec<Program> {
-    vec![
-        v0::program(),
-        v1::program(),
-        v2::program(),
-        v3::program(),
-        v4::program(),
-        v5::program(),
-        v6::program(),
-        v7::program(),
-    ]
 }

@@ -1,0 +1,550 @@
+//! What each operation must return, and what the object is afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use permazen::ObjId;
+
+use crate::naive::{
+    Cell, Content, Contents, Given, Index, Kind, Policy, Source, Spec, Stays, Type, Version,
+    allows, convert, moved, source,
+};
+use crate::values::LONG;
+use crate::versions::{Effect, Program};
+
+/// An object as the naive model knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) of_type: &'static str,
+    /// The version in whose schema it is.
+    pub(crate) version: usize,
+    pub(crate) contents: Contents,
+}
+
+/// What an operation must return.
+#[derive(Debug)]
+pub(crate) enum Expected {
+    Done,
+    Content(Content),
+    Contents(Contents),
+    Stays(Stays),
+    /// A required value is null.
+    Missing,
+    /// A reference to an object of a type that the model does not allow.
+    WrongType,
+    /// These fields were changed in two ways.
+    Changed(BTreeSet<String>),
+    /// The object does not exist.
+    Deleted,
+}
+
+pub(crate) type Outcome = (Expected, Known);
+
+/// What a value was when it was loaded.
+#[derive(Debug, Clone)]
+pub(crate) struct NaiveBase {
+    pub(crate) of_type: &'static str,
+    pub(crate) version: usize,
+    pub(crate) contents: Contents,
+}
+
+/// What a query must find.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) entries: BTreeSet<(Vec<Cell>, ObjId)>,
+    /// How many objects lack entries.
+    pub(crate) lacking: usize,
+    /// The entries that these would have.
+    pub(crate) scanned: BTreeSet<(Vec<Cell>, ObjId)>,
+    /// Why some of these have none.
+    pub(crate) stays: Vec<Stays>,
+    /// Whether there are entries whose values the program does not know.
+    pub(crate) has_unknown: bool,
+}
+
+pub(crate) struct Rules {
+    pub(crate) programs: Arc<Vec<Program>>,
+    /// The types of all objects.
+    pub(crate) types: BTreeMap<String, &'static str>,
+    /// Whether keys can be too long for the store.
+    pub(crate) is_limited: bool,
+}
+
+impl Rules {
+    pub(crate) fn version(&self, version: usize, of_type: &str) -> &Version {
+        &self.programs[version].model(of_type).unwrap().version
+    }
+
+    fn type_of(&self) -> impl Fn(&str) -> &'static str {
+        |id| self.types[id]
+    }
+
+    /// The object with this content, if the store has room for the keys.
+    fn fitting(&self, known: Known) -> Result<Known, Stays> {
+        let version = self.version(known.version, known.of_type);
+        let is_long = |cell: &Cell| cell.as_ref().is_some_and(|text| text.len() >= LONG);
+        let mut keys = Vec::new();
+        for field in &version.fields {
+            if matches!(field.shape.kind, Kind::Set | Kind::Map) {
+                keys.extend(known.contents[field.means].iter().map(|(key, _)| key.clone()));
+            }
+        }
+        for (_, index) in &version.indexes {
+            keys.extend(index.entries(&known.contents).into_iter().flatten());
+        }
+        match self.is_limited && keys.iter().any(is_long) {
+            true => Err(Stays::TooLong),
+            false => Ok(known),
+        }
+    }
+
+    /// The object after it has moved, even if there is no room for its keys.
+    fn converted(&self, version: usize, old: &Known, given: Given<'_>) -> Result<Known, Stays> {
+        if old.version == version {
+            return Ok(old.clone());
+        }
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let contents = moved(to, from, &old.contents, given, &self.type_of())?;
+        Ok(Known { version, contents, of_type: old.of_type })
+    }
+
+    /// The object after it has moved.
+    pub(crate) fn moved(&self, version: usize, old: &Known) -> Result<Known, Stays> {
+        self.fitting(self.converted(version, old, Given::Nothing)?)
+    }
+
+    /// The object after it has moved to get other values. If one that is replaced prevents the
+    /// move, it need not be converted.
+    fn moved_for(&self, version: usize, old: &Known, given: Given<'_>) -> Result<Known, Stays> {
+        self.moved(version, old).or_else(|_| self.converted(version, old, given))
+    }
+
+    /// What a program reads in a field of an object.
+    fn read(&self, field: &Spec, content: Content) -> Expected {
+        let types = self.type_of();
+        if field.is_required && content[0].0.is_none() {
+            return Expected::Missing;
+        }
+        if field.shape.kind == Kind::One && !allows(field.shape.of, &content[0].0, &types) {
+            return Expected::WrongType;
+        }
+        Expected::Content(content)
+    }
+
+    /// What a program sees in an object where it is; `None` if it must move for that.
+    pub(crate) fn seen(&self, version: usize, old: &Known) -> Option<Contents> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let mut seen = Contents::new();
+        for field in &to.fields {
+            let content = match source(to, field, from) {
+                Source::Same(before) => old.contents[before.means].clone(),
+                Source::Missing if !to.makes(field) => field.initial(),
+                _ => return None,
+            };
+            seen.insert(field.means, content);
+        }
+        Some(seen)
+    }
+
+    pub(crate) fn get(&self, version: usize, old: &Known, means: &str) -> Outcome {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let field = to.field(means).unwrap();
+        match source(to, field, from) {
+            Source::Same(before) => {
+                (self.read(field, old.contents[before.means].clone()), old.clone())
+            }
+            Source::Missing if !to.makes(field) => (self.read(field, field.initial()), old.clone()),
+            _ => match self.moved_or_read(version, old) {
+                Err(Stays::TooLong) if !matches!(field.shape.kind, Kind::One | Kind::Counter) => {
+                    (Expected::Stays(Stays::TooLong), old.clone())
+                }
+                Err(stays) => (Expected::Stays(stays), old.clone()),
+                Ok((contents, new))
+                    if new.version != version
+                        && !matches!(field.shape.kind, Kind::One | Kind::Counter) =>
+                {
+                    drop(contents);
+                    (Expected::Stays(Stays::TooLong), new)
+                }
+                Ok((contents, new)) => (self.read(field, contents[means].clone()), new),
+            },
+        }
+    }
+
+    /// What an object contains after it has moved. If there is no room for its keys, it stays.
+    fn moved_or_read(&self, version: usize, old: &Known) -> Result<(Contents, Known), Stays> {
+        match self.moved(version, old) {
+            Ok(new) => Ok((new.contents.clone(), new)),
+            Err(Stays::TooLong) => {
+                Ok((self.converted(version, old, Given::Nothing)?.contents, old.clone()))
+            }
+            Err(stays) => Err(stays),
+        }
+    }
+
+    /// The content of an object, and the object after that.
+    fn content(&self, version: usize, old: &Known) -> Result<(Contents, Known), Stays> {
+        match self.seen(version, old) {
+            Some(seen) => Ok((seen, old.clone())),
+            None => self.moved_or_read(version, old),
+        }
+    }
+
+    fn lacks_value(&self, version: usize, of_type: &str, contents: &Contents) -> bool {
+        let fields = &self.version(version, of_type).fields;
+        fields.iter().any(|field| field.is_required && contents[field.means][0].0.is_none())
+    }
+
+    pub(crate) fn load(&self, version: usize, old: &Known) -> Outcome {
+        match self.content(version, old) {
+            Err(stays) => (Expected::Stays(stays), old.clone()),
+            Ok((contents, new)) if self.lacks_value(version, old.of_type, &contents) => {
+                (Expected::Missing, new)
+            }
+            Ok((contents, new)) => (Expected::Contents(contents), new),
+        }
+    }
+
+    /// The object after a change of one field.
+    pub(crate) fn change(
+        &self,
+        version: usize,
+        old: &Known,
+        means: &str,
+        effect: &Effect,
+    ) -> Result<Known, Stays> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let field = to.field(means).unwrap();
+        let types = self.type_of();
+        let changed = |mut known: Known, at: &str| {
+            let content = known.contents.get_mut(at).unwrap();
+            effect.apply(content);
+            field.shape.sort(content);
+            self.fitting(known)
+        };
+        // Where the object is, if its own schema allows it.
+        match source(to, field, from) {
+            Source::Same(before) => {
+                let cell = match effect {
+                    Effect::Set(content) => &content[0].0,
+                    Effect::Append(cell) | Effect::Insert(cell, _) => cell,
+                    Effect::Add(_) | Effect::Clear => &None,
+                };
+                if allows(before.shape.of, cell, &types) {
+                    match changed(old.clone(), before.means) {
+                        Err(stays) if old.version == version => return Err(stays),
+                        Err(_) => {}
+                        Ok(new) => return Ok(new),
+                    }
+                }
+            }
+            // A collection that its schema lacks is empty.
+            Source::Missing if matches!(effect, Effect::Clear) && !to.makes(field) => {
+                return Ok(old.clone());
+            }
+            _ => {}
+        }
+        let new = match field.shape.kind {
+            Kind::One => self.moved_for(version, old, Given::Field(field.means))?,
+            _ => self.moved(version, old)?,
+        };
+        changed(new, field.means)
+    }
+
+    /// The object after a whole value was stored. Counters keep their numbers.
+    pub(crate) fn store(
+        &self,
+        version: usize,
+        old: &Known,
+        new: &Contents,
+    ) -> Result<Known, Stays> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let types = self.type_of();
+        let fields = || to.fields.iter().filter(|field| field.shape.kind != Kind::Counter);
+        // Where the object is, if only fields change that its schema has.
+        let placed = self.seen(version, old).and_then(|seen| {
+            let mut contents = old.contents.clone();
+            for field in fields() {
+                let content = &new[field.means];
+                match source(to, field, from) {
+                    Source::Same(before) => {
+                        let mut cells = content.iter().map(|(cell, _)| cell);
+                        if !cells.all(|cell| allows(before.shape.of, cell, &types)) {
+                            return None;
+                        }
+                        contents.insert(before.means, content.clone());
+                    }
+                    _ if seen[field.means] != *content => return None,
+                    _ => {}
+                }
+            }
+            Some(contents)
+        });
+        if let Some(contents) = placed {
+            match self.fitting(Known { contents, ..old.clone() }) {
+                Err(stays) if old.version == version => return Err(stays),
+                Err(_) => {}
+                Ok(new) => return Ok(new),
+            }
+        }
+        let mut moved = self.moved_for(version, old, Given::AllButCounters)?;
+        for field in fields() {
+            moved.contents.insert(field.means, new[field.means].clone());
+        }
+        self.fitting(moved)
+    }
+
+    /// What a value with a base becomes when it is stored.
+    pub(crate) fn store_base(
+        &self,
+        version: usize,
+        old: &Known,
+        base: &NaiveBase,
+        wanted: &Contents,
+    ) -> Outcome {
+        let (present, old) = match self.content(version, old) {
+            Ok(content) => content,
+            Err(stays) => return (Expected::Stays(stays), old.clone()),
+        };
+        let to = self.version(version, old.of_type);
+        let (mut merged, mut counters) = (present.clone(), Vec::new());
+        let mut conflicts = BTreeSet::new();
+        for field in &to.fields {
+            let (means, now) = (field.means, &present[field.means]);
+            let (base, new) = (self.base_of(base, field), &wanted[means]);
+            let number = |content: &Content| content[0].0.as_ref().unwrap().parse::<i64>().unwrap();
+            if let (Kind::Counter, Some(base)) = (field.shape.kind, base) {
+                counters.push((means, number(new).wrapping_sub(number(base))));
+            } else if new == now || base == Some(new) {
+            } else if base == Some(now) {
+                merged.insert(means, new.clone());
+            } else if let (Kind::Set | Kind::Map, Some(base)) = (field.shape.kind, base) {
+                let mut content = merge_entries(base, now, new, field, &mut conflicts);
+                field.shape.sort(&mut content);
+                merged.insert(means, content);
+            } else {
+                conflicts.insert(field.name.to_owned());
+            }
+        }
+        if !conflicts.is_empty() {
+            return (Expected::Changed(conflicts), old);
+        }
+        let mut stored = merged.clone();
+        for (means, by) in &counters {
+            Effect::Add(*by).apply(stored.get_mut(means).unwrap());
+        }
+        if self.lacks_value(version, old.of_type, &stored) {
+            return (Expected::Missing, old);
+        }
+        let mut new = Ok(old.clone());
+        if merged != present {
+            new = self.store(version, &old, &merged);
+        }
+        for (means, by) in counters.into_iter().filter(|(_, by)| *by != 0) {
+            new = new.and_then(|new| self.change(version, &new, means, &Effect::Add(by)));
+        }
+        match new {
+            Ok(new) => (Expected::Contents(stored), new),
+            Err(stays) => (Expected::Stays(stays), old),
+        }
+    }
+
+    /// What the field was when the value was loaded; `None` if it had another definition.
+    pub(crate) fn base_of<'b>(&self, base: &'b NaiveBase, field: &Spec) -> Option<&'b Content> {
+        let then = &self.version(base.version, base.of_type).fields;
+        let then = then.iter().find(|then| then.name == field.name)?;
+        then.shape.is_same(&field.shape).then(|| &base.contents[then.means])
+    }
+
+    /// What a query of an index must find.
+    pub(crate) fn find<'k>(
+        &self,
+        version: usize,
+        of_type: &str,
+        index: Index,
+        objects: impl Iterator<Item = (&'k ObjId, &'k Known)>,
+    ) -> Found {
+        let to = self.version(version, of_type);
+        let mut found = Found::default();
+        for (id, old) in objects.filter(|(_, old)| old.of_type == of_type) {
+            let from = self.version(old.version, of_type);
+            if index.is_in(to, from) {
+                // Fields of the same definition mean the same, whatever the others are.
+                let entries = index.entries(&old.contents).into_iter();
+                found.entries.extend(entries.map(|entry| (entry, *id)));
+            } else if index.is_alike_in(to, from) {
+                for entry in index.entries(&old.contents) {
+                    let columns = entry.iter().zip(index.types(to, from));
+                    let known = |(cell, (from, to)): (&Cell, (Type, Type))| {
+                        convert(cell, from, to, &self.type_of())
+                    };
+                    match columns.map(known).collect::<Option<Vec<Cell>>>() {
+                        Some(entry) => drop(found.entries.insert((entry, *id))),
+                        None => found.has_unknown = true,
+                    }
+                }
+            } else {
+                found.lacking += 1;
+                match self.content(version, old) {
+                    Ok((contents, _)) => {
+                        let entries = index.entries(&contents).into_iter();
+                        found.scanned.extend(entries.map(|entry| (entry, *id)));
+                    }
+                    Err(stays) => found.stays.push(stays),
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether `build_indexes` of a program moves the object.
+    pub(crate) fn lacks_index(&self, version: usize, old: &Known) -> bool {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        to.indexes.iter().any(|(_, index)| !index.is_in(to, from))
+    }
+}
+
+fn merge_entries(
+    base: &Content,
+    present: &Content,
+    wanted: &Content,
+    field: &Spec,
+    conflicts: &mut BTreeSet<String>,
+) -> Content {
+    let keys = [base, present, wanted].into_iter().flatten().map(|(key, _)| key.clone());
+    let of = |content: &Content, key: &Cell| {
+        content.iter().find(|(found, _)| found == key).map(|(_, value)| value.clone())
+    };
+    let mut merged = Content::new();
+    for key in keys.collect::<BTreeSet<Cell>>() {
+        let (base, now, new) = (of(base, &key), of(present, &key), of(wanted, &key));
+        let value = if new == base || new == now {
+            now
+        } else if base == now {
+            new
+        } else {
+            conflicts.insert(field.name.to_owned());
+            now
+        };
+        merged.extend(value.map(|value| (key, value)));
+    }
+    merged
+}
+
+impl Index {
+    /// The entries of an object with these contents.
+    fn entries(self, contents: &Contents) -> Vec<Vec<Cell>> {
+        let of = |means: &[&str]| contents[means[0]].clone();
+        match self {
+            Index::Field(means) | Index::Keys(means) => {
+                of(means).into_iter().map(|(cell, _)| vec![cell]).collect()
+            }
+            Index::Values(means) => of(means).into_iter().map(|(_, value)| vec![value]).collect(),
+            Index::Entries(means) => {
+                of(means).into_iter().map(|(key, value)| vec![value, key]).collect()
+            }
+            Index::Composite(means) => {
+                vec![means.iter().map(|means| contents[means][0].0.clone()).collect()]
+            }
+        }
+    }
+
+    fn means(self) -> &'static [&'static str] {
+        match self {
+            Index::Field(means)
+            | Index::Keys(means)
+            | Index::Values(means)
+            | Index::Entries(means)
+            | Index::Composite(means) => means,
+        }
+    }
+
+    /// The types of the columns, before and after.
+    fn types(self, to: &Version, from: &Version) -> Vec<(Type, Type)> {
+        let mut types = Vec::new();
+        for means in self.means() {
+            let (Some(before), Some(after)) = (from.field(means), to.field(means)) else {
+                continue;
+            };
+            let of = (before.shape.of, after.shape.of);
+            let values = (before.shape.values, after.shape.values);
+            match self {
+                Index::Values(_) => types.push(values),
+                Index::Entries(_) => types.extend([values, of]),
+                _ => types.push(of),
+            }
+        }
+        types
+    }
+
+    /// Whether another version keeps an index of this kind on the same fields, whatever their
+    /// definitions.
+    fn is_kept(self, from: &Version) -> bool {
+        let values = |index: Index| match index {
+            Index::Entries(means) => Index::Values(means),
+            index => index,
+        };
+        from.indexes.iter().any(|(_, index)| values(*index) == values(self))
+    }
+
+    /// Whether an object of another version has entries in the index itself. A map with other values
+    /// has the same index of its keys, and the other way round.
+    fn is_in(self, to: &Version, from: &Version) -> bool {
+        let is_same = |means: &&str| {
+            let after = to.field(means).unwrap();
+            let Some(before) = from.field(means).filter(|before| before.name == after.name) else {
+                return false;
+            };
+            let stays = before.shape.is_same(&after.shape)
+                || after.policy == Policy::Exact && !to.makes(after);
+            stays
+                && before.shape.kind == after.shape.kind
+                && self.types(to, from).iter().all(|(before, after)| before.is_same(*after))
+        };
+        self.is_kept(from) && self.means().iter().all(is_same)
+    }
+
+    /// Whether an object of another version has entries in another index that mean the same.
+    fn is_alike_in(self, to: &Version, from: &Version) -> bool {
+        let is_alike = |means: &&str| {
+            let after = to.field(means).unwrap();
+            match source(to, after, from) {
+                Source::Same(_) => true,
+                Source::Missing => false,
+                Source::Differs(before) => {
+                    before.means == *means
+                        && before.shape.kind == after.shape.kind
+                        && !to.makes(after)
+                        && after.policy == Policy::Exact
+                }
+            }
+        };
+        self.is_kept(from)
+            && self.means().iter().all(is_alike)
+            && self.types(to, from).into_iter().all(|(before, after)| before.is_alike(after))
+    }
+}
+
+impl Effect {
+    pub(crate) fn apply(&self, content: &mut Content) {
+        match self {
+            Effect::Set(new) => *content = new.clone(),
+            Effect::Add(by) => {
+                let count: i64 = content[0].0.as_ref().unwrap().parse().unwrap();
+                content[0].0 = Some(count.wrapping_add(*by).to_string());
+            }
+            Effect::Append(cell) => content.push((cell.clone(), None)),
+            Effect::Insert(key, value) => {
+                content.retain(|(old, _)| old != key);
+                content.push((key.clone(), value.clone()));
+            }
+            Effect::Clear => content.clear(),
+        }
+    }
+}
