@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::coverage::{self, Other, Wanted, has_index};
+use super::coverage::{self, Other, Wanted, has_index, keeps_entries};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
@@ -210,6 +210,7 @@ impl Binding {
         // The entries of map values have the keys too.
         let has_field = |id| {
             has_index(old, id)
+                && keeps_entries(self, old, id)
                 && map_key_of(&self.object_type, id)
                     .zip(map_key_of(old, id))
                     .is_none_or(|(own, old)| own.is_same(&**old))

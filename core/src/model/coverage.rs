@@ -35,8 +35,9 @@ pub(crate) enum Entries {
     Alike(SameMeaning),
     /// Nowhere.
     Nowhere,
-    /// In the index, with map keys of another encoding.
-    WithOtherKeys,
+    /// In the index, but not as the model sees them: with map keys of another encoding, or of a map
+    /// that gets other entries when the object moves.
+    Otherwise,
 }
 
 /// The recorded schemas in which objects of the model lack entries in an index of the model.
@@ -49,10 +50,10 @@ pub(crate) fn others(binding: &Binding, wanted: Wanted<'_>, bundle: &SchemaBundl
     let mut others = Vec::new();
     for old in types() {
         let entries = if has_index(old, storage_id) {
-            if keys_agree(old, wanted) {
+            if keys_agree(old, wanted) && keeps_entries(binding, old, storage_id) {
                 continue;
             }
-            Entries::WithOtherKeys
+            Entries::Otherwise
         } else {
             alike(binding, old, wanted, bundle).map_or(Entries::Nowhere, Entries::Alike)
         };
@@ -91,6 +92,19 @@ pub(crate) fn has_index(object_type: &ResolvedType, id: StorageId) -> bool {
 fn keys_agree(object_type: &ResolvedType, wanted: Wanted<'_>) -> bool {
     let Some(keys) = wanted.keys else { return true };
     map_key_of(object_type, wanted.shape.storage_id()).is_none_or(|own| own.is_same(&**keys))
+}
+
+/// Whether the entries that objects of another schema have in an index are those that they would
+/// have if they moved to the schema of the models. A map of another definition can share an index of
+/// its keys or values with that of the model.
+pub(crate) fn keeps_entries(binding: &Binding, old: &ResolvedType, storage_id: StorageId) -> bool {
+    let plan = binding.plan(old);
+    let differs = plan.fields().any(|(position, plan)| {
+        let has_part =
+            |to: &Arc<ResolvedField>| to.sub_fields().any(|part| part.storage_id == storage_id);
+        matches!(plan, FieldPlan::Differs(_)) && binding.field(position).is_ok_and(has_part)
+    });
+    !differs || parts(binding, &plan, storage_id).is_some()
 }
 
 /// The index of a type in another schema whose entries mean the same as those of the wanted index.

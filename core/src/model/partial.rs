@@ -163,7 +163,7 @@ pub(super) fn complete<'t>(
                     }
                 }
                 Entries::Nowhere => missing.push((binding, other.clone())),
-                Entries::WithOtherKeys => {
+                Entries::Otherwise => {
                     let prefix = crate::layout::object_schema_prefix(other.schema);
                     overlay.hidden.push((prefix, of_type));
                     missing.push((binding, other.clone()));

@@ -797,3 +797,95 @@ fn the_entries_of_constants_and_composites_with_other_names_are_merged() {
         })
         .unwrap();
 }
+
+/// A map of another definition, whose keys are in the same index.
+mod maps {
+    use super::*;
+
+    pub(super) mod before {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Shelf {
+            #[permazen(key(indexed))]
+            pub(in super::super) books: BTreeMap<String, i32>,
+        }
+    }
+
+    pub(super) mod reset {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Shelf {
+            #[permazen(upgrade = "reset", key(indexed))]
+            pub(in super::super) books: BTreeMap<String, i64>,
+        }
+    }
+
+    pub(super) mod own_code {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Shelf {
+            #[permazen(upgrade_with = upper, key(indexed))]
+            pub(in super::super) books: BTreeMap<String, i64>,
+        }
+
+        fn upper(old: &permazen::OldValues<'_>) -> Result<BTreeMap<String, i64>> {
+            let books = old.take_entries::<String, i64>("books")?;
+            Ok(books.into_iter().map(|(title, count)| (title.to_uppercase(), count)).collect())
+        }
+    }
+
+    pub(super) mod kept {
+        use super::*;
+
+        #[derive(PermazenObject, Debug, Clone, PartialEq)]
+        pub(in super::super) struct Shelf {
+            #[permazen(key(indexed))]
+            pub(in super::super) books: BTreeMap<String, i64>,
+        }
+    }
+}
+
+#[test]
+fn entries_do_not_count_if_the_map_gets_others_when_it_moves() {
+    use maps::{before, kept, own_code, reset};
+    let store = || {
+        let kv = store();
+        let db = open::<before::Shelf>(&kv);
+        let books = BTreeMap::from([("a".to_owned(), 1)]);
+        db.write(|tx| tx.create(before::Shelf { books: books.clone() }).map(drop)).unwrap();
+        kv
+    };
+    let kv = store();
+    let db = open::<kept::Shelf>(&kv);
+    let found = db.read(|tx| tx.index(kept::Shelf::BOOKS.key())?.get("a")?.count()).unwrap();
+    assert_eq!(found, 1);
+
+    let kv = store();
+    let db = open::<reset::Shelf>(&kv);
+    let keys = reset::Shelf::BOOKS.key();
+    db.read(|tx| {
+        assert_eq!(refused(tx, keys).2, 1);
+        assert_eq!(tx.index(keys.allow_partial())?.count()?, 0);
+        assert_eq!(tx.index(keys.complete_by_scan())?.count()?, 0);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.build_indexes().run().unwrap().moved, 1);
+    assert_eq!(db.read(|tx| tx.index(keys)?.count()).unwrap(), 0);
+
+    let kv = store();
+    let db = open::<own_code::Shelf>(&kv);
+    let keys = own_code::Shelf::BOOKS.key();
+    db.read(|tx| {
+        assert_eq!(refused(tx, keys).2, 1);
+        let all = tx.index(keys.complete_by_scan())?;
+        assert_eq!((all.get("a")?.count()?, all.get("A")?.count()?), (0, 1));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(db.build_indexes().run().unwrap().moved, 1);
+    assert_eq!(db.read(|tx| tx.index(keys)?.get("A")?.count()).unwrap(), 1);
+}
