@@ -303,20 +303,20 @@ fn own(
 ) -> Result<Own, Stays> {
     let (mut written, mut taken) = Own::default();
     let mut values = Old { from, contents: old, types, taken: BTreeSet::new() };
-    // What only serves a value that is given may fail.
-    let all_given = matches!(given, Given::AllButCounters);
+    let differs = |field: &&Spec| !matches!(source(to, field, from), Source::Same(_));
     if let Some(convert) = to.own {
+        // What only serves values that are given may fail.
+        let serves = |field: &Spec| !given.has(field) && differs(&field);
+        let is_needed = !matches!(given, Given::AllButCounters) || to.fields.iter().any(serves);
         match convert(&mut values) {
             Some(new) => written = new,
-            None if all_given => values.taken.clear(),
-            None => return Err(Stays::Upgrade),
+            None if is_needed => return Err(Stays::Upgrade),
+            None => values.taken.clear(),
         }
     }
     taken.append(&mut values.taken);
-    for field in &to.fields {
-        let is_same = matches!(source(to, field, from), Source::Same(_));
-        let Some(convert) = field.own.filter(|_| !is_same && !written.contains_key(field.means))
-        else {
+    for field in to.fields.iter().filter(differs) {
+        let Some(convert) = field.own.filter(|_| !written.contains_key(field.means)) else {
             continue;
         };
         match convert(&mut values) {

@@ -114,12 +114,6 @@ impl Rules {
         self.fitting(self.converted(version, old, Given::Nothing)?)
     }
 
-    /// The object after it has moved to get other values. If one that is replaced prevents the
-    /// move, it need not be converted.
-    fn moved_for(&self, version: usize, old: &Known, given: Given<'_>) -> Result<Known, Stays> {
-        self.moved(version, old).or_else(|_| self.converted(version, old, given))
-    }
-
     /// What a program reads in a field of an object.
     fn read(&self, field: &Spec, content: Content) -> Expected {
         let types = self.type_of();
@@ -248,8 +242,9 @@ impl Rules {
             }
             _ => {}
         }
-        let new = match field.shape.kind {
-            Kind::One => self.moved_for(version, old, Given::Field(field.means))?,
+        // An object that moves gets what is set at once, so the old value need not be converted.
+        let new = match effect {
+            Effect::Set(_) => self.converted(version, old, Given::Field(field.means))?,
             _ => self.moved(version, old)?,
         };
         changed(new, field.means)
@@ -292,7 +287,7 @@ impl Rules {
                 Ok(new) => return Ok(new),
             }
         }
-        let mut moved = self.moved_for(version, old, Given::AllButCounters)?;
+        let mut moved = self.converted(version, old, Given::AllButCounters)?;
         for field in fields() {
             moved.contents.insert(field.means, new[field.means].clone());
         }
