@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::Result;
-use super::handle::Obj;
+use super::obj::Obj;
 use super::target::{Any, Model, Ref};
 use super::tx::Tx;
 use crate::encoding::Value;

@@ -11,7 +11,7 @@ mod any_obj;
 mod base;
 mod binding;
 mod changed_since;
-mod collections;
+mod collection;
 pub(crate) mod composite;
 mod counter;
 mod coverage;
@@ -26,6 +26,7 @@ pub(crate) mod handle;
 mod in_place;
 pub(crate) mod index;
 pub(crate) mod load;
+mod obj;
 mod objects;
 mod old_values;
 mod owned_transaction;
@@ -47,7 +48,7 @@ pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use base::Base;
 pub use changed_since::{ChangedField, ChangedSince};
-pub use collections::{ListOf, MapOf, SetOf};
+pub use collection::{ListOf, MapOf, SetOf};
 pub use composite::{ByTuple, CompositeIndex};
 pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
@@ -59,8 +60,8 @@ pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
 };
-pub use handle::Obj;
 pub use index::{ByKey, ByPosition, ByValue, Index, IndexOn};
+pub use obj::Obj;
 pub use objects::{Objs, ObjsIter};
 pub use old_values::{NewValues, OldValues};
 pub use partial::{OnPartial, WhenPartial};

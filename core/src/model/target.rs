@@ -9,8 +9,9 @@ use std::marker::PhantomData;
 use super::any_obj::AnyObj;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
-use super::handle::{Handle, Obj};
+use super::handle::Handle;
 use super::load::{ObjectReader, ObjectWriter};
+use super::obj::Obj;
 use super::tx::Tx;
 use crate::id::ObjId;
 

@@ -3,7 +3,7 @@
 
 use std::ops::{AddAssign, SubAssign};
 
-use super::handle::Obj;
+use super::obj::Obj;
 use super::target::{Any, Model, Ref, Target};
 use crate::encoding::{
     Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm, Value,

@@ -1,0 +1,157 @@
+//! Sets of objects, with typed elements.
+
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use super::place::{Place, view_basics};
+use crate::encoding::FieldType;
+use crate::model::error::Result;
+use crate::model::handle::Handle;
+use crate::model::target::{Ref, Target};
+use crate::model::values::EncodeAs;
+use crate::object::{SetView, borrowed};
+
+/// A set of an object: a live view in the order of the encoded elements, with null last.
+///
+/// The set may be changed during an iteration. The iterator does not return elements that were
+/// removed ahead of it, and does return elements that were added ahead of it. The set of a deleted
+/// object is empty and refuses changes. Costs are for an object that the transaction has used
+/// before; the first use costs one more get.
+pub struct SetOf<'t, E> {
+    at: Place<'t>,
+    view: SetView<'t, 'static>,
+    types: PhantomData<fn() -> E>,
+}
+
+view_basics!(SetOf<E>);
+
+impl<'t, E: FieldType> SetOf<'t, E> {
+    pub(crate) fn new(handle: Handle<'t>, position: usize) -> Result<Self> {
+        let field = handle.binding.field(position)?;
+        handle.prepare_to_read(position)?;
+        let view = handle.tx.core.encoded().set_view(handle.id, field)?;
+        Ok(SetOf { at: Place { handle, position }, view, types: PhantomData })
+    }
+
+    /// Whether an element is in the set. Cost: one get.
+    ///
+    /// # Errors
+    /// If the field cannot hold the element.
+    pub fn contains(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        self.at.encoded(&element, |bytes| self.view.encoded().contains(bytes))
+    }
+
+    /// Adds an element. Returns false if it was already there. Cost: one get; one put, and one more
+    /// for an index.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the field cannot hold the element.
+    pub fn add(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        self.at.change(&element, |bytes| self.view.encoded().add(bytes))
+    }
+
+    /// Adds all elements or none. Elements that are already there stay. Each element costs the same
+    /// as with [`add`](SetOf::add).
+    ///
+    /// The iterator is read to its end before the first element is added, so it may read this set.
+    /// Listeners run when all elements have been added.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the field cannot hold an element.
+    pub fn extend(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
+        let elements = self.at.encoded_all(elements)?;
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
+            })
+        })
+    }
+
+    /// Removes an element. Returns false if it was not there. Cost: one get; one delete, and one
+    /// more for an index.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
+        // Nothing is there to remove.
+        if self.at.is_empty_there()? {
+            return Ok(false);
+        }
+        self.at.change(&element, |bytes| self.view.encoded().remove(bytes))
+    }
+
+    /// Removes all elements of this set, or of this range.
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn clear(&self) -> Result<()> {
+        // Nothing is there to remove.
+        if self.at.is_empty_there()? {
+            return Ok(());
+        }
+        self.at.change_all(|| self.view.clear())
+    }
+
+    /// The elements in order; can also be read from the back. Cost: one seek, then one step per
+    /// element.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Result<E>> + use<'t, E> {
+        let at = self.at;
+        self.view.encoded().iter(move |bytes| Ok(at.decode(bytes))).map(|element| element?)
+    }
+
+    /// The part of the set in a range. Reads nothing.
+    ///
+    /// # Errors
+    /// If a bound cannot be an element, or the range ends before it begins.
+    pub fn range<Q: EncodeAs<E>>(&self, range: impl RangeBounds<Q>) -> Result<Self> {
+        let (lower, upper) = self.at.bounds(&range)?;
+        Ok(SetOf {
+            view: self.view.encoded().range(borrowed(&lower), borrowed(&upper))?,
+            ..self.clone()
+        })
+    }
+
+    /// The smallest element. Cost: one seek.
+    pub fn first(&self) -> Result<Option<E>> {
+        self.view.encoded().first(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
+    }
+
+    /// The largest element. Cost: one seek.
+    pub fn last(&self) -> Result<Option<E>> {
+        self.view.encoded().last(|bytes| bytes.map(|bytes| self.at.decode(bytes)).transpose())?
+    }
+
+    /// The number of elements. Reads all of them.
+    pub fn len(&self) -> Result<usize> {
+        Ok(self.view.len()?)
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.view.is_empty()?)
+    }
+
+    /// Collects all elements in order.
+    pub fn load<C: FromIterator<E>>(&self) -> Result<C> {
+        self.iter().collect()
+    }
+}
+
+impl<'t, T: Target> SetOf<'t, Ref<T>> {
+    /// The objects the set refers to.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().map(move |reference| T::live(tx, reference?.id()))
+    }
+}
+
+impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
+    /// The objects the set refers to. Null is left out.
+    pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+        let tx = self.at.handle.tx;
+        self.iter().filter_map(move |reference| match reference {
+            Ok(reference) => reference.map(|reference| T::live(tx, reference.id())),
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
