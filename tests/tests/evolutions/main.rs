@@ -30,14 +30,15 @@ use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::{Error, ObjId, ObjIdGenerator, Permazen};
 use programs::programs;
-use rules::{Known, NaiveBase, Rules};
+use rules::{Known, Rules};
 use values::{Random, dynamic};
 use versions::{Program, new_place};
 
 /// A base that a program has kept.
 struct Kept {
     id: ObjId,
-    naive: NaiveBase,
+    /// The object as it was, as the version of the program saw it that loaded it.
+    known: Known,
     bytes: Vec<u8>,
 }
 
@@ -51,6 +52,8 @@ struct World {
     /// The objects in the order in which they were created.
     created: Vec<ObjId>,
     places: BTreeSet<ObjId>,
+    /// The types of all objects that there were.
+    types: BTreeMap<String, &'static str>,
     bases: Vec<Kept>,
     random: Random,
     log: Vec<String>,
@@ -142,6 +145,7 @@ impl World {
             objects: BTreeMap::new(),
             created: Vec::new(),
             places: BTreeSet::new(),
+            types: BTreeMap::new(),
             bases: Vec::new(),
             random: Random::new(seed),
             log: Vec::new(),
@@ -167,6 +171,8 @@ impl World {
         let places = self.places.iter().map(|id| (*id, "Place"));
         let others = self.created.iter().map(|id| (*id, self.objects[id].of_type));
         self.random.objects = places.chain(others).collect();
+        let types = self.random.objects.iter().map(|(id, of_type)| (id.to_string(), *of_type));
+        self.types.extend(types);
     }
 
     fn open_another(&mut self) {
@@ -206,11 +212,9 @@ impl World {
     }
 
     fn rules(&self) -> Rules {
-        let places = self.places.iter().map(|id| (id.to_string(), "Place"));
-        let others = self.objects.iter().map(|(id, known)| (id.to_string(), known.of_type));
         Rules {
             programs: Arc::clone(&self.programs),
-            types: places.chain(others).collect(),
+            types: self.types.clone(),
             is_limited: self.random.long_texts,
         }
     }
@@ -219,6 +223,20 @@ impl World {
     fn after(&mut self, version: usize, id: ObjId, after: Known) {
         self.objects.insert(id, after);
         self.check(version, id);
+    }
+
+    /// Whether an object is what it would be after something else.
+    fn is_stored(&self, version: usize, id: ObjId, known: &Known) -> bool {
+        let db = &self.open[&version];
+        let fields = db.read(|tx| tx.any(id).fields()).unwrap();
+        let of = &self.programs[known.version].model(known.of_type).unwrap().version;
+        fields.len() == of.fields.len()
+            && of.fields.iter().all(|field| {
+                let stored = fields.iter().find(|(name, _)| name == field.name);
+                stored.is_some_and(|(_, stored)| {
+                    dynamic(stored, &field.shape) == known.contents[field.means]
+                })
+            })
     }
 
     fn check(&mut self, version: usize, id: ObjId) {

@@ -287,6 +287,8 @@ pub(crate) enum Stays {
     Refused(BTreeSet<String>),
     /// An own conversion fails.
     Upgrade,
+    /// The program stores a reference to an object of a type that its model does not allow.
+    NotAllowed,
     /// A value is too long for an index.
     TooLong,
 }
@@ -390,7 +392,12 @@ pub(crate) fn moved(
 }
 
 /// The content of a field in another definition; `None` if it has no exact counterpart.
-fn converted(old: &Content, from: &Shape, to: &Shape, types: Types<'_>) -> Option<Content> {
+pub(crate) fn converted(
+    old: &Content,
+    from: &Shape,
+    to: &Shape,
+    types: Types<'_>,
+) -> Option<Content> {
     use Kind::{Counter, List, Map, One, Set};
     let cell = |cell: &Cell| convert(cell, from.of, to.of, types);
     let cells = || old.iter().map(|(of, _)| Some((cell(of)?, None))).collect::<Option<Content>>();

@@ -7,7 +7,7 @@ use permazen::ObjId;
 
 use crate::naive::{
     Cell, Content, Contents, Given, Index, Kind, Policy, Source, Spec, Stays, Type, Version,
-    allows, convert, moved, source,
+    allows, convert, converted, moved, source, unknown,
 };
 use crate::values::LONG;
 use crate::versions::{Effect, Program};
@@ -39,14 +39,6 @@ pub(crate) enum Expected {
 }
 
 pub(crate) type Outcome = (Expected, Known);
-
-/// What a value was when it was loaded.
-#[derive(Debug, Clone)]
-pub(crate) struct NaiveBase {
-    pub(crate) of_type: &'static str,
-    pub(crate) version: usize,
-    pub(crate) contents: Contents,
-}
 
 /// What a query must find.
 #[derive(Debug, Default)]
@@ -126,20 +118,62 @@ impl Rules {
         Expected::Content(content)
     }
 
-    /// What a program sees in an object where it is; `None` if it must move for that.
-    pub(crate) fn seen(&self, version: usize, old: &Known) -> Option<Contents> {
+    /// What a program sees in each field of an object where it is; `None` if that cannot be told
+    /// without moving the object.
+    pub(crate) fn see(
+        &self,
+        version: usize,
+        old: &Known,
+    ) -> BTreeMap<&'static str, Option<Content>> {
         let to = self.version(version, old.of_type);
         let from = self.version(old.version, old.of_type);
-        let mut seen = Contents::new();
-        for field in &to.fields {
-            let content = match source(to, field, from) {
-                Source::Same(before) => old.contents[before.means].clone(),
-                Source::Missing if !to.makes(field) => field.initial(),
-                _ => return None,
-            };
-            seen.insert(field.means, content);
+        let see = |field: &Spec| match source(to, field, from) {
+            Source::Same(before) => Some(old.contents[before.means].clone()),
+            _ if to.makes(field) => None,
+            Source::Missing => Some(field.initial()),
+            Source::Differs(_) if field.policy == Policy::Reset => Some(field.initial()),
+            Source::Differs(before) => {
+                let content = &old.contents[before.means];
+                let new = converted(content, &before.shape, &field.shape, &self.type_of());
+                new.or_else(|| (field.policy == Policy::Lossy).then(unknown))
+            }
+        };
+        to.fields.iter().map(|field| (field.means, see(field))).collect()
+    }
+
+    /// What a program sees in an object where it is; `None` if it must move for that.
+    fn seen(&self, version: usize, old: &Known) -> Option<Contents> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let differs = |field: &Spec| matches!(source(to, field, from), Source::Differs(_));
+        if to.fields.iter().any(differs) {
+            return None;
         }
-        Some(seen)
+        let seen = self.see(version, old).into_iter();
+        seen.map(|(means, content)| Some((means, content?))).collect()
+    }
+
+    /// The object with new values of some fields where it is; `None` if it must move for that.
+    fn placed<'c>(
+        &self,
+        version: usize,
+        old: &Known,
+        changed: impl IntoIterator<Item = (&'static str, &'c Content)>,
+    ) -> Option<Known> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let mut new = old.clone();
+        for (means, content) in changed {
+            let Source::Same(before) = source(to, to.field(means).unwrap(), from) else {
+                return None;
+            };
+            let mut cells = content.iter().map(|(cell, _)| cell);
+            if !cells.all(|cell| allows(before.shape.of, cell, &self.type_of())) {
+                return None;
+            }
+            new.contents.insert(before.means, content.clone());
+        }
+        Some(new)
     }
 
     pub(crate) fn get(&self, version: usize, old: &Known, means: &str) -> Outcome {
@@ -202,8 +236,39 @@ impl Rules {
         }
     }
 
-    /// The object after a change of one field.
+    /// What a change of one field returns, and the object after that.
     pub(crate) fn change(
+        &self,
+        version: usize,
+        old: &Known,
+        means: &str,
+        effect: &Effect,
+    ) -> Outcome {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let field = to.field(means).unwrap();
+        let stays = |stays, old: &Known| (Expected::Stays(stays), old.clone());
+        // The view of a collection moves an object that it cannot show.
+        let is_shown = match source(to, field, from) {
+            Source::Same(_) => true,
+            Source::Missing => !to.makes(field),
+            Source::Differs(_) => false,
+        };
+        let mut old = old.clone();
+        if !is_shown && !matches!(field.shape.kind, Kind::One | Kind::Counter) {
+            match self.moved(version, &old) {
+                Ok(new) => old = new,
+                Err(error) => return stays(error, &old),
+            }
+        }
+        match self.changed(version, &old, means, effect) {
+            Ok(new) => (Expected::Done, new),
+            Err(error) => stays(error, &old),
+        }
+    }
+
+    /// The object after a change of one field.
+    fn changed(
         &self,
         version: usize,
         old: &Known,
@@ -258,34 +323,24 @@ impl Rules {
         new: &Contents,
     ) -> Result<Known, Stays> {
         let to = self.version(version, old.of_type);
-        let from = self.version(old.version, old.of_type);
-        let types = self.type_of();
         let fields = || to.fields.iter().filter(|field| field.shape.kind != Kind::Counter);
         // Where the object is, if only fields change that its schema has.
-        let placed = self.seen(version, old).and_then(|seen| {
-            let mut contents = old.contents.clone();
-            for field in fields() {
-                let content = &new[field.means];
-                match source(to, field, from) {
-                    Source::Same(before) => {
-                        let mut cells = content.iter().map(|(cell, _)| cell);
-                        if !cells.all(|cell| allows(before.shape.of, cell, &types)) {
-                            return None;
-                        }
-                        contents.insert(before.means, content.clone());
-                    }
-                    _ if seen[field.means] != *content => return None,
-                    _ => {}
-                }
-            }
-            Some(contents)
-        });
-        if let Some(contents) = placed {
-            match self.fitting(Known { contents, ..old.clone() }) {
+        let seen = self.see(version, old);
+        let changes = fields().map(|field| (field.means, &new[field.means]));
+        let changes = changes.filter(|(means, content)| seen[means].as_ref() != Some(content));
+        if let Some(new) = self.placed(version, old, changes) {
+            match self.fitting(new) {
                 Err(stays) if old.version == version => return Err(stays),
                 Err(_) => {}
                 Ok(new) => return Ok(new),
             }
+        }
+        let allowed = |field: &Spec| {
+            let mut cells = new[field.means].iter().map(|(cell, _)| cell);
+            cells.all(|cell| allows(field.shape.of, cell, &self.type_of()))
+        };
+        if !fields().all(allowed) {
+            return Err(Stays::NotAllowed);
         }
         let mut moved = self.converted(version, old, Given::AllButCounters)?;
         for field in fields() {
@@ -294,66 +349,116 @@ impl Rules {
         self.fitting(moved)
     }
 
-    /// What a value with a base becomes when it is stored.
+    /// What a value with a base becomes when it is stored. If that fails, nothing changes.
     pub(crate) fn store_base(
         &self,
         version: usize,
         old: &Known,
-        base: &NaiveBase,
+        base: &BTreeMap<&'static str, Option<Content>>,
         wanted: &Contents,
     ) -> Outcome {
-        let (present, old) = match self.content(version, old) {
-            Ok(content) => content,
-            Err(stays) => return (Expected::Stays(stays), old.clone()),
-        };
         let to = self.version(version, old.of_type);
-        let (mut merged, mut counters) = (present.clone(), Vec::new());
+        let mut present = self.see(version, old);
+        for field in &to.fields {
+            let lacks = |content: &Content| field.is_required && content[0].0.is_none();
+            let from = self.version(old.version, old.of_type);
+            let is_missing = matches!(source(to, field, from), Source::Missing);
+            if is_missing && present[field.means].as_ref().is_some_and(lacks) {
+                present.insert(field.means, None);
+            }
+        }
+        let stored = self.store_difference(version, old, base, &present, wanted);
+        let (expected, new) = match stored {
+            Some(stored) => stored,
+            // What cannot be told where the object is can be told when it has moved.
+            None => match self.content(version, old) {
+                Err(stays) => (Expected::Stays(stays), old.clone()),
+                Ok((contents, new)) => {
+                    let present = contents.into_iter().map(|(means, of)| (means, Some(of)));
+                    let present = present.collect();
+                    self.store_difference(version, &new, base, &present, wanted).unwrap()
+                }
+            },
+        };
+        match expected {
+            Expected::Contents(_) => (expected, new),
+            _ => (expected, old.clone()),
+        }
+    }
+
+    /// `None` if the object must move and is not known as a whole.
+    fn store_difference(
+        &self,
+        version: usize,
+        old: &Known,
+        base: &BTreeMap<&'static str, Option<Content>>,
+        present: &BTreeMap<&'static str, Option<Content>>,
+        wanted: &Contents,
+    ) -> Option<Outcome> {
+        let to = self.version(version, old.of_type);
+        let is_whole = present.values().all(Option::is_some);
+        let (mut merged, mut changed, mut counters) = (Contents::new(), Vec::new(), Vec::new());
         let mut conflicts = BTreeSet::new();
         for field in &to.fields {
-            let (means, now) = (field.means, &present[field.means]);
-            let (base, new) = (self.base_of(base, field), &wanted[means]);
+            let (means, base, new) = (field.means, &base[field.means], &wanted[field.means]);
+            // A field that cannot be read counts as what it was.
+            let Some(now) = present[means].as_ref().or(base.as_ref()) else {
+                changed.push(means);
+                continue;
+            };
             let number = |content: &Content| content[0].0.as_ref().unwrap().parse::<i64>().unwrap();
+            let mut content = now.clone();
             if let (Kind::Counter, Some(base)) = (field.shape.kind, base) {
-                counters.push((means, number(new).wrapping_sub(number(base))));
-            } else if new == now || base == Some(new) {
-            } else if base == Some(now) {
-                merged.insert(means, new.clone());
+                let by = number(new).wrapping_sub(number(base));
+                counters.extend((by != 0).then_some((means, by)));
+            } else if new == now || base.as_ref() == Some(new) {
+            } else if base.as_ref() == Some(now) {
+                content = new.clone();
             } else if let (Kind::Set | Kind::Map, Some(base)) = (field.shape.kind, base) {
-                let mut content = merge_entries(base, now, new, field, &mut conflicts);
+                content = merge_entries(base, now, new, field, &mut conflicts);
                 field.shape.sort(&mut content);
-                merged.insert(means, content);
             } else {
                 conflicts.insert(field.name.to_owned());
             }
+            if content != *now {
+                changed.push(means);
+            }
+            merged.insert(means, content);
+        }
+        let from = self.version(old.version, old.of_type);
+        let touched = changed.iter().copied().chain(counters.iter().map(|(means, _)| *means));
+        let stays = |means| matches!(source(to, to.field(means).unwrap(), from), Source::Same(_));
+        if !is_whole && !touched.into_iter().all(stays) {
+            return None;
         }
         if !conflicts.is_empty() {
-            return (Expected::Changed(conflicts), old);
+            return Some((Expected::Changed(conflicts), old.clone()));
         }
         let mut stored = merged.clone();
         for (means, by) in &counters {
             Effect::Add(*by).apply(stored.get_mut(means).unwrap());
         }
         if self.lacks_value(version, old.of_type, &stored) {
-            return (Expected::Missing, old);
+            return Some((Expected::Missing, old.clone()));
         }
         let mut new = Ok(old.clone());
-        if merged != present {
-            new = self.store(version, &old, &merged);
+        if !changed.is_empty() {
+            let changes = changed.iter().map(|means| (*means, &merged[means]));
+            let placed = self.placed(version, old, changes).map(|new| self.fitting(new));
+            new = match placed {
+                Some(Ok(new)) => Ok(new),
+                Some(Err(stays)) if old.version == version => Err(stays),
+                _ if !is_whole => return None,
+                _ => self.store(version, old, &merged),
+            };
         }
-        for (means, by) in counters.into_iter().filter(|(_, by)| *by != 0) {
-            new = new.and_then(|new| self.change(version, &new, means, &Effect::Add(by)));
+        for (means, by) in counters {
+            new = new.and_then(|new| self.changed(version, &new, means, &Effect::Add(by)));
         }
-        match new {
+        Some(match new {
             Ok(new) => (Expected::Contents(stored), new),
-            Err(stays) => (Expected::Stays(stays), old),
-        }
-    }
-
-    /// What the field was when the value was loaded; `None` if it had another definition.
-    pub(crate) fn base_of<'b>(&self, base: &'b NaiveBase, field: &Spec) -> Option<&'b Content> {
-        let then = &self.version(base.version, base.of_type).fields;
-        let then = then.iter().find(|then| then.name == field.name)?;
-        then.shape.is_same(&field.shape).then(|| &base.contents[then.means])
+            Err(stays) => (Expected::Stays(stays), old.clone()),
+        })
     }
 
     /// What a query of an index must find.
