@@ -291,6 +291,35 @@ mod plain {
         }
     }
 
+    /// Numbers that may be null, and the keys of a map.
+    pub(super) mod nulls {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        pub(in super::super) struct Item {
+            pub(in super::super) size: Option<i32>,
+            pub(in super::super) wide: Option<i32>,
+            pub(in super::super) sure: i32,
+            pub(in super::super) free: Option<i32>,
+            #[permazen(value(indexed))]
+            pub(in super::super) hours: BTreeMap<String, i32>,
+        }
+    }
+
+    pub(super) mod no_nulls {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        pub(in super::super) struct Item {
+            pub(in super::super) size: String,
+            pub(in super::super) wide: i64,
+            pub(in super::super) sure: String,
+            pub(in super::super) free: Option<String>,
+            #[permazen(value(indexed))]
+            pub(in super::super) hours: BTreeMap<i32, i32>,
+        }
+    }
+
     pub(super) mod handled {
         use super::*;
         use permazen::NewValues;
@@ -318,6 +347,54 @@ mod plain {
             pub(in super::super) fresh: String,
         }
     }
+}
+
+/// The object moves with its null, and reading it says that the value is missing.
+#[test]
+fn null_that_becomes_a_required_value_is_told() {
+    use plain::no_nulls::Item;
+    let store = store([plain::nulls::Item { wide: Some(1), ..Default::default() }]);
+    let db = with::<Item>(&store).strict().build().unwrap();
+    let report = db.evolution_report().unwrap();
+    let integer = |to: &str| ("Integer".to_owned(), to.to_owned());
+    let (from, to) = integer("String");
+    assert_eq!(verdict(&report, "size"), FieldVerdict::ExactOrNull { from, to });
+    let (from, to) = integer("long");
+    assert_eq!(verdict(&report, "wide"), FieldVerdict::Look { from, to });
+    let (from, to) = ("int".to_owned(), "String".to_owned());
+    assert_eq!(verdict(&report, "sure"), FieldVerdict::Exact { from, to });
+    let (from, to) = integer("String");
+    assert_eq!(verdict(&report, "free"), FieldVerdict::Exact { from, to });
+    assert!(report.to_string().contains("from Integer to String, but null is no value there"));
+    let run = db.upgrade_all().run().unwrap();
+    assert_eq!((run.moved, run.refused), (1, 0));
+    db.write(|tx| {
+        let item = tx.all::<Item>()?.first()?.unwrap();
+        assert!(matches!(item.size(), Err(Error::Missing { .. })));
+        item.set_size("1")?;
+        assert_eq!(item.load()?.size, "1");
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn map_values_are_partial_for_queries_with_keys_if_the_keys_have_another_definition() {
+    use plain::no_nulls::Item;
+    let store = store([plain::nulls::Item { wide: Some(1), ..Default::default() }]);
+    let db = with::<Item>(&store).build().unwrap();
+    let report = db.evolution_report().unwrap();
+    let item = report.versions[0].types.iter().find(|t| t.name == "Item").unwrap();
+    let [hours] = &item.indexes[..] else { panic!("{:?}", item.indexes) };
+    assert!(hours.is_complete && !hours.is_complete_with_keys);
+    assert!(report.to_string().contains("index hours.value: partial for queries with keys"));
+    db.read(|tx| {
+        assert_eq!(tx.index(Item::HOURS.value())?.count()?, 0);
+        let with_keys = tx.index(Item::HOURS.value().with_keys());
+        assert!(matches!(with_keys, Err(Error::PartialIndex { missing: 1, .. })));
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]

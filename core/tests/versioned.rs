@@ -76,6 +76,19 @@ mod retyped {
     }
 }
 
+/// A version with an added field that has a default.
+mod stated {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    pub(super) struct Person {
+        pub(super) name: String,
+        pub(super) visits: Counter,
+        #[permazen(default = "nobody".to_owned())]
+        pub(super) owner: String,
+    }
+}
+
 /// A version with an own conversion.
 mod own {
     use super::*;
@@ -401,6 +414,45 @@ fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
     let error = last.read(from_base).unwrap_err();
     assert!(matches!(error, Error::DamagedBase { .. }), "{error:?}");
     assert!(error.to_string().contains("Person.visits"), "{error}");
+}
+
+/// What was added has the default of the model, whether the schema of the base is recorded or not.
+#[test]
+fn a_base_has_the_defaults_of_what_was_added() {
+    let store = memory();
+    let db = Permazen::builder_shared(Arc::clone(&store)).model::<narrow::Person>().build();
+    let db = db.unwrap();
+    let ann = narrow::Person { name: "Ann".into(), visits: 10.into() };
+    let person = db.write(|tx| Ok(tx.create(ann.clone())?.id())).unwrap();
+    let base = db.read(|tx| tx.get::<narrow::Person>(person)?.load_versioned()).unwrap();
+    let base = base.base().clone();
+    drop(db);
+    let open = || Permazen::builder_shared(Arc::clone(&store)).model::<stated::Person>();
+    let newer = open().build().unwrap();
+    let stored = |newer: &Permazen, name: &str| {
+        let from_base = |tx: &Tx| Versioned::<stated::Person>::from_base(tx, base.clone());
+        let mut value = newer.read(from_base).unwrap();
+        assert_eq!(value.owner, "nobody");
+        value.name = name.into();
+        newer.write(|tx| value.store(tx)).unwrap().into_value()
+    };
+    assert_eq!(stored(&newer, "Anna").owner, "nobody");
+    newer
+        .write(|tx| {
+            let ann = tx.get::<stated::Person>(person)?;
+            ann.set_name("Ann")?;
+            ann.set_owner("Bob")
+        })
+        .unwrap();
+    newer.upgrade_all().run().unwrap();
+    drop(newer);
+    // A schema is removed when another one is recorded.
+    let other = Permazen::builder_shared(Arc::clone(&store)).model::<Other>().build().unwrap();
+    other.write(|tx| tx.create_default::<Other>().map(drop)).unwrap();
+    let newer = open().build().unwrap();
+    let versions = newer.evolution_report().unwrap().versions;
+    assert!(versions.iter().all(|version| version.schema != base.schema_id()), "{versions:?}");
+    assert_eq!(stored(&newer, "Anna").owner, "Bob");
 }
 
 /// A value without changes moves nothing, also where a field is defined differently.

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::binding::Binding;
 use super::error::{Error, Result};
 use super::in_place::{Seen, pairs_of};
+use super::load::ObjectWriter;
 use crate::encoding::{EncodingError, Reader, long};
 use crate::id::ObjId;
 use crate::object::{ObjectBuilder, ObjectData, Transaction};
@@ -84,19 +85,26 @@ impl Base {
                 return binding.see(self.content(old), tx);
             }
         }
-        let mut seen = Seen::own(self.content(own));
-        // The schema was removed. Fields that only the base has may have been any of the model.
-        let hashes: Vec<_> = own.fields.iter().map(|field| *field.schema_id.hash()).collect();
-        let is_known = |field: &FieldBase| hashes.contains(&field.definition);
-        if self.fields.iter().all(is_known) && self.schema != own.schema_of {
-            return Ok(seen);
-        }
-        for position in 0..binding.info.fields.len() {
-            let hash = binding.field(position)?.schema_id.hash();
-            if !self.fields.iter().any(|field| field.definition == *hash) {
-                seen.unread.push(position);
+        // The schema was removed. Fields that only the base has may have been any of the model. If it
+        // has none of these, it lacked the others.
+        let definitions: Vec<_> = own.fields.iter().map(|field| *field.schema_id.hash()).collect();
+        let is_known = |field: &FieldBase| definitions.contains(&field.definition);
+        let lacked = self.schema != own.schema_of && self.fields.iter().all(is_known);
+        let content = self.content(own);
+        let mut writer = ObjectWriter::new(binding);
+        let mut unread = Vec::new();
+        for (position, decl) in binding.info.fields.iter().enumerate() {
+            let definition = binding.field(position)?.schema_id.hash();
+            if self.fields.iter().any(|field| field.definition == *definition) {
+                writer.copy(position, &content)?;
+            } else if lacked && !binding.has_own_code(decl) {
+                binding.write_default(position, &mut writer)?;
+            } else {
+                unread.push(position);
             }
         }
+        let mut seen = Seen::own(writer.finish().0);
+        seen.unread = unread;
         Ok(seen)
     }
 

@@ -137,6 +137,14 @@ pub enum FieldVerdict {
         /// What it holds in the model.
         to: String,
     },
+    /// All of them are converted exactly. Null is too, but the model requires a value. Reading an
+    /// object that had null fails until the field is set.
+    ExactOrNull {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
     /// Some of them may have no exact counterpart. An object with such a value does not move.
     Look {
         /// What the field holds in the recorded schema.
@@ -181,6 +189,9 @@ pub struct IndexReport {
     /// If not, it has none of them until they move, and queries of it fail with
     /// [`Error::PartialIndex`](super::Error::PartialIndex).
     pub is_complete: bool,
+    /// Whether it also has them for queries with the keys of map values (`with_keys()`). They need
+    /// keys of the same definition. The same as `is_complete` for other indexes.
+    pub is_complete_with_keys: bool,
 }
 
 /// A field whose values would be lost, or whose required value is missing, in a type with objects.
@@ -249,7 +260,7 @@ impl fmt::Display for TypeReport {
             return f.write_str("; the models have no such type, so they stay as they are");
         }
         let differ = self.fields.iter().filter(|field| field.verdict != FieldVerdict::Same);
-        let partial = self.indexes.iter().filter(|index| !index.is_complete);
+        let partial = self.indexes.iter().filter(|index| !index.is_complete_with_keys);
         if differ.clone().next().is_none() && partial.clone().next().is_none() {
             return f.write_str("; everything is the same");
         }
@@ -257,7 +268,20 @@ impl fmt::Display for TypeReport {
             write!(f, "\n    {field}")?;
         }
         for index in partial {
-            write!(f, "\n    index {}: partial, these objects are not in it yet", index.name)?;
+            match index.is_complete {
+                false => {
+                    write!(
+                        f,
+                        "\n    index {}: partial, these objects are not in it yet",
+                        index.name
+                    )?;
+                }
+                true => write!(
+                    f,
+                    "\n    index {}: partial for queries with keys, which have another definition",
+                    index.name
+                )?,
+            }
         }
         Ok(())
     }
@@ -291,6 +315,12 @@ impl fmt::Display for FieldReport {
             FieldVerdict::Exact { from, to } => {
                 write!(f, "every value is converted exactly, from {from} to {to}")
             }
+            FieldVerdict::ExactOrNull { from, to } => write!(
+                f,
+                "every value is converted exactly, from {from} to {to}, but null is no value there: \
+                 reading an object that had null fails until the field is set; make a value of it \
+                 (`upgrade_with`), or make the field an `Option`"
+            ),
             FieldVerdict::Look { from, to } => write!(
                 f,
                 "not every value can be converted exactly, from {from} to {to}; an object with a \

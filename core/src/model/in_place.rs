@@ -76,7 +76,8 @@ impl Binding {
         Ok(Seen { data, unread, schema, elsewhere: Some((old, plan)) })
     }
 
-    fn has_own_code(&self, decl: &FieldDecl) -> bool {
+    /// Whether an own conversion may make the value of a field.
+    pub(super) fn has_own_code(&self, decl: &FieldDecl) -> bool {
         self.info.upgrade_with.is_some() || decl.upgrade_with.is_some()
     }
 

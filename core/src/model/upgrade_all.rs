@@ -277,6 +277,8 @@ impl<'a> UpgradeAll<'a> {
     /// Moves nothing, and finds out what would be moved and what would be refused, for every
     /// object. Each object is moved in a snapshot that is then dropped. So this also finds own
     /// conversions that fail and index entries that are too long, and costs about as much as a run.
+    /// Each batch has a snapshot of its own: an own conversion that looks at an object of another
+    /// batch sees it before its move.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self

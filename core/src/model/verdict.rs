@@ -14,9 +14,9 @@ use super::evolution_report::{
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
 use super::upgrade::{Evolution, java_rule};
-use crate::encoding::{Conversion, Encoding, Exactness, TypedEncoding};
+use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::layout;
-use crate::object::{IndexShape, Transaction};
+use crate::object::{IndexShape, Transaction, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
@@ -160,8 +160,12 @@ impl Judge<'_> {
         }
         match self.judge(decl, from, to) {
             Ok(Exactness::Always) => {
+                let may_lack = decl.requires_a_value(to) && has_null_by_choice(from);
                 let (from, to) = self.described(from, to);
-                FieldVerdict::Exact { from, to }
+                match may_lack {
+                    true => FieldVerdict::ExactOrNull { from, to },
+                    false => FieldVerdict::Exact { from, to },
+                }
             }
             Ok(_) if !self.is_exact(decl) => self.lossy(from, to),
             Err(_) if !self.is_exact(decl) => FieldVerdict::Reset,
@@ -310,12 +314,18 @@ impl Judge<'_> {
             let shape = IndexShape::of_index(own, index);
             (index.name.to_string(), shape)
         });
-        let report = |(name, shape): (String, IndexShape)| {
-            let wanted = Wanted { shape: &shape, keys: None };
+        let is_complete = |wanted: Wanted<'_>| {
             let others = coverage::others(self.binding, wanted, self.bundle);
             let mut lacking = others.iter().filter(|other| other.schema == self.old.schema);
-            let is_complete = lacking.all(|other| matches!(other.entries, Entries::Alike(_)));
-            IndexReport { name, is_complete }
+            lacking.all(|other| matches!(other.entries, Entries::Alike(_)))
+        };
+        let report = |(name, shape): (String, IndexShape)| {
+            let keys = map_key_of(own, shape.storage_id());
+            IndexReport {
+                name,
+                is_complete: is_complete(Wanted { shape: &shape, keys: None }),
+                is_complete_with_keys: is_complete(Wanted { shape: &shape, keys }),
+            }
         };
         fields.chain(composites).map(report).collect()
     }
@@ -323,4 +333,11 @@ impl Judge<'_> {
 
 fn lost(reason: impl Into<String>) -> FieldVerdict {
     FieldVerdict::WouldLose { reason: reason.into(), removed: false }
+}
+
+/// Whether a field can have null because its model says so. Many types, such as text, always have
+/// null in the database, so their encoding does not tell.
+fn has_null_by_choice(field: &ResolvedField) -> bool {
+    let simple = field.simple();
+    simple.is_some_and(|simple| matches!(simple.encoding.kind(), EncodingKind::Wrapper(_)))
 }
