@@ -1,5 +1,5 @@
 //! Programs change, and nothing is lost: each change of a struct, with programs of the old and the
-//! new version in turn and at the same time on one database.
+//! new version in turn on one database.
 #![cfg(feature = "lmdb")]
 #![allow(clippy::panic, clippy::unwrap_used, unreachable_pub)]
 

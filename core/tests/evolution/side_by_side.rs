@@ -1,7 +1,5 @@
-//! Programs of two versions that work on one database, in turn and at the same time.
-
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+//! Programs of two versions that work on one database in turn. `tests/tests/side_by_side` has them at
+//! the same time.
 
 use super::*;
 
@@ -341,111 +339,6 @@ mod type_removed {
             let kept = old::Item { name: "b".into(), ..item };
             assert_eq!(load::<old::Item>(&old, id).unwrap(), kept);
             assert_eq!(load::<old::Place>(&old, place).unwrap().name, "here");
-        });
-    }
-}
-
-/// What a program does in a thread of its own with one object, in the given round.
-type Step = fn(&Permazen, ObjId, i32) -> permazen::Result<()>;
-
-mod at_the_same_time {
-    use super::*;
-
-    versions! {
-        v1 {
-            pub struct Item {
-                pub name: String,
-                pub size: i32,
-                pub hits: Counter,
-                pub first: BTreeSet<i32>,
-            }
-        }
-        v2 {
-            pub struct Item {
-                #[permazen(indexed)]
-                pub name: String,
-                pub size: i64,
-                pub hits: Counter,
-                pub first: BTreeSet<i32>,
-                pub second: BTreeSet<i32>,
-            }
-        }
-    }
-
-    /// The size is defined differently, so both programs move objects that have nothing in
-    /// `second`. Only the new program moves the others.
-    const STEPS: [Step; 2] = [
-        |db, id, round| {
-            db.write(|tx| {
-                let item = tx.get::<v1::Item>(id)?;
-                item.hits().add(1)?;
-                item.first()?.add(round)?;
-                item.set_name(format!("name {round}"))?;
-                match item.set_size(round) {
-                    // What the other program added would be lost.
-                    Err(Error::Refused(refusal)) => {
-                        assert_eq!(refusal.losses.len(), 1);
-                        assert_eq!(refusal.losses[0].field, "second");
-                        Ok(())
-                    }
-                    set => set,
-                }
-            })
-        },
-        |db, id, round| {
-            db.write(|tx| {
-                let item = tx.get::<v2::Item>(id)?;
-                item.hits().add(1)?;
-                item.set_size(i64::from(round))?;
-                if id.to_bytes()[7] % 2 == 0 {
-                    item.second()?.add(round)?;
-                }
-                Ok(())
-            })
-        },
-    ];
-
-    #[test]
-    fn two_programs_lose_nothing_of_each_other() {
-        on_each_store(|store| {
-            let (old, new) = (open::<v1::Item>(store), open::<v2::Item>(store));
-            let item = v1::Item { name: "a".into(), size: 1, hits: 0.into(), first: [].into() };
-            let ids: Vec<ObjId> = (0..6).map(|_| create(&old, &item)).collect();
-            let (rounds, failed) = (20, AtomicBool::new(false));
-            thread::scope(|scope| {
-                for (db, step) in [(&old, STEPS[0]), (&new, STEPS[1])] {
-                    let (ids, failed) = (&ids, &failed);
-                    scope.spawn(move || {
-                        for (round, id) in
-                            (0..rounds).flat_map(|n| ids.iter().map(move |id| (n, *id)))
-                        {
-                            // A transaction that was beaten too often to be committed runs again.
-                            loop {
-                                match step(db, id, round) {
-                                    Err(error) if error.is_retryable() => thread::yield_now(),
-                                    Err(error) => {
-                                        failed.store(true, Ordering::Relaxed);
-                                        panic!("{error}");
-                                    }
-                                    Ok(()) => break,
-                                }
-                            }
-                            if failed.load(Ordering::Relaxed) {
-                                return;
-                            }
-                        }
-                    });
-                }
-            });
-            for id in ids {
-                let item = load::<v2::Item>(&new, id).unwrap();
-                let all: std::collections::BTreeSet<i32> = (0..rounds).collect();
-                assert_eq!(item.first, all);
-                assert_eq!(item.second, if id.to_bytes()[7] % 2 == 0 { all } else { [].into() });
-                assert_eq!(item.hits, (2 * i64::from(rounds)).into());
-                assert_eq!(item.name, format!("name {}", rounds - 1));
-                assert_eq!(item.size, i64::from(rounds - 1));
-            }
         });
     }
 }
