@@ -1,10 +1,11 @@
 //! Moving all objects to the schema of the models, in batches.
 #![allow(clippy::unwrap_used)]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::memory::MemoryStore;
@@ -54,6 +55,9 @@ mod new {
     }
 
     fn shade(old: &OldValues<'_>) -> permazen::Result<String> {
+        if let Some(meanwhile) = super::MEANWHILE.take() {
+            meanwhile();
+        }
         let color: String = old.take("color")?;
         if color == "none" { Err(Error::other("no color is no shade")) } else { Ok(color) }
     }
@@ -370,14 +374,18 @@ fn others_write_during_the_run() {
         let ids = added.unwrap();
         let db = after(&store);
         let done = AtomicBool::new(false);
-        let (report, counts) = std::thread::scope(|scope| {
+        let counts = [AtomicI64::new(0), AtomicI64::new(0)];
+        let report = std::thread::scope(|scope| {
             let writers: Vec<_> = (0..2)
                 .map(|writer| {
                     let (ids, db, old, done) = (&ids, &db, &old, &done);
+                    let count = &counts[writer];
                     scope.spawn(move || {
-                        let mut count = 0;
-                        while !done.load(Ordering::Relaxed) {
-                            let id = ids[(count as usize * 7 + writer) % ids.len()];
+                        for n in (writer..).step_by(7) {
+                            if done.load(Ordering::Relaxed) {
+                                break;
+                            }
+                            let id = ids[n % ids.len()];
                             // A program of the old version can still add to the counter.
                             let of = if writer == 0 { db } else { old };
                             of.write(|tx| {
@@ -390,18 +398,30 @@ fn others_write_during_the_run() {
                                 }
                             })
                             .unwrap();
-                            count += 1;
+                            count.fetch_add(1, Ordering::Relaxed);
                         }
-                        count
                     })
                 })
                 .collect();
-            let report = db.upgrade_all().batch(50).run().unwrap();
+            let mut batches = 0;
+            let run = db.upgrade_all().batch(50).progress(|_| {
+                batches += 1;
+                // After each batch, both write something before the next one begins.
+                for (writer, count) in writers.iter().zip(&counts) {
+                    let before = count.load(Ordering::Relaxed);
+                    while count.load(Ordering::Relaxed) == before && !writer.is_finished() {
+                        std::thread::yield_now();
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+            let report = run.run().unwrap();
             done.store(true, Ordering::Relaxed);
-            let counts: i64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
-            (report, counts)
+            assert!(batches >= 4, "{batches}");
+            report
         });
         assert_eq!((report.moved, report.refused), (200, 0));
+        let counts: i64 = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
         let total = db.read(|tx| {
             ids.iter().try_fold(0, |sum, id| {
                 let item = tx.any(*id).downcast::<new::Item>().unwrap();
@@ -410,4 +430,41 @@ fn others_write_during_the_run() {
         });
         assert_eq!(total.unwrap(), 199 * 200 / 2 + counts);
     }
+}
+
+thread_local! {
+    /// What happens, once, in the next own conversion of this thread.
+    static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// The transaction of a batch that conflicts runs again with half of the objects. The next one may be
+/// larger.
+#[test]
+fn a_batch_that_conflicts_runs_again_in_smaller_parts() {
+    let store: Arc<dyn KvDatabase> = Arc::new(OptimisticDatabase::new(MemoryStore::new()));
+    create(&before(&store), 0..200);
+    let db = Arc::new(after(&store));
+    let other = before(&store);
+    let ids: Vec<ObjId> = other
+        .read(|tx| tx.all::<old::Item>()?.iter().map(|item| Ok(item?.id())).collect())
+        .unwrap();
+    MEANWHILE.set(Some(Box::new(move || {
+        let first =
+            |tx: &permazen::Tx| tx.any(ids[0]).downcast::<old::Item>().unwrap().count().add(5);
+        other.write(first).unwrap();
+    })));
+    let mut moved = Vec::new();
+    let run = db.upgrade_all().batch(100).progress(|progress| {
+        moved.push(progress.moved);
+        ControlFlow::Continue(())
+    });
+    let report = run.run().unwrap();
+    assert_eq!((report.moved, report.refused, report.end), (200, 0, UpgradeEnd::Done));
+    assert!(MEANWHILE.take().is_none());
+    assert_eq!(moved, [50, 100, 200]);
+    let sum = db.read(|tx| {
+        let counts = tx.all::<new::Item>()?.iter().map(|item| item?.count().get());
+        counts.sum::<permazen::Result<i64>>()
+    });
+    assert_eq!(sum.unwrap(), 199 * 200 / 2 + 5);
 }
