@@ -23,7 +23,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::schema::{ObjectType, SchemaError, SchemaModel, XmlForm};
+use crate::schema::{
+    Difference, FieldEffect, IndexEffect, ObjectType, SchemaComparison, SchemaError, SchemaModel,
+    TypeDifference, TypeEffect, XmlForm,
+};
 
 /// The environment variable that makes [`check`] write the file instead of comparing it, if its
 /// value is `1`.
@@ -42,14 +45,13 @@ pub enum SchemaFileError {
     /// The file has another schema.
     #[error(
         "the schema differs from {}:\n{differences}\nIf this is on purpose, run the test with {ACCEPT}=1 to \
-         write the file. Objects that are stored already keep their schema until they have to move: see \
-         `Permazen::evolution_report`.",
+         write the file. `Permazen::evolution_report` says what it means for a given database.",
         path.display()
     )]
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs, a line each.
+        /// What differs, a line each, and what that means for objects that are stored already.
         differences: String,
     },
     /// The file does not contain a schema.
@@ -110,43 +112,128 @@ fn compare(path: &Path, schema: &SchemaModel) -> Result<(), SchemaFileError> {
     Err(SchemaFileError::Differs { path: path.into(), differences: differences(&known, schema) })
 }
 
-/// What differs between two schemas that are not the same, in words.
+/// What differs between two schemas that are not the same, in words, and what that means for stored
+/// objects.
 fn differences(old: &SchemaModel, new: &SchemaModel) -> String {
-    let found = new.differences_from(old);
-    let mut lines: Vec<String> = Vec::new();
-    if !found.is_empty() {
-        lines.push(found.to_string());
-    }
-    for old in old.object_types() {
-        let same_name = |new: &&ObjectType| new.name() == old.name();
-        if let Some(new) = new.object_types().iter().find(same_name) {
-            lines.extend(other_kinds(old, new));
-        }
+    let mut lines = Vec::new();
+    for difference in new.differences_from(old).list() {
+        let text = &difference.text;
+        lines.push(format!("-> {text}"));
+        let named = |of: &&ObjectType| *text == format!("changed object type {:?}", of.name());
+        let (old, new) =
+            (old.object_types().iter().find(named), new.object_types().iter().find(named));
+        let kinds = old.zip(new).map(|(old, new)| other_kinds(old, new)).unwrap_or_default();
+        add_lines(&difference.details, 1, &kinds, &mut lines);
     }
     if lines.is_empty() {
         lines.push("-> changed storage IDs".to_owned());
     }
+    let comparison = SchemaComparison::new(old, new);
+    let meaning = comparison.types.iter().flat_map(meaning_of_type);
+    let refusals = comparison.refusals.iter();
+    let meaning: Vec<String> = meaning
+        .chain(refusals.map(|why| format!("a database with them cannot be opened: {why}")))
+        .collect();
+    if !meaning.is_empty() {
+        lines.push("For objects that are stored already:".to_owned());
+        lines.extend(meaning.into_iter().map(|line| format!("  {line}")));
+    }
     lines.join("\n")
 }
 
-/// The fields of another kind. The differences in Java's words only say that they are removed.
-fn other_kinds(old: &ObjectType, new: &ObjectType) -> Vec<String> {
-    let mut lines = Vec::new();
+/// Adds a line for each difference and its details. A field of another kind, which the differences in
+/// Java's words call removed, is changed.
+fn add_lines(
+    differences: &[Difference],
+    depth: usize,
+    kinds: &[(String, String)],
+    lines: &mut Vec<String>,
+) {
+    for difference in differences {
+        let text = &difference.text;
+        let is_kind = |(field, _): &&(String, String)| {
+            text.starts_with("removed ") && text.contains(&format!("field {field:?}"))
+        };
+        let text = match kinds.iter().find(is_kind) {
+            Some((_, change)) => change,
+            None => text,
+        };
+        lines.push(format!("{:1$}-> {text}", "", 2 * depth));
+        add_lines(&difference.details, depth + 1, &[], lines);
+    }
+}
+
+/// The names of the fields of another kind, each with what has changed.
+fn other_kinds(old: &ObjectType, new: &ObjectType) -> Vec<(String, String)> {
+    let mut kinds = Vec::new();
     for field in old.fields() {
         let Some(now) = new.fields().iter().find(|now| now.name() == field.name()) else {
             continue;
         };
         if field.kind().item_kind() != now.kind().item_kind() {
-            lines.push(format!(
-                "-> field {:?} of object type {:?} is not removed but changed from {} to {}",
-                field.name(),
-                old.name(),
-                field.kind().describe(),
-                now.kind().describe()
-            ));
+            let (name, was, is) = (field.name(), field.kind().describe(), now.kind().describe());
+            kinds.push((name.to_owned(), format!("changed field {name:?} from {was} to {is}")));
         }
     }
-    lines
+    kinds
+}
+
+/// What the change of a type means for its objects, a line for each field and index.
+fn meaning_of_type(change: &TypeDifference) -> Vec<String> {
+    let name = &change.name;
+    match change.effect {
+        TypeEffect::Added => Vec::new(),
+        TypeEffect::Removed => {
+            vec![format!("{name}: its objects stay as they are; `Tx::untyped` finds them")]
+        }
+        TypeEffect::Changed => {
+            let fields = change.fields.iter().flat_map(|field| {
+                let meaning = meaning_of_field(&field.name, &field.effect);
+                meaning.into_iter().map(move |text| format!("{name}.{}: {text}", field.name))
+            });
+            let indexes =
+                change.indexes.iter().filter(|index| index.effect != IndexEffect::Removed);
+            let indexes =
+                indexes.map(|index| format!("{name}, index {}: {INCOMPLETE}", index.name));
+            fields.chain(indexes).collect()
+        }
+    }
+}
+
+const INCOMPLETE: &str =
+    "queries are incomplete, and refused, until `build_indexes` has moved the objects";
+
+fn meaning_of_field(name: &str, effect: &FieldEffect) -> Vec<String> {
+    match effect {
+        FieldEffect::Added => vec![
+            "they have its default; a field that requires a value needs `default = …`, unless \
+             `was = \"…\"` or code of your own gives one"
+                .to_owned(),
+        ],
+        FieldEffect::Removed => vec![format!(
+            "an object with a value there does not move, unless the model says `removed({name:?})` \
+             or carries the value over"
+        )],
+        FieldEffect::Converted { from, to } | FieldEffect::Reset { from, to } => vec![format!(
+            "when an object moves, its value is converted from {from} to {to}; an object whose value \
+             has no exact counterpart does not move"
+        )],
+        FieldEffect::Kept { indexes_added, narrowed, options_changed, .. } => {
+            let mut lines = Vec::new();
+            for index in indexes_added {
+                lines.push(format!("index on {index}: {INCOMPLETE}"));
+            }
+            if !narrowed.is_empty() {
+                lines.push(
+                    "an object does not move if it refers to a type that is no longer allowed"
+                        .to_owned(),
+                );
+            } else if *options_changed {
+                lines.push("each object has the new options when it has moved".to_owned());
+            }
+            lines
+        }
+    }
 }
 
 /// Fails a test if the schema of models differs from the one in a file, and says what differs. So a
