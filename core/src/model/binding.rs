@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::coverage::{self, Other, Wanted, has_index, keeps_entries};
+use super::coverage::{self, Other, Wanted};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
@@ -15,7 +15,7 @@ use super::upgrade::Evolution;
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, ObjectData, map_key_of};
+use crate::object::{self, IndexShape, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -61,8 +61,8 @@ pub(crate) enum Part {
     MapValue,
 }
 
-/// The recorded schemas in which objects lack entries in an index, by the storage ID of the index and
-/// whether the query returns map keys.
+/// What [`Bindings::others`] gives, by the storage ID of the index and whether the query returns map
+/// keys.
 type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
 
 /// One model, bound to its object type.
@@ -79,7 +79,7 @@ pub(crate) struct Binding {
     composites: Vec<Arc<IndexShape>>,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
     plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
-    /// The recorded schemas in which objects lack entries in an index, as far as it was asked for.
+    /// What [`Bindings::others`] gives, as far as it was asked for.
     others: RwLock<KnownOthers>,
 }
 
@@ -108,30 +108,27 @@ impl Bindings {
         &self.models
     }
 
-    /// The recorded schemas in which objects of a model lack entries in an index, as a transaction
-    /// sees them.
+    /// The recorded schemas in which the entries of a model's objects are not just those of an
+    /// index, as a transaction sees them.
     pub(crate) fn others(
         &self,
         binding: &Binding,
         wanted: Wanted<'_>,
         tx: &object::Transaction<'_>,
     ) -> Arc<[Other]> {
-        let id = wanted.shape.storage_id();
-        let own_keys = || map_key_of(&binding.object_type, id);
-        let usual =
-            wanted.keys.is_none_or(|keys| own_keys().is_some_and(|own| own.is_same(&**keys)));
         let bundle = tx.bundle();
-        // The transaction has changed the recorded schemas, or wants other keys than usual.
-        if !usual || !Arc::ptr_eq(&bundle, &self.bundle) {
-            return coverage::others(binding, wanted, &bundle).into();
+        let others = || coverage::others(binding, wanted, &bundle, self.models.evolution);
+        // The transaction has changed the recorded schemas.
+        if !Arc::ptr_eq(&bundle, &self.bundle) {
+            return others().into();
         }
-        let key = (id, wanted.keys.is_some());
+        let key = (wanted.shape.storage_id(), wanted.with_keys);
         let all = binding.others.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(&key) {
             return Arc::clone(known);
         }
         drop(all);
-        let others: Arc<[Other]> = coverage::others(binding, wanted, &bundle).into();
+        let others: Arc<[Other]> = others().into();
         let mut all = binding.others.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(key, Arc::clone(&others));
         others
@@ -201,21 +198,27 @@ impl Binding {
         self.composites.get(position).cloned().ok_or_else(|| self.misused(position))
     }
 
-    /// Whether objects of `old`, which is this type in another recorded schema, have no entries in
-    /// an index of the model.
-    pub(crate) fn lacks_index(&self, old: &ResolvedType) -> bool {
-        let fields = self.object_type.all_fields().filter(|field| field.is_indexed());
-        let mut fields = fields.map(|field| field.storage_id);
-        let mut composites = self.object_type.indexes.iter().map(|index| index.storage_id);
-        // The entries of map values have the keys too.
-        let has_field = |id| {
-            has_index(old, id)
-                && keeps_entries(self, old, id)
-                && map_key_of(&self.object_type, id)
-                    .zip(map_key_of(old, id))
-                    .is_none_or(|(own, old)| own.is_same(&**old))
+    /// All indexes of the model.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<IndexShape>> {
+        self.shapes.iter().flatten().flatten().chain(&self.composites)
+    }
+
+    /// The position of the field that has this storage ID, or a sub-field that has it.
+    pub(crate) fn field_with(&self, id: StorageId) -> Option<usize> {
+        let is_it = |field: &Arc<ResolvedField>| {
+            field.storage_id == id || field.sub_fields().any(|part| part.storage_id == id)
         };
-        !fields.all(has_field) || !composites.all(|id| has_index(old, id))
+        self.fields.iter().position(is_it)
+    }
+
+    /// The positions of the fields whose values are in an index of the model.
+    pub(crate) fn indexed_fields(&self, shape: &IndexShape) -> impl Iterator<Item = usize> {
+        let id = shape.storage_id();
+        let composite = self.object_type.indexes.iter().find(|index| index.storage_id == id);
+        let columns = composite.into_iter().flat_map(|index| &index.fields);
+        let columns = columns.filter_map(|field| self.field_with(field.storage_id));
+        let field = composite.is_none().then(|| self.field_with(id)).flatten();
+        columns.chain(field)
     }
 
     /// What becomes of the fields of `old`, which is this type in another recorded schema.

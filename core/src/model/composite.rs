@@ -8,7 +8,7 @@ use super::error::{Error, Result};
 use super::fields::Composite;
 use super::index::{Columns, IndexOn, bad_bound, entries, fix, restrict, when_partial};
 use super::objects::Objs;
-use super::partial::{OnPartial, WhenPartial, complete};
+use super::partial::{OpenAs, WhenPartial, complete};
 use super::target::Model;
 use super::tx::Tx;
 use super::values::EncodeAs;
@@ -243,11 +243,11 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
 impl<M: Model, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
     type View<'t> = CompositeIndex<'t, M, V>;
 
-    fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>> {
+    fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
         let binding = tx.binding::<M>()?;
         let view = tx.core.index_view(binding.composite_shape(self.position)?)?;
         let view = view.of_types([binding.storage_id()]);
-        let view = complete(tx, &view, &[binding], None, on_partial)?;
+        let view = complete(tx, &view, &[binding], false, how)?;
         Ok(CompositeIndex { tx, view, types: PhantomData })
     }
 }

@@ -1,26 +1,28 @@
-//! In which recorded schemas the objects of a model have no entries in an index of the model, and
-//! in which they have them elsewhere.
+//! Where the index entries of a model's objects are that lie in other recorded schemas. Queries, the
+//! report and `build_indexes` ask here.
 
 use std::sync::Arc;
 
 use super::binding::Binding;
 use super::declare::{FieldDecl, Upgrade, ValueDecl};
+use super::error::Result;
 use super::plan::{FieldPlan, Plan};
+use super::upgrade::{Evolution, java_rule};
 use crate::encoding::{Conversion, Encoding, EncodingKind, EnumEncoding, Exactness};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
-use crate::object::{IndexKind, IndexShape, SameMeaning, map_key_of};
+use crate::object::{IndexKind, IndexShape, MergedIndex, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SchemaId};
 
 /// An index that a query reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) shape: &'a IndexShape,
-    /// For a query with the keys of map values: the encoding of the keys.
-    pub(crate) keys: Option<&'a Arc<dyn Encoding>>,
+    /// Whether the query returns the keys of map values.
+    pub(crate) with_keys: bool,
 }
 
-/// A recorded schema in which objects of a model lack entries in an index.
+/// A recorded schema in which the entries of a model's objects are not just those of the index.
 #[derive(Debug, Clone)]
 pub(crate) struct Other {
     pub(crate) schema: SchemaIndex,
@@ -28,55 +30,83 @@ pub(crate) struct Other {
     pub(crate) entries: Entries,
 }
 
-/// Where the entries of an object are instead.
+/// Where the entries of the objects in such a schema are.
 #[derive(Debug, Clone)]
 pub(crate) enum Entries {
-    /// In an index whose entries mean the same.
-    Alike(SameMeaning),
+    /// In an index whose entries mean the same. In the schemas `unless`, they mean something else.
+    /// While objects are there, an entry does not tell what it means, and the objects count as
+    /// missing.
+    Merged { index: MergedIndex, unless: Vec<SchemaIndex> },
     /// Nowhere.
-    Nowhere,
-    /// In the index, but not as the model sees them: with map keys of another encoding, or of a map
-    /// that gets other entries when the object moves.
-    Otherwise,
+    Missing,
+    /// The index has entries of the objects, but the model sees other values. `missing` tells
+    /// whether there are such values.
+    Hidden { missing: bool },
 }
 
-/// The recorded schemas in which objects of the model lack entries in an index of the model.
-pub(crate) fn others(binding: &Binding, wanted: Wanted<'_>, bundle: &SchemaBundle) -> Vec<Other> {
-    let storage_id = wanted.shape.storage_id();
+impl Other {
+    /// Whether objects in this schema may have values without entries.
+    pub(crate) fn may_lack_entries(&self) -> bool {
+        match &self.entries {
+            Entries::Missing => true,
+            Entries::Hidden { missing } => *missing,
+            Entries::Merged { unless, .. } => !unless.is_empty(),
+        }
+    }
+
+    /// Whether objects in this schema have values without entries. `in_use` tells whether there are
+    /// objects in another schema.
+    pub(crate) fn lacks_entries(
+        &self,
+        mut in_use: impl FnMut(SchemaIndex) -> Result<bool>,
+    ) -> Result<bool> {
+        match &self.entries {
+            Entries::Missing => Ok(true),
+            Entries::Hidden { missing } => Ok(*missing),
+            Entries::Merged { unless, .. } => {
+                for schema in unless {
+                    if in_use(*schema)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// The recorded schemas in which the entries of the model's objects are not just those of the index.
+pub(crate) fn others(
+    binding: &Binding,
+    wanted: Wanted<'_>,
+    bundle: &SchemaBundle,
+    evolution: Evolution,
+) -> Vec<Other> {
     let types = || {
         let schemas = bundle.schemas().iter();
         schemas.filter_map(|schema| schema.type_by_storage_id(binding.storage_id()))
     };
     let mut others = Vec::new();
     for old in types() {
-        let entries = if has_index(old, storage_id) {
-            if keys_agree(old, wanted) && keeps_entries(binding, old, storage_id) {
-                continue;
-            }
-            Entries::Otherwise
-        } else {
-            alike(binding, old, wanted, bundle).map_or(Entries::Nowhere, Entries::Alike)
-        };
-        others.push(Other { schema: old.schema, schema_id: old.schema_of, entries });
+        let plan = binding.plan(old);
+        let covered = Covered { binding, old, plan: &plan, wanted, bundle, evolution };
+        if let Some(entries) = covered.entries() {
+            others.push(Other { schema: old.schema, schema_id: old.schema_of, entries });
+        }
     }
-    // If the other index means something else in another schema, its entries do not tell which
-    // meaning they have.
-    let ambiguous = |id: StorageId| {
-        let with_it = types().filter(|old| has_index(old, id)).count();
-        let alike = others.iter().filter(
-            |other| matches!(&other.entries, Entries::Alike(same) if same.shape.storage_id() == id),
-        );
-        with_it != alike.count()
-    };
-    let ambiguous: Vec<bool> = others
-        .iter()
-        .map(|other| {
-            matches!(&other.entries, Entries::Alike(same) if ambiguous(same.shape.storage_id()))
-        })
-        .collect();
-    for (other, ambiguous) in others.iter_mut().zip(ambiguous) {
-        if ambiguous {
-            other.entries = Entries::Nowhere;
+    // In which schemas the merged indexes mean something else.
+    let merged_in = |other: &Other, id| matches!(&other.entries, Entries::Merged { index, .. } if index.shape.storage_id() == id);
+    let all = others.clone();
+    for other in &mut others {
+        let Entries::Merged { index, unless } = &mut other.entries else { continue };
+        let id = index.shape.storage_id();
+        let with_it = types().filter(|old| has_index(old, id)).map(|old| old.schema);
+        *unless = with_it
+            .filter(|schema| !all.iter().any(|all| all.schema == *schema && merged_in(all, id)))
+            .collect();
+        // New objects come to be in the schema of the models at any time.
+        if unless.contains(&binding.object_type.schema) {
+            other.entries = Entries::Missing;
         }
     }
     others
@@ -88,87 +118,145 @@ pub(crate) fn has_index(object_type: &ResolvedType, id: StorageId) -> bool {
         || object_type.all_fields().any(|field| field.storage_id == id && field.is_indexed())
 }
 
-/// Whether the maps of a type have keys of the encoding that the query wants.
-fn keys_agree(object_type: &ResolvedType, wanted: Wanted<'_>) -> bool {
-    let Some(keys) = wanted.keys else { return true };
-    map_key_of(object_type, wanted.shape.storage_id()).is_none_or(|own| own.is_same(&**keys))
+/// Whether the maps of two types have keys of the same encoding, so that the entries of their values
+/// have the same form.
+pub(super) fn keys_agree(one: &ResolvedType, other: &ResolvedType, id: StorageId) -> bool {
+    let keys = map_key_of(one, id).zip(map_key_of(other, id));
+    keys.is_none_or(|(one, other)| one.is_same(&**other))
 }
 
-/// Whether the entries that objects of another schema have in an index are those that they would
-/// have if they moved to the schema of the models. A map of another definition can share an index of
-/// its keys or values with that of the model.
-pub(crate) fn keeps_entries(binding: &Binding, old: &ResolvedType, storage_id: StorageId) -> bool {
-    let plan = binding.plan(old);
-    let differs = plan.fields().any(|(position, plan)| {
-        let has_part =
-            |to: &Arc<ResolvedField>| to.sub_fields().any(|part| part.storage_id == storage_id);
-        matches!(plan, FieldPlan::Differs(_)) && binding.field(position).is_ok_and(has_part)
-    });
-    !differs || parts(binding, &plan, storage_id).is_some()
+/// What becomes of the values of a field when an object moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// They stay as they are.
+    Same,
+    /// Each is converted exactly, or the object does not move.
+    Converted,
+    /// The collection is empty.
+    Empty,
+    /// The model makes, replaces or leaves out values.
+    Replaced,
 }
 
-/// The index of a type in another schema whose entries mean the same as those of the wanted index.
-fn alike(
-    binding: &Binding,
-    old: &Arc<ResolvedType>,
-    wanted: Wanted<'_>,
-    bundle: &SchemaBundle,
-) -> Option<SameMeaning> {
-    let plan = binding.plan(old);
-    let found = match wanted.shape.kind() {
-        IndexKind::Composite => alike_composite(binding, old, &plan, wanted),
-        _ => alike_part(binding, old, &plan, wanted, bundle),
-    };
-    let (shape, checked) = found?;
-    let types = vec![binding.storage_id()];
-    Some(SameMeaning { shape: Arc::new(shape), types, checked, skips_unknown: false })
+/// One type of a recorded schema, and an index of the model.
+struct Covered<'a> {
+    binding: &'a Binding,
+    old: &'a Arc<ResolvedType>,
+    plan: &'a Plan,
+    wanted: Wanted<'a>,
+    bundle: &'a SchemaBundle,
+    evolution: Evolution,
 }
 
-/// An index, and the columns that may have values which the wanted index cannot have.
-type Alike = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
+/// An index whose entries mean the same, and the columns that may have values which the wanted index
+/// cannot have.
+type Found = (IndexShape, Vec<(usize, Arc<dyn Encoding>)>);
 
-fn alike_composite(
-    binding: &Binding,
-    old: &ResolvedType,
-    plan: &Plan,
-    wanted: Wanted<'_>,
-) -> Option<Alike> {
-    let own = &binding.object_type.indexes;
-    let own = own.iter().find(|index| index.storage_id == wanted.shape.storage_id())?;
-    old.indexes.iter().find_map(|index| {
-        if index.fields.len() != own.fields.len() {
-            return None;
-        }
-        let mut checked = Vec::new();
-        for (column, (from, to)) in index.fields.iter().zip(&own.fields).enumerate() {
-            if from.storage_id == to.storage_id {
-                continue;
+impl Covered<'_> {
+    /// Where the entries are; `None` if they are just those of the index.
+    fn entries(&self) -> Option<Entries> {
+        let id = self.wanted.shape.storage_id();
+        let in_index = has_index(self.old, id);
+        match self.fate() {
+            Fate::Same if in_index => None,
+            Fate::Converted if in_index => {
+                let shown =
+                    !self.wanted.with_keys || keys_agree(&self.binding.object_type, self.old, id);
+                (!shown).then_some(Entries::Hidden { missing: true })
             }
-            let parts = parts(binding, plan, to.storage_id)?;
-            let part = parts.iter().find(|part| part.from.storage_id == from.storage_id)?;
-            checked.extend(part.check(column)?);
+            Fate::Same | Fate::Converted => Some(self.merged().unwrap_or(Entries::Missing)),
+            Fate::Empty => in_index.then_some(Entries::Hidden { missing: false }),
+            Fate::Replaced if in_index => Some(Entries::Hidden { missing: true }),
+            Fate::Replaced => Some(Entries::Missing),
         }
-        Some((IndexShape::of_index(old, index), checked))
-    })
-}
-
-fn alike_part(
-    binding: &Binding,
-    old: &ResolvedType,
-    plan: &Plan,
-    wanted: Wanted<'_>,
-    bundle: &SchemaBundle,
-) -> Option<Alike> {
-    let storage_id = wanted.shape.storage_id();
-    let parts = parts(binding, plan, storage_id)?;
-    let part = parts.iter().find(|part| part.to.storage_id == storage_id)?;
-    let shape = IndexShape::of_field(bundle, old, part.from)?;
-    let mut checked: Vec<_> = part.check(0)?.into_iter().collect();
-    if wanted.keys.is_some() {
-        let keys = parts.iter().find(|part| part.to.storage_id != storage_id)?;
-        checked.extend(keys.check(shape.id_column() + 1)?);
     }
-    Some((shape, checked))
+
+    /// What becomes of the values of the index: of several columns, the worst.
+    fn fate(&self) -> Fate {
+        let positions = self.binding.indexed_fields(self.wanted.shape);
+        let fates = positions.map(|position| self.fate_of(position));
+        fates.max_by_key(|fate| *fate as u8).unwrap_or(Fate::Replaced)
+    }
+
+    fn fate_of(&self, position: usize) -> Fate {
+        let info = &self.binding.info;
+        let (Some(decl), Ok(to)) = (info.fields.get(position), self.binding.field(position)) else {
+            return Fate::Replaced;
+        };
+        let plan = self.plan.field(position);
+        let same = matches!(plan, FieldPlan::Same);
+        // By Java's rules each access moves the object, and own code may set any field.
+        let moves = !same || self.evolution == Evolution::AsJava;
+        if moves && info.upgrade_with.is_some() || !same && decl.upgrade_with.is_some() {
+            return Fate::Replaced;
+        }
+        let empty = || match to.simple() {
+            None if !decl.has_default() => Fate::Empty,
+            _ => Fate::Replaced,
+        };
+        match plan {
+            FieldPlan::Same => Fate::Same,
+            FieldPlan::Missing => empty(),
+            FieldPlan::Differs(from) => match decl.rule(self.evolution, from, to) {
+                Upgrade::Reset => empty(),
+                Upgrade::Exact => Fate::Converted,
+                Upgrade::Lossy if always_exact(decl, from, to) => Fate::Converted,
+                Upgrade::Lossy => Fate::Replaced,
+            },
+        }
+    }
+
+    /// The entries in the index of the old type that mean the same as those of the wanted index.
+    fn merged(&self) -> Option<Entries> {
+        let (shape, checked) = match self.wanted.shape.kind() {
+            IndexKind::Composite => self.merged_composite(),
+            _ => self.merged_field(),
+        }?;
+        let types = vec![self.binding.storage_id()];
+        let index = MergedIndex { shape: Arc::new(shape), types, checked, skips_unknown: false };
+        Some(Entries::Merged { index, unless: Vec::new() })
+    }
+
+    fn merged_composite(&self) -> Option<Found> {
+        let own = &self.binding.object_type.indexes;
+        let own = own.iter().find(|index| index.storage_id == self.wanted.shape.storage_id())?;
+        self.old.indexes.iter().find_map(|index| {
+            if index.fields.len() != own.fields.len() {
+                return None;
+            }
+            let mut checked = Vec::new();
+            for (column, (from, to)) in index.fields.iter().zip(&own.fields).enumerate() {
+                if from.storage_id == to.storage_id {
+                    continue;
+                }
+                let parts = self.parts(to.storage_id)?;
+                let part = parts.iter().find(|part| part.from.storage_id == from.storage_id)?;
+                checked.extend(part.check(column)?);
+            }
+            Some((IndexShape::of_index(self.old, index), checked))
+        })
+    }
+
+    fn merged_field(&self) -> Option<Found> {
+        let id = self.wanted.shape.storage_id();
+        let parts = self.parts(id)?;
+        let part = parts.iter().find(|part| part.to.storage_id == id)?;
+        let shape = IndexShape::of_field(self.bundle, self.old, part.from)?;
+        let mut checked: Vec<_> = part.check(0)?.into_iter().collect();
+        if self.wanted.with_keys {
+            let keys = parts.iter().find(|part| part.to.storage_id != id)?;
+            checked.extend(keys.check(shape.id_column() + 1)?);
+        }
+        Some((shape, checked))
+    }
+
+    /// The parts of the field of the model that is or has the field or sub-field with this storage
+    /// ID, if a field of the old type has the same parts.
+    fn parts(&self, id: StorageId) -> Option<Vec<Part<'_>>> {
+        let position = self.binding.field_with(id)?;
+        let FieldPlan::Differs(from) = self.plan.field(position) else { return None };
+        parts(self.binding.info.fields.get(position)?, from, self.binding.field(position).ok()?)
+    }
 }
 
 /// What becomes of one kind of values when an object moves: those of a field, its elements, keys or
@@ -179,19 +267,12 @@ struct Part<'a> {
     renamed: &'static [(&'static str, &'static str)],
 }
 
-/// The parts of the field of the model that is or has the field or sub-field with this storage ID,
-/// if its values are those of a field of the old type.
-fn parts<'a>(binding: &'a Binding, plan: &'a Plan, storage_id: StorageId) -> Option<Vec<Part<'a>>> {
-    let (position, from) = plan.fields().find_map(|(position, plan)| {
-        let to = binding.field(position).ok()?;
-        let is_it = to.storage_id == storage_id
-            || to.sub_fields().any(|part| part.storage_id == storage_id);
-        match plan {
-            FieldPlan::Differs(from) if is_it => Some((position, from)),
-            _ => None,
-        }
-    })?;
-    let (to, decl) = (binding.field(position).ok()?, binding.info.fields.get(position)?);
+/// The parts of two fields; `None` if they are of different kinds.
+fn parts<'a>(
+    decl: &FieldDecl,
+    from: &'a ResolvedField,
+    to: &'a ResolvedField,
+) -> Option<Vec<Part<'a>>> {
     let [first, second] = decl.values();
     let part = |from, to, decl: Option<&ValueDecl>| Part {
         from,
@@ -199,7 +280,7 @@ fn parts<'a>(binding: &'a Binding, plan: &'a Plan, storage_id: StorageId) -> Opt
         renamed: decl.map_or(&[], |decl| decl.renamed),
     };
     use ResolvedKind::{List, Map, Set, Simple};
-    let parts = match (&from.kind, &to.kind) {
+    Some(match (&from.kind, &to.kind) {
         (Simple(_), Simple(_)) => vec![part(from, to, first)],
         (Set { element: from }, Set { element: to })
         | (List { element: from }, List { element: to }) => vec![part(from, to, first)],
@@ -207,21 +288,28 @@ fn parts<'a>(binding: &'a Binding, plan: &'a Plan, storage_id: StorageId) -> Opt
             vec![part(key, to_key, first), part(value, to_value, second)]
         }
         _ => return None,
-    };
-    stays(binding, decl, &parts).then_some(parts)
+    })
 }
 
-/// Whether the values of a field are those that it had, apart from their conversion.
-fn stays(binding: &Binding, decl: &FieldDecl, parts: &[Part<'_>]) -> bool {
-    if binding.info.upgrade_with.is_some() || decl.upgrade_with.is_some() {
-        return false;
-    }
-    match decl.upgrade {
-        Upgrade::Exact => true,
-        Upgrade::Lossy => parts
-            .iter()
-            .all(|part| part.conversion().is_some_and(|it| it.exactness() == Exactness::Always)),
-        Upgrade::Reset => false,
+/// Whether every value has an exact counterpart.
+fn always_exact(decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> bool {
+    let exact =
+        |part: &Part<'_>| part.conversion().is_some_and(|it| it.exactness() == Exactness::Always);
+    parts(decl, from, to).is_some_and(|parts| parts.iter().all(exact))
+}
+
+impl FieldDecl {
+    /// What may happen to the values of the field when an object moves.
+    pub(crate) fn rule(
+        &self,
+        evolution: Evolution,
+        from: &ResolvedField,
+        to: &ResolvedField,
+    ) -> Upgrade {
+        match self.upgrade {
+            Upgrade::Exact if evolution == Evolution::AsJava => java_rule(from, to),
+            upgrade => upgrade,
+        }
     }
 }
 

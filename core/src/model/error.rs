@@ -125,7 +125,7 @@ pub enum Error {
         reason: String,
     },
     /// Objects of other recorded schemas have no entries in an index. The query would not find them.
-    #[error("{}", described(.index, .type_name, *.missing, .schemas))]
+    #[error("{}", described(.index, .type_name, *.missing, .schemas, .immovable.as_deref()))]
     PartialIndex {
         /// The index.
         index: String,
@@ -135,6 +135,20 @@ pub enum Error {
         missing: usize,
         /// The schemas in which they are.
         schemas: Vec<SchemaId>,
+        /// Why the first of them cannot move; `None` if it can.
+        immovable: Option<Box<Error>>,
+    },
+    /// Several types share an index of map values, and their maps have keys of different types. A
+    /// query of all types cannot show the keys.
+    #[error(
+        "index {index} also has the values of maps of type {type_name}, whose keys have another type: query them \
+         without keys (leave out `with_keys()`), or leave them out with `allow_partial()`"
+    )]
+    OtherKeys {
+        /// The index.
+        index: String,
+        /// The type whose maps have other keys.
+        type_name: String,
     },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]

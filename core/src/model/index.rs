@@ -11,7 +11,7 @@ use super::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
 use super::objects::Objs;
-use super::partial::{OnPartial, WhenPartial, complete, sharing};
+use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
 use super::target::{Any, Model, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
@@ -36,14 +36,14 @@ pub trait IndexOn: Sized {
     /// # Errors
     /// If the model is not registered, or objects lack entries in the index.
     fn open(self, tx: &Tx) -> Result<Self::View<'_>> {
-        self.open_as(tx, OnPartial::Refuse)
+        self.open_as(tx, OpenAs::default())
     }
 
     /// The index in a transaction, whether objects lack entries in it or not.
     ///
     /// # Errors
     /// The errors of [`IndexOn::open`].
-    fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>>;
+    fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>>;
 }
 
 /// The form of the entries of an index.
@@ -115,7 +115,9 @@ impl<V: FieldType, K: FieldType> Columns for ByKey<V, K> {
 /// Entries come in the order of the encoded values, and those with the same value by object ID.
 /// Null is last, and a range without upper end includes it. [`Tx::index`] says what opening a view
 /// reads. Reading it costs one seek, then one step per entry. If entries of other schemas are shown
-/// too, each batch of entries that is read costs one more seek for each index in which they are.
+/// too, each batch of entries that is read costs one more seek for each index in which they are. If
+/// the index has entries of objects of other schemas that are not shown, each entry of their type
+/// costs one get for each such schema.
 ///
 /// The index may change during an iteration. The iterator does not return entries that were removed
 /// ahead of it, and does return entries that were inserted ahead of it.
@@ -129,7 +131,7 @@ pub struct Index<'t, T, C> {
 /// How an index was opened.
 #[derive(Clone)]
 struct Opened {
-    on_partial: OnPartial,
+    how: OpenAs,
     /// For map values with their keys: the encoding of the keys.
     keys: Option<Arc<dyn Encoding>>,
 }
@@ -218,13 +220,16 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// for that. Of other types, those that are indexed. The cost is that of [`Tx::index`] for each
     /// of the models.
     ///
+    /// An index of map values with their keys shows maps whose keys have the same type. Maps of
+    /// types without a model are left out if their keys have another one.
+    ///
     /// # Errors
-    /// [`Error::PartialIndex`] if objects of one of these models lack entries in the index.
+    /// [`Error::PartialIndex`] if objects of one of these models lack entries in the index;
+    /// [`Error::OtherKeys`] if one of these models has maps with other keys, and the index was not
+    /// opened with `allow_partial`, which leaves them out.
     pub fn of_all_types(&self) -> Result<Index<'t, Any, C>> {
-        let Opened { on_partial, keys } = &self.opened;
-        let models = sharing(self.tx, &self.view);
-        let view = self.view.of_any_object();
-        let view = complete(self.tx, &view, &models, keys.as_ref(), *on_partial)?;
+        let Opened { how, keys } = &self.opened;
+        let view = complete_for_all(self.tx, &self.view.of_any_object(), keys.as_ref(), *how)?;
         Ok(Index { tx: self.tx, view, opened: self.opened.clone(), types: PhantomData })
     }
 
@@ -310,7 +315,7 @@ fn open<'t, M: Model, C: Columns>(
     tx: &'t Tx,
     position: usize,
     part: Part,
-    on_partial: OnPartial,
+    how: OpenAs,
 ) -> Result<Index<'t, M, C>> {
     let binding = tx.binding::<M>()?;
     let shape = binding.index_shape(position, part)?;
@@ -318,8 +323,8 @@ fn open<'t, M: Model, C: Columns>(
     let with_keys = shape.kind() == IndexKind::MapValue && C::COUNT == shape.columns();
     let keys = map_key_of(&binding.object_type, shape.storage_id()).filter(|_| with_keys).cloned();
     let view = tx.core.index_view(shape)?.of_types([binding.storage_id()]).distinct(C::COUNT);
-    let view = complete(tx, &view, &[binding], keys.as_ref(), on_partial)?;
-    Ok(Index { tx, view, opened: Opened { on_partial, keys }, types: PhantomData })
+    let view = complete(tx, &view, &[binding], with_keys, how)?;
+    Ok(Index { tx, view, opened: Opened { how, keys }, types: PhantomData })
 }
 
 /// The methods of an index that say what a query does if the index is incomplete.
@@ -327,22 +332,29 @@ macro_rules! when_partial {
     ([$($parameter:ident),*] $index:ty) => {
         impl<$($parameter),*> $index {
             /// The index as it is, for [`Tx::index`]: what is indexed is found, and objects of
-            /// other recorded schemas that have no entries in it are not. Entries with values that
-            /// the model does not know, such as enum constants that a newer program has added, are
-            /// left out.
+            /// other recorded schemas that have no entries in it are not.
             pub const fn allow_partial(self) -> WhenPartial<Self> {
-                WhenPartial::new(self, OnPartial::Allow)
+                WhenPartial::new(self).allow_partial()
             }
 
             /// The index with the entries that objects of other recorded schemas would have if they
             /// moved to the schema of the models, for [`Tx::index`]. The objects do not move. These
             /// entries are those of the moment at which the index is opened.
             ///
-            /// Opening it costs, for each object that has no entries, one get, one seek and a scan
-            /// of the object. It fails if such an object cannot be moved; the error names it. The
-            /// entries are kept in memory until the view is dropped.
+            /// Opening it costs, for each object that has no entries, one seek and a scan of the
+            /// object. Only the indexed fields are converted, so other values may keep the
+            /// object from moving. It fails if a value of the index cannot be converted; the error
+            /// names the object. The entries are kept in memory until the view is dropped.
             pub const fn complete_by_scan(self) -> WhenPartial<Self> {
-                WhenPartial::new(self, OnPartial::Scan)
+                WhenPartial::new(self).complete_by_scan()
+            }
+
+            /// The index without values that the model cannot have, for [`Tx::index`], such as enum
+            /// constants that a newer program has added. With
+            /// [`complete_by_scan`](WhenPartial::complete_by_scan), objects with such values are
+            /// left out too. Otherwise such a value is an error.
+            pub const fn skip_unknown(self) -> WhenPartial<Self> {
+                WhenPartial::new(self).skip_unknown()
             }
         }
     };
@@ -354,8 +366,8 @@ macro_rules! index_on {
         impl<M: Model, $($parameter: FieldType),*> IndexOn for $field {
             type View<'t> = Index<'t, M, $columns>;
 
-            fn open_as(self, tx: &Tx, on_partial: OnPartial) -> Result<Self::View<'_>> {
-                open(tx, self.position, Part::$part, on_partial)
+            fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
+                open(tx, self.position, Part::$part, how)
             }
         }
 

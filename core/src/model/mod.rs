@@ -64,7 +64,7 @@ pub use index::{ByKey, ByPosition, ByValue, Index, IndexOn};
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter};
 pub use old_values::{NewValues, OldValues};
-pub use partial::{OnPartial, WhenPartial};
+pub use partial::{OnPartial, OpenAs, WhenPartial};
 pub use permazen_kv::Retry;
 pub use refusal::{Loss, Refusal};
 pub use target::{Any, Model, Ref, Target};

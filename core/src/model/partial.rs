@@ -1,7 +1,6 @@
 //! Queries of indexes in which objects of other recorded schemas have no entries
 //! (docs/src/evolution.md).
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,12 +9,14 @@ use super::coverage::{Entries, Other, Wanted, has_index};
 use super::error::{Error, Result};
 use super::index::IndexOn;
 use super::tx::Tx;
-use super::upgrade::Evolution;
+use super::upgrade::{Evolution, after_move};
 use crate::encoding::Encoding;
-use crate::id::{ObjId, StorageId};
+use crate::id::StorageId;
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexOverlay, IndexView, Migrate, ObjectData, map_key_of};
-use crate::schema::SchemaId;
+use crate::object::{
+    HiddenObjects, IndexKind, IndexOverlay, IndexView, MergedIndex, Migrate, map_key_of,
+};
+use crate::schema::{ResolvedType, SchemaId};
 
 /// What a query does if objects of other recorded schemas lack entries in its index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -29,18 +30,49 @@ pub enum OnPartial {
     Scan,
 }
 
-/// An index, with what a query does if it is incomplete. See
-/// [`Field::allow_partial`](super::Field::allow_partial) and
-/// [`Field::complete_by_scan`](super::Field::complete_by_scan).
+/// How an index is opened in which objects of other recorded schemas may have other entries than
+/// those of the model, or none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct OpenAs {
+    /// What the query does if objects lack entries.
+    pub on_partial: OnPartial,
+    /// Whether values that the model cannot have are left out. Otherwise they are errors.
+    pub skip_unknown: bool,
+}
+
+/// An index, with how it is opened. See [`Field::allow_partial`](super::Field::allow_partial),
+/// [`Field::complete_by_scan`](super::Field::complete_by_scan) and
+/// [`Field::skip_unknown`](super::Field::skip_unknown).
 #[derive(Debug, Clone, Copy)]
 pub struct WhenPartial<I> {
     index: I,
-    on_partial: OnPartial,
+    open_as: OpenAs,
 }
 
 impl<I> WhenPartial<I> {
-    pub(super) const fn new(index: I, on_partial: OnPartial) -> Self {
-        WhenPartial { index, on_partial }
+    pub(super) const fn new(index: I) -> Self {
+        let open_as = OpenAs { on_partial: OnPartial::Refuse, skip_unknown: false };
+        WhenPartial { index, open_as }
+    }
+
+    /// The index as it is. See [`Field::allow_partial`](super::Field::allow_partial).
+    pub const fn allow_partial(mut self) -> Self {
+        self.open_as.on_partial = OnPartial::Allow;
+        self
+    }
+
+    /// The index with the entries that are missing. See
+    /// [`Field::complete_by_scan`](super::Field::complete_by_scan).
+    pub const fn complete_by_scan(mut self) -> Self {
+        self.open_as.on_partial = OnPartial::Scan;
+        self
+    }
+
+    /// The index without values that the model cannot have. See
+    /// [`Field::skip_unknown`](super::Field::skip_unknown).
+    pub const fn skip_unknown(mut self) -> Self {
+        self.open_as.skip_unknown = true;
+        self
     }
 }
 
@@ -48,10 +80,10 @@ impl<I: IndexOn> IndexOn for WhenPartial<I> {
     type View<'t> = I::View<'t>;
 
     fn open(self, tx: &Tx) -> Result<I::View<'_>> {
-        self.index.open_as(tx, self.on_partial)
+        self.index.open_as(tx, self.open_as)
     }
 
-    fn open_as(self, tx: &Tx, _: OnPartial) -> Result<I::View<'_>> {
+    fn open_as(self, tx: &Tx, _: OpenAs) -> Result<I::View<'_>> {
         self.open(tx)
     }
 }
@@ -65,6 +97,7 @@ pub(super) fn described(
     type_name: &str,
     missing: usize,
     schemas: &[SchemaId],
+    immovable: Option<&Error>,
 ) -> String {
     let schemas: Vec<String> = schemas.iter().map(ToString::to_string).collect();
     let (at_least, objects) = match missing {
@@ -72,10 +105,19 @@ pub(super) fn described(
         1 => ("", "object"),
         _ => ("", "objects"),
     };
+    let move_them = match immovable {
+        None => {
+            "move them to the schema of the models with `db.build_indexes()` or `db.upgrade_all()`"
+                .to_owned()
+        }
+        Some(reason) => format!(
+            "the first of them cannot move ({reason}); `db.build_indexes()` and `db.upgrade_all()` move the others, \
+             and list those that stay"
+        ),
+    };
     format!(
-        "index {index} has no entries for {at_least}{missing} {objects} of type {type_name} in schema {}, which has \
-         no such index: move them to the schema of the models with `db.build_indexes()` or `db.upgrade_all()`, query \
-         what is indexed with `allow_partial()`, or load the others in the query with `complete_by_scan()`",
+        "index {index} lacks entries of {at_least}{missing} {objects} of type {type_name} in schema {}: {move_them}; \
+         query what is indexed with `allow_partial()`, or load the others in the query with `complete_by_scan()`",
         schemas.join(" and ")
     )
 }
@@ -90,24 +132,30 @@ pub(crate) struct SeenObjects {
     some: HashMap<(SchemaIndex, StorageId), u64>,
 }
 
+/// Whether it matters that objects have left a schema since a transaction has seen them there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Only what is so now counts.
+    Now,
+    /// What is done for objects does no harm if there are none.
+    Once,
+}
+
 /// Whether a type has no objects in a schema. Cost: one seek, unless the transaction knows.
-fn has_none(
-    core: &object::Transaction<'_>,
-    seen: &RefCell<SeenObjects>,
-    schema: SchemaIndex,
-    of_type: StorageId,
-) -> Result<bool> {
+fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, asked: Asked) -> Result<bool> {
+    let (core, seen) = (&tx.core, tx.seen_objects());
     let (put, changes) = (core.put_elsewhere(), core.changes());
     let key = (schema, of_type);
     {
         let mut seen = seen.borrow_mut();
         if seen.as_of != put {
-            *seen = SeenObjects { as_of: put, ..SeenObjects::default() };
+            seen.as_of = put;
+            seen.none.clear();
         }
         if seen.none.contains(&key) {
             return Ok(true);
         }
-        if seen.some.get(&key) == Some(&changes) {
+        if seen.some.get(&key).is_some_and(|at| asked == Asked::Once || *at == changes) {
             return Ok(false);
         }
     }
@@ -123,91 +171,158 @@ fn has_none(
     Ok(!any)
 }
 
-/// `view`, for objects of these models in all recorded schemas. `keys` is the encoding of the map
-/// keys if the query returns them.
+/// Whether the objects of a model in another recorded schema lack entries in an index of the model,
+/// or have entries in it that queries must leave out.
+pub(super) fn lacks_entries(tx: &Tx, binding: &Binding, schema: SchemaIndex) -> Result<bool> {
+    let of_type = binding.storage_id();
+    for shape in binding.indexes() {
+        let wanted = Wanted { shape, with_keys: shape.kind() == IndexKind::MapValue };
+        let others = tx.bindings().others(binding, wanted, &tx.core);
+        for other in others.iter().filter(|other| other.schema == schema) {
+            let in_use = |rival| Ok(!has_none(tx, rival, of_type, Asked::Now)?);
+            if matches!(other.entries, Entries::Hidden { .. }) || other.lacks_entries(in_use)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// `view`, for objects of these models in all recorded schemas. `with_keys` tells whether the query
+/// returns map keys.
 pub(super) fn complete<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
     models: &[&'t Binding],
-    keys: Option<&Arc<dyn Encoding>>,
-    on_partial: OnPartial,
+    with_keys: bool,
+    open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
+    complete_with(tx, view, models, with_keys, open_as, Vec::new())
+}
+
+/// Does the same, and leaves out the entries of further objects.
+fn complete_with<'t>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    models: &[&'t Binding],
+    with_keys: bool,
+    open_as: OpenAs,
+    hidden: Vec<HiddenObjects>,
+) -> Result<IndexView<'t>> {
+    let OpenAs { on_partial, skip_unknown } = open_as;
     // Java shows what is indexed.
-    if tx.bindings().models().evolution() == Evolution::AsJava {
-        return Ok(view.clone());
-    }
+    let as_java = tx.models().evolution() == Evolution::AsJava && on_partial != OnPartial::Scan;
+    let models = if as_java { &[] } else { models };
     let shape = &view.selection.shape;
-    let wanted = Wanted { shape, keys };
+    let wanted = Wanted { shape, with_keys };
     let mut overlay = IndexOverlay::new(Arc::clone(shape));
+    overlay.hidden = hidden;
     let mut missing: Vec<(&Binding, Other)> = Vec::new();
     for binding in models {
         let of_type = binding.storage_id();
         for other in tx.bindings().others(binding, wanted, &tx.core).iter() {
-            if has_none(&tx.core, tx.seen_objects(), other.schema, of_type)? {
+            if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
+            // Only a refusal would be wrong if the objects have left meanwhile.
+            let may_refuse = on_partial == OnPartial::Refuse && other.may_lack_entries();
+            let asked = if may_refuse { Asked::Now } else { Asked::Once };
+            if has_none(tx, other.schema, of_type, asked)? {
+                continue;
+            }
+            let lacks = other.lacks_entries(|rival| Ok(!has_none(tx, rival, of_type, asked)?))?;
             match &other.entries {
-                Entries::Alike(same) => {
-                    let known = overlay
-                        .same
-                        .iter_mut()
-                        .find(|known| known.shape.storage_id() == same.shape.storage_id());
-                    match known {
-                        Some(known) if known.types.contains(&of_type) => {}
-                        Some(known) => known.types.push(of_type),
-                        None => {
-                            let mut same = same.clone();
-                            same.skips_unknown = on_partial == OnPartial::Allow;
-                            overlay.same.push(same);
-                        }
-                    }
+                Entries::Merged { index, .. } if !lacks => merge(&mut overlay, index, skip_unknown),
+                Entries::Hidden { .. } => {
+                    let schema = Some(other.schema);
+                    overlay.hidden.push(HiddenObjects { of_type, schema });
                 }
-                Entries::Nowhere => missing.push((binding, other.clone())),
-                Entries::Otherwise => {
-                    let prefix = crate::layout::object_schema_prefix(other.schema);
-                    overlay.hidden.push((prefix, of_type));
-                    missing.push((binding, other.clone()));
-                }
+                Entries::Merged { .. } | Entries::Missing => {}
+            }
+            if lacks {
+                missing.push((binding, other.clone()));
             }
         }
     }
     match on_partial {
-        OnPartial::Allow => {}
-        _ if missing.is_empty() => {}
-        OnPartial::Refuse => return Err(refusal(tx, wanted, &missing)?),
+        OnPartial::Refuse if !missing.is_empty() => return Err(refusal(tx, wanted, &missing)?),
+        OnPartial::Refuse | OnPartial::Allow => {}
         OnPartial::Scan => {
-            // The entries of a map whose keys have another encoding in the model itself cannot be
-            // shown.
-            let unfit = |binding: &Binding| {
-                let own = map_key_of(&binding.object_type, shape.storage_id());
-                keys.zip(own).is_some_and(|(keys, own)| !own.is_same(&**keys))
-            };
-            if missing.iter().any(|(binding, _)| unfit(binding)) {
-                return Err(refusal(tx, wanted, &missing)?);
-            }
             for (binding, other) in &missing {
-                add_entries(tx, binding, other.schema, &mut overlay)?;
+                add_entries(tx, binding, other.schema, skip_unknown, &mut overlay)?;
             }
         }
     }
     Ok(view.through((!overlay.is_empty()).then(|| Arc::new(overlay))))
 }
 
-/// The models that share the index of a view.
-pub(super) fn sharing<'t>(tx: &'t Tx, view: &IndexView<'_>) -> Vec<&'t Binding> {
+/// Shows the entries of another index too.
+fn merge(overlay: &mut IndexOverlay, index: &MergedIndex, skips_unknown: bool) {
+    let id = index.shape.storage_id();
+    match overlay.merged.iter_mut().find(|known| known.shape.storage_id() == id) {
+        None => overlay.merged.push(MergedIndex { skips_unknown, ..index.clone() }),
+        Some(known) => {
+            for of_type in &index.types {
+                if !known.types.contains(of_type) {
+                    known.types.push(*of_type);
+                }
+            }
+        }
+    }
+}
+
+/// `view`, for objects of all types that share its index. `keys` is the encoding of the map keys if
+/// the query returns them.
+pub(super) fn complete_for_all<'t>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    keys: Option<&Arc<dyn Encoding>>,
+    open_as: OpenAs,
+) -> Result<IndexView<'t>> {
     let id = view.shape().storage_id();
-    tx.bindings().models().iter().filter(|binding| has_index(&binding.object_type, id)).collect()
+    let sharing = tx.models().iter().filter(|binding| has_index(&binding.object_type, id));
+    let Some(keys) = keys else {
+        return complete(tx, view, &sharing.collect::<Vec<_>>(), false, open_as);
+    };
+    let agrees = |of: &ResolvedType| map_key_of(of, id).is_none_or(|own| own.is_same(&**keys));
+    let (sharing, others): (Vec<_>, Vec<_>) =
+        sharing.partition(|binding| agrees(&binding.object_type));
+    if let Some(other) = others.first()
+        && open_as.on_partial != OnPartial::Allow
+    {
+        return Err(Error::OtherKeys {
+            index: view.shape().name().to_owned(),
+            type_name: other.info.name.to_owned(),
+        });
+    }
+    let of_type = |other: &&Binding| HiddenObjects { of_type: other.storage_id(), schema: None };
+    let mut hidden: Vec<_> = others.iter().map(of_type).collect();
+    for schema in tx.core.bundle().schemas() {
+        let unknown = schema.types.iter().filter(|old| {
+            has_index(old, id)
+                && !agrees(old)
+                && !tx.models().iter().any(|binding| binding.storage_id() == old.storage_id)
+        });
+        for old in unknown {
+            if !has_none(tx, schema.index, old.storage_id, Asked::Once)? {
+                let schema = Some(schema.index);
+                hidden.push(HiddenObjects { of_type: old.storage_id, schema });
+            }
+        }
+    }
+    complete_with(tx, view, &sharing, true, open_as, hidden)
 }
 
 /// The error for an index that lacks the entries of objects.
 fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result<Error> {
     let mut counted = 0;
+    let mut first = None;
     let mut types: Vec<&str> = Vec::new();
     let mut schemas: Vec<SchemaId> = Vec::new();
     for (binding, other) in missing {
         let ids = tx.core.objects_in_schema(other.schema)?.of_types([binding.storage_id()]);
         for id in ids.iter().take(COUNTED - counted) {
-            id?;
+            first.get_or_insert(id?);
             counted += 1;
         }
         if !types.contains(&binding.info.name) {
@@ -217,34 +332,39 @@ fn refusal(tx: &Tx, wanted: Wanted<'_>, missing: &[(&Binding, Other)]) -> Result
             schemas.push(other.schema_id);
         }
     }
+    let moved = first.map(|id| tx.core.load_unmovable(id).map_err(Error::from));
+    let immovable = match moved {
+        Some(Err(error @ (Error::Refused(_) | Error::Upgrade { .. }))) => Some(Box::new(error)),
+        _ => None,
+    };
     Ok(Error::PartialIndex {
         index: wanted.shape.name().to_owned(),
         type_name: types.join(" and "),
         missing: counted,
         schemas,
+        immovable,
     })
 }
 
 /// Adds the entries that the objects of a schema would have if they moved to the schema of the
-/// models.
+/// models. Only the fields of the index count: an object need not be able to move.
 fn add_entries(
     tx: &Tx,
     binding: &Binding,
     schema: SchemaIndex,
+    skip_unknown: bool,
     overlay: &mut IndexOverlay,
 ) -> Result<()> {
+    let positions: Vec<usize> = binding.indexed_fields(overlay.shape()).collect();
     for id in tx.core.objects_in_schema(schema)?.of_types([binding.storage_id()]).iter() {
         let id = id?;
-        overlay.add(&content(tx, binding, id)?, id)?;
+        let old = tx.core.load(id, Migrate::No)?;
+        match after_move(tx.models(), binding, &tx.core, (id, &old), &positions) {
+            Ok(data) => overlay.add(&data, id)?,
+            // Its value has no place in the model.
+            Err(Error::Refused(_)) if skip_unknown => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
-}
-
-/// What an object of another schema contains as the model sees it, without moving it.
-fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<ObjectData> {
-    let plan = binding.plan(&*tx.core.object_type(id)?);
-    if binding.fits_in_place(&plan) {
-        return binding.seen(&tx.core.load(id, Migrate::No)?, &plan);
-    }
-    Ok(tx.core.load_unmovable(id)?)
 }

@@ -182,7 +182,9 @@ impl Tx {
     /// complete is found out when it is opened here.
     ///
     /// Cost: nothing if all recorded schemas with that type have the index. Otherwise one seek for
-    /// each that has not, once in a transaction as long as the type has no objects in it.
+    /// each that has not, once in a transaction. If objects would be missing there, a seek after each
+    /// write. A query that is refused counts the missing objects, up to 1,000, and tries whether the
+    /// first one can move.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::PartialIndex`] if objects are in schemas without this

@@ -14,6 +14,7 @@ use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refusal::{Loss, Refusal};
 use crate::encoding::Encoding;
+use crate::id::ObjId;
 use crate::object::{
     self, Carrier, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
 };
@@ -76,22 +77,31 @@ impl<'a> Move<'a> {
         tx: &'a Transaction<'_>,
         moving: &'a Moving<'a>,
     ) -> Result<Self> {
-        let plan = binding.plan(moving.old.object_type());
-        let mut this = Move {
-            binding,
-            moving,
-            tx,
-            evolution: models.evolution(),
-            plan,
-            own: ObjectData::new(None, Arc::clone(&binding.object_type)),
-            written: Vec::new(),
-            taken: BTreeSet::new(),
-            losses: Vec::new(),
-        };
+        let mut this = Move::begin(models, binding, tx, moving);
         let mut writer = ObjectWriter::new(binding);
         this.conversions_of_given(models, tx, &mut writer)?;
         this.own_conversions(models, tx, writer)?;
         Ok(this)
+    }
+
+    /// Before anything is converted.
+    fn begin(
+        models: &Models,
+        binding: &'a Binding,
+        tx: &'a Transaction<'_>,
+        moving: &'a Moving<'a>,
+    ) -> Self {
+        Move {
+            binding,
+            moving,
+            tx,
+            evolution: models.evolution(),
+            plan: binding.plan(moving.old.object_type()),
+            own: ObjectData::new(None, Arc::clone(&binding.object_type)),
+            written: Vec::new(),
+            taken: BTreeSet::new(),
+            losses: Vec::new(),
+        }
     }
 
     /// Runs the own conversions of fields that the caller gives, and undoes what they create. Only
@@ -195,10 +205,22 @@ impl<'a> Move<'a> {
         &mut self,
         models: &Models,
         tx: &Transaction<'_>,
-        mut writer: ObjectWriter<'a>,
+        writer: ObjectWriter<'a>,
     ) -> Result<()> {
         let of_type = self.of_type().filter(|_| !self.gives_all());
         let of_fields = self.conversions_of_fields(|position| !self.is_given(position));
+        self.convert(of_type, of_fields, models, tx, writer)
+    }
+
+    /// Runs these own conversions. A field that is written already is not converted.
+    fn convert(
+        &mut self,
+        of_type: Option<UpgradeWith>,
+        of_fields: Vec<(usize, UpgradeWith)>,
+        models: &Models,
+        tx: &Transaction<'_>,
+        mut writer: ObjectWriter<'a>,
+    ) -> Result<()> {
         if of_type.is_none() && of_fields.is_empty() && writer.is_empty() {
             return Ok(());
         }
@@ -252,24 +274,7 @@ impl<'a> Move<'a> {
         if changed.is_empty() {
             return Ok(None);
         }
-        let mut new = ObjectBuilder::of(self.moving.kept);
-        let mut defaults = ObjectWriter::new(self.binding);
-        for (position, content) in &changed {
-            let to = self.binding.field(*position)?;
-            new.forget(to);
-            match content {
-                Content::Pairs(pairs) => {
-                    push(&mut new, to, pairs.iter().map(|(key, value)| (&**key, &**value)));
-                }
-                Content::Default => self.binding.write_default(*position, &mut defaults)?,
-            }
-        }
-        let (defaults, written) = defaults.finish();
-        for position in written {
-            let to = self.binding.field(position)?;
-            push(&mut new, to, defaults.pairs(to));
-        }
-        Ok(Some(new.finish()))
+        with(self.binding, self.moving.kept, &changed).map(Some)
     }
 
     /// What a field gets; `None` if it keeps what it has.
@@ -295,7 +300,7 @@ impl<'a> Move<'a> {
             }
             FieldPlan::Differs(from) => from,
         };
-        let upgrade = self.rule(decl, from, to);
+        let upgrade = decl.rule(self.evolution, from, to);
         if upgrade == Upgrade::Reset {
             return Ok(Some(Content::Default));
         }
@@ -311,14 +316,6 @@ impl<'a> Move<'a> {
                 });
                 Ok(None)
             }
-        }
-    }
-
-    /// What may happen to the values of a field.
-    fn rule(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> Upgrade {
-        match decl.upgrade {
-            Upgrade::Exact if self.evolution == Evolution::AsJava => java_rule(from, to),
-            upgrade => upgrade,
         }
     }
 
@@ -377,6 +374,71 @@ pub(super) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
         (Simple(from), Counter) if is_number(&*from.encoding) => Upgrade::Lossy,
         _ => Upgrade::Reset,
     }
+}
+
+/// What the fields of an object at these positions get if it moves to the schema of the models,
+/// whatever becomes of its other fields. Changes nothing.
+pub(super) fn after_move(
+    models: &Models,
+    binding: &Binding,
+    tx: &Transaction<'_>,
+    (id, old): (ObjId, &ObjectData),
+    positions: &[usize],
+) -> Result<ObjectData> {
+    let plan = binding.plan(old.object_type());
+    let is_same = |position| matches!(plan.field(position), FieldPlan::Same);
+    let mut kept = ObjectWriter::new(binding);
+    for &position in positions.iter().filter(|position| is_same(**position)) {
+        kept.copy(position, old)?;
+    }
+    let (kept, _) = kept.finish();
+    let moving = Moving { id, old, kept: &kept, given: Given::Nothing };
+    let mut this = Move::begin(models, binding, tx, &moving);
+    // A field of the same definition is read where the object is. By Java's rules it moves first.
+    let moves = |position: usize| this.evolution == Evolution::AsJava || !is_same(position);
+    let moved: Vec<usize> = positions.iter().copied().filter(|at| moves(*at)).collect();
+    let of_type = this.of_type().filter(|_| !moved.is_empty());
+    let of_fields = this.conversions_of_fields(|position| moved.contains(&position));
+    if of_type.is_some() || !of_fields.is_empty() {
+        let writer = ObjectWriter::new(binding);
+        // Own conversions may create objects. These must not stay.
+        tx.undone(|| Ok(this.convert(of_type, of_fields, models, tx, writer)))??;
+    }
+    let mut changed = Vec::new();
+    for position in moved {
+        let Some(decl) = binding.info.fields.get(position) else { continue };
+        if let Some(content) = this.field(position, decl, plan.field(position))? {
+            changed.push((position, content));
+        }
+    }
+    refuse(binding, &moving, std::mem::take(&mut this.losses))?;
+    with(binding, &kept, &changed)
+}
+
+/// `kept` with other content of some fields.
+fn with(
+    binding: &Binding,
+    kept: &ObjectData,
+    changed: &[(usize, Content<'_>)],
+) -> Result<ObjectData> {
+    let mut new = ObjectBuilder::of(kept);
+    let mut defaults = ObjectWriter::new(binding);
+    for (position, content) in changed {
+        let to = binding.field(*position)?;
+        new.forget(to);
+        match content {
+            Content::Pairs(pairs) => {
+                push(&mut new, to, pairs.iter().map(|(key, value)| (&**key, &**value)));
+            }
+            Content::Default => binding.write_default(*position, &mut defaults)?,
+        }
+    }
+    let (defaults, written) = defaults.finish();
+    for position in written {
+        let to = binding.field(position)?;
+        push(&mut new, to, defaults.pairs(to));
+    }
+    Ok(new.finish())
 }
 
 fn push<'p>(

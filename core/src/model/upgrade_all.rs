@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::error::{Error, Result};
+use super::partial::lacks_entries;
 use super::permazen::Permazen;
 use super::target::Model;
 use super::tx::Tx;
@@ -507,7 +508,7 @@ impl<'a> UpgradeAll<'a> {
             if before || schema.index == tx.core.schema_index() {
                 continue;
             }
-            let types = self.types_in(tx, schema, &only);
+            let types = self.types_in(tx, schema, &only)?;
             if types.is_empty() {
                 continue;
             }
@@ -525,17 +526,21 @@ impl<'a> UpgradeAll<'a> {
     }
 
     /// The types of a schema whose objects are moved.
-    fn types_in(&self, tx: &Tx, schema: &Schema, only: &[StorageId]) -> Vec<StorageId> {
-        let wanted = tx.models().iter().filter(|binding| {
+    fn types_in(&self, tx: &Tx, schema: &Schema, only: &[StorageId]) -> Result<Vec<StorageId>> {
+        let mut types = Vec::new();
+        for binding in tx.models().iter() {
             let id = binding.storage_id();
-            let old = schema.type_by_storage_id(id);
-            (only.is_empty() || only.contains(&id))
-                && old.is_some_and(|old| match self.wanted {
+            let wanted = (only.is_empty() || only.contains(&id))
+                && schema.type_by_storage_id(id).is_some()
+                && match self.wanted {
                     Wanted::All => true,
-                    Wanted::Indexes => binding.lacks_index(old),
-                })
-        });
-        wanted.map(|binding| binding.storage_id()).collect()
+                    Wanted::Indexes => lacks_entries(tx, binding, schema.index)?,
+                };
+            if wanted {
+                types.push(id);
+            }
+        }
+        Ok(types)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use permazen_kv::{Direction, KeySpan};
 
 use super::binding::{Binding, Bindings};
-use super::coverage::{self, Entries, Wanted};
+use super::coverage::Wanted;
 use super::declare::{FieldDecl, Upgrade, ValueDecl};
 use super::error::{Error, Result};
 use super::evolution_report::{
@@ -16,7 +16,7 @@ use super::plan::{FieldPlan, Plan};
 use super::upgrade::{Evolution, java_rule};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::layout;
-use crate::object::{IndexShape, Transaction, map_key_of};
+use crate::object::{IndexKind, IndexShape, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
@@ -34,8 +34,9 @@ pub(crate) fn report(tx: &Transaction<'_>, bindings: &Bindings) -> Result<Evolut
                 return Ok(TypeReport { name, objects, in_models: false, fields, indexes });
             };
             let evolution = bindings.models().evolution();
-            let judge = Judge { bundle: &bundle, binding, old, plan: binding.plan(old), evolution };
-            let (fields, indexes) = (judge.fields()?, judge.indexes());
+            let plan = binding.plan(old);
+            let judge = Judge { bundle: &bundle, binding, old, plan, evolution };
+            let (fields, indexes) = (judge.fields()?, judge.indexes(tx, bindings)?);
             Ok(TypeReport { name, objects, in_models: true, fields, indexes })
         });
         let types = types.collect::<Result<_>>()?;
@@ -304,7 +305,7 @@ impl Judge<'_> {
 
     // ------------------------------------------------------------------ indexes
 
-    fn indexes(&self) -> Vec<IndexReport> {
+    fn indexes(&self, tx: &Transaction<'_>, bindings: &Bindings) -> Result<Vec<IndexReport>> {
         let own = &self.binding.object_type;
         let fields = own.all_fields().filter_map(|field| {
             let shape = IndexShape::of_field(self.bundle, own, field)?;
@@ -314,18 +315,19 @@ impl Judge<'_> {
             let shape = IndexShape::of_index(own, index);
             (index.name.to_string(), shape)
         });
-        let is_complete = |wanted: Wanted<'_>| {
-            let others = coverage::others(self.binding, wanted, self.bundle);
-            let mut lacking = others.iter().filter(|other| other.schema == self.old.schema);
-            lacking.all(|other| matches!(other.entries, Entries::Alike(_)))
+        let in_use = |schema| Ok(tx.has_objects_in(schema, own.storage_id)?);
+        let is_complete = |shape: &IndexShape, with_keys| -> Result<bool> {
+            let others = bindings.others(self.binding, Wanted { shape, with_keys }, tx);
+            let here = others.iter().find(|other| other.schema == self.old.schema);
+            Ok(!here.map_or(Ok(false), |other| other.lacks_entries(in_use))?)
         };
         let report = |(name, shape): (String, IndexShape)| {
-            let keys = map_key_of(own, shape.storage_id());
-            IndexReport {
+            let with_keys = shape.kind() == IndexKind::MapValue;
+            Ok(IndexReport {
                 name,
-                is_complete: is_complete(Wanted { shape: &shape, keys: None }),
-                is_complete_with_keys: is_complete(Wanted { shape: &shape, keys }),
-            }
+                is_complete: is_complete(&shape, false)?,
+                is_complete_with_keys: is_complete(&shape, with_keys)?,
+            })
         };
         fields.chain(composites).map(report).collect()
     }

@@ -204,7 +204,7 @@ pub enum Error {
     /// have, such as an enum constant that was added later.
     #[error(
         "object {id} stands in index {index} with the value {value:?}, which it has in its own schema and which the \
-         queried index does not know; add the value to the model, or leave such entries out with `allow_partial()`"
+         queried index does not know; add the value to the model, or leave such entries out with `skip_unknown()`"
     )]
     UnknownValue {
         /// The object.

@@ -391,6 +391,52 @@ pub(crate) fn moved(
     if lost.is_empty() { Ok(new) } else { Err(Stays::Refused(lost)) }
 }
 
+/// What the fields of an index have as the program sees them, whatever becomes of the others: where
+/// the object is if their definition is the same, else after a move.
+pub(crate) fn columns(
+    to: &Version,
+    from: &Version,
+    old: &Contents,
+    means: &[&str],
+    types: Types<'_>,
+) -> Result<Contents, Stays> {
+    let fields: Vec<&Spec> =
+        to.fields.iter().filter(|field| means.contains(&field.means)).collect();
+    let differs = |field: &&&Spec| !matches!(source(to, field, from), Source::Same(_));
+    let mut values = Old { from, contents: old, types, taken: BTreeSet::new() };
+    let mut written = Contents::new();
+    if let Some(convert) = to.own.filter(|_| fields.iter().any(|field| differs(&field))) {
+        written = convert(&mut values).ok_or(Stays::Upgrade)?;
+    }
+    for field in fields.iter().filter(differs) {
+        let convert = field.own.filter(|_| !written.contains_key(field.means));
+        if let Some(convert) = convert {
+            written.insert(field.means, convert(&mut values).ok_or(Stays::Upgrade)?);
+        }
+    }
+    let (mut seen, mut lost) = (Contents::new(), BTreeSet::new());
+    for field in fields {
+        let content = match (source(to, field, from), written.remove(field.means)) {
+            (Source::Same(before), _) => old[before.means].clone(),
+            (_, Some(content)) => content,
+            (Source::Missing, _) => field.initial(),
+            (Source::Differs(_), _) if field.policy == Policy::Reset => field.initial(),
+            (Source::Differs(before), _) => {
+                match converted(&old[before.means], &before.shape, &field.shape, types) {
+                    Some(content) => content,
+                    None if field.policy == Policy::Lossy => unknown(),
+                    None => {
+                        lost.insert(before.name.to_owned());
+                        continue;
+                    }
+                }
+            }
+        };
+        seen.insert(field.means, content);
+    }
+    if lost.is_empty() { Ok(seen) } else { Err(Stays::Refused(lost)) }
+}
+
 /// The content of a field in another definition; `None` if it has no exact counterpart.
 pub(crate) fn converted(
     old: &Content,

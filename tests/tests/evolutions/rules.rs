@@ -7,7 +7,7 @@ use permazen::ObjId;
 
 use crate::naive::{
     Cell, Content, Contents, Given, Index, Kind, Policy, Source, Spec, Stays, Type, Version,
-    allows, convert, converted, moved, source, unknown,
+    allows, columns, convert, converted, moved, source, unknown,
 };
 use crate::values::LONG;
 use crate::versions::{Effect, Program};
@@ -488,10 +488,10 @@ impl Rules {
                         None => found.has_unknown = true,
                     }
                 }
-            } else {
+            } else if !index.starts_empty(to, from) {
                 found.lacking += 1;
-                match self.content(version, old) {
-                    Ok((contents, _)) => {
+                match columns(to, from, &old.contents, index.means(), &self.type_of()) {
+                    Ok(contents) => {
                         let entries = index.entries(&contents).into_iter();
                         found.scanned.extend(entries.map(|entry| (entry, *id)));
                     }
@@ -506,7 +506,10 @@ impl Rules {
     pub(crate) fn lacks_index(&self, version: usize, old: &Known) -> bool {
         let to = self.version(version, old.of_type);
         let from = self.version(old.version, old.of_type);
-        to.indexes.iter().any(|(_, index)| !index.is_in(to, from))
+        to.indexes.iter().any(|(_, index)| {
+            let is_complete = index.is_alike_in(to, from) || index.starts_empty(to, from);
+            !index.is_in(to, from) && !is_complete
+        })
     }
 }
 
@@ -608,6 +611,20 @@ impl Index {
                 && self.types(to, from).iter().all(|(before, after)| before.is_same(*after))
         };
         self.is_kept(from) && self.means().iter().all(is_same)
+    }
+
+    /// Whether a collection of an object of another version is empty for this one.
+    fn starts_empty(self, to: &Version, from: &Version) -> bool {
+        let is_empty = |means: &&str| {
+            let after = to.field(means).unwrap();
+            let starts_anew = match source(to, after, from) {
+                Source::Same(_) => false,
+                Source::Missing => true,
+                Source::Differs(_) => after.policy == Policy::Reset,
+            };
+            starts_anew && !to.makes(after) && after.initial().is_empty()
+        };
+        self.means().iter().all(is_empty)
     }
 
     /// Whether an object of another version has entries in another index that mean the same.

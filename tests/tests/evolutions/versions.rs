@@ -249,7 +249,7 @@ macro_rules! version {
                     $(concat!(stringify!($index), $(" ", $on),*) => {
                         let index = match how {
                             How::Strict => tx.index($query)?,
-                            How::Allowing => tx.index($query.allow_partial())?,
+                            How::Allowing => tx.index($query.allow_partial().skip_unknown())?,
                             How::Scanning => tx.index($query.complete_by_scan())?,
                         };
                         index.iter().map(|entry| Ok(entry?.cells())).collect()

@@ -19,7 +19,7 @@ pub(in crate::object) use column::{
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
-pub(crate) use overlay::{IndexOverlay, SameMeaning};
+pub(crate) use overlay::{HiddenObjects, IndexOverlay, MergedIndex};
 pub(crate) use query::map_key_of;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;

@@ -14,7 +14,7 @@ use permazen_kv::{Blob, Direction, KeySpan, KvRead, Visitor};
 use super::shape::IndexShape;
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};
-use crate::layout;
+use crate::layout::{self, SchemaIndex};
 use crate::object::error::{Error, Result};
 use crate::object::store::ScanOverlay;
 use crate::object::whole::ObjectData;
@@ -25,17 +25,23 @@ use crate::object::whole::ObjectData;
 pub(crate) struct IndexOverlay {
     shape: Arc<IndexShape>,
     /// Indexes whose entries mean the same.
-    pub(crate) same: Vec<SameMeaning>,
+    pub(crate) merged: Vec<MergedIndex>,
     /// Further entries: whole keys of the index.
     added: BTreeSet<Vec<u8>>,
-    /// Key prefixes in the object schema index. The index's own entries are left out for the
-    /// objects found there, if they are of one of these types.
-    pub(crate) hidden: Vec<(Vec<u8>, StorageId)>,
+    /// The objects for which the index's own entries are left out.
+    pub(crate) hidden: Vec<HiddenObjects>,
+}
+
+/// The objects of a type, of one schema or of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HiddenObjects {
+    pub(crate) of_type: StorageId,
+    pub(crate) schema: Option<SchemaIndex>,
 }
 
 /// An index whose entries mean the same for objects of some types, although its storage ID differs.
 #[derive(Debug, Clone)]
-pub(crate) struct SameMeaning {
+pub(crate) struct MergedIndex {
     pub(crate) shape: Arc<IndexShape>,
     /// The types of the objects.
     pub(crate) types: Vec<StorageId>,
@@ -57,7 +63,7 @@ type Entries<'k> = Box<dyn Iterator<Item = Result<Entry<'k>>> + 'k>;
 impl IndexOverlay {
     /// An overlay that changes nothing yet.
     pub(crate) fn new(shape: Arc<IndexShape>) -> Self {
-        IndexOverlay { shape, same: Vec::new(), added: BTreeSet::new(), hidden: Vec::new() }
+        IndexOverlay { shape, merged: Vec::new(), added: BTreeSet::new(), hidden: Vec::new() }
     }
 
     /// Adds the entries of an object with this content.
@@ -70,9 +76,14 @@ impl IndexOverlay {
         })
     }
 
+    /// The index.
+    pub(crate) fn shape(&self) -> &IndexShape {
+        &self.shape
+    }
+
     /// Whether the view shows exactly the entries of the index.
     pub(crate) fn is_empty(&self) -> bool {
-        self.same.is_empty() && self.added.is_empty() && self.hidden.is_empty()
+        self.merged.is_empty() && self.added.is_empty() && self.hidden.is_empty()
     }
 
     /// Whether there are further entries.
@@ -117,12 +128,10 @@ impl IndexOverlay {
             return Ok(false);
         }
         let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(false) };
-        for (schema, of_type) in &self.hidden {
-            if *of_type == id.storage_id() {
-                let place = [schema, &id.as_bytes()[..]].concat();
-                if kv.get(&place)?.is_some() {
-                    return Ok(true);
-                }
+        for hidden in self.hidden.iter().filter(|hidden| hidden.of_type == id.storage_id()) {
+            let Some(schema) = hidden.schema else { return Ok(true) };
+            if kv.get(&layout::object_schema_key(schema, id))?.is_some() {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -144,14 +153,14 @@ impl IndexOverlay {
     }
 
     /// The entries of an index that mean the same, under the keys of this index.
-    fn alike<'k>(
+    fn merged_entries<'k>(
         &'k self,
         kv: &'k dyn KvRead,
-        same: &'k SameMeaning,
+        merged: &'k MergedIndex,
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Entries<'k>> {
-        let (own, other) = (self.shape.prefix(), same.shape.prefix());
+        let (own, other) = (self.shape.prefix(), merged.shape.prefix());
         let min = moved(span.min, own, other);
         let max = span.max.map_or_else(|| after_prefix(other), |max| moved(max, own, other));
         // Nothing follows the last possible key.
@@ -163,7 +172,7 @@ impl IndexOverlay {
                 Ok((key, _)) => key,
                 Err(error) => return Some(Err(error.into())),
             };
-            match same.judge(&key, &mut ends) {
+            match merged.judge(&key, &mut ends) {
                 Ok(Judged::Shown) => {}
                 Ok(Judged::LeftOut) => return None,
                 Ok(Judged::Unknown(fault)) => {
@@ -184,7 +193,7 @@ enum Judged {
     Unknown(Error),
 }
 
-impl SameMeaning {
+impl MergedIndex {
     fn judge(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<Judged> {
         let Some(id) = id_in(&self.shape, key, ends)? else { return Ok(Judged::LeftOut) };
         if !self.types.contains(&id.storage_id()) {
@@ -246,8 +255,8 @@ impl ScanOverlay for IndexOverlay {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         let mut sources = vec![self.own(kv, span, direction)?.peekable()];
-        for same in &self.same {
-            sources.push(self.alike(kv, same, span, direction)?.peekable());
+        for merged in &self.merged {
+            sources.push(self.merged_entries(kv, merged, span, direction)?.peekable());
         }
         sources.push(self.further(span, direction).peekable());
         loop {

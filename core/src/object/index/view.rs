@@ -444,11 +444,11 @@ impl<'t> IndexView<'t> {
         let mut ids = IdSet::of_keys(source, prefix.clone(), filter.clone());
         if let Some(overlay) = overlay {
             let values = prefix.get(shape.prefix().len()..).unwrap_or_default();
-            let alike = overlay.same.iter().map(|same| {
-                let filter = filter.intersect(&ids_of_types(same.types.iter().copied()));
-                IdSet::of_keys(source, [same.shape.prefix(), values].concat(), filter)
+            let merged = overlay.merged.iter().map(|merged| {
+                let filter = filter.intersect(&ids_of_types(merged.types.iter().copied()));
+                IdSet::of_keys(source, [merged.shape.prefix(), values].concat(), filter)
             });
-            ids = ids.union_all(alike);
+            ids = ids.union_all(merged);
             if overlay.adds() {
                 let added = IdSet::of_ids(source, overlay.added_after(&prefix).collect());
                 ids = ids.union(&added.within(filter));
