@@ -77,11 +77,11 @@ fn a_stored_object_is_not_mixed_with_what_its_listeners_write() {
                 tx.map_view(change.id(), "scores", Migrate::No)?.clear()
             });
             object.store(&note("second", 2, &["a"]))?;
-            let stands = object.load()?;
-            assert_eq!(stands.tags, ["renamed", "a"]);
-            assert_eq!(stands.scores, BTreeMap::new());
+            let stored = object.load()?;
+            assert_eq!(stored.tags, ["renamed", "a"]);
+            assert_eq!(stored.scores, BTreeMap::new());
             assert_eq!(
-                (stands.title.as_str(), stands.rank, stands.hits),
+                (stored.title.as_str(), stored.rank, stored.hits),
                 ("second", 2, Counter(1)),
                 "the counter keeps its number"
             );
@@ -387,9 +387,9 @@ fn what_the_first_listener_makes_of_an_object_stays() {
         });
         run(&tx).unwrap();
         let id = done.lock().unwrap().unwrap();
-        let stands = tx.load(id, Migrate::No).unwrap();
+        let stored = tx.load(id, Migrate::No).unwrap();
         for field in &other.object_type().fields {
-            assert!(other.pairs(field).eq(stands.pairs(field)), "{name}: {} of {id}", field.name);
+            assert!(other.pairs(field).eq(stored.pairs(field)), "{name}: {} of {id}", field.name);
         }
         let wrong = tx.read_pairs(|kv| Ok(findings(kv))).unwrap();
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
