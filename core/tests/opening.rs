@@ -4,6 +4,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use permazen::kv::counting::CountingStore;
 use permazen::kv::fault::FaultStore;
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
@@ -275,4 +276,39 @@ fn the_object_layer_keeps_the_schemas_this_process_works_with() {
     drop(db);
     elsewhere.begin(&config.schema_removal(SchemaRemoval::Always)).unwrap().commit().unwrap();
     assert_eq!(recorded(&store), 0);
+}
+
+/// A program that only reads cannot remove a schema for good. So it does not look for unused ones.
+#[test]
+fn a_program_that_only_reads_does_not_decode_the_schemas_again_and_again() {
+    let counting = CountingStore::new(MemoryStore::new());
+    let counter = counting.counter();
+    let store: Arc<dyn KvDatabase> = Arc::new(counting);
+    let open = || Permazen::builder_shared(Arc::clone(&store)).model::<two::Job>();
+    let old = Permazen::builder_shared(Arc::clone(&store)).model::<one::Job>().build().unwrap();
+    old.write(|tx| tx.create(one::Job { title: "a".into() }).map(drop)).unwrap();
+    let db = open().build().unwrap();
+    db.upgrade_all().run().unwrap();
+    drop((old, db));
+    let recorded = || {
+        let tx = store.begin(&TxOptions::reading()).unwrap();
+        read_schemas(&*tx).unwrap().schemas().len()
+    };
+    let db = open().build().unwrap();
+    let bundle = || db.read(|tx| Ok(tx.core().bundle())).unwrap();
+    let first = bundle();
+    counter.take();
+    for _ in 0..3 {
+        assert!(Arc::ptr_eq(&first, &bundle()));
+    }
+    let counts = counter.take();
+    assert_eq!((counts.reads(), counts.writes()), (0, 0), "{counts:?}");
+    // Whoever writes removes what nobody uses; readers know it then.
+    db.write(|_| Ok(())).unwrap();
+    assert_eq!(recorded(), 1);
+    let first = bundle();
+    counter.take();
+    db.write(|_| Ok(())).unwrap();
+    assert!(Arc::ptr_eq(&first, &bundle()));
+    assert_eq!(counter.take().puts, 0);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{KvDatabase, TxOptions};
-use permazen::model::{EvolutionReport, FieldVerdict, Model, ObjectCount};
+use permazen::model::{EnumType, EvolutionReport, FieldVerdict, Model, ObjectCount};
 use permazen::{
     Any, Counter, Error, Evolution, OldValues, Permazen, PermazenEnum, PermazenObject, Ref, Result,
 };
@@ -501,6 +501,103 @@ fn strict_refuses_required_values_that_are_missing() {
         "{refused}"
     );
     assert!(!refused.is_retryable());
+}
+
+mod nulls {
+    use super::*;
+
+    #[derive(PermazenEnum, Debug, Clone, Copy)]
+    pub(super) enum Color {
+        Red,
+    }
+
+    #[derive(PermazenObject, Default)]
+    pub(super) struct Item {
+        pub(super) number: Option<i32>,
+        pub(super) stated: Option<i32>,
+        pub(super) many: Vec<String>,
+        pub(super) text: String,
+        pub(super) text_or_red: String,
+        pub(super) narrow: Option<i64>,
+        pub(super) kept: Option<String>,
+    }
+
+    pub(super) mod required {
+        use super::*;
+
+        #[derive(PermazenObject)]
+        pub(in super::super) struct Item {
+            pub(in super::super) number: String,
+            #[permazen(default = "none".to_owned())]
+            pub(in super::super) stated: String,
+            pub(in super::super) many: String,
+            #[permazen(upgrade = "lossy")]
+            pub(in super::super) text: Color,
+            #[permazen(upgrade = "lossy", default = Color::Red)]
+            pub(in super::super) text_or_red: Color,
+            pub(in super::super) narrow: Option<i32>,
+            pub(in super::super) kept: String,
+        }
+    }
+}
+
+/// What is or becomes null where the model requires a value.
+#[test]
+fn values_that_may_be_null_where_the_model_requires_one_are_told() {
+    let store = store([nulls::Item { text: "blue".into(), ..nulls::Item::default() }]);
+    let report = report::<nulls::required::Item>(&store);
+    use FieldVerdict::{ExactOrNull, Look, Lossy, LossyOrNull};
+    for name in ["number", "stated"] {
+        assert!(matches!(verdict(&report, name), ExactOrNull { .. }), "{name}");
+    }
+    for name in ["many", "narrow"] {
+        assert!(matches!(verdict(&report, name), Look { .. }), "{name}");
+    }
+    assert!(matches!(verdict(&report, "text"), LossyOrNull { .. }));
+    assert!(matches!(verdict(&report, "textOrRed"), Lossy { .. }));
+    // The encoding of a `String` has null in any case, so nothing can be said.
+    assert_eq!(verdict(&report, "kept"), FieldVerdict::Same);
+    let warnings: Vec<_> = report.warnings().map(|warning| &*warning.field.name).collect();
+    assert_eq!(warnings, ["text"]);
+    let text = report.to_string();
+    let part = "text: converted as well as possible, from String to enum of RED; what has no counterpart is null";
+    assert!(text.contains(part), "{text}");
+    with::<nulls::required::Item>(&store).strict().build().unwrap_err();
+    // And so it is.
+    let db = with::<nulls::required::Item>(&store).build().unwrap();
+    db.write(|tx| {
+        let item = tx.all::<nulls::required::Item>()?.into_iter().next().unwrap()?;
+        assert_eq!(item.text_or_red()?.identifier(), "RED");
+        assert!(matches!(item.number(), Err(Error::Missing { .. })));
+        assert!(matches!(item.stated(), Err(Error::Missing { .. })));
+        assert!(matches!(item.many(), Err(Error::Missing { .. })));
+        assert!(matches!(item.text(), Err(Error::Missing { .. })));
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// The verdict is there before anything is recorded.
+#[test]
+fn a_builder_gives_the_report_and_leaves_the_database_untouched() {
+    let store = store([plain::Item { name: "Ann".into(), nickname: "A".into() }]);
+    // A recorded schema without objects, which opening would remove.
+    drop(with::<plain::accepted::Item>(&store).build().unwrap());
+    let before = pairs(&store);
+    let builder = with::<plain::fewer::Item>(&store);
+    let told = builder.evolution_report().unwrap();
+    assert_eq!(pairs(&store), before);
+    let warnings: Vec<_> = told.warnings().map(|warning| &*warning.field.name).collect();
+    assert_eq!(warnings, ["nickname"]);
+    // The same as afterwards, and also where the schema is recorded already.
+    assert_eq!(builder.build().unwrap().evolution_report().unwrap(), told);
+    assert_eq!(with::<plain::fewer::Item>(&store).evolution_report().unwrap(), told);
+    let refused = with::<plain::required::Item>(&store).allow_new_schema(false);
+    assert!(matches!(refused.evolution_report(), Err(Error::SchemaDiffers { .. })));
+    // An empty store stays empty.
+    let empty: Store = Arc::new(MemoryStore::new());
+    let report = with::<plain::Item>(&empty).evolution_report().unwrap();
+    assert!(report.versions.is_empty() && pairs(&empty).is_empty());
 }
 
 #[test]

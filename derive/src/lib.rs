@@ -82,7 +82,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | on the struct: `on_schema_change = path` | this function sets values of an object that moves, before anything is converted; it is a `fn(&OldValues<'_>, &mut NewValues<'_, '_, Self>) -> permazen::Result<()>` |
 /// | on the struct: `default_upgrade = "…"` | `upgrade` of the fields that do not have it |
 /// | on a field: `was = "oldName"`, `was = ["a", "b"]` | the names that the field had; its values are carried over from the first one that an object has |
-/// | on a field: `default = value` | the value in objects that lack the field: any expression of the field's type |
+/// | on a field: `default = value` | the value in objects that lack the field: any expression of the field's type that gives the same value each time |
 /// | on a field: `default` | the same with `Default::default()` |
 /// | on a field: `upgrade_with = path` | this function makes the value of an object that moves; it is a `fn(&OldValues<'_>) -> permazen::Result<T>`, where `T` is the field's type. It takes the place of `was` and `upgrade` |
 /// | on a field: `upgrade = "exact"` | values are converted exactly or not at all; this is the default |

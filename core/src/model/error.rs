@@ -98,7 +98,8 @@ pub enum Error {
     /// null there.
     #[error(
         "{field} of object {id}: the object is in schema {schema} and has no value there, but the model requires one: \
-         set the field, make it an `Option`, or, if that schema lacks the field, give it `default = …`"
+         set the field, make it an `Option`, or, if that schema lacks the field, give it `default = …`; if a newer \
+         program has renamed the field, name the newer field: `was = …`"
     )]
     Missing {
         /// Type and field.

@@ -163,13 +163,22 @@ pub enum FieldVerdict {
         /// What it holds in the model.
         to: String,
     },
+    /// The same, but what has no counterpart becomes null, and the model requires a value and states
+    /// no default. Reading such an object fails until the field is set.
+    LossyOrNull {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
     /// They are dropped and the field starts at its default, as the model accepts
     /// (`upgrade = "reset"`), or as [`Evolution::AsJava`](super::Evolution::AsJava) does.
     Reset,
     /// The model lacks the field, and accepts that its values are dropped (`removed`), or
     /// [`Evolution::AsJava`](super::Evolution::AsJava) drops them.
     Dropped,
-    /// They would be lost, so an object that has any does not move.
+    /// They would be lost, so an object that has any does not move. Null and empty collections are
+    /// nothing that is lost.
     WouldLose {
         /// Why.
         reason: String,
@@ -222,9 +231,15 @@ impl EvolutionReport {
 }
 
 impl FieldVerdict {
-    /// Whether values would be lost, or a required value is missing.
+    /// Whether values would be lost, or a required value is missing, also in place of one that has
+    /// no counterpart.
     pub fn is_warning(&self) -> bool {
-        matches!(self, FieldVerdict::Required | FieldVerdict::WouldLose { .. })
+        matches!(
+            self,
+            FieldVerdict::Required
+                | FieldVerdict::LossyOrNull { .. }
+                | FieldVerdict::WouldLose { .. }
+        )
     }
 }
 
@@ -325,6 +340,12 @@ impl fmt::Display for FieldReport {
                 f,
                 "not every value can be converted exactly, from {from} to {to}; an object with a \
                  value that cannot stays as it is"
+            ),
+            FieldVerdict::LossyOrNull { from, to } => write!(
+                f,
+                "converted as well as possible, from {from} to {to}; what has no counterpart is null, and \
+                 the model requires a value: reading such an object fails until the field is set; give it \
+                 `default = …`, make it an `Option`, or convert it yourself (`upgrade_with`)"
             ),
             FieldVerdict::OwnCode => f.write_str("own code converts it"),
             FieldVerdict::Lossy { from, to } => write!(

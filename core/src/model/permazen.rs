@@ -120,8 +120,9 @@ impl Builder {
     /// as they are, and only what needs them to move is refused.
     ///
     /// This is told from the recorded schemas, not from values: a field counts as lost if objects
-    /// have it and no value of it could be kept. [`Permazen::evolution_report`] gives the same
-    /// verdict. Programs of an earlier version, which must be able to run again, should not use it.
+    /// have it and no value of it could be kept but null and empty collections, even if they have
+    /// nothing else in it. [`Builder::evolution_report`] gives the same verdict. Programs of an
+    /// earlier version, which must be able to run again, should not use it.
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
@@ -175,23 +176,13 @@ impl Builder {
     /// allowed. [`Error::WouldLose`] as [`strict`](Builder::strict) says. [`Error::Object`] if the store fails or the database is damaged.
     pub fn build(self) -> Result<Permazen> {
         let schema = Arc::new(self.schema()?);
-        let database = match self.encodings {
-            Some(encodings) => Database::with_encodings(self.kv, encodings),
-            None => Database::new(self.kv),
-        };
-        let database = database.unknown_encodings(self.unknown_encodings);
-        let usual =
-            if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
-        let removal = self.schema_removal.unwrap_or(usual);
-        let config = TransactionConfig::new(Arc::clone(&schema))?.schema_removal(removal);
-        let config = config.kv_options(self.kv_options);
+        let (database, config) = self.database(&schema)?;
         let using = UsedByProcess::new(schema.schema_id());
         // The first transaction only looks whether the schema is recorded. It removes no schema.
         let known = config.clone().allow_new_schema(false).schema_removal(SchemaRemoval::Never);
-        let config = config.allow_new_schema(self.allow_new_schema);
         let known = known.read_only();
         let bind = |tx: &object::Transaction<'_>| {
-            let bindings = Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)?;
+            let bindings = self.bind(tx)?;
             if self.strict {
                 verdict::refuse_losses(tx, &bindings)?;
             }
@@ -223,6 +214,64 @@ impl Builder {
             bindings: Mutex::new(Arc::new(bindings)),
         };
         Ok(Permazen { shared: Arc::new(shared) })
+    }
+
+    /// What would become of the stored objects if the database were opened with these models, as
+    /// [`Permazen::evolution_report`] says it afterwards. Nothing is recorded and nothing is removed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct Person { name: String }
+    /// # let store = Arc::new(MemoryStore::new());
+    /// let builder = Permazen::builder_shared(store).model::<Person>();
+    /// let report = builder.evolution_report()?;
+    /// if report.warnings().next().is_some() {
+    ///     println!("{report}");
+    /// }
+    /// let db = builder.build()?;
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`build`](Builder::build), except [`Error::WouldLose`].
+    pub fn evolution_report(&self) -> Result<EvolutionReport> {
+        let schema = Arc::new(self.schema()?);
+        let (database, config) = self.database(&schema)?;
+        let config = config.read_only();
+        self.retry.run(
+            Ok,
+            |failed| match begin(&database, &config, failed) {
+                Err(error) if is_not_recorded(&error) => Err(schema_differs(&database, &schema)?),
+                opened => {
+                    let tx = opened?;
+                    verdict::report(&tx, &self.bind(&tx)?)
+                }
+            },
+            Error::is_retryable,
+        )
+    }
+
+    /// The database, and how its transactions begin.
+    fn database(&self, schema: &Arc<SchemaModel>) -> Result<(Database, TransactionConfig)> {
+        let kv = Arc::clone(&self.kv);
+        let database = match &self.encodings {
+            Some(encodings) => Database::with_encodings(kv, Arc::clone(encodings)),
+            None => Database::new(kv),
+        };
+        let database = database.unknown_encodings(self.unknown_encodings);
+        let usual =
+            if self.allow_new_schema { SchemaRemoval::default() } else { SchemaRemoval::Never };
+        let removal = self.schema_removal.unwrap_or(usual);
+        let config = TransactionConfig::new(Arc::clone(schema))?.schema_removal(removal);
+        let config = config.allow_new_schema(self.allow_new_schema);
+        Ok((database, config.kv_options(self.kv_options.clone())))
+    }
+
+    /// The models, bound to the schema of a transaction.
+    fn bind(&self, tx: &object::Transaction<'_>) -> Result<Bindings> {
+        Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)
     }
 }
 

@@ -168,6 +168,10 @@ impl Judge<'_> {
                     false => FieldVerdict::Exact { from, to },
                 }
             }
+            Ok(_) if !self.is_exact(decl) && decl.requires_a_value(to) && !decl.has_default() => {
+                let (from, to) = self.described(from, to);
+                FieldVerdict::LossyOrNull { from, to }
+            }
             Ok(_) if !self.is_exact(decl) => self.lossy(from, to),
             Err(_) if !self.is_exact(decl) => FieldVerdict::Reset,
             Ok(Exactness::Sometimes) => self.look(from, to),
@@ -340,6 +344,7 @@ fn lost(reason: impl Into<String>) -> FieldVerdict {
 /// Whether a field can have null because its model says so. Many types, such as text, always have
 /// null in the database, so their encoding does not tell.
 fn has_null_by_choice(field: &ResolvedField) -> bool {
+    use EncodingKind::{NullSafe, Wrapper};
     let simple = field.simple();
-    simple.is_some_and(|simple| matches!(simple.encoding.kind(), EncodingKind::Wrapper(_)))
+    simple.is_some_and(|simple| matches!(simple.encoding.kind(), Wrapper(_) | NullSafe(_)))
 }

@@ -284,7 +284,9 @@ impl Database {
         mut kv: Box<dyn KvTransaction + Send + 'k>,
         config: &TransactionConfig,
     ) -> Result<Transaction<'k>> {
-        let opened = open_schema_at(&mut *kv, as_of, &self.shared.state, &config.schema)?;
+        let only_reads = kv.is_read_only();
+        let state = &self.shared.state;
+        let opened = open_schema_at(&mut *kv, as_of, only_reads, state, &config.schema)?;
         let begun = match as_of {
             AsOf::Version(version) => {
                 let bundle = Arc::clone(&opened.bundle);

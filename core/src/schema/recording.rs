@@ -21,7 +21,8 @@ use crate::layout::{
 };
 
 /// When opening a transaction drops recorded schemas that have no objects. A schema stays while a
-/// [`Permazen`](crate::Permazen) of this process is open with it.
+/// [`Permazen`](crate::Permazen) of this process is open with it. A read-only transaction drops
+/// none: it could not keep that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SchemaRemoval {
     /// Never.
@@ -128,9 +129,11 @@ struct LastOpen {
 }
 
 impl LastOpen {
-    fn is_like(&self, config: &SchemaConfig) -> bool {
+    /// Whether opening with this configuration gives the same. A transaction that only reads removes
+    /// nothing in any case.
+    fn is_like(&self, config: &SchemaConfig, only_reads: bool) -> bool {
         !self.changed
-            && self.removal == config.removal
+            && (only_reads || self.removal == config.removal)
             && (Arc::ptr_eq(&self.model, &config.model) || self.model == config.model)
     }
 
@@ -251,7 +254,7 @@ pub fn open_schema(
     state: &DatabaseState,
     config: &SchemaConfig,
 ) -> Result<OpenedSchema> {
-    open_schema_at(kv, AsOf::Unknown, state, config)
+    open_schema_at(kv, AsOf::Unknown, false, state, config)
 }
 
 /// What is known about the state of the store that a transaction sees.
@@ -266,10 +269,12 @@ pub(crate) enum AsOf {
 }
 
 /// Does the same as [`open_schema`], but reads nothing if the previous opening has found the tables
-/// of this version of the store.
+/// of this version of the store. If what the transaction writes is thrown away, unused schemas stay,
+/// unless the schema itself must be recorded, with which they could conflict.
 pub(crate) fn open_schema_at(
     kv: &mut dyn KvWrite,
     as_of: AsOf,
+    only_reads: bool,
     state: &DatabaseState,
     config: &SchemaConfig,
 ) -> Result<OpenedSchema> {
@@ -299,7 +304,7 @@ pub(crate) fn open_schema_at(
         },
         None => None,
     };
-    let hit = known.filter(|previous| previous.is_like(config));
+    let hit = known.filter(|previous| previous.is_like(config, only_reads));
     let should_remove = match config.removal {
         SchemaRemoval::Never => false,
         SchemaRemoval::Once => previous.is_none(),
@@ -307,7 +312,7 @@ pub(crate) fn open_schema_at(
         SchemaRemoval::Always => true,
     };
     if let Some(hit) = hit
-        && !should_remove
+        && (!should_remove || only_reads)
     {
         state.found(hit, version);
         return Ok(hit.opened());
@@ -322,7 +327,11 @@ pub(crate) fn open_schema_at(
             decode_after(before, SchemaTables::read_checked(kv)?)?
         }
     };
-    let unused = if should_remove { unused_schemas(kv, &recorded)? } else { Vec::new() };
+    let is_recorded = config.model.is_empty() || recorded.find(config.id).is_some();
+    let unused = match should_remove && !(only_reads && is_recorded) {
+        true => unused_schemas(kv, &recorded)?,
+        false => Vec::new(),
+    };
     // The schema is recorded and none is dropped: the store stays as it is.
     if let Some(hit) = hit
         && unused.is_empty()
@@ -352,7 +361,9 @@ pub(crate) fn open_schema_at(
     let stored = was_there && tables == original;
     let version = version.filter(|_| stored);
     let model = Arc::clone(&config.model);
-    let now = LastOpen { model, removal: config.removal, bundle, schema, changed: false };
+    // The next transaction that writes still has to remove the unused schemas.
+    let removal = if only_reads { SchemaRemoval::Never } else { config.removal };
+    let now = LastOpen { model, removal, bundle, schema, changed: false };
     let opened = OpenedSchema { wrote: !stored, ..now.opened() };
     *state.last() = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)

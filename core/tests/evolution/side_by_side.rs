@@ -143,6 +143,16 @@ mod field_renamed {
                 pub pals: BTreeSet<Ref<Item>>,
             }
         }
+        back {
+            pub struct Item {
+                #[permazen(was = "title")]
+                pub name: String,
+                #[permazen(was = "len")]
+                pub size: i32,
+                #[permazen(was = "pals")]
+                pub friends: BTreeSet<Ref<Item>>,
+            }
+        }
     }
 
     #[test]
@@ -163,7 +173,11 @@ mod field_renamed {
             assert!(old.read(|tx| tx.get::<old::Item>(id)?.friends()?.is_empty()).unwrap());
             let missing = load::<old::Item>(&old, id);
             assert!(matches!(missing, Err(Error::Missing { .. })), "{missing:?}");
+            assert!(missing.unwrap_err().to_string().contains("name the newer field: `was = …`"));
             assert_eq!(load::<new::Item>(&new, id).unwrap(), expected);
+            // An older program that names the newer fields knows their values.
+            let back = load::<back::Item>(&open::<back::Item>(store), id).unwrap();
+            assert_eq!((&*back.name, back.size, back.friends.len()), ("b", 5, 1));
             // The reference is still one, wherever the object is.
             let pals = new.read(|tx| tx.index(new::Item::PALS)?.get(Ref::new(friend))?.count());
             assert_eq!(pals.unwrap(), 1);
