@@ -107,7 +107,7 @@ macro_rules! answer {
             what: $what,
             plain: rows($tx.index(Item::$on), $text)?,
             scanned: rows($tx.index(Item::$on.complete_by_scan()), $text)?,
-            indexed: rows($tx.index(Item::$on.allow_partial()), $text)?,
+            indexed: rows($tx.index(Item::$on.allow_partial().skip_unknown()), $text)?,
         }
     };
 }
@@ -255,7 +255,7 @@ mod field_renamed {
             }
             asks { "title": TITLE, text; "tags": TAGS, text; }
             defaults { "title": &["None"], "tags": &[], }
-            partial { "title" "tags" }
+            partial { "title" }
         }
 
         fn change(tx: &Tx, turn: &Turn) -> Result<Vec<Wrote>> {
