@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::indexing_slicing)]
 #![allow(unreachable_pub, clippy::unreachable)]
 
+mod indexes;
 mod naive;
 mod rules;
 mod steps;

@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use permazen::ObjId;
-
 use crate::naive::{
-    Cell, Content, Contents, Given, Index, Kind, Policy, Source, Spec, Stays, Type, Version,
-    allows, columns, convert, converted, moved, source, unknown,
+    Cell, Content, Contents, Given, Kind, Policy, Source, Spec, Stays, Version, allows, converted,
+    moved, source, unknown,
 };
 use crate::values::LONG;
 use crate::versions::{Effect, Program};
@@ -40,20 +38,6 @@ pub(crate) enum Expected {
 
 pub(crate) type Outcome = (Expected, Known);
 
-/// What a query must find.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) entries: BTreeSet<(Vec<Cell>, ObjId)>,
-    /// How many objects lack entries.
-    pub(crate) lacking: usize,
-    /// The entries that these would have.
-    pub(crate) scanned: BTreeSet<(Vec<Cell>, ObjId)>,
-    /// Why some of these have none.
-    pub(crate) stays: Vec<Stays>,
-    /// Whether there are entries whose values the program does not know.
-    pub(crate) has_unknown: bool,
-}
-
 pub(crate) struct Rules {
     pub(crate) programs: Arc<Vec<Program>>,
     /// The types of all objects.
@@ -67,7 +51,7 @@ impl Rules {
         &self.programs[version].model(of_type).unwrap().version
     }
 
-    fn type_of(&self) -> impl Fn(&str) -> &'static str {
+    pub(crate) fn type_of(&self) -> impl Fn(&str) -> &'static str {
         |id| self.types[id]
     }
 
@@ -214,7 +198,7 @@ impl Rules {
     }
 
     /// The content of an object, and the object after that.
-    fn content(&self, version: usize, old: &Known) -> Result<(Contents, Known), Stays> {
+    pub(crate) fn content(&self, version: usize, old: &Known) -> Result<(Contents, Known), Stays> {
         match self.seen(version, old) {
             Some(seen) => Ok((seen, old.clone())),
             None => self.moved_or_read(version, old),
@@ -460,57 +444,6 @@ impl Rules {
             Err(stays) => (Expected::Stays(stays), old.clone()),
         })
     }
-
-    /// What a query of an index must find.
-    pub(crate) fn find<'k>(
-        &self,
-        version: usize,
-        of_type: &str,
-        index: Index,
-        objects: impl Iterator<Item = (&'k ObjId, &'k Known)>,
-    ) -> Found {
-        let to = self.version(version, of_type);
-        let mut found = Found::default();
-        for (id, old) in objects.filter(|(_, old)| old.of_type == of_type) {
-            let from = self.version(old.version, of_type);
-            if index.is_in(to, from) {
-                // Fields of the same definition mean the same, whatever the others are.
-                let entries = index.entries(&old.contents).into_iter();
-                found.entries.extend(entries.map(|entry| (entry, *id)));
-            } else if index.is_alike_in(to, from) {
-                for entry in index.entries(&old.contents) {
-                    let columns = entry.iter().zip(index.types(to, from));
-                    let known = |(cell, (from, to)): (&Cell, (Type, Type))| {
-                        convert(cell, from, to, &self.type_of())
-                    };
-                    match columns.map(known).collect::<Option<Vec<Cell>>>() {
-                        Some(entry) => drop(found.entries.insert((entry, *id))),
-                        None => found.has_unknown = true,
-                    }
-                }
-            } else if !index.starts_empty(to, from) {
-                found.lacking += 1;
-                match columns(to, from, &old.contents, index.means(), &self.type_of()) {
-                    Ok(contents) => {
-                        let entries = index.entries(&contents).into_iter();
-                        found.scanned.extend(entries.map(|entry| (entry, *id)));
-                    }
-                    Err(stays) => found.stays.push(stays),
-                }
-            }
-        }
-        found
-    }
-
-    /// Whether `build_indexes` of a program moves the object.
-    pub(crate) fn lacks_index(&self, version: usize, old: &Known) -> bool {
-        let to = self.version(version, old.of_type);
-        let from = self.version(old.version, old.of_type);
-        to.indexes.iter().any(|(_, index)| {
-            let is_complete = index.is_alike_in(to, from) || index.starts_empty(to, from);
-            !index.is_in(to, from) && !is_complete
-        })
-    }
 }
 
 fn merge_entries(
@@ -538,114 +471,6 @@ fn merge_entries(
         merged.extend(value.map(|value| (key, value)));
     }
     merged
-}
-
-impl Index {
-    /// The entries of an object with these contents.
-    fn entries(self, contents: &Contents) -> Vec<Vec<Cell>> {
-        let of = |means: &[&str]| contents[means[0]].clone();
-        match self {
-            Index::Field(means) | Index::Keys(means) => {
-                of(means).into_iter().map(|(cell, _)| vec![cell]).collect()
-            }
-            Index::Values(means) => of(means).into_iter().map(|(_, value)| vec![value]).collect(),
-            Index::Entries(means) => {
-                of(means).into_iter().map(|(key, value)| vec![value, key]).collect()
-            }
-            Index::Composite(means) => {
-                vec![means.iter().map(|means| contents[means][0].0.clone()).collect()]
-            }
-        }
-    }
-
-    fn means(self) -> &'static [&'static str] {
-        match self {
-            Index::Field(means)
-            | Index::Keys(means)
-            | Index::Values(means)
-            | Index::Entries(means)
-            | Index::Composite(means) => means,
-        }
-    }
-
-    /// The types of the columns, before and after.
-    fn types(self, to: &Version, from: &Version) -> Vec<(Type, Type)> {
-        let mut types = Vec::new();
-        for means in self.means() {
-            let (Some(before), Some(after)) = (from.field(means), to.field(means)) else {
-                continue;
-            };
-            let of = (before.shape.of, after.shape.of);
-            let values = (before.shape.values, after.shape.values);
-            match self {
-                Index::Values(_) => types.push(values),
-                Index::Entries(_) => types.extend([values, of]),
-                _ => types.push(of),
-            }
-        }
-        types
-    }
-
-    /// Whether another version keeps an index of this kind on the same fields, whatever their
-    /// definitions.
-    fn is_kept(self, from: &Version) -> bool {
-        let values = |index: Index| match index {
-            Index::Entries(means) => Index::Values(means),
-            index => index,
-        };
-        from.indexes.iter().any(|(_, index)| values(*index) == values(self))
-    }
-
-    /// Whether an object of another version has entries in the index itself. A map with other values
-    /// has the same index of its keys, and the other way round.
-    fn is_in(self, to: &Version, from: &Version) -> bool {
-        let is_same = |means: &&str| {
-            let after = to.field(means).unwrap();
-            let Some(before) = from.field(means).filter(|before| before.name == after.name) else {
-                return false;
-            };
-            let stays = before.shape.is_same(&after.shape)
-                || after.policy == Policy::Exact && !to.makes(after);
-            stays
-                && before.shape.kind == after.shape.kind
-                && self.types(to, from).iter().all(|(before, after)| before.is_same(*after))
-        };
-        self.is_kept(from) && self.means().iter().all(is_same)
-    }
-
-    /// Whether a collection of an object of another version is empty for this one.
-    fn starts_empty(self, to: &Version, from: &Version) -> bool {
-        let is_empty = |means: &&str| {
-            let after = to.field(means).unwrap();
-            let starts_anew = match source(to, after, from) {
-                Source::Same(_) => false,
-                Source::Missing => true,
-                Source::Differs(_) => after.policy == Policy::Reset,
-            };
-            starts_anew && !to.makes(after) && after.initial().is_empty()
-        };
-        self.means().iter().all(is_empty)
-    }
-
-    /// Whether an object of another version has entries in another index that mean the same.
-    fn is_alike_in(self, to: &Version, from: &Version) -> bool {
-        let is_alike = |means: &&str| {
-            let after = to.field(means).unwrap();
-            match source(to, after, from) {
-                Source::Same(_) => true,
-                Source::Missing => false,
-                Source::Differs(before) => {
-                    before.means == *means
-                        && before.shape.kind == after.shape.kind
-                        && !to.makes(after)
-                        && after.policy == Policy::Exact
-                }
-            }
-        };
-        self.is_kept(from)
-            && self.means().iter().all(is_alike)
-            && self.types(to, from).into_iter().all(|(before, after)| before.is_alike(after))
-    }
 }
 
 impl Effect {

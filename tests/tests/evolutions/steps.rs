@@ -315,7 +315,23 @@ impl World {
         }
     }
 
+    /// A lossy conversion shows what it gives when the object moves. Returns whether everything is
+    /// known then.
+    fn settle(&mut self, version: usize, id: ObjId) -> bool {
+        let is_settled = |world: &World| {
+            let known = world.objects.get(&id);
+            known.is_none_or(|known| !world.rules().see(version, known).values().any(is_unknown))
+        };
+        if !is_settled(self) {
+            self.migrate(version, id);
+        }
+        is_settled(self)
+    }
+
     fn store(&mut self, version: usize, id: ObjId) {
+        if !self.settle(version, id) {
+            return;
+        }
         let known = &self.objects[&id];
         let store = self.programs[version].model(known.of_type).unwrap().store;
         let (db, random) = (&self.open[&version], &mut self.random);
@@ -356,18 +372,8 @@ impl World {
         let Some(model) = self.programs[version].model(base.of_type) else { return };
         let store = model.store_base;
         let mut seen = self.rules().see(version, &base);
-        let is_unknown = |content: &Option<Content>| *content == Some(unknown());
-        // It is not told what a lossy conversion gives.
-        if seen.values().any(is_unknown) {
+        if seen.values().any(is_unknown) || !self.settle(version, id) {
             return;
-        }
-        if let Some(known) = self.objects.get(&id)
-            && self.rules().see(version, known).values().any(is_unknown)
-        {
-            self.migrate(version, id);
-            if self.rules().see(version, &self.objects[&id]).values().any(is_unknown) {
-                return;
-            }
         }
         let db = &self.open[&version];
         let schema = Base::from_bytes(&bytes).unwrap().schema_id();
@@ -441,6 +447,10 @@ impl World {
         };
         assert!(is_right, "{:#?}\nexpected {expected:?}\ngot {got:?}", self.log);
     }
+}
+
+fn is_unknown(content: &Option<Content>) -> bool {
+    *content == Some(unknown())
 }
 
 /// What an operation returns that gives nothing but its success.

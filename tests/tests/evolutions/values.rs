@@ -22,11 +22,10 @@ pub(crate) const LONG: usize = 600;
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Random {
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            objects: Vec::new(),
-            long_texts: false,
-        }
+        let mut random = Random { state: seed, objects: Vec::new(), long_texts: false };
+        // Seeds that follow each other would give the same numbers, one later each.
+        random.state = random.next();
+        random
     }
 
     pub(crate) fn next(&mut self) -> u64 {
