@@ -229,9 +229,12 @@ impl World {
     /// Whether an object is what it would be after something else.
     fn is_stored(&self, version: usize, id: ObjId, known: &Known) -> bool {
         let db = &self.open[&version];
-        let fields = db.read(|tx| tx.any(id).fields()).unwrap();
+        let (schema, fields) =
+            db.read(|tx| Ok((tx.any(id).schema_id()?, tx.any(id).fields()?))).unwrap();
+        let own = self.open.get(&known.version).map(|own| own.schema().schema_id());
         let of = &self.programs[known.version].model(known.of_type).unwrap().version;
-        fields.len() == of.fields.len()
+        own.is_none_or(|own| own == schema)
+            && fields.len() == of.fields.len()
             && of.fields.iter().all(|field| {
                 let stored = fields.iter().find(|(name, _)| name == field.name);
                 stored.is_some_and(|(_, stored)| {

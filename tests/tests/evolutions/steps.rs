@@ -287,15 +287,19 @@ impl World {
             let what =
                 format!("{effect:?} {means} of {} in {name}, at the same time as another", ids[n]);
             let (expected, _) = self.rules().change(versions[n], known, means, &effect);
+            let is_done = changed.is_ok();
             self.judge(what, expected, changed.map(|()| Expected::Done));
-            changes.push((means, effect));
+            changes.push((means, effect, is_done));
         }
         let before = ids.map(|id| self.objects[&id].clone());
         for (n, tx) in transactions.into_iter().enumerate() {
-            let (means, effect) = &changes[n];
+            let (means, effect, is_done) = &changes[n];
             if let Err(error) = tx.commit() {
                 assert!(n == 1 && error.is_retryable(), "{error}\n{:#?}", self.log);
                 self.log.push("the second one must be run again".to_owned());
+                continue;
+            }
+            if !is_done {
                 continue;
             }
             let rules = self.rules();
