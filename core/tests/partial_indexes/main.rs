@@ -7,6 +7,8 @@ mod coverage;
 mod opening;
 #[cfg(feature = "lmdb")]
 mod random;
+#[cfg(feature = "lmdb")]
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
