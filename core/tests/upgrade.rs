@@ -384,7 +384,7 @@ fn references_to_a_type_no_longer_allowed_keep_an_object_where_it_is() {
             other => panic!("{other:?}"),
         }
         // Its field says that it has a reference of another type.
-        assert!(matches!(holder.lost(), Err(Error::WrongType { .. })), "{:?}", holder.lost());
+        assert!(matches!(holder.lost(), Err(Error::WrongTarget { .. })), "{:?}", holder.lost());
         // With another reference, it may move.
         holder.set_lost(holder)?;
         assert_eq!(holder.lost()?, Some(holder));

@@ -28,7 +28,8 @@ pub(crate) struct TypeEvolution {
 
 /// What a field says about objects that have other schemas.
 pub(crate) struct FieldEvolution {
-    upgrade: Upgrade,
+    /// `None` if neither the field nor the struct says anything.
+    upgrade: Option<Upgrade>,
     /// Names that the field had.
     was: Vec<LitStr>,
     default: Option<DefaultValue>,
@@ -37,9 +38,8 @@ pub(crate) struct FieldEvolution {
 }
 
 /// What happens to a value when the type of its field changes.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upgrade {
-    #[default]
     Exact,
     Lossy,
     Reset,
@@ -84,7 +84,7 @@ impl TypeEvolution {
 
 impl FieldEvolution {
     /// What the attributes of a field say. `upgrade` is what the struct says for all its fields.
-    pub(crate) fn of(items: &[Item], upgrade_of_all: Upgrade, errors: &mut Errors) -> Self {
+    pub(crate) fn of(items: &[Item], upgrade_of_all: Option<Upgrade>, errors: &mut Errors) -> Self {
         let mut evolution = FieldEvolution {
             upgrade: upgrade_of_all,
             was: Vec::new(),
@@ -93,7 +93,7 @@ impl FieldEvolution {
         };
         for item in items {
             match item.key.to_string().as_str() {
-                "upgrade" => evolution.upgrade = errors.note(upgrade(item)).unwrap_or_default(),
+                "upgrade" => evolution.upgrade = errors.note(upgrade(item)),
                 "was" => evolution.was = former_names(item, errors),
                 "default" => evolution.default = errors.note(default_value(item)),
                 "upgrade_with" => evolution.upgrade_with = errors.note(item.function()),
@@ -160,6 +160,20 @@ pub(crate) fn check(model: &ObjectModel, errors: &mut Errors) {
             let message = format!(
                 "field `{}` has this name: `removed` is for fields that the struct no longer has",
                 field.ident
+            );
+            errors.at(name, message);
+            continue;
+        }
+        let mut takes_over = model.fields.iter().filter(|field| {
+            field.evolution.was.iter().any(|former| former.value() == name.value())
+        });
+        if let Some(field) = takes_over.next() {
+            let message = format!(
+                "field `{}` takes over the values of this field (`was`): leave the name out of `removed`, or, if the \
+                 values may go, leave out `was`. For objects that have fields of both names, write \
+                 `on_schema_change`, with `old.drop_field(\"{}\")`",
+                field.ident,
+                name.value()
             );
             errors.at(name, message);
         }
@@ -229,11 +243,11 @@ pub(crate) fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) ->
     let krate = &model.krate;
     let m = quote!(#krate::__private);
     let FieldEvolution { upgrade, was, default, upgrade_with } = &field.evolution;
-    let upgrade = match upgrade {
-        Upgrade::Exact => None,
-        Upgrade::Reset => Some(quote!(.upgrade(#m::Upgrade::Reset))),
-        Upgrade::Lossy => Some(quote!(.upgrade(#m::Upgrade::Lossy))),
-    };
+    let upgrade = upgrade.map(|upgrade| match upgrade {
+        Upgrade::Exact => quote!(.upgrade(#m::Upgrade::Exact)),
+        Upgrade::Reset => quote!(.upgrade(#m::Upgrade::Reset)),
+        Upgrade::Lossy => quote!(.upgrade(#m::Upgrade::Lossy)),
+    });
     let was = (!was.is_empty()).then(|| quote!(.was(&[#(#was),*])));
     let ty = &field.ty;
     let write = expand::write(model, at, field, &quote!(__value));

@@ -73,7 +73,7 @@ const SUB_FIELD_KEYS: &[&str] = &[
 struct Defaults {
     case: Case,
     allow_deleted: bool,
-    upgrade: Upgrade,
+    upgrade: Option<Upgrade>,
 }
 
 /// The model of a struct, as far as it makes sense, and all its mistakes.
@@ -93,8 +93,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         composites: Vec::new(),
         evolution: TypeEvolution::default(),
     };
-    let mut defaults =
-        Defaults { case: Case::Camel, allow_deleted: false, upgrade: Upgrade::default() };
+    let mut defaults = Defaults { case: Case::Camel, allow_deleted: false, upgrade: None };
     let mut name_tokens = input.ident.to_token_stream();
     for item in attributes::permazen_items(&input.attrs, &["composite"], &mut errors) {
         match item.key.to_string().as_str() {
@@ -117,7 +116,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
             "composite" => model.composites.extend(composite(&item, &mut errors)),
             "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
             "default_upgrade" => {
-                defaults.upgrade = errors.note(evolution::upgrade(&item)).unwrap_or_default();
+                defaults.upgrade = errors.note(evolution::upgrade(&item));
             }
             "removed" => model.evolution.removed(&item, &mut errors),
             "on_schema_change" => model.evolution.on_schema_change(&item, &mut errors),

@@ -239,11 +239,11 @@ fn each_kind_of_field_has_its_own_conversion() {
 #[test]
 fn what_may_become_of_values() {
     let cases = [
-        (declaration::<Values>("number"), "Lossy"),
-        (declaration::<Values>("level"), "Reset"),
-        (declaration::<Values>("flag"), "Exact"),
-        (declaration::<Made>("plain"), "Lossy"),
-        (declaration::<Made>("exact"), "Exact"),
+        (declaration::<Values>("number"), "Some(Lossy)"),
+        (declaration::<Values>("level"), "Some(Reset)"),
+        (declaration::<Values>("flag"), "None"),
+        (declaration::<Made>("plain"), "Some(Lossy)"),
+        (declaration::<Made>("exact"), "Some(Exact)"),
     ];
     for (declaration, upgrade) in cases {
         assert!(declaration.contains(&format!("upgrade: {upgrade}")), "{declaration}");

@@ -306,9 +306,11 @@ impl FieldDecl {
         from: &ResolvedField,
         to: &ResolvedField,
     ) -> Upgrade {
-        match self.upgrade {
-            Upgrade::Exact if evolution == Evolution::AsJava => java_rule(from, to),
-            upgrade => upgrade,
+        match (self.upgrade, evolution) {
+            // What the model states holds by any rules.
+            (Some(stated), _) => stated,
+            (None, Evolution::Exact) => Upgrade::Exact,
+            (None, Evolution::AsJava) => java_rule(from, to),
         }
     }
 }

@@ -17,7 +17,8 @@ pub struct FieldDecl {
     pub(crate) shape: Shape,
     pub(crate) unique: bool,
     pub(crate) excludes: &'static [Exclude],
-    pub(crate) upgrade: Upgrade,
+    /// `None` if the model says nothing.
+    pub(crate) upgrade: Option<Upgrade>,
     pub(crate) was: &'static [&'static str],
     pub(crate) default: Option<WriteDefault>,
     pub(crate) upgrade_with: Option<UpgradeWith>,
@@ -48,7 +49,7 @@ impl FieldDecl {
             shape,
             unique: false,
             excludes: &[],
-            upgrade: Upgrade::Exact,
+            upgrade: None,
             was: &[],
             default: None,
             upgrade_with: None,
@@ -101,10 +102,11 @@ impl FieldDecl {
         self
     }
 
-    /// Sets what happens to a value when the type of the field changes.
+    /// Sets what happens to a value when the type of the field changes. This also holds with
+    /// [`Evolution::AsJava`](super::Evolution::AsJava).
     #[must_use]
     pub const fn upgrade(mut self, upgrade: Upgrade) -> Self {
-        self.upgrade = upgrade;
+        self.upgrade = Some(upgrade);
         self
     }
 

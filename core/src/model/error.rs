@@ -53,6 +53,27 @@ pub enum Error {
         /// The type asked for.
         expected: &'static str,
     },
+    /// A field refers to an object of a type that the model does not allow there. The object that
+    /// has the field may be in a schema that allows it.
+    #[error(
+        "{field} of object {id}, which is in schema {schema}, refers to object {target} of type {target_type}, where \
+         the model expects {expected}: read the reference with `get` or `load` and follow it with `tx.any`, set the \
+         field, or let the field of the model refer to this type too"
+    )]
+    WrongTarget {
+        /// Type and field.
+        field: String,
+        /// The object that has the field.
+        id: ObjId,
+        /// The schema in which it is.
+        schema: SchemaId,
+        /// The object it refers to.
+        target: ObjId,
+        /// The type of that object.
+        target_type: String,
+        /// The type that the model expects.
+        expected: &'static str,
+    },
     /// A stored value does not fit the type in the struct.
     #[error("{field} of object {id}: {source}")]
     Decode {

@@ -118,7 +118,7 @@ impl<'t> Handle<'t> {
     /// than `T`.
     pub fn reference<T: Target>(&self, position: usize) -> Result<Option<T::Live<'t>>> {
         let reference: Option<Ref<T>> = self.get(position)?;
-        reference.map(|reference| T::live(self.tx, reference.id())).transpose()
+        reference.map(|reference| self.follow(position, reference)).transpose()
     }
 
     /// Reads a reference that is never null.
@@ -128,7 +128,41 @@ impl<'t> Handle<'t> {
     /// another type than `T`.
     pub fn required_reference<T: Target>(&self, position: usize) -> Result<T::Live<'t>> {
         let reference: Ref<T> = self.get(position)?;
-        T::live(self.tx, reference.id())
+        self.follow(position, reference)
+    }
+
+    /// The object to which a reference in a field refers.
+    pub(crate) fn follow<T: Target>(
+        &self,
+        position: usize,
+        reference: Ref<T>,
+    ) -> Result<T::Live<'t>> {
+        match T::live(self.tx, reference.id()) {
+            Err(Error::WrongType { id: target, expected }) => {
+                Err(self.wrong_target(position, target, expected)?)
+            }
+            live => live,
+        }
+    }
+
+    /// The error for a reference to an object of another type than the model allows.
+    fn wrong_target(
+        &self,
+        position: usize,
+        target: ObjId,
+        expected: &'static str,
+    ) -> Result<Error> {
+        let core = &self.tx.core;
+        let of = target.storage_id();
+        let target_type = core.type_name(of).map_or_else(|_| format!("#{of}"), |it| it.to_string());
+        Ok(Error::WrongTarget {
+            field: self.binding.path(self.binding.field(position)?),
+            id: self.id,
+            schema: core.object_schema(self.id)?.id,
+            target,
+            target_type,
+            expected,
+        })
     }
 
     /// The counter. Reads nothing.

@@ -54,7 +54,7 @@ impl Binding {
                 }
                 FieldPlan::Differs(from) if !self.has_own_code(decl) => {
                     let to = self.field(position)?;
-                    let upgrade = decl.upgrade;
+                    let upgrade = decl.upgrade.unwrap_or_default();
                     let conversion = FieldConversion { decl, upgrade, old: &old, from, to, tx };
                     let content = match upgrade {
                         Upgrade::Reset => Ok(Content::Default),

@@ -28,7 +28,7 @@ pub enum Evolution {
     Exact,
     /// As in Java: every access to a field moves the object. Values are converted as well as
     /// possible, collections whose definition has changed start empty, and fields that the model
-    /// lacks are dropped.
+    /// lacks are dropped. A field for which the model states `upgrade` keeps to that.
     AsJava,
 }
 
@@ -322,7 +322,7 @@ impl<'a> Move<'a> {
     /// Notes references that a field of the same definition loses, because it no longer allows
     /// their type.
     fn judge_narrowing(&mut self, decl: &FieldDecl, to: &ResolvedField) {
-        if self.evolution == Evolution::AsJava || decl.upgrade != Upgrade::Exact {
+        if !is_exact(self.evolution, decl) {
             return;
         }
         // The common case.
@@ -359,6 +359,11 @@ impl<'a> Move<'a> {
             }
         }
     }
+}
+
+/// Whether no value of a field may be lost.
+pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
+    decl.upgrade.map_or(evolution == Evolution::Exact, |stated| stated == Upgrade::Exact)
 }
 
 /// What Java does with the values of a field of another definition. It converts single values and

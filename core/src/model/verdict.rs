@@ -13,7 +13,7 @@ use super::evolution_report::{
 };
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
-use super::upgrade::{Evolution, java_rule};
+use super::upgrade::{Evolution, is_exact};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::layout;
 use crate::object::{IndexKind, IndexShape, Transaction};
@@ -152,11 +152,7 @@ impl Judge<'_> {
         from: &ResolvedField,
         to: &ResolvedField,
     ) -> FieldVerdict {
-        let upgrade = match decl.upgrade {
-            Upgrade::Exact if self.evolution == Evolution::AsJava => java_rule(from, to),
-            upgrade => upgrade,
-        };
-        if upgrade == Upgrade::Reset {
+        if decl.rule(self.evolution, from, to) == Upgrade::Reset {
             return FieldVerdict::Reset;
         }
         match self.judge(decl, from, to) {
@@ -281,7 +277,7 @@ impl Judge<'_> {
 
     /// Whether values of a field are converted exactly or not at all.
     fn is_exact(&self, decl: &FieldDecl) -> bool {
-        self.evolution == Evolution::Exact && decl.upgrade == Upgrade::Exact
+        is_exact(self.evolution, decl)
     }
 
     fn lossy(&self, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {

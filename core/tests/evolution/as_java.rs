@@ -124,3 +124,65 @@ fn the_report_says_what_java_resets() {
         assert_eq!(reset, ["text", "flag", "set", "list", "names", "single", "many", "few"]);
     });
 }
+
+mod stated {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Thing {
+                pub number: i64,
+                pub other: i64,
+                pub reset: i32,
+                pub friend: Option<Ref<Friend>>,
+            }
+            pub struct Friend {
+                pub name: String,
+            }
+        }
+        new {
+            #[permazen(default_upgrade = "lossy")]
+            pub struct Thing {
+                #[permazen(upgrade = "exact")]
+                pub number: i32,
+                pub other: i32,
+                #[permazen(upgrade = "reset")]
+                pub reset: i64,
+                #[permazen(upgrade = "exact")]
+                pub friend: Option<Ref<Thing>>,
+            }
+            pub struct Friend {
+                pub name: String,
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_model_states_holds_by_javas_rules_too() {
+        on_each_store(|store| {
+            let old = open2::<old::Thing, old::Friend>(store);
+            let friend = create(&old, &old::Friend { name: "ann".into() });
+            let fits = old::Thing { number: 5, other: 5_000_000_000, reset: 7, friend: None };
+            let large = old::Thing { number: 5_000_000_000, ..fits.clone() };
+            let friendly = old::Thing { friend: Some(Ref::new(friend)), ..fits.clone() };
+            let ids = [&fits, &large, &friendly].map(|thing| create(&old, thing));
+            let builder = Permazen::builder_shared(store.clone()).model::<new::Thing>();
+            let db = builder.model::<new::Friend>().evolution(Evolution::AsJava).build().unwrap();
+            let expected = new::Thing { number: 5, other: 705_032_704, reset: 0, friend: None };
+            assert_eq!(load::<new::Thing>(&db, ids[0]).unwrap(), expected);
+            assert_eq!(lost(load::<new::Thing>(&db, ids[1])), ["number"]);
+            assert_eq!(lost(load::<new::Thing>(&db, ids[2])), ["friend"]);
+            assert_eq!(load::<old::Thing>(&old, ids[1]).unwrap(), large);
+            let report = db.evolution_report().unwrap();
+            let things = report.versions.iter().flat_map(|version| &version.types);
+            let things = things.filter(|of_type| of_type.name == "Thing");
+            let verdict = |name: &str| {
+                let fields = things.clone().flat_map(|of_type| &of_type.fields);
+                fields.filter(|field| field.name == name).map(|field| &field.verdict).next()
+            };
+            assert!(matches!(verdict("number"), Some(FieldVerdict::Look { .. })));
+            assert!(matches!(verdict("other"), Some(FieldVerdict::Lossy { .. })));
+            assert!(matches!(verdict("friend"), Some(FieldVerdict::WouldLose { .. })));
+        });
+    }
+}

@@ -416,3 +416,75 @@ mod one_field_differs {
         });
     }
 }
+
+mod other_targets {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Person {
+                pub home: Option<Ref<House>>,
+                pub seat: Ref<House>,
+                pub past: BTreeSet<Ref<House>>,
+                pub next: Vec<Option<Ref<House>>>,
+            }
+            pub struct House {
+                pub street: String,
+            }
+        }
+        new {
+            pub struct Person {
+                pub home: Option<Ref<Flat>>,
+                pub seat: Ref<Flat>,
+                pub past: BTreeSet<Ref<Flat>>,
+                pub next: Vec<Option<Ref<Flat>>>,
+            }
+            pub struct Flat {
+                pub street: String,
+            }
+        }
+    }
+
+    #[test]
+    fn a_reference_to_a_type_that_the_model_does_not_allow_is_named_with_its_holder() {
+        on_each_store(|store| {
+            let old = open2::<old::Person, old::House>(store);
+            let house = create(&old, &old::House { street: "elm".into() });
+            let there = Ref::new(house);
+            let person = old::Person {
+                home: Some(there),
+                seat: there,
+                past: [there].into(),
+                next: vec![None, Some(there)],
+            };
+            let holder = create(&old, &person);
+            let db = open2::<new::Person, new::Flat>(store);
+            db.read(|tx| {
+                let person = tx.get::<new::Person>(holder)?;
+                let errors = [
+                    ("Person.home", person.home().unwrap_err()),
+                    ("Person.seat", person.seat().unwrap_err()),
+                    ("Person.past", person.past()?.objects().next().unwrap().unwrap_err()),
+                    ("Person.next", person.next()?.objects().next().unwrap().unwrap_err()),
+                ];
+                for (name, error) in errors {
+                    let text = error.to_string();
+                    let Error::WrongTarget { field, id, schema, target, target_type, expected } =
+                        error
+                    else {
+                        panic!("{error:?}")
+                    };
+                    assert_eq!((&*field, id, schema), (name, holder, schema_of(tx, holder)));
+                    assert_eq!((target, &*target_type, expected), (house, "House", "Flat"));
+                    assert!(text.contains(&house.to_string()), "{text}");
+                }
+                // These do not follow it.
+                let home = person.get(new::Person::HOME)?.unwrap();
+                assert_eq!(tx.any(home.id()).type_name()?, "House");
+                assert_eq!(person.load()?.seat.id(), house);
+                Ok(())
+            })
+            .unwrap();
+        });
+    }
+}

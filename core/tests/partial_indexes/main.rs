@@ -544,7 +544,7 @@ mod renamed {
         #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
         pub(in super::super) struct Item {
             #[permazen(indexed)]
-            pub(in super::super) name: String,
+            pub(in super::super) name: Option<String>,
             #[permazen(indexed)]
             pub(in super::super) label: String,
         }
@@ -554,7 +554,6 @@ mod renamed {
         use super::*;
 
         #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
-        #[permazen(removed("name"))]
         pub(in super::super) struct Item {
             #[permazen(indexed, was = "name")]
             pub(in super::super) label: String,
@@ -579,10 +578,12 @@ fn the_entries_of_a_field_with_another_name_are_merged() {
         Ok(())
     })
     .unwrap();
+    // Nothing is missing, so nothing moves.
+    assert_eq!(db.build_indexes().dry_run().run().unwrap().moved, 0);
     // In the second schema the same entries mean another field. So they do not tell.
     let db = open::<second::Item>(&kv);
     db.write(|tx| {
-        let item = second::Item { name: "x".into(), label: "y".into() };
+        let item = second::Item { name: None, label: "y".into() };
         tx.create(item).map(drop)
     })
     .unwrap();
@@ -595,6 +596,34 @@ fn the_entries_of_a_field_with_another_name_are_merged() {
         Ok(())
     })
     .unwrap();
+    assert_eq!(db.build_indexes().run().unwrap().moved, 1);
+    let count = db.read(|tx| tx.index(third::Item::LABEL)?.count());
+    assert_eq!(count.unwrap(), 3);
+}
+
+/// By Java's rules, entries that mean the same are not merged, so these objects move.
+#[test]
+fn building_indexes_leaves_objects_whose_old_entries_mean_the_same() {
+    use words::{before, now, turned};
+    let kv = store();
+    let old = open::<before::Ball>(&kv);
+    for size in 0..3 {
+        let ball = before::Ball { color: before::Color::Red, size };
+        old.write(|tx| tx.create(ball.clone()).map(drop)).unwrap();
+    }
+    let db = open::<now::Ball>(&kv);
+    assert_eq!(db.build_indexes().run().unwrap().moved, 0);
+    let reds = db.read(|tx| tx.index(now::Ball::COLOR)?.get(now::Color::Crimson)?.count());
+    assert_eq!(reds.unwrap(), 3);
+    let java = Permazen::builder_shared(kv.clone()).evolution(Evolution::AsJava);
+    let java = java.model::<now::Ball>().build().unwrap();
+    assert_eq!(java.build_indexes().dry_run().run().unwrap().moved, 3);
+    // The constants have changed places.
+    let db = open::<turned::Ball>(&kv);
+    assert_eq!(db.build_indexes().run().unwrap().moved, 3);
+    let reds = db.read(|tx| tx.index(turned::Ball::COLOR)?.get(turned::Color::Red)?.count());
+    assert_eq!(reds.unwrap(), 3);
+    check(&kv);
 }
 
 /// A type whose values are converted, one of which cannot be.

@@ -29,7 +29,7 @@ pub(crate) enum Expected {
     /// A required value is null.
     Missing,
     /// A reference to an object of a type that the model does not allow.
-    WrongType,
+    WrongTarget,
     /// These fields were changed in two ways.
     Changed(BTreeSet<String>),
     /// The object does not exist.
@@ -97,7 +97,7 @@ impl Rules {
             return Expected::Missing;
         }
         if field.shape.kind == Kind::One && !allows(field.shape.of, &content[0].0, &types) {
-            return Expected::WrongType;
+            return Expected::WrongTarget;
         }
         Expected::Content(content)
     }

@@ -439,7 +439,7 @@ impl World {
                 one.iter().all(|(means, one)| *one == unknown() || other[means] == *one)
             }
             (Expected::Missing, Err(Error::Missing { .. }))
-            | (Expected::WrongType, Err(Error::WrongType { .. }))
+            | (Expected::WrongTarget, Err(Error::WrongTarget { .. }))
             | (Expected::Deleted, Err(Error::Object(CoreError::DeletedObject { .. }))) => true,
             (Expected::Stays(stays), Err(error)) => is_refusal(stays, error),
             (Expected::Changed(fields), Err(Error::ChangedSince(changed))) => {

@@ -277,7 +277,7 @@ fn reading_moves_nothing() {
             customer.city()?;
             // The program has no type `Legacy` for references to such objects.
             match customer.origin() {
-                Ok(_) | Err(Error::WrongType { .. }) => {}
+                Ok(_) | Err(Error::WrongTarget { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

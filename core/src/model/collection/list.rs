@@ -182,17 +182,17 @@ impl<'t, E: FieldType> ListOf<'t, E> {
 impl<'t, T: Target> ListOf<'t, Ref<T>> {
     /// The objects the list refers to.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
-        let tx = self.at.handle.tx;
-        self.iter().map(move |reference| T::live(tx, reference?.id()))
+        let at = self.at;
+        self.iter().map(move |reference| at.follow(reference?))
     }
 }
 
 impl<'t, T: Target> ListOf<'t, Option<Ref<T>>> {
     /// The objects the list refers to. Nulls are left out.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
-        let tx = self.at.handle.tx;
+        let at = self.at;
         self.iter().filter_map(move |reference| match reference {
-            Ok(reference) => reference.map(|reference| T::live(tx, reference.id())),
+            Ok(reference) => reference.map(|reference| at.follow(reference)),
             Err(error) => Some(Err(error)),
         })
     }

@@ -5,6 +5,7 @@ use std::ops::RangeBounds;
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::handle::Handle;
+use crate::model::target::{Ref, Target};
 use crate::model::values::EncodeAs;
 use crate::object::{self, EncodedRange, encode_bound};
 
@@ -27,6 +28,11 @@ impl<'t> Place<'t> {
 
     pub(super) fn decode<V: FieldType>(&self, bytes: &[u8]) -> Result<V> {
         V::decode_all(bytes).map_err(|source| self.undecodable(source))
+    }
+
+    /// The object to which a reference in the collection refers.
+    pub(super) fn follow<T: Target>(&self, reference: Ref<T>) -> Result<T::Live<'t>> {
+        self.handle.follow(self.position, reference)
     }
 
     /// Runs a change. The change decodes the old value with the closure that it receives, before it
