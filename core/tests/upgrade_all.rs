@@ -12,6 +12,7 @@ use permazen::kv::memory::MemoryStore;
 use permazen::kv::optimistic::OptimisticDatabase;
 use permazen::kv::{Direction, KeySpan, KvDatabase, TxOptions};
 use permazen::model::{UpgradeEnd, UpgradeReport};
+use permazen::schema::SchemaRemoval;
 use permazen::{Counter, Error, ObjId, OldValues, Permazen, PermazenObject};
 
 mod old {
@@ -467,4 +468,89 @@ fn a_batch_that_conflicts_runs_again_in_smaller_parts() {
         counts.sum::<permazen::Result<i64>>()
     });
     assert_eq!(sum.unwrap(), 199 * 200 / 2 + 5);
+}
+
+/// The schemas that are recorded.
+fn recorded(db: &Permazen) -> usize {
+    db.read(|tx| Ok(tx.core().bundle().schemas().len())).unwrap()
+}
+
+/// Types that no other test has: a schema stays while this process has it open.
+mod unused {
+    pub(super) mod before {
+        #[derive(permazen::PermazenObject)]
+        pub(in super::super) struct Parcel {
+            pub(in super::super) weight: i32,
+        }
+    }
+
+    pub(super) mod after {
+        #[derive(permazen::PermazenObject)]
+        pub(in super::super) struct Parcel {
+            pub(in super::super) weight: i64,
+        }
+    }
+}
+
+/// Schemas that no object needs any more go when the program is started the next time and writes,
+/// or in the next transaction with `SchemaRemoval::Always`.
+#[test]
+fn old_schemas_are_removed_after_all_objects_have_moved() {
+    use unused::{after, before};
+    for (store, _dir) in stores() {
+        let old = || {
+            let builder = Permazen::builder_shared(Arc::clone(&store));
+            let db = builder.model::<before::Parcel>().build().unwrap();
+            db.write(|tx| tx.create(before::Parcel { weight: 7 }).map(drop)).unwrap();
+            db
+        };
+        let new = || Permazen::builder_shared(Arc::clone(&store)).model::<after::Parcel>();
+        let upgrade = |db: &Permazen| assert_eq!(db.upgrade_all().run().unwrap().moved, 1);
+
+        drop(old());
+        let db = new().build().unwrap();
+        upgrade(&db);
+        db.write(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 2);
+        drop(db);
+        let db = new().build().unwrap();
+        db.write(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 1);
+        drop(db);
+
+        let old = old();
+        let db = new().schema_removal(SchemaRemoval::Always).build().unwrap();
+        upgrade(&db);
+        db.write(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 2, "a program of this process has the old schema open");
+        drop(old);
+        db.write(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 1);
+        let weights =
+            db.read(|tx| tx.all::<after::Parcel>()?.iter().map(|it| it?.weight()).collect());
+        let weights: Vec<i64> = weights.unwrap();
+        assert_eq!(weights, [7, 7]);
+    }
+}
+
+/// An older program that still runs records its schema again when it needs it.
+#[test]
+fn an_older_program_that_runs_records_its_removed_schema_again() {
+    for (store, _dir) in stores() {
+        let old = before(&store);
+        create(&old, 0..5);
+        let schema = old.schema().schema_id();
+        let db = after(&store);
+        assert_eq!(db.upgrade_all().run().unwrap().moved, 5);
+        // As a program in another process does.
+        assert!(db.write(|tx| Ok(tx.core().remove_schema(schema)?)).unwrap());
+        assert_eq!(recorded(&db), 1);
+        let note = old::Note { text: "still here".into() };
+        let id = old.write(|tx| Ok(tx.create(note.clone())?.id())).unwrap();
+        assert_eq!(recorded(&db), 2);
+        assert_eq!(old.read(|tx| tx.get::<old::Note>(id)?.load()).unwrap(), note);
+        assert_eq!(old.read(|tx| tx.all::<old::Item>()?.count()).unwrap(), 5);
+        let text = db.read(|tx| tx.get::<new::Note>(id)?.text()).unwrap();
+        assert_eq!(text, "still here");
+    }
 }
