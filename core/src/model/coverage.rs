@@ -164,6 +164,10 @@ impl Covered<'_> {
                     !self.wanted.with_keys || keys_agree(&self.binding.object_type, self.old, id);
                 (!shown).then_some(Entries::Hidden { missing: true })
             }
+            // By Java's rules, queries read no other index.
+            Fate::Same | Fate::Converted if self.evolution == Evolution::AsJava => {
+                Some(Entries::Missing)
+            }
             Fate::Same | Fate::Converted => Some(self.merged().unwrap_or(Entries::Missing)),
             Fate::Empty => in_index.then_some(Entries::Hidden { missing: false }),
             Fate::Replaced if in_index => Some(Entries::Hidden { missing: true }),
