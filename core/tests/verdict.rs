@@ -610,6 +610,20 @@ fn own_code_of_the_type_may_carry_everything_over() {
     assert_eq!(verdict(&report, "nickname"), FieldVerdict::OwnCode);
 }
 
+/// An index lacks nothing of a type without objects.
+#[test]
+fn no_objects_make_no_index_partial() {
+    let store = store([plain::nulls::Item::default()]);
+    let db = with::<plain::nulls::Item>(&store).build().unwrap();
+    // So that the schema stays in use.
+    db.write(|tx| tx.create(Place {}).map(drop)).unwrap();
+    let text = || report::<plain::no_nulls::Item>(&store).to_string();
+    assert!(text().contains("index hours.value"));
+    db.write(|tx| tx.all::<plain::nulls::Item>()?.first()?.unwrap().delete()).unwrap();
+    let text = text();
+    assert!(text.contains("Item: no objects") && !text.contains("index hours"), "{text}");
+}
+
 #[test]
 fn strict_minds_only_types_with_objects() {
     let store = store([old::Gone {}]);

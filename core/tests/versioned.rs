@@ -224,6 +224,8 @@ fn what_both_changed_is_a_conflict_that_names_it() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert_eq!(changed_fields(error), ["name", "steps", r#"labels["x"]"#, r#"labels["y"]"#]);
+    let steps = "field steps was [\"1\", \"2\", \"3\"], is now [\"1\", \"2\", \"3\", … 4 in all]";
+    assert!(text.contains(steps), "{text}");
     // Nothing was written, also where nothing conflicts.
     assert_eq!(*load(&db, person), *before);
 }

@@ -106,12 +106,20 @@ pub enum Error {
     #[error("{0}")]
     Refused(Box<Refusal>),
     /// An own conversion failed. The object stays in its schema.
-    #[error("{field} of object {id}: its own conversion from another schema failed: {source}")]
+    #[error(
+        "{field} of object {id}: its own conversion from schema {schema}{} failed: {source}; the object stays there: \
+         let the conversion handle this, or give the field a value", of_value(.value)
+    )]
     Upgrade {
         /// The type, and the field if the conversion is that of a field.
         field: String,
         /// The object.
         id: ObjId,
+        /// The schema in which the object is.
+        schema: SchemaId,
+        /// The value of that field there as text, escaped and shortened; `None` if the conversion is
+        /// that of the type, or the object has no value in a field of this name.
+        value: Option<String>,
         /// The error of the conversion.
         source: Box<Error>,
     },
@@ -231,6 +239,11 @@ impl ModelErrors {
 }
 
 impl std::error::Error for ModelErrors {}
+
+/// ` of the value "17"`, or nothing.
+fn of_value(value: &Option<String>) -> String {
+    value.as_ref().map_or(String::new(), |value| format!(" of the value {value}"))
+}
 
 /// The items as text, with semicolons between them.
 fn join(items: impl Iterator<Item = impl fmt::Display>) -> String {

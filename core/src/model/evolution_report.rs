@@ -196,7 +196,8 @@ pub struct IndexReport {
     pub name: String,
     /// Whether it has them all, also where their entries are in an older index that means the same.
     /// If not, it has none of them until they move, and queries of it fail with
-    /// [`Error::PartialIndex`](super::Error::PartialIndex).
+    /// [`Error::PartialIndex`](super::Error::PartialIndex) if there are any. By
+    /// [Java's rules](super::Evolution::AsJava) they do not fail, and find what is indexed.
     pub is_complete: bool,
     /// Whether it also has them for queries with the keys of map values (`with_keys()`). They need
     /// keys of the same definition. The same as `is_complete` for other indexes.
@@ -275,7 +276,9 @@ impl fmt::Display for TypeReport {
             return f.write_str("; the models have no such type, so they stay as they are");
         }
         let differ = self.fields.iter().filter(|field| field.verdict != FieldVerdict::Same);
-        let partial = self.indexes.iter().filter(|index| !index.is_complete_with_keys);
+        // No objects lack nothing.
+        let indexes = self.indexes.iter().filter(|_| self.objects.counted > 0);
+        let partial = indexes.filter(|index| !index.is_complete_with_keys);
         if differ.clone().next().is_none() && partial.clone().next().is_none() {
             return f.write_str("; everything is the same");
         }

@@ -172,9 +172,16 @@ impl<'a> Move<'a> {
         let info = &self.binding.info;
         let field = position.and_then(|position| info.fields.get(position));
         let field = field.map_or(String::new(), |decl| format!(".{}", decl.name));
+        let old = self.moving.old;
+        let value = position.and_then(|position| match self.plan.field(position) {
+            FieldPlan::Differs(from) => stored_text(old, from),
+            FieldPlan::Same | FieldPlan::Missing => None,
+        });
         Error::Upgrade {
             field: format!("{}{field}", info.name),
             id: self.moving.id,
+            schema: old.object_type().schema_of,
+            value,
             source: Box::new(source),
         }
     }

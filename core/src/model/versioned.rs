@@ -430,15 +430,27 @@ fn text(field: &ResolvedField, pairs: &Pairs<'_>) -> String {
             }
         }
         ResolvedKind::List { element } => {
-            let first = pairs.first().map(|(_, value)| value_text(element.simple(), value));
-            match (pairs.len(), first) {
-                (1, Some(only)) => format!("[{only}]"),
-                (count, Some(first)) => format!("[{first}, …] ({count} elements)"),
-                (_, None) => "[]".to_owned(),
-            }
+            let values = pairs.iter().map(|(_, value)| value_text(element.simple(), value));
+            format!("[{}]", some_of(values))
         }
-        ResolvedKind::Set { .. } | ResolvedKind::Map { .. } => {
-            format!("of {} entries", pairs.len())
+        ResolvedKind::Set { element } => {
+            let values = pairs.iter().map(|(value, _)| value_text(element.simple(), value));
+            format!("{{{}}}", some_of(values))
+        }
+        ResolvedKind::Map { key, value } => {
+            let entries = pairs.iter().map(|(of_key, of_value)| {
+                let key = value_text(key.simple(), of_key);
+                format!("{key}: {}", value_text(value.simple(), of_value))
+            });
+            format!("{{{}}}", some_of(entries))
         }
     }
+}
+
+/// The first few of several texts, and how many there are.
+fn some_of(texts: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 3;
+    let count = texts.len();
+    let shown = texts.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if count > SHOWN { format!("{shown}, … {count} in all") } else { shown }
 }

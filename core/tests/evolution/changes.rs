@@ -362,7 +362,10 @@ mod own_first {
             assert_eq!(loaded("20").unwrap(), new::Visit { length: 20, place: 4 });
             assert_eq!(lost(loaded("soon")), ["length"]);
             let failed = loaded("a min").unwrap_err();
-            assert!(matches!(failed, Error::Upgrade { .. }), "{failed:?}");
+            let text = failed.to_string();
+            assert!(text.contains(&old.schema().schema_id().to_string()), "{text}");
+            let Error::Upgrade { value, .. } = failed else { panic!("{failed:?}") };
+            assert_eq!(value, None, "the conversion is that of the type");
         });
     }
 }

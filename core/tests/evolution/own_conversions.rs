@@ -650,3 +650,44 @@ mod counters {
         });
     }
 }
+
+mod of_a_field {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Visit {
+                pub length: String,
+            }
+        }
+        new {
+            pub struct Visit {
+                #[permazen(upgrade_with = super::minutes)]
+                pub length: i32,
+            }
+        }
+    }
+
+    fn minutes(old: &OldValues<'_>) -> Result<i32> {
+        let length: String = old.take("length")?;
+        length.parse().map_err(Error::other)
+    }
+
+    /// The error says which value of which schema the conversion did not take, and what to do.
+    #[test]
+    fn the_error_of_a_conversion_names_schema_and_value() {
+        on_each_store(|store| {
+            let (old, new) = (open::<old::Visit>(store), open::<new::Visit>(store));
+            let id = create(&old, &old::Visit { length: "a \"min\"".into() });
+            let failed = load::<new::Visit>(&new, id).unwrap_err();
+            let text = failed.to_string();
+            let schema = old.schema().schema_id();
+            let from = format!("from schema {schema} of the value \"a \\\"min\\\"\" failed");
+            for part in [&*from, "Visit.length", &id.to_string(), "give the field a value"] {
+                assert!(text.contains(part), "{part} is not in {text}");
+            }
+            let set = |visit: Obj<'_, new::Visit>| visit.set_length(5);
+            assert!(change(&new, id, set).unwrap());
+        });
+    }
+}
