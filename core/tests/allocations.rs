@@ -342,3 +342,65 @@ fn strings_are_borrowed_where_bytes_allow() {
         assert_eq!(string::read_cow(&mut Reader::new(&out)).expect("written"), text);
     }
 }
+
+/// A query that reads the entries of another schema too.
+#[cfg(feature = "derive")]
+mod merged {
+    use permazen::kv::memory::MemoryStore;
+    use permazen::{Permazen, PermazenEnum, PermazenObject};
+
+    use super::{Arc, COUNT};
+
+    mod before {
+        use super::*;
+
+        #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq)]
+        pub(super) enum State {
+            Open,
+        }
+
+        #[derive(PermazenObject)]
+        pub(super) struct Task {
+            #[permazen(indexed)]
+            pub(super) state: State,
+        }
+    }
+
+    mod now {
+        use super::*;
+
+        #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq)]
+        pub(super) enum State {
+            Open,
+            Done,
+        }
+
+        #[derive(PermazenObject)]
+        pub(super) struct Task {
+            #[permazen(indexed)]
+            pub(super) state: State,
+        }
+    }
+
+    #[test]
+    fn an_entry_of_another_schema_takes_no_allocation() {
+        let store = Arc::new(MemoryStore::new());
+        let old = Permazen::builder_shared(store.clone()).model::<before::Task>().build();
+        let old = old.expect("a database");
+        let filled = old.write(|tx| {
+            for _ in 0..2000 {
+                tx.create(before::Task { state: before::State::Open })?;
+            }
+            Ok::<_, permazen::Error>(())
+        });
+        filled.expect("objects");
+        let db = Permazen::builder_shared(store).model::<now::Task>().build().expect("a database");
+        let read = db.read(|tx| {
+            let before = COUNT.with(std::cell::Cell::get);
+            assert_eq!(tx.index(now::Task::STATE)?.count()?, 2000);
+            Ok(COUNT.with(std::cell::Cell::get) - before)
+        });
+        let allocations = read.expect("a query");
+        assert!(allocations < 500, "{allocations}");
+    }
+}

@@ -3,7 +3,6 @@
 //! By the format, an object's index entries are those of its own schema. So objects of another
 //! schema may have their entries under another storage ID, or have none.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -54,11 +53,41 @@ pub(crate) struct MergedIndex {
 
 /// An entry of one of the sources, or why there is none.
 struct Entry<'k> {
+    /// The key in the index of the source.
     key: Blob<'k>,
+    /// How many bytes of the key are the prefix of that index.
+    prefix: usize,
     fault: Option<Error>,
 }
 
+impl Entry<'_> {
+    /// What follows the prefix. It orders the entries of all sources.
+    fn rest(&self) -> &[u8] {
+        self.key.get(self.prefix..).unwrap_or_default()
+    }
+}
+
 type Entries<'k> = Box<dyn Iterator<Item = Result<Entry<'k>>> + 'k>;
+
+/// Entries in order, and the next of them.
+struct Source<'k> {
+    entries: Entries<'k>,
+    next: Option<Entry<'k>>,
+}
+
+impl<'k> Source<'k> {
+    fn new(entries: Entries<'k>) -> Self {
+        Source { entries, next: None }
+    }
+
+    /// Reads the next entry if the last one was taken.
+    fn fill(&mut self) -> Result<()> {
+        if self.next.is_none() {
+            self.next = self.entries.next().transpose()?;
+        }
+        Ok(())
+    }
+}
 
 impl IndexOverlay {
     /// An overlay that changes nothing yet.
@@ -107,6 +136,7 @@ impl IndexOverlay {
         direction: Direction,
     ) -> Result<Entries<'k>> {
         let entries = kv.scan(span, direction)?;
+        let prefix = self.shape.prefix().len();
         let mut ends = Vec::new();
         Ok(Box::new(entries.filter_map(move |pair| {
             let key = match pair {
@@ -115,7 +145,7 @@ impl IndexOverlay {
             };
             match self.hides(kv, &key, &mut ends) {
                 Ok(true) => None,
-                Ok(false) => Some(Ok(Entry { key, fault: None })),
+                Ok(false) => Some(Ok(Entry { key, prefix, fault: None })),
                 Err(error) => Some(Err(error)),
             }
         })))
@@ -145,14 +175,15 @@ impl IndexOverlay {
         }
         let max = span.max.map_or(Bound::Unbounded, Bound::Excluded);
         let keys = self.added.range::<[u8], _>((Bound::Included(span.min), max));
-        let entry = |key| Ok(Entry { key: Blob::Borrowed(key), fault: None });
+        let prefix = self.shape.prefix().len();
+        let entry = move |key| Ok(Entry { key: Blob::Borrowed(key), prefix, fault: None });
         match direction {
             Direction::Forward => Box::new(keys.map(|key| &key[..]).map(entry)),
             Direction::Reverse => Box::new(keys.rev().map(|key| &key[..]).map(entry)),
         }
     }
 
-    /// The entries of an index that mean the same, under the keys of this index.
+    /// The entries of an index that mean the same.
     fn merged_entries<'k>(
         &'k self,
         kv: &'k dyn KvRead,
@@ -166,6 +197,7 @@ impl IndexOverlay {
         // Nothing follows the last possible key.
         let Some(min) = min else { return Ok(Box::new(std::iter::empty())) };
         let entries = kv.scan(KeySpan::new(&min, max.as_deref()), direction)?;
+        let prefix = other.len();
         let mut ends = Vec::new();
         Ok(Box::new(entries.filter_map(move |pair| {
             let key = match pair {
@@ -173,14 +205,11 @@ impl IndexOverlay {
                 Err(error) => return Some(Err(error.into())),
             };
             match merged.judge(&key, &mut ends) {
-                Ok(Judged::Shown) => {}
-                Ok(Judged::LeftOut) => return None,
-                Ok(Judged::Unknown(fault)) => {
-                    return Some(Ok(Entry { key: renamed(&key, other, own), fault: Some(fault) }));
-                }
-                Err(error) => return Some(Err(error)),
+                Ok(Judged::Shown) => Some(Ok(Entry { key, prefix, fault: None })),
+                Ok(Judged::LeftOut) => None,
+                Ok(Judged::Unknown(fault)) => Some(Ok(Entry { key, prefix, fault: Some(fault) })),
+                Err(error) => Some(Err(error)),
             }
-            Some(Ok(Entry { key: renamed(&key, other, own), fault: None }))
         })))
     }
 }
@@ -241,11 +270,6 @@ fn moved(bound: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A key that begins with `to` instead of `from`.
-fn renamed(key: &[u8], from: &[u8], to: &[u8]) -> Blob<'static> {
-    Blob::Owned([to, key.strip_prefix(from).unwrap_or_default()].concat())
-}
-
 impl ScanOverlay for IndexOverlay {
     fn visit(
         &self,
@@ -254,45 +278,38 @@ impl ScanOverlay for IndexOverlay {
         direction: Direction,
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
-        let mut sources = vec![self.own(kv, span, direction)?.peekable()];
+        let mut sources = vec![Source::new(self.own(kv, span, direction)?)];
         for merged in &self.merged {
-            sources.push(self.merged_entries(kv, merged, span, direction)?.peekable());
+            sources.push(Source::new(self.merged_entries(kv, merged, span, direction)?));
         }
-        sources.push(self.further(span, direction).peekable());
+        if self.adds() {
+            sources.push(Source::new(self.further(span, direction)));
+        }
+        let mut buffer = self.shape.prefix().to_vec();
         loop {
-            let mut next: Option<(usize, Blob<'_>)> = None;
-            for (at, source) in sources.iter_mut().enumerate() {
-                let key = match source.peek() {
-                    None => continue,
-                    Some(Ok(entry)) => &entry.key,
-                    // The source ends here.
-                    Some(Err(_)) => match source.next() {
-                        Some(Err(error)) => return Err(error),
-                        _ => continue,
-                    },
-                };
-                let order = next.as_ref().map(|(_, first)| match direction {
-                    Direction::Forward => key.cmp(first),
-                    Direction::Reverse => first.cmp(key),
-                });
-                if order.is_none_or(|order| order == Ordering::Less) {
-                    next = Some((at, key.clone()));
-                }
-            }
-            let Some((_, key)) = next else { return Ok(()) };
+            sources.iter_mut().try_for_each(Source::fill)?;
+            let heads = sources.iter().enumerate();
+            let heads = heads.filter_map(|(at, source)| Some((at, source.next.as_ref()?.rest())));
+            let first = match direction {
+                Direction::Forward => heads.min_by(|(_, one), (_, other)| one.cmp(other)),
+                Direction::Reverse => heads.max_by(|(_, one), (_, other)| one.cmp(other)),
+            };
+            let Some((at, _)) = first else { return Ok(()) };
+            let Some(mut entry) = sources.get_mut(at).and_then(|source| source.next.take()) else {
+                return Ok(());
+            };
             // An object that has moved since the view was opened has its entry twice.
-            let mut fault = None;
             for source in &mut sources {
-                let same =
-                    |entry: &Result<Entry<'_>>| entry.as_ref().is_ok_and(|entry| entry.key == key);
-                if let Some(Ok(entry)) = source.next_if(same) {
-                    fault = fault.or(entry.fault);
+                if let Some(same) = source.next.take_if(|next| next.rest() == entry.rest()) {
+                    entry.fault = entry.fault.or(same.fault);
                 }
             }
-            if let Some(fault) = fault {
+            if let Some(fault) = entry.fault {
                 return Err(fault);
             }
-            if visitor(&key, &[]).is_break() {
+            buffer.truncate(self.shape.prefix().len());
+            buffer.extend_from_slice(entry.rest());
+            if visitor(&buffer, &[]).is_break() {
                 return Ok(());
             }
         }
