@@ -3,6 +3,7 @@
 //! its objects have been upgraded and others have not.
 //!
 //! ```text
+//! cargo run -p permazen --example tracker         # all steps in turn, on a new database
 //! cargo run --example tracker fill v1 DIR 1000    # fills a new database with version 1
 //! cargo run --example tracker work v1 DIR 1       # what users do on day 1, with version 1
 //! cargo run --example tracker upgrade v2 DIR      # moves all objects to version 2, or v3
@@ -13,6 +14,7 @@
 #![allow(unreachable_pub, reason = "the modules are shared with tests")]
 
 pub mod lines;
+pub mod tour;
 pub mod upgrade;
 pub mod v1;
 pub mod v2;
@@ -28,8 +30,8 @@ use permazen::Result;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::kv::{KvDatabase, TxOptions};
 
-const USAGE: &str = "usage: tracker fill v1 DIR ISSUES | work v1 DIR DAY | upgrade v2|v3 DIR | \
-                     print v1|v2|v3 DIR | check DIR";
+const USAGE: &str = "usage: tracker [fill v1 DIR ISSUES | work v1 DIR DAY | upgrade v2|v3 DIR | \
+                     print v1|v2|v3 DIR | check DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
 /// Runs one command.
 pub fn run(arguments: &[&str], out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
     match arguments {
+        [] => tour::tour(out)?,
         ["fill", "v1", dir, issues] => v1::fill::fill(&v1::open(dir)?, issues.parse()?)?,
         ["work", "v1", dir, day] => v1::work::work(&v1::open(dir)?, day.parse()?)?,
         ["upgrade", "v2", dir] => upgrade::all(&v2::open(dir)?, out)?,

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::process::Tracker;
+use crate::process::{AfterBatch, Tracker};
 use crate::random::{Random, seed, setting};
 use crate::tracker::lines::Lines;
 use crate::versions::{check_new, check_old};
@@ -54,9 +54,12 @@ struct Journey<'a> {
 impl Journey<'_> {
     /// Starts an upgrade and kills it. Returns whether it had already ended.
     fn killed_upgrade(&mut self, version: &str) -> bool {
-        let mut process = self.tracker.start_upgrade(version);
+        // The first kill comes in the middle, however fast the machine is.
+        let then = if self.kills == 0 { AfterBatch::Stop } else { AfterBatch::Continue };
+        let mut process = self.tracker.start_upgrade(version, then);
         // Sometimes the kill comes while the database is being opened.
-        let begun = self.random.below(5) > 0 && process.wait_for_a_batch();
+        let waits = then == AfterBatch::Stop || self.random.below(5) > 0;
+        let begun = waits && process.wait_for_a_batch();
         match self.random.below(4) {
             0 => self.look(),
             _ => thread::sleep(Duration::from_micros(self.random.below(60_000))),
@@ -101,7 +104,7 @@ impl Journey<'_> {
             self.inspect();
             if self.days == 1 {
                 // The program of version 1 works while the upgrade runs.
-                let mut process = self.tracker.start_upgrade("v3");
+                let mut process = self.tracker.start_upgrade("v3", AfterBatch::Continue);
                 process.wait_for_a_batch();
                 self.work();
                 done = process.kill();

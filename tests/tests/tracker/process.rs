@@ -1,7 +1,7 @@
 //! The program in this process, and in a process of its own that can be killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -16,6 +16,34 @@ pub(crate) struct Tracker {
 }
 
 const ENV: &str = "PERMAZEN_TRACKER";
+const STOPS: &str = "PERMAZEN_TRACKER_STOPS";
+
+/// What the process does when it has moved the first objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterBatch {
+    Continue,
+    Stop,
+}
+
+/// The output of the process.
+struct Output {
+    stops: bool,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes)
+    }
+
+    /// Called after the line that says how many objects have moved.
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()?;
+        while self.stops {
+            std::thread::park();
+        }
+        Ok(())
+    }
+}
 
 impl Tracker {
     /// A place for a database.
@@ -72,12 +100,14 @@ impl Tracker {
         tracker::print(version, self.path().to_str().unwrap()).unwrap()
     }
 
-    /// Starts to move all objects to a version, in a process of its own.
-    pub(crate) fn start_upgrade(&self, version: &str) -> Process {
+    /// Starts to move all objects to a version, in a process of its own. It may stop after the first
+    /// batch, until it is killed.
+    pub(crate) fn start_upgrade(&self, version: &str, then: AfterBatch) -> Process {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "process::child", "--nocapture", "--test-threads=1"])
             .env(ENV, version)
             .env("PERMAZEN_TRACKER_PATH", self.path())
+            .env(STOPS, if then == AfterBatch::Stop { "1" } else { "0" })
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -113,5 +143,6 @@ impl Process {
 fn child() {
     let Ok(version) = std::env::var(ENV) else { return };
     let path = std::env::var("PERMAZEN_TRACKER_PATH").unwrap();
-    tracker::run(&["upgrade", &version, &path], &mut std::io::stdout()).unwrap();
+    let stops = std::env::var(STOPS).unwrap() == "1";
+    tracker::run(&["upgrade", &version, &path], &mut Output { stops }).unwrap();
 }

@@ -18,7 +18,7 @@ pub fn everything(tx: &Tx) -> Result<Lines> {
 fn people(tx: &Tx, lines: &mut Lines) -> Result<()> {
     for user in tx.all::<User>()? {
         let user = user?;
-        let name = format!("User {}", user.login()?);
+        let name = lines.object(user, format!("User {}", user.login()?))?;
         lines.add(&name, "name", user.name())?;
         lines.add(&name, "nickname", user.nickname())?;
         lines.add(&name, "email", user.email())?;
@@ -27,7 +27,7 @@ fn people(tx: &Tx, lines: &mut Lines) -> Result<()> {
     }
     for team in tx.all::<Team>()? {
         let team = team?;
-        let name = format!("Team {}", team.name()?);
+        let name = lines.object(team, format!("Team {}", team.name()?))?;
         lines.add(&name, "members", sorted(team.members()?.objects(), login))?;
     }
     Ok(())
@@ -36,23 +36,28 @@ fn people(tx: &Tx, lines: &mut Lines) -> Result<()> {
 fn projects(tx: &Tx, lines: &mut Lines) -> Result<()> {
     for project in tx.all::<Project>()? {
         let project = project?;
-        let name = format!("Project {}", project.key()?);
+        let name = lines.object(project, format!("Project {}", project.key()?))?;
         lines.add(&name, "name", project.name())?;
         lines.add(&name, "team", project.team()?.map(|team| team.name()).transpose())?;
         lines.add(&name, "leads", project.leads().and_then(|leads| all(leads.objects(), login)))?;
     }
     for label in tx.all::<Label>()? {
         let label = label?;
-        lines.add(&format!("Label {}", label.name()?), "color", label.color())?;
+        let name = lines.object(label, format!("Label {}", label.name()?))?;
+        lines.add(&name, "color", label.color())?;
     }
     for milestone in tx.all::<Milestone>()? {
         let milestone = milestone?;
-        let name = format!("Milestone {} {}", milestone.project()?.key()?, milestone.title()?);
+        let name = lines.object(
+            milestone,
+            format!("Milestone {} {}", milestone.project()?.key()?, milestone.title()?),
+        )?;
         lines.add(&name, "due", milestone.due())?;
     }
     for sprint in tx.all::<Sprint>()? {
         let sprint = sprint?;
-        let name = format!("Sprint {} {}", sprint.project()?.key()?, sprint.name()?);
+        let name = lines
+            .object(sprint, format!("Sprint {} {}", sprint.project()?.key()?, sprint.name()?))?;
         lines.add(&name, "issues", all(sprint.issues()?.objects(), key))?;
         lines.add(&name, "points", sprint.points())?;
     }
@@ -62,7 +67,7 @@ fn projects(tx: &Tx, lines: &mut Lines) -> Result<()> {
 fn issues(tx: &Tx, lines: &mut Lines) -> Result<()> {
     for issue in tx.all::<Issue>()? {
         let issue = issue?;
-        let name = format!("Issue {}", key(issue)?);
+        let name = lines.object(issue, format!("Issue {}", key(issue)?))?;
         lines.add(&name, "title", issue.title())?;
         lines.add(&name, "state", issue.state())?;
         lines.add(&name, "priority", issue.priority())?;
@@ -82,7 +87,8 @@ fn issues(tx: &Tx, lines: &mut Lines) -> Result<()> {
 fn on_issues(tx: &Tx, lines: &mut Lines) -> Result<()> {
     for comment in tx.all::<Comment>()? {
         let comment = comment?;
-        let name = format!("Comment {} {}", key(comment.issue()?)?, comment.number()?);
+        let name = lines
+            .object(comment, format!("Comment {} {}", key(comment.issue()?)?, comment.number()?))?;
         lines.add(&name, "author", login(comment.author()?))?;
         lines.add(&name, "text", comment.text())?;
         lines.add(&name, "edits", comment.edits().and_then(|edits| edits.load::<Vec<_>>()))?;
@@ -91,18 +97,23 @@ fn on_issues(tx: &Tx, lines: &mut Lines) -> Result<()> {
     }
     for attachment in tx.all::<Attachment>()? {
         let attachment = attachment?;
-        let name = format!("Attachment {} {}", key(attachment.issue()?)?, attachment.name()?);
+        let name = lines.object(
+            attachment,
+            format!("Attachment {} {}", key(attachment.issue()?)?, attachment.name()?),
+        )?;
         lines.add(&name, "size", attachment.size())?;
         lines.add(&name, "content", attachment.content())?;
     }
     for vote in tx.all::<Vote>()? {
         let vote = vote?;
-        let name = format!("Vote {} {}", key(vote.issue()?)?, login(vote.user()?)?);
+        let name =
+            lines.object(vote, format!("Vote {} {}", key(vote.issue()?)?, login(vote.user()?)?))?;
         lines.add(&name, "weight", vote.weight())?;
     }
     for watch in tx.all::<Watch>()? {
         let watch = watch?;
-        let name = format!("Watch {} {}", key(watch.issue()?)?, login(watch.user()?)?);
+        let name = lines
+            .object(watch, format!("Watch {} {}", key(watch.issue()?)?, login(watch.user()?)?))?;
         lines.add(&name, "exists", watch.exists())?;
     }
     Ok(())
@@ -111,11 +122,12 @@ fn on_issues(tx: &Tx, lines: &mut Lines) -> Result<()> {
 fn records(tx: &Tx, lines: &mut Lines) -> Result<()> {
     for setting in tx.all::<Setting>()? {
         let setting = setting?;
-        lines.add(&format!("Setting {}", setting.name()?), "value", setting.value())?;
+        let name = lines.object(setting, format!("Setting {}", setting.name()?))?;
+        lines.add(&name, "value", setting.value())?;
     }
     for entry in tx.all::<AuditEntry>()? {
         let entry = entry?;
-        let name = format!("AuditEntry {}", entry.number()?);
+        let name = lines.object(entry, format!("AuditEntry {}", entry.number()?))?;
         lines.add(&name, "at", entry.at())?;
         lines.add(&name, "actor", entry.actor()?.map(login).transpose())?;
         lines.add(&name, "action", entry.action())?;
