@@ -168,7 +168,7 @@ macro_rules! open_index {
     ($tx:expr, $mode:expr, $index:expr) => {
         match $mode {
             Mode::Refuse => $tx.index($index),
-            Mode::Allow => $tx.index($index.allow_partial()),
+            Mode::Allow => $tx.index($index.allow_partial().skip_unknown()),
             Mode::Scan => $tx.index($index.complete_by_scan()),
         }
     };
