@@ -78,15 +78,15 @@ mod xml;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::id::ObjId;
-    pub use crate::model::composite::{Column, Column0, Column1, Column2, Column3, Column4};
-    pub use crate::model::composite::{HasColumn, Tuple};
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
     pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored, can_be_null, made};
     pub use crate::model::handle::Handle;
-    pub use crate::model::index::Columns;
+    pub use crate::model::index::{
+        Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
+    };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::target::Accessors;
     pub use crate::model::{

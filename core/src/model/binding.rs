@@ -5,13 +5,12 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::coverage::{self, Other, Wanted};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, Result};
+use super::evolution::{Evolution, FieldPlan, Plan};
+use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
-use super::plan::{FieldPlan, Plan};
 use super::target::{Model, ModelInfo};
-use super::upgrade::Evolution;
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
@@ -117,7 +116,7 @@ impl Bindings {
         tx: &object::Transaction<'_>,
     ) -> Arc<[Other]> {
         let bundle = tx.bundle();
-        let others = || coverage::others(binding, wanted, &bundle, self.models.evolution);
+        let others = || index::others(binding, wanted, &bundle, self.models.evolution);
         // The transaction has changed the recorded schemas.
         if !Arc::ptr_eq(&bundle, &self.bundle) {
             return others().into();

@@ -5,8 +5,8 @@ use crate::encoding::{EncodingId, FieldType, SchemaForm};
 use crate::schema::DeleteAction;
 
 use super::error::Result;
+use super::evolution::OldValues;
 use super::load::ObjectWriter;
-use super::old_values::OldValues;
 use super::target::{Ref, Target};
 
 /// A field as its struct declares it.

@@ -4,10 +4,9 @@ use std::fmt;
 
 use permazen_kv::KvError;
 
-use super::changed_since::ChangedSince;
-use super::evolution_report::EvolutionReport;
-use super::partial::described;
-use super::refusal::Refusal;
+use super::evolution::{EvolutionReport, Refusal};
+use super::index::described;
+use super::versioned::ChangedSince;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 use crate::object;

@@ -8,13 +8,11 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::differences::one_line;
 use super::error::{Error, Failure, Result};
-use super::evolution_report::EvolutionReport;
+use super::evolution::{self, Evolution, EvolutionReport};
 use super::owned_transaction::OwnedTransaction;
 use super::target::{Model, ModelInfo};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
-use super::upgrade::Evolution;
-use super::verdict;
 use crate::encoding::EncodingRegistry;
 use crate::object::{self, Database, TransactionConfig};
 use crate::schema::{SchemaError, SchemaModel, SchemaRemoval, UnknownEncodings, UsedByProcess};
@@ -184,7 +182,7 @@ impl Builder {
         let bind = |tx: &object::Transaction<'_>| {
             let bindings = self.bind(tx)?;
             if self.strict {
-                verdict::refuse_losses(tx, &bindings)?;
+                evolution::refuse_losses(tx, &bindings)?;
             }
             Ok::<_, Error>(bindings)
         };
@@ -246,7 +244,7 @@ impl Builder {
                 Err(error) if is_not_recorded(&error) => Err(schema_differs(&database, &schema)?),
                 opened => {
                     let tx = opened?;
-                    verdict::report(&tx, &self.bind(&tx)?)
+                    evolution::evolution_report(&tx, &self.bind(&tx)?)
                 }
             },
             Error::is_retryable,
@@ -356,7 +354,7 @@ impl Permazen {
     /// # Errors
     /// The errors of [`Permazen::begin`].
     pub fn evolution_report(&self) -> Result<EvolutionReport> {
-        self.read(|tx| verdict::report(tx.core(), tx.bindings()))
+        self.read(|tx| evolution::evolution_report(tx.core(), tx.bindings()))
     }
 
     /// Begins a transaction. In stores where writers take turns, it waits for its turn.
@@ -396,7 +394,7 @@ impl Permazen {
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
-        core.carry_with(Arc::clone(bindings.models()) as Arc<_>);
+        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
         Ok(Transaction::new(Tx::new(core, bindings)))
     }
 

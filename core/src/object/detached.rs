@@ -50,8 +50,8 @@ impl Transaction<'_> {
         let shared = Arc::clone(&self.shared);
         let tx = Transaction::new(Store::detached(kv), shared, self.bundle(), self.schema());
         // Objects that move lose no more here than they do in this transaction.
-        if let Some(carrier) = self.carrier() {
-            tx.carry_with(carrier);
+        if let Some(converter) = self.converter() {
+            tx.convert_with(converter);
         }
         tx
     }

@@ -12,7 +12,7 @@ use super::notify::Notifier;
 use super::reference::{BeingDeleted, NotedMissing};
 use super::schemas::Schemas;
 use super::store::Store;
-use super::whole::Carrier;
+use super::whole::Converter;
 use super::{Error, Result};
 use crate::id::ObjId;
 use crate::schema::{Schema, SchemaBundle};
@@ -71,8 +71,8 @@ pub struct Transaction<'db> {
     pub(super) missing: NotedMissing,
     state: Cell<State>,
     /// Decides what objects contain that move to the transaction's schema.
-    carrier: RefCell<Option<Arc<dyn Carrier>>>,
-    /// The objects for which a carrier is at work.
+    converter: RefCell<Option<Arc<dyn Converter>>>,
+    /// The objects for which a converter is at work.
     pub(super) moving: RefCell<Vec<ObjId>>,
     detached: bool,
     detached_read_only: Cell<bool>,
@@ -109,7 +109,7 @@ impl<'db> Transaction<'db> {
             being_deleted: BeingDeleted::default(),
             missing: NotedMissing::default(),
             state: Cell::new(State::Open),
-            carrier: RefCell::default(),
+            converter: RefCell::default(),
             moving: RefCell::default(),
             detached,
             detached_read_only: Cell::new(false),
@@ -130,9 +130,9 @@ impl<'db> Transaction<'db> {
         Buffer { bytes, pool: &self.buffers }
     }
 
-    /// Lets `carrier` decide what objects contain that move to the transaction's schema.
-    pub(crate) fn carry_with(&self, carrier: Arc<dyn Carrier>) {
-        self.carrier.replace(Some(carrier));
+    /// Lets `converter` decide what objects contain that move to the transaction's schema.
+    pub(crate) fn convert_with(&self, converter: Arc<dyn Converter>) {
+        self.converter.replace(Some(converter));
     }
 
     /// From now on, operations that change something are refused. Objects still move to the
@@ -146,8 +146,8 @@ impl<'db> Transaction<'db> {
         Allowed { tx: self, refusing: self.store.set_refusing(false) }
     }
 
-    pub(super) fn carrier(&self) -> Option<Arc<dyn Carrier>> {
-        self.carrier.borrow().clone()
+    pub(super) fn converter(&self) -> Option<Arc<dyn Converter>> {
+        self.converter.borrow().clone()
     }
 
     // ------------------------------------------------------------------ state

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::carrier::Counters;
+use super::converter::Counters;
 use super::data::ObjectData;
-use super::replace::Told;
+use super::replace::CollectionChanges;
 use super::translate::{IdMap, translate};
 use crate::id::ObjId;
 use crate::object::reference::MissingTargets;
@@ -138,7 +138,7 @@ impl Transaction<'_> {
         }
         let remapped = options.ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let result = translate(&data, dest_type, Some(source), options.ids.as_deref())
-            .and_then(|new| dest.receive_telling(id, &new, remapped, options));
+            .and_then(|new| dest.receive(id, &new, remapped, options));
         // If the copy failed, the source is not copied, so its new ID leaves the map. After an error
         // of a listener the copy exists and keeps its ID.
         if fresh
@@ -179,10 +179,10 @@ impl Transaction<'_> {
         data.check_lists()?;
         let data = self.as_recorded(data)?;
         self.check_id_of(id, data.object_type())?;
-        self.receive_telling(id, &data, false, options)
+        self.receive(id, &data, false, options)
     }
 
-    fn receive_telling(
+    fn receive(
         &self,
         id: ObjId,
         data: &ObjectData,
@@ -191,14 +191,18 @@ impl Transaction<'_> {
     ) -> Result<bool> {
         let (created, heard) = self.mutate(|| {
             self.with_copy_state(options, || {
-                let told = if remapped { Told::ClearedAndFilled } else { Told::Differences };
+                let changes = if remapped {
+                    CollectionChanges::ClearedAndFilled
+                } else {
+                    CollectionChanges::Differences
+                };
                 // A creation checks the references itself.
                 if self.exists(id)? {
                     self.check_references(id, data)?;
-                    self.replace_content(id, data, told)?;
+                    self.replace_content(id, data, changes)?;
                     return Ok((false, Ok(())));
                 }
-                Ok((true, self.put_new_telling(id, data, told)?))
+                Ok((true, self.put_new(id, data, changes)?))
             })
             .map_err(|error| error.about(|| format!("object {id}")))
         })?;
@@ -233,7 +237,7 @@ impl Transaction<'_> {
         &self,
         id: ObjId,
         data: &ObjectData,
-        told: Told,
+        changes: CollectionChanges,
     ) -> Result<()> {
         let mut data = Cow::Borrowed(data);
         if self.object_type(id)?.schema != data.object_type().schema {
@@ -246,7 +250,7 @@ impl Transaction<'_> {
             }
         }
         let old = self.load(id, Migrate::No)?;
-        self.change_content(id, &old, &data, told)
+        self.change_content(id, &old, &data, changes)
     }
 
     /// Checks content for an object again after listeners were called. They may have recorded or

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
 use super::data::ObjectData;
-use super::replace::Told;
+use super::replace::CollectionChanges;
 use crate::encoding::uint;
 use crate::id::ObjId;
 use crate::layout;
@@ -108,7 +108,7 @@ impl Transaction<'_> {
             }
         };
         self.mutate(|| {
-            self.put_new_telling(id, data, Told::Differences)
+            self.put_new(id, data, CollectionChanges::Differences)
                 .map_err(|error| error.about(|| format!("new object {id}")))
         })??;
         Ok(Some(id))
@@ -143,11 +143,11 @@ impl Transaction<'_> {
     /// If there are listeners to the creation, the object is created with default values and they
     /// are called. Then the object gets its content, whatever they wrote. The error of a listener
     /// is returned in the inner result; then the object exists.
-    pub(in crate::object) fn put_new_telling(
+    pub(in crate::object) fn put_new(
         &self,
         id: ObjId,
         data: &ObjectData,
-        told: Told,
+        changes: CollectionChanges,
     ) -> Result<Result<()>> {
         self.check_references(id, data)?;
         let object_type = data.object_type();
@@ -162,7 +162,7 @@ impl Transaction<'_> {
         self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
         let heard = self.tell_created(id);
         let data = &*self.after_listeners(id, data)?;
-        self.replace_content(id, data, told)?;
+        self.replace_content(id, data, changes)?;
         Ok(heard)
     }
 

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::builder::ObjectBuilder;
-use super::carrier::{Counters, Given, Moving};
+use super::converter::{Counters, Given, Moving};
 use super::data::ObjectData;
-use super::replace::Told;
+use super::replace::CollectionChanges;
 use crate::encoding::string::compare as utf16_cmp;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
@@ -118,23 +118,23 @@ impl Transaction<'_> {
     ) -> Result<SchemaChange> {
         let new_type = self.type_in(id, schema)?;
         let old_schema = self.object_schema(id)?;
-        let kept = self.converted(id, &old, new_type, Narrowed::Told)?;
+        let kept = self.kept_in(id, &old, new_type, Queue::Changes)?;
         if let Given::All(new, _) = given {
             self.check_new_references(id, &kept, new)?;
         }
         // This fails before the first write if a value must not be lost, or is too long for an
         // index. Then the object stays in its schema.
-        let carried = self.carried_alone(id, &old, &kept, given)?;
+        let converted = self.converted_alone(id, &old, &kept, given)?;
         let replaced = match given {
-            Given::Nothing => carried.map(Cow::Owned),
+            Given::Nothing => converted.map(Cow::Owned),
             Given::Field(field, value) => {
-                let mut new = ObjectBuilder::of(carried.as_ref().unwrap_or(&kept));
+                let mut new = ObjectBuilder::of(converted.as_ref().unwrap_or(&kept));
                 new.push_pair(field, &[], value);
                 Some(Cow::Owned(new.finish()))
             }
             Given::All(new, Counters::Given) => Some(Cow::Borrowed(new)),
             Given::All(new, Counters::Kept) => {
-                Some(new.with_counters_of(carried.as_ref().unwrap_or(&kept)))
+                Some(new.with_counters_of(converted.as_ref().unwrap_or(&kept)))
             }
         };
         let replaced = replaced.as_deref();
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let object_type = Some(Arc::clone(new_type));
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
         if let Some(replaced) = replaced {
-            self.queue_differences(id, &kept, replaced, Told::Differences)?;
+            self.queue_differences(id, &kept, replaced, CollectionChanges::Differences)?;
         }
         Ok(SchemaChange {
             id,
@@ -242,10 +242,10 @@ impl Transaction<'_> {
     /// Whether an object that must move for a change gets its new values at once with the move.
     /// Then own conversions do not run for values that nobody keeps: what these create would stay.
     ///
-    /// Without a carrier nothing is converted. Objects then move first and get new values after
+    /// Without a converter nothing is converted. Objects then move first and get new values after
     /// that, as in Java, so listeners to schema changes see objects with the values they had.
     fn gives_at_once(&self) -> bool {
-        self.carrier().is_some()
+        self.converter().is_some()
     }
 
     /// Whether an object has the transaction's schema.
@@ -258,15 +258,15 @@ impl Transaction<'_> {
     pub(crate) fn load_unmovable(&self, id: ObjId) -> Result<ObjectData> {
         let schema = self.schema();
         let old = self.load(id, Migrate::No)?;
-        let kept = self.converted(id, &old, self.type_in(id, &schema)?, Narrowed::Untold)?;
+        let kept = self.kept_in(id, &old, self.type_in(id, &schema)?, Queue::Nothing)?;
         // Own conversions may create objects. These must not stay.
-        let carried = self.undone(|| self.carried(id, &old, &kept, Given::Nothing))?;
-        Ok(carried.unwrap_or(kept))
+        let converted = self.undone(|| self.converted(id, &old, &kept, Given::Nothing))?;
+        Ok(converted.unwrap_or(kept))
     }
 
-    /// Does the same as [`Transaction::carried`]. Refuses a move if own conversions, or listeners to
+    /// Does the same as [`Transaction::converted`]. Refuses a move if own conversions, or listeners to
     /// the objects that these create, move or change the object itself.
-    fn carried_alone(
+    fn converted_alone(
         &self,
         id: ObjId,
         old: &ObjectData,
@@ -278,9 +278,9 @@ impl Transaction<'_> {
         }
         let before = self.store.changes().get();
         self.moving.borrow_mut().push(id);
-        let carried = self.carried(id, old, kept, given);
+        let converted = self.converted(id, old, kept, given);
         self.moving.borrow_mut().pop();
-        let carried = carried?;
+        let converted = converted?;
         if self.store.changes().get() != before {
             match self.load(id, Migrate::No) {
                 Ok(now) if now.is_same(old) => {}
@@ -290,20 +290,20 @@ impl Transaction<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(carried)
+        Ok(converted)
     }
 
     /// The content that an object gets when it moves; `None` if it is exactly what the object
     /// keeps. What the caller gives is not part of it.
-    fn carried(
+    fn converted(
         &self,
         id: ObjId,
         old: &ObjectData,
         kept: &ObjectData,
         given: Given<'_>,
     ) -> Result<Option<ObjectData>> {
-        match self.carrier() {
-            Some(carrier) => carrier.carry(self, &Moving { id, old, kept, given }),
+        match self.converter() {
+            Some(converter) => converter.convert(self, &Moving { id, old, kept, given }),
             None => Ok(None),
         }
     }
@@ -320,12 +320,12 @@ impl Transaction<'_> {
     }
 
     /// The part of an object's content that it keeps in another schema.
-    fn converted(
+    fn kept_in(
         &self,
         id: ObjId,
         old: &ObjectData,
         new_type: &Arc<ResolvedType>,
-        narrowed: Narrowed,
+        queue: Queue,
     ) -> Result<ObjectData> {
         let bundle = self.bundle();
         let old_type = old.object_type();
@@ -337,7 +337,7 @@ impl Transaction<'_> {
             let mut tell = |kind| removed.push((before, kind));
             keep(&bundle, old, before, field, &mut new, &mut tell)?;
         }
-        if narrowed == Narrowed::Told {
+        if queue == Queue::Changes {
             // Listeners are told in the order of names.
             removed.sort_by(|(a, _), (b, _)| utf16_cmp(&a.name, &b.name));
             for (field, kind) in removed {
@@ -350,12 +350,12 @@ impl Transaction<'_> {
     }
 }
 
-/// Whether listeners are told of references that are removed from collections because their type is
-/// no longer allowed.
+/// Whether to queue for listeners the references that are removed from collections because their
+/// type is no longer allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Narrowed {
-    Told,
-    Untold,
+enum Queue {
+    Changes,
+    Nothing,
 }
 
 /// Whether the object might move if it had another value: a value is too long for an index, or

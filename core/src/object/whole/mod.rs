@@ -4,7 +4,7 @@
 //! compared, and written in key order.
 
 mod builder;
-mod carrier;
+mod converter;
 mod copy;
 mod counter_form;
 mod create;
@@ -16,7 +16,7 @@ mod replace;
 mod translate;
 
 pub use builder::ObjectBuilder;
-pub(crate) use carrier::{Carrier, Counters, Given, Moving};
+pub(crate) use converter::{Converter, Counters, Given, Moving};
 pub use copy::CopyOptions;
 pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};

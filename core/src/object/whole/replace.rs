@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::carrier::Counters;
+use super::converter::Counters;
 use super::data::{KeyList, ObjectData, differences};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
@@ -17,7 +17,7 @@ use crate::schema::{ResolvedField, ResolvedKind};
 
 /// Which changes listeners get for a set or map whose content was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::object) enum Told {
+pub(in crate::object) enum CollectionChanges {
     /// What was removed and what was added.
     Differences,
     /// For a collection with references: that it was cleared, and then each element or entry as
@@ -98,7 +98,7 @@ impl Transaction<'_> {
                 Counters::Given => Cow::Borrowed(data),
                 Counters::Kept => data.with_counters_of(&old),
             };
-            self.change_content(id, &old, &data, Told::Differences)
+            self.change_content(id, &old, &data, CollectionChanges::Differences)
         })
         .map_err(|error| error.about(|| format!("object {id}")))
     }
@@ -150,10 +150,10 @@ impl Transaction<'_> {
         id: ObjId,
         old: &ObjectData,
         new: &ObjectData,
-        told: Told,
+        changes: CollectionChanges,
     ) -> Result<()> {
         self.write_differences(id, old, new)?;
-        self.queue_differences(id, old, new, told)
+        self.queue_differences(id, old, new, changes)
     }
 
     /// Queues for listeners what differs between two contents of an object. Both must have the same
@@ -163,7 +163,7 @@ impl Transaction<'_> {
         id: ObjId,
         old: &ObjectData,
         new: &ObjectData,
-        told: Told,
+        changes: CollectionChanges,
     ) -> Result<()> {
         let object_type = old.object_type();
         if !self.watches_content(object_type) {
@@ -171,7 +171,7 @@ impl Transaction<'_> {
         }
         for field in &object_type.fields {
             if self.is_monitored(object_type, field) {
-                content_changes(field, old, new, told, &mut |kind| {
+                content_changes(field, old, new, changes, &mut |kind| {
                     self.queue_change(id, object_type, field, kind);
                 })?;
             }
@@ -243,7 +243,7 @@ fn content_changes(
     field: &Arc<ResolvedField>,
     old: &ObjectData,
     new: &ObjectData,
-    told: Told,
+    changes: CollectionChanges,
     queue: &mut dyn FnMut(ChangeKind),
 ) -> Result<()> {
     let refers = || field.sub_fields().any(|part| part.is_reference());
@@ -265,7 +265,7 @@ fn content_changes(
             list_changes(field, old, new, queue);
             Ok(())
         }
-        ResolvedKind::Set { .. } if told == Told::ClearedAndFilled && refers() => {
+        ResolvedKind::Set { .. } if changes == CollectionChanges::ClearedAndFilled && refers() => {
             if old.pairs(field).len() > 0 {
                 queue(ChangeKind::SetClear);
             }
@@ -273,7 +273,7 @@ fn content_changes(
                 .for_each(|(value, _)| queue(ChangeKind::SetAdd { value: value.into() }));
             Ok(())
         }
-        ResolvedKind::Map { .. } if told == Told::ClearedAndFilled && refers() => {
+        ResolvedKind::Map { .. } if changes == CollectionChanges::ClearedAndFilled && refers() => {
             if old.pairs(field).len() > 0 {
                 queue(ChangeKind::MapClear);
             }

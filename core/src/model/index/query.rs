@@ -5,17 +5,17 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::binding::Part;
-use super::error::{Error, Result};
-use super::fields::{
+use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
+use crate::encoding::{Encoding, EncodingError, FieldType};
+use crate::model::binding::Part;
+use crate::model::error::{Error, Result};
+use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
-use super::objects::Objs;
-use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
-use super::target::{Any, Model, Target};
-use super::tx::Tx;
-use super::values::EncodeAs;
-use crate::encoding::{Encoding, EncodingError, FieldType};
+use crate::model::objects::Objs;
+use crate::model::target::{Any, Model, Target};
+use crate::model::tx::Tx;
+use crate::model::values::EncodeAs;
 use crate::object::{
     self, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound, map_key_of,
 };

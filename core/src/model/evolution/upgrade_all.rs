@@ -6,13 +6,13 @@ use std::ops::{Bound, ControlFlow};
 use std::thread;
 use std::time::Duration;
 
-use super::error::{Error, Result};
-use super::partial::lacks_entries;
-use super::permazen::Permazen;
-use super::target::Model;
-use super::tx::Tx;
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
+use crate::model::error::{Error, Result};
+use crate::model::index::lacks_entries;
+use crate::model::permazen::Permazen;
+use crate::model::target::Model;
+use crate::model::tx::Tx;
 use crate::object;
 use crate::schema::Schema;
 
@@ -109,7 +109,7 @@ impl Permazen {
 ///   when it has looked at all schemas and found nothing more that can be moved, or after 16 such
 ///   passes ([`UpgradeEnd::MoreMayCome`]).
 ///
-/// Cost: for each object, the cost of [`Obj::migrate`](super::Obj::migrate), and one step to find it
+/// Cost: for each object, the cost of [`Obj::migrate`](crate::model::Obj::migrate), and one step to find it
 /// in the object schema index; for each batch, a transaction for reading and one for writing; for
 /// each pass, one seek per recorded schema. Memory: one batch, the listed refusals, and about 16
 /// bytes for each refused object.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::id::ObjId;
 
-/// Why a [`Versioned`](super::Versioned) value is not stored: since it was loaded, another
+/// Why a [`Versioned`](crate::model::Versioned) value is not stored: since it was loaded, another
 /// transaction has changed a field that it changes too. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

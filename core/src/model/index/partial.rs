@@ -4,15 +4,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::binding::Binding;
 use super::coverage::{Entries, Other, Wanted, has_index};
-use super::error::{Error, Result};
-use super::index::IndexOn;
-use super::tx::Tx;
-use super::upgrade::{Evolution, after_move};
+use super::query::IndexOn;
 use crate::encoding::Encoding;
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
+use crate::model::binding::Binding;
+use crate::model::error::{Error, Result};
+use crate::model::evolution::{Evolution, after_move};
+use crate::model::tx::Tx;
 use crate::object::{
     HiddenObjects, IndexKind, IndexOverlay, IndexView, MergedIndex, Migrate, map_key_of,
 };
@@ -40,9 +40,9 @@ pub struct OpenAs {
     pub skip_unknown: bool,
 }
 
-/// An index, with how it is opened. See [`Field::allow_partial`](super::Field::allow_partial),
-/// [`Field::complete_by_scan`](super::Field::complete_by_scan) and
-/// [`Field::skip_unknown`](super::Field::skip_unknown).
+/// An index, with how it is opened. See [`Field::allow_partial`](crate::model::Field::allow_partial),
+/// [`Field::complete_by_scan`](crate::model::Field::complete_by_scan) and
+/// [`Field::skip_unknown`](crate::model::Field::skip_unknown).
 #[derive(Debug, Clone, Copy)]
 pub struct WhenPartial<I> {
     index: I,
@@ -55,21 +55,21 @@ impl<I> WhenPartial<I> {
         WhenPartial { index, open_as }
     }
 
-    /// The index as it is. See [`Field::allow_partial`](super::Field::allow_partial).
+    /// The index as it is. See [`Field::allow_partial`](crate::model::Field::allow_partial).
     pub const fn allow_partial(mut self) -> Self {
         self.open_as.on_partial = OnPartial::Allow;
         self
     }
 
     /// The index with the entries that are missing. See
-    /// [`Field::complete_by_scan`](super::Field::complete_by_scan).
+    /// [`Field::complete_by_scan`](crate::model::Field::complete_by_scan).
     pub const fn complete_by_scan(mut self) -> Self {
         self.open_as.on_partial = OnPartial::Scan;
         self
     }
 
     /// The index without values that the model cannot have. See
-    /// [`Field::skip_unknown`](super::Field::skip_unknown).
+    /// [`Field::skip_unknown`](crate::model::Field::skip_unknown).
     pub const fn skip_unknown(mut self) -> Self {
         self.open_as.skip_unknown = true;
         self
@@ -92,7 +92,7 @@ impl<I: IndexOn> IndexOn for WhenPartial<I> {
 const COUNTED: usize = 1000;
 
 /// What is wrong with a partial index, in words.
-pub(super) fn described(
+pub(in crate::model) fn described(
     index: &str,
     type_name: &str,
     missing: usize,
@@ -173,7 +173,11 @@ fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, asked: Asked) -> R
 
 /// Whether the objects of a model in another recorded schema lack entries in an index of the model,
 /// or have entries in it that queries must leave out.
-pub(super) fn lacks_entries(tx: &Tx, binding: &Binding, schema: SchemaIndex) -> Result<bool> {
+pub(in crate::model) fn lacks_entries(
+    tx: &Tx,
+    binding: &Binding,
+    schema: SchemaIndex,
+) -> Result<bool> {
     let of_type = binding.storage_id();
     for shape in binding.indexes() {
         let wanted = Wanted { shape, with_keys: shape.kind() == IndexKind::MapValue };

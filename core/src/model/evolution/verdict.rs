@@ -4,24 +4,27 @@ use std::sync::Arc;
 
 use permazen_kv::{Direction, KeySpan};
 
-use super::binding::{Binding, Bindings};
-use super::coverage::Wanted;
-use super::declare::{FieldDecl, Upgrade, ValueDecl};
-use super::error::{Error, Result};
-use super::evolution_report::{
-    EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
-};
 use super::field_conversion::kind;
 use super::plan::{FieldPlan, Plan};
+use super::report::{
+    EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
+};
 use super::upgrade::{Evolution, is_exact};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::layout;
+use crate::model::binding::{Binding, Bindings};
+use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
+use crate::model::error::{Error, Result};
+use crate::model::index::Wanted;
 use crate::object::{IndexKind, IndexShape, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle};
 
 /// What becomes of the objects of all other recorded schemas. Cost: for each type of each of them
 /// a seek, and a step per object up to [`ObjectCount::LIMIT`].
-pub(crate) fn report(tx: &Transaction<'_>, bindings: &Bindings) -> Result<EvolutionReport> {
+pub(crate) fn evolution_report(
+    tx: &Transaction<'_>,
+    bindings: &Bindings,
+) -> Result<EvolutionReport> {
     let bundle = tx.bundle();
     let others = bundle.schemas().iter().filter(|other| other.index != bindings.schema.index);
     let version = |schema: &Arc<Schema>| {
@@ -49,7 +52,7 @@ pub(crate) fn report(tx: &Transaction<'_>, bindings: &Bindings) -> Result<Evolut
 /// Refuses models under which stored objects would lose values, or lack required ones.
 pub(crate) fn refuse_losses(tx: &Transaction<'_>, bindings: &Bindings) -> Result<()> {
     // What others store meanwhile is judged when it is used.
-    let report = tx.untracked(|tx| report(tx, bindings))?;
+    let report = tx.untracked(|tx| evolution_report(tx, bindings))?;
     if report.warnings().next().is_some() {
         return Err(Error::WouldLose(Box::new(report)));
     }

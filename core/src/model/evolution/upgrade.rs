@@ -5,18 +5,18 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::binding::{Binding, Models};
-use super::declare::{FieldDecl, Upgrade, UpgradeWith};
-use super::error::{Error, Result};
 use super::field_conversion::{Content, FieldConversion, Narrows, stored_text, value_text};
-use super::load::ObjectWriter;
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
 use super::refusal::{Loss, Refusal};
 use crate::encoding::Encoding;
 use crate::id::ObjId;
+use crate::model::binding::{Binding, Models};
+use crate::model::declare::{FieldDecl, Upgrade, UpgradeWith};
+use crate::model::error::{Error, Result};
+use crate::model::load::ObjectWriter;
 use crate::object::{
-    self, Carrier, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
+    self, Converter, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
 };
 use crate::schema::{ResolvedField, ResolvedKind};
 
@@ -32,8 +32,8 @@ pub enum Evolution {
     AsJava,
 }
 
-impl Carrier for Models {
-    fn carry(
+impl Converter for Models {
+    fn convert(
         &self,
         tx: &Transaction<'_>,
         moving: &Moving<'_>,
@@ -375,7 +375,7 @@ pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
 
 /// What Java does with the values of a field of another definition. It converts single values and
 /// counters, but only numbers become counters. Everything else starts at the default.
-pub(super) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
+pub(in crate::model) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
     use ResolvedKind::{Counter, Simple};
     // Text that looks like a number is none.
     let is_number = |encoding: &dyn Encoding| {
@@ -390,7 +390,7 @@ pub(super) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
 
 /// What the fields of an object at these positions get if it moves to the schema of the models,
 /// whatever becomes of its other fields. Changes nothing.
-pub(super) fn after_move(
+pub(in crate::model) fn after_move(
     models: &Models,
     binding: &Binding,
     tx: &Transaction<'_>,

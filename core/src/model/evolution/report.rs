@@ -9,7 +9,7 @@ use crate::schema::SchemaId;
 /// alone. No value is read, so nothing here says what a single object holds. It displays as text
 /// for people, with a line for each field that is not the same.
 ///
-/// [`Permazen::evolution_report`](super::Permazen::evolution_report) makes it. With the feature
+/// [`Permazen::evolution_report`](crate::model::Permazen::evolution_report) makes it. With the feature
 /// `serde` it can be serialized.
 ///
 /// ```
@@ -156,7 +156,7 @@ pub enum FieldVerdict {
     /// If it leaves something that would be lost, the object does not move.
     OwnCode,
     /// They are converted as well as possible, as the model accepts (`upgrade = "lossy"`), or as
-    /// [`Evolution::AsJava`](super::Evolution::AsJava) does. What has no counterpart is lost.
+    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) does. What has no counterpart is lost.
     Lossy {
         /// What the field holds in the recorded schema.
         from: String,
@@ -172,10 +172,10 @@ pub enum FieldVerdict {
         to: String,
     },
     /// They are dropped and the field starts at its default, as the model accepts
-    /// (`upgrade = "reset"`), or as [`Evolution::AsJava`](super::Evolution::AsJava) does.
+    /// (`upgrade = "reset"`), or as [`Evolution::AsJava`](crate::model::Evolution::AsJava) does.
     Reset,
     /// The model lacks the field, and accepts that its values are dropped (`removed`), or
-    /// [`Evolution::AsJava`](super::Evolution::AsJava) drops them.
+    /// [`Evolution::AsJava`](crate::model::Evolution::AsJava) drops them.
     Dropped,
     /// They would be lost, so an object that has any does not move. Null and empty collections are
     /// nothing that is lost.
@@ -196,8 +196,8 @@ pub struct IndexReport {
     pub name: String,
     /// Whether it has them all, also where their entries are in an older index that means the same.
     /// If not, it has none of them until they move, and queries of it fail with
-    /// [`Error::PartialIndex`](super::Error::PartialIndex) if there are any. By
-    /// [Java's rules](super::Evolution::AsJava) they do not fail, and find what is indexed.
+    /// [`Error::PartialIndex`](crate::model::Error::PartialIndex) if there are any. By
+    /// [Java's rules](crate::model::Evolution::AsJava) they do not fail, and find what is indexed.
     pub is_complete: bool,
     /// Whether it also has them for queries with the keys of map values (`with_keys()`). They need
     /// keys of the same definition. The same as `is_complete` for other indexes.
@@ -217,7 +217,7 @@ pub struct EvolutionWarning<'r> {
 }
 
 impl EvolutionReport {
-    /// What [`Builder::strict`](super::Builder::strict) refuses: fields whose values would be lost,
+    /// What [`Builder::strict`](crate::model::Builder::strict) refuses: fields whose values would be lost,
     /// and required values that are missing, where they concern at least one object.
     pub fn warnings(&self) -> impl Iterator<Item = EvolutionWarning<'_>> {
         let types = self.versions.iter().flat_map(|version| {

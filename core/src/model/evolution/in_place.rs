@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::binding::Binding;
-use super::declare::{FieldDecl, Upgrade};
-use super::error::Result;
 use super::field_conversion::{Content, FieldConversion, Narrows};
-use super::handle::Handle;
-use super::load::ObjectWriter;
 use super::plan::{FieldPlan, Plan};
+use crate::model::binding::Binding;
+use crate::model::declare::{FieldDecl, Upgrade};
+use crate::model::error::Result;
+use crate::model::handle::Handle;
+use crate::model::load::ObjectWriter;
 use crate::object::{self, Migrate, ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
 /// The content of an object as the model sees it, in the type of the model.
-pub(super) struct Seen {
-    pub(super) data: ObjectData,
+pub(in crate::model) struct Seen {
+    pub(in crate::model) data: ObjectData,
     /// The positions of the fields whose values cannot be told without moving the object: one has
     /// no counterpart, or an own conversion makes it. They have no value in `data`.
-    pub(super) unread: Vec<usize>,
+    pub(in crate::model) unread: Vec<usize>,
     /// The schema in which the object is.
-    pub(super) schema: SchemaId,
+    pub(in crate::model) schema: SchemaId,
     /// What is stored, and what becomes of it, if the object is in another schema.
     elsewhere: Option<(ObjectData, Arc<Plan>)>,
 }
 
 /// The stored pairs of a field. A simple field with its default has none.
-pub(super) fn pairs_of<'d>(
+pub(in crate::model) fn pairs_of<'d>(
     data: &'d ObjectData,
     field: &ResolvedField,
 ) -> Vec<(&'d [u8], &'d [u8])> {
@@ -41,7 +41,7 @@ impl Binding {
     /// Content of an object of another schema, as the model sees it. Each field is converted by
     /// itself, so a value that has no counterpart leaves the others readable. Own conversions do not
     /// run.
-    pub(super) fn see(&self, old: ObjectData, tx: &dyn Narrows) -> Result<Seen> {
+    pub(in crate::model) fn see(&self, old: ObjectData, tx: &dyn Narrows) -> Result<Seen> {
         let plan = self.plan(old.object_type());
         let mut writer = ObjectWriter::new(self);
         let mut unread = Vec::new();
@@ -77,7 +77,7 @@ impl Binding {
     }
 
     /// Whether an own conversion may make the value of a field.
-    pub(super) fn has_own_code(&self, decl: &FieldDecl) -> bool {
+    pub(in crate::model) fn has_own_code(&self, decl: &FieldDecl) -> bool {
         self.info.upgrade_with.is_some() || decl.upgrade_with.is_some()
     }
 
@@ -115,13 +115,13 @@ impl Seen {
     }
 
     /// Content that is in the type of the model already.
-    pub(super) fn own(data: ObjectData) -> Self {
+    pub(in crate::model) fn own(data: ObjectData) -> Self {
         let schema = data.object_type().schema_of;
         Seen::whole((data, schema))
     }
 
     /// Whether the object takes new values of these fields where it is.
-    pub(super) fn takes(&self, positions: impl IntoIterator<Item = usize>) -> bool {
+    pub(in crate::model) fn takes(&self, positions: impl IntoIterator<Item = usize>) -> bool {
         let plan = self.elsewhere.as_ref().map(|(_, plan)| plan);
         plan.is_none_or(|plan| {
             let is_same = |position| matches!(plan.field(position), FieldPlan::Same);
@@ -133,7 +133,7 @@ impl Seen {
 impl Handle<'_> {
     /// The content of the object as the model sees it where it is. A required value that the object
     /// lacks cannot be read there either.
-    pub(super) fn seen(&self) -> Result<Seen> {
+    pub(in crate::model) fn seen(&self) -> Result<Seen> {
         let (core, binding) = (&self.tx.core, self.binding);
         if self.access() == Migrate::Yes {
             return self.seen_after_moving();
@@ -154,12 +154,12 @@ impl Handle<'_> {
     }
 
     /// The whole content of the object. If it cannot be read where the object is, the object moves.
-    pub(super) fn seen_after_moving(&self) -> Result<Seen> {
+    pub(in crate::model) fn seen_after_moving(&self) -> Result<Seen> {
         self.content().map(Seen::whole)
     }
 
     /// Gives the object this content, except for its counters.
-    pub(super) fn store_content(&self, data: &ObjectData) -> Result<()> {
+    pub(in crate::model) fn store_content(&self, data: &ObjectData) -> Result<()> {
         let core = &self.tx.core;
         match core.store_but_counters(self.id, data, Migrate::No) {
             Err(object::Error::SchemaMismatch { .. }) if !core.is_current(self.id)? => {}
@@ -177,7 +177,7 @@ impl Handle<'_> {
 
     /// Gives the fields at the changed positions what they have in `data`, where the object is.
     /// Returns false if it must move for that.
-    pub(super) fn store_in_place(
+    pub(in crate::model) fn store_in_place(
         &self,
         data: &ObjectData,
         changed: &[usize],

@@ -7,15 +7,15 @@ use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
 
 /// Decides what objects contain after they have moved to the schema of a transaction. Without a
-/// carrier, they keep the fields of the same definition, as in Java.
-pub(crate) trait Carrier: fmt::Debug + Send + Sync {
+/// converter, they keep the fields of the same definition, as in Java.
+pub(crate) trait Converter: fmt::Debug + Send + Sync {
     /// The content of an object that moves; `None` if it is exactly what the object keeps. This is
     /// called before anything is written. It is also called if the object moves to another schema
     /// than that of the transaction, as a copy can make it do. Then only losses are judged.
     ///
     /// # Errors
     /// If the object must not move.
-    fn carry(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
+    fn convert(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
 }
 
 /// An object that is about to move to another schema.

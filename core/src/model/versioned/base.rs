@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::binding::Binding;
-use super::error::{Error, Result};
-use super::in_place::{Seen, pairs_of};
-use super::load::ObjectWriter;
 use crate::encoding::{EncodingError, Reader, long};
 use crate::id::ObjId;
+use crate::model::binding::Binding;
+use crate::model::error::{Error, Result};
+use crate::model::evolution::{Seen, pairs_of};
+use crate::model::load::ObjectWriter;
 use crate::object::{ObjectBuilder, ObjectData, Transaction};
 use crate::schema::{ItemKind, ResolvedType, SchemaId};
 
@@ -19,7 +19,7 @@ const FORM: u8 = 1;
 /// How many bytes of the check sum end a base.
 const SUM: usize = 8;
 
-/// What an object contained when it was loaded. A [`Versioned`](super::Versioned) value is stored
+/// What an object contained when it was loaded. A [`Versioned`](crate::model::Versioned) value is stored
 /// by comparing it with this.
 ///
 /// It can be kept as bytes, for example in a form on a web page, and outlives the program. The bytes
@@ -50,7 +50,7 @@ impl fmt::Debug for Base {
 
 impl Base {
     /// The base of an object with this content, as the model sees it.
-    pub(super) fn of(id: ObjId, binding: &Binding, data: &ObjectData) -> Result<Self> {
+    pub(in crate::model) fn of(id: ObjId, binding: &Binding, data: &ObjectData) -> Result<Self> {
         let of_field = |position: usize| {
             let field = binding.field(position)?;
             let pairs = pairs_of(data, field).into_iter();
@@ -75,7 +75,7 @@ impl Base {
 
     /// The content as the model sees it, also if it is that of another schema. The position of a
     /// field is unread if it is not known what it was.
-    pub(super) fn seen(&self, binding: &Binding, tx: &Transaction<'_>) -> Result<Seen> {
+    pub(in crate::model) fn seen(&self, binding: &Binding, tx: &Transaction<'_>) -> Result<Seen> {
         let own = &binding.object_type;
         if self.schema != own.schema_of {
             let bundle = tx.bundle();

@@ -3,15 +3,15 @@
 
 use std::borrow::Cow;
 
-use super::declare::{FieldDecl, Upgrade, ValueDecl};
 use super::refusal::shown;
 use crate::encoding::{Conversion, Encoding, TypedEncoding, Value};
 use crate::layout;
+use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
 use crate::object::{self, Narrowing, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple};
 
 /// Tells which references a field loses, in a transaction of any lifetime.
-pub(super) trait Narrows {
+pub(in crate::model) trait Narrows {
     fn lost(&self, old: &ResolvedField, new: &ResolvedField, bytes: &[u8]) -> bool;
 }
 
@@ -318,7 +318,7 @@ pub(super) fn kind(field: &ResolvedField) -> &'static str {
 }
 
 /// An encoded value as text for messages.
-pub(super) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
+pub(in crate::model) fn value_text(simple: Option<&ResolvedSimple>, bytes: &[u8]) -> String {
     let long = TypedEncoding::<i64>::not_null();
     let encoding = simple.map_or(&long as &dyn Encoding, |simple| &*simple.encoding);
     let value = encoding.decode_all(bytes);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::binding::Binding;
-use super::declare::{FieldDecl, Shape, ValueDecl};
+use crate::model::binding::Binding;
+use crate::model::declare::{FieldDecl, Shape, ValueDecl};
 use crate::schema::{ResolvedField, ResolvedSimple, ResolvedType};
 
 /// What becomes of the fields of one type of another schema. It is made once for each such type.

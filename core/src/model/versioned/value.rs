@@ -7,17 +7,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::base::Base;
-use super::binding::Binding;
 use super::changed_since::{ChangedField, ChangedSince};
-use super::error::{Error, Result};
-use super::field_conversion::value_text;
-use super::handle::Handle;
-use super::in_place::{Seen, pairs_of};
-use super::load::{ObjectReader, ObjectWriter};
-use super::obj::Obj;
-use super::target::{Model, Ref};
-use super::tx::Tx;
 use crate::id::ObjId;
+use crate::model::binding::Binding;
+use crate::model::error::{Error, Result};
+use crate::model::evolution::{Seen, pairs_of, value_text};
+use crate::model::handle::Handle;
+use crate::model::load::{ObjectReader, ObjectWriter};
+use crate::model::obj::Obj;
+use crate::model::target::{Model, Ref};
+use crate::model::tx::Tx;
 use crate::object::{self, ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 
@@ -25,7 +24,7 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 ///
 /// [`store`](Versioned::store) writes what was changed in the value, and nothing else. So it does
 /// not undo what other transactions have written in the meantime, as
-/// [`Obj::store`](super::Obj::store) does. If they have changed the same field, nothing is written,
+/// [`Obj::store`](crate::model::Obj::store) does. If they have changed the same field, nothing is written,
 /// and the error says which field.
 ///
 /// ```
@@ -165,14 +164,14 @@ impl<M: Model> Versioned<M> {
     /// definition there; otherwise it moves. A field that cannot be read where the object is, and
     /// was not changed, is in the returned value what it is in this one.
     ///
-    /// Cost: that of [`Obj::load`] and [`Obj::store`](super::Obj::store); for each changed counter
-    /// that of [`CounterOf::add`](super::CounterOf::add). If nothing was changed, nothing is written.
+    /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed counter
+    /// that of [`CounterOf::add`](crate::model::CounterOf::add). If nothing was changed, nothing is written.
     ///
     /// # Errors
     /// [`Error::ChangedSince`] with all conflicts. [`DeletedObject`](object::Error::DeletedObject) if
     /// the object does not exist any more; [`Error::WrongType`] if the base is that of an object of
     /// another type; [`Error::DamagedBase`] if the base has a damaged counter; the errors of
-    /// [`Obj::load`] and [`Obj::store`](super::Obj::store). Nothing has then changed.
+    /// [`Obj::load`] and [`Obj::store`](crate::model::Obj::store). Nothing has then changed.
     pub fn store(&self, tx: &Tx) -> Result<Versioned<M>> {
         let handle = tx.get::<M>(self.base.id())?.handle();
         let base = self.base.seen(handle.binding, &tx.core)?;

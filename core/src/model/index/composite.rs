@@ -4,15 +4,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::error::{Error, Result};
-use super::fields::Composite;
-use super::index::{Columns, IndexOn, bad_bound, entries, fix, restrict, when_partial};
-use super::objects::Objs;
 use super::partial::{OpenAs, WhenPartial, complete};
-use super::target::Model;
-use super::tx::Tx;
-use super::values::EncodeAs;
+use super::query::{Columns, IndexOn, bad_bound, entries, fix, restrict, when_partial};
 use crate::encoding::{EncodingError, FieldType};
+use crate::model::error::{Error, Result};
+use crate::model::fields::Composite;
+use crate::model::objects::Objs;
+use crate::model::target::Model;
+use crate::model::tx::Tx;
+use crate::model::values::EncodeAs;
 use crate::object::{IndexEntryRef, IndexView};
 
 /// A column of a composite index, at compile time.

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use super::binding::Binding;
-use super::declare::{FieldDecl, Upgrade, ValueDecl};
-use super::error::Result;
-use super::plan::{FieldPlan, Plan};
-use super::upgrade::{Evolution, java_rule};
 use crate::encoding::{Conversion, Encoding, EncodingKind, EnumEncoding, Exactness};
 use crate::id::StorageId;
 use crate::layout::SchemaIndex;
+use crate::model::binding::Binding;
+use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};
+use crate::model::error::Result;
+use crate::model::evolution::{Evolution, FieldPlan, Plan, java_rule};
 use crate::object::{IndexKind, IndexShape, MergedIndex, map_key_of};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle, SchemaId};
 

@@ -6,14 +6,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::binding::Models;
-use super::error::{Error, Result};
-use super::fields::{CounterField, Field, ListField, MapField, SetField};
-use super::load::ObjectWriter;
-use super::target::{Model, Ref};
-use super::values::EncodeAs;
 use crate::encoding::{Conversion, Encoding, EncodingError, EnumEncoding, FieldType, SchemaForm};
 use crate::id::ObjId;
+use crate::model::binding::Models;
+use crate::model::error::{Error, Result};
+use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
+use crate::model::load::ObjectWriter;
+use crate::model::target::{Model, Ref};
+use crate::model::values::EncodeAs;
 use crate::object::{self, FieldValue, Migrate, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaId};
 
@@ -215,7 +215,7 @@ impl<'a> OldValues<'a> {
     /// goes too.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`]; the errors of [`Tx::create`](super::Tx::create).
+    /// [`Error::NotRegistered`]; the errors of [`Tx::create`](crate::model::Tx::create).
     pub fn create<M: Model>(&self, value: &M) -> Result<Ref<M>> {
         let data = ObjectWriter::content(self.models.of::<M>()?, value)?;
         Ok(Ref::new(self.objects.create(&data)?))

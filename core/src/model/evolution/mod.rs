@@ -1,0 +1,30 @@
+//! Objects that were stored with other models: what becomes of them under the models of the program,
+//! and moving them (docs/src/evolution.md).
+//!
+//! A [`Plan`] says what becomes of each field, from two schemas. The report judges by plans alone;
+//! moving one object, moving all, and seeing an object where it is apply a plan to values. The rest
+//! of `model` asks for plans and reports, and sees objects in place.
+
+mod field_conversion;
+mod in_place;
+mod old_values;
+mod plan;
+mod refusal;
+mod report;
+mod upgrade;
+mod upgrade_all;
+mod verdict;
+
+pub(super) use field_conversion::value_text;
+pub(super) use in_place::{Seen, pairs_of};
+pub use old_values::{NewValues, OldValues};
+pub(super) use plan::{FieldPlan, Plan};
+pub use refusal::{Loss, Refusal};
+pub use report::{
+    EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport, ObjectCount,
+    TypeReport, VersionReport,
+};
+pub use upgrade::Evolution;
+pub(super) use upgrade::{after_move, java_rule};
+pub use upgrade_all::{NotMoved, Progress, UpgradeAll, UpgradeEnd, UpgradeReport};
+pub(super) use verdict::{evolution_report, refuse_losses};
