@@ -185,7 +185,7 @@ fn queries(name: &str, each: usize, objects: usize) {
                         (first..first + each).try_fold(0, |count, query| {
                             // Nobody is that old.
                             let found =
-                                tx.index(before::Person::AGE)?.get(&(100_000 + query as i32))?;
+                                tx.index(before::Person::AGE)?.get(100_000 + query as i32)?;
                             Ok(count + found.count()?)
                         })
                     });

@@ -518,6 +518,17 @@ fn old_schemas_are_removed_after_all_objects_have_moved() {
         assert_eq!(recorded(&db), 1);
         drop(db);
 
+        // The first transaction that can remove schemas does.
+        let removes_once = || new().schema_removal(SchemaRemoval::Once).build().unwrap();
+        drop(old());
+        upgrade(&removes_once());
+        let db = removes_once();
+        db.read(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 2);
+        db.write(|_| Ok(())).unwrap();
+        assert_eq!(recorded(&db), 1);
+        drop(db);
+
         let old = old();
         let db = new().schema_removal(SchemaRemoval::Always).build().unwrap();
         upgrade(&db);
@@ -529,7 +540,7 @@ fn old_schemas_are_removed_after_all_objects_have_moved() {
         let weights =
             db.read(|tx| tx.all::<after::Parcel>()?.iter().map(|it| it?.weight()).collect());
         let weights: Vec<i64> = weights.unwrap();
-        assert_eq!(weights, [7, 7]);
+        assert_eq!(weights, [7, 7, 7]);
     }
 }
 

@@ -162,20 +162,6 @@ pub(crate) fn check(model: &ObjectModel, errors: &mut Errors) {
                 field.ident
             );
             errors.at(name, message);
-            continue;
-        }
-        let mut takes_over = model.fields.iter().filter(|field| {
-            field.evolution.was.iter().any(|former| former.value() == name.value())
-        });
-        if let Some(field) = takes_over.next() {
-            let message = format!(
-                "field `{}` takes over the values of this field (`was`): leave the name out of `removed`, or, if the \
-                 values may go, leave out `was`. For objects that have fields of both names, write \
-                 `on_schema_change`, with `old.drop_field(\"{}\")`",
-                field.ident,
-                name.value()
-            );
-            errors.at(name, message);
         }
     }
     let mut former: HashMap<String, usize> = HashMap::new();

@@ -27,7 +27,8 @@ use crate::layout::{
 pub enum SchemaRemoval {
     /// Never.
     Never,
-    /// When the first transaction with a [`DatabaseState`] is opened.
+    /// When the first transaction with a [`DatabaseState`] is opened, not counting those that drop
+    /// none: with [`SchemaRemoval::Never`], or for reading.
     Once,
     /// When the first transaction is opened; and when the schema asked for, or the recorded
     /// schemas, have changed since the previous transaction.
@@ -307,7 +308,8 @@ pub(crate) fn open_schema_at(
     let hit = known.filter(|previous| previous.is_like(config, only_reads));
     let should_remove = match config.removal {
         SchemaRemoval::Never => false,
-        SchemaRemoval::Once => previous.is_none(),
+        // A transaction that could drop none does not count as the first.
+        SchemaRemoval::Once => previous.is_none_or(|last| last.removal == SchemaRemoval::Never),
         SchemaRemoval::ConfigChange => hit.is_none(),
         SchemaRemoval::Always => true,
     };

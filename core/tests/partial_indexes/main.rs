@@ -544,7 +544,7 @@ mod renamed {
         #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
         pub(in super::super) struct Item {
             #[permazen(indexed)]
-            pub(in super::super) name: Option<String>,
+            pub(in super::super) name: String,
             #[permazen(indexed)]
             pub(in super::super) label: String,
         }
@@ -554,6 +554,7 @@ mod renamed {
         use super::*;
 
         #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+        #[permazen(removed("name"))]
         pub(in super::super) struct Item {
             #[permazen(indexed, was = "name")]
             pub(in super::super) label: String,
@@ -583,7 +584,7 @@ fn the_entries_of_a_field_with_another_name_are_merged() {
     // In the second schema the same entries mean another field. So they do not tell.
     let db = open::<second::Item>(&kv);
     db.write(|tx| {
-        let item = second::Item { name: None, label: "y".into() };
+        let item = second::Item { name: "x".into(), label: "y".into() };
         tx.create(item).map(drop)
     })
     .unwrap();

@@ -140,11 +140,11 @@ nested!(Nested, Variants);
 
 macro_rules! evolved {
     (
-        $name:ident, $type:ty, $value:expr, $small:literal, $former:literal, $gone:literal, $function:path,
+        $name:ident, $type:ty, $value:expr, $small:literal, $former:literal, $function:path,
         $conversion:expr, $variant:ident
     ) => {
         #[derive(PermazenObject, Debug)]
-        #[permazen(removed($gone), on_schema_change = $conversion)]
+        #[permazen(removed($former), on_schema_change = $conversion)]
         struct $name {
             #[permazen(default = $value, was = [$former, "b"])]
             value: $type,
@@ -167,7 +167,7 @@ macro_rules! evolved {
     };
 }
 
-evolved!(Evolved, String, "a".to_owned(), 5, "former", "gone", made, convert, Only);
+evolved!(Evolved, String, "a".to_owned(), 5, "former", made, convert, Only);
 
 #[expect(clippy::unnecessary_wraps, reason = "own conversions return results")]
 fn made<T>(_: &permazen::OldValues<'_>) -> permazen::Result<Option<T>> {
@@ -191,5 +191,5 @@ fn parts_are_what_they_stand_for() {
     let _ =
         |types: &Types| (types.scratch, Kind::First, Kind::Second, Variants::One, Variants::Two);
     let _ = (Item::KIND, Nested::VALUE, Initial::Only);
-    assert_eq!(Evolved::REMOVED, ["gone"]);
+    assert_eq!(Evolved::REMOVED, ["former"]);
 }

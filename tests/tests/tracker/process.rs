@@ -38,8 +38,10 @@ impl Write for Output {
     /// Called after the line that says how many objects have moved.
     fn flush(&mut self) -> io::Result<()> {
         io::stdout().flush()?;
-        while self.stops {
-            std::thread::park();
+        if self.stops {
+            loop {
+                std::thread::park();
+            }
         }
         Ok(())
     }

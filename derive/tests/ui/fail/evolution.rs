@@ -51,15 +51,6 @@ struct Forms {
 }
 
 #[derive(PermazenObject)]
-#[permazen(removed("mail", "phone"))]
-struct Both {
-    #[permazen(was = "mail")]
-    email: String,
-    #[permazen(was = ["phone", "fax"])]
-    number: String,
-}
-
-#[derive(PermazenObject)]
 #[permazen(removed())]
 struct Nothing {}
 
