@@ -201,7 +201,7 @@ fn an_object_stays_where_it_is_rather_than_lose_values() {
     assert_eq!(db.read(|tx| only::<new::Item>(tx).schema_id()).unwrap(), before);
     let old = open::<old::Item>(&store);
     assert_eq!(old.read(|tx| only::<old::Item>(tx).load()).unwrap(), item());
-    // The earlier program goes on with the object, and can remove what is in the way.
+    // The earlier program continues to use the object, and can remove what is in the way.
     old.write(|tx| {
         let item = only::<old::Item>(tx);
         item.set_text("7")?;

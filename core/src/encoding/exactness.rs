@@ -1,4 +1,4 @@
-//! How surely the values of one encoding have an exact counterpart in another, told from the
+//! How surely the values of one encoding have an exact counterpart in another, judged from the
 //! encodings alone.
 //!
 //! To have an exact counterpart works both ways: if a value has one, then the value is the exact

@@ -117,7 +117,7 @@ impl Builder {
     /// or lack required ones, and leave the database untouched then. Without it, such objects stay
     /// as they are, and only what needs them to move is refused.
     ///
-    /// This is told from the recorded schemas, not from values: a field counts as lost if objects
+    /// This is judged by the recorded schemas, not by values: a field counts as lost if objects
     /// have it and no value of it could be kept but null and empty collections, even if they have
     /// nothing else in it. [`Builder::evolution_report`] gives the same verdict. Programs of an
     /// earlier version, which must be able to run again, should not use it.
@@ -345,8 +345,8 @@ impl Permazen {
     }
 
     /// What becomes of objects that were stored with other models: what is the same, converted or
-    /// would be lost, and which indexes lack them. It is told from the recorded schemas; no value
-    /// is read.
+    /// would be lost, and which indexes lack them. It judges by the recorded schemas, and reads no
+    /// value.
     ///
     /// Cost: for each type of each other recorded schema a seek, and a step per object up to
     /// [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).

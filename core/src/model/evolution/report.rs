@@ -5,7 +5,7 @@ use std::fmt;
 use super::refusal::WaysOn;
 use crate::schema::SchemaId;
 
-/// What becomes of objects that were stored with other models, told from the recorded schemas
+/// What becomes of objects that were stored with other models, judged from the recorded schemas
 /// alone. No value is read, so nothing here says what a single object holds. It displays as text
 /// for people, with a line for each field that is not the same.
 ///

@@ -99,7 +99,7 @@ impl Permazen {
 /// * The objects are those of the models' types that lie in other recorded schemas, newer ones
 ///   included. So run it from the program whose schema will stay.
 /// * An object that would lose something, or that cannot be moved for another reason, stays as it
-///   is. It goes on working in its schema, is counted and listed, and is not tried again in this
+///   is. It continues to work in its schema, is counted and listed, and is not tried again in this
 ///   run.
 /// * A run that was stopped or killed loses at most the batch that was not committed. The next run
 ///   continues with what is left: that is recorded in the database with each object.
@@ -292,16 +292,16 @@ impl<'a> UpgradeAll<'a> {
         self
     }
 
-    /// Calls `told` for each object that stays where it is, after its batch.
-    pub fn on_refusal(mut self, told: impl FnMut(&NotMoved) + 'a) -> Self {
-        self.on_refusal = Some(Box::new(told));
+    /// Calls `listener` for each object that stays where it is, after its batch.
+    pub fn on_refusal(mut self, listener: impl FnMut(&NotMoved) + 'a) -> Self {
+        self.on_refusal = Some(Box::new(listener));
         self
     }
 
-    /// Calls `told` after each batch. If it returns `Break`, the run ends. With this, the objects to
-    /// move are counted in the beginning, which costs a step for each, up to a million.
-    pub fn progress(mut self, told: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
-        self.progress = Some(Box::new(told));
+    /// Calls `listener` after each batch. If it returns `Break`, the run ends. With this, the
+    /// objects to move are counted in the beginning, which costs a step for each, up to a million.
+    pub fn progress(mut self, listener: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
+        self.progress = Some(Box::new(listener));
         self
     }
 
@@ -372,8 +372,8 @@ impl<'a> UpgradeAll<'a> {
             self.note(run, done);
             let left = run.counted.map(|counted| counted.saturating_sub(run.seen));
             let progress = Progress { moved: run.report.moved, refused: run.report.refused, left };
-            if let Some(told) = &mut self.progress
-                && told(&progress).is_break()
+            if let Some(listener) = &mut self.progress
+                && listener(&progress).is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
@@ -389,8 +389,8 @@ impl<'a> UpgradeAll<'a> {
             if run.passed_over.len() <= REMEMBERED {
                 run.passed_over.insert(refusal.id);
             }
-            if let Some(told) = &mut self.on_refusal {
-                told(&refusal);
+            if let Some(listener) = &mut self.on_refusal {
+                listener(&refusal);
             }
             if report.refusals.len() < self.listed {
                 report.refusals.push(refusal);

@@ -44,7 +44,7 @@ use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
 /// // Both changes were made, and both were counted.
 /// assert_eq!((&*stored.name, stored.age, stored.visits.0), ("Anna", 30, 3));
 ///
-/// // The second to change the same field is told.
+/// // Whoever changes the same field second gets an error.
 /// theirs.name = "Annie".into();
 /// let error = db.write(|tx| theirs.store(tx)).unwrap_err();
 /// assert!(matches!(error, Error::ChangedSince(_)));
@@ -106,9 +106,10 @@ impl<M: Model> Versioned<M> {
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the object has another type;
-    /// [`Error::DamagedBase`] if it cannot be told what a field was: its value has no exact
+    /// [`Error::DamagedBase`] if the base does not say what a field was: its value has no exact
     /// counterpart, an own conversion makes it, or it had another definition and the schema of the
-    /// base is no longer recorded; the errors of [`Obj::load`] for values that do not fit the struct.
+    /// base is no longer recorded; the errors of [`Obj::load`] for values that do not fit the
+    /// struct.
     pub fn from_base(tx: &Tx, base: Base) -> Result<Self> {
         let binding = tx.get::<M>(base.id())?.handle().binding;
         let seen = base.seen(binding, &tx.core)?;

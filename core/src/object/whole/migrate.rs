@@ -27,13 +27,14 @@ impl Transaction<'_> {
     /// Fields with the same name and schema ID keep their content, even if their indexes and
     /// options differ. All others get the default value or become empty, because values are not
     /// converted here. References to types that the new schema no longer allows become null, or are
-    /// removed from their collection. Listeners are told of these changes as of any other.
+    /// removed from their collection. Listeners are called for these changes as for any other.
     /// Listeners to schema changes receive all old values.
     ///
     /// Cost: one seek and a forward scan; one put or delete for each pair that differs, including
     /// index entries; two puts and one delete.
     ///
-    /// # Errors [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`];
+    /// # Errors
+    /// [`Error::DeletedObject`]; [`Error::UnknownType`]; [`Error::TypeNotInSchema`];
     /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged;
     /// [`Error::KeyTooLong`]. If a listener fails, its error is returned, but the object has moved.
     pub fn migrate(&self, id: ObjId) -> Result<bool> {
@@ -67,7 +68,7 @@ impl Transaction<'_> {
 
     /// Moves an object from another schema to this one, with the given content. Values that this
     /// replaces need no conversion and no index entries, which can be too long for the store.
-    /// Listeners are told of the differences as changes of the fields.
+    /// Listeners are called for the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
         let old = self.load(id, Migrate::No).map_err(|error| moving(error, id))?;
         self.migrate_loaded(id, old, schema, given).map(drop)
@@ -95,8 +96,8 @@ impl Transaction<'_> {
         .map(|change| change.old.size())
     }
 
-    /// Moves an object from another schema to this one with the content `new`. Listeners are not
-    /// told of the move. Call it inside [`Transaction::mutate`].
+    /// Moves an object from another schema to this one with the content `new`. Listeners to schema
+    /// changes are not called. Call it inside [`Transaction::mutate`].
     pub(in crate::object) fn move_with(
         &self,
         id: ObjId,
@@ -338,7 +339,7 @@ impl Transaction<'_> {
             keep(&bundle, old, before, field, &mut new, &mut tell)?;
         }
         if queue == Queue::Changes {
-            // Listeners are told in the order of names.
+            // Listeners get the changes in the order of names.
             removed.sort_by(|(a, _), (b, _)| utf16_cmp(&a.name, &b.name));
             for (field, kind) in removed {
                 if self.is_monitored(old_type, field) {
