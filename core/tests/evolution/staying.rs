@@ -138,6 +138,57 @@ mod cannot_move {
     }
 }
 
+mod versioned {
+    use permazen::OldValues;
+    use permazen::model::Versioned;
+
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Thing {
+                pub title: String,
+                pub size: i32,
+                pub note: Option<i32>,
+            }
+        }
+        new {
+            pub struct Thing {
+                #[permazen(indexed)]
+                pub title: String,
+                #[permazen(upgrade_with = super::larger)]
+                pub size: i64,
+                pub note: Option<i32>,
+            }
+        }
+    }
+
+    fn larger(old: &OldValues<'_>) -> permazen::Result<i64> {
+        Ok(old.take::<i64>("size")? + 1)
+    }
+
+    /// Only the own conversion tells what the size is, so the object must be seen as it would be
+    /// after a move. It cannot move, but what was changed has the same definition where it is.
+    #[test]
+    fn an_object_that_cannot_move_is_changed_where_it_is_with_a_base_of_an_older_program() {
+        on_lmdb(|store| {
+            let old = open::<old::Thing>(store);
+            let thing = old::Thing { title: "long ".repeat(200), size: 6, note: None };
+            let id = create(&old, &thing);
+            let base =
+                old.read(|tx| Ok(tx.get::<old::Thing>(id)?.load_versioned()?.base().clone()));
+            let db = open::<new::Thing>(store);
+            let mut thing = load::<new::Thing>(&db, id).unwrap();
+            thing.note = Some(1);
+            let thing = Versioned::new(thing, base.unwrap());
+            let stored = db.write(|tx| thing.store(tx)).unwrap();
+            assert_eq!((stored.size, stored.note), (7, Some(1)));
+            let thing = load::<old::Thing>(&old, id).unwrap();
+            assert_eq!((thing.size, thing.note), (6, Some(1)));
+        });
+    }
+}
+
 mod refused {
     use super::*;
 

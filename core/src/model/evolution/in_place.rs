@@ -155,7 +155,15 @@ impl Handle<'_> {
 
     /// The whole content of the object. If it cannot be read where the object is, the object moves.
     pub(in crate::model) fn seen_after_moving(&self) -> Result<Seen> {
-        self.content().map(Seen::whole)
+        let mut seen = self.content().map(Seen::whole)?;
+        let core = &self.tx.core;
+        // An object that cannot move is still changed where it is.
+        if self.access() == Migrate::No && !core.is_current(self.id)? {
+            let old = core.load(self.id, Migrate::No)?;
+            let plan = self.binding.plan(old.object_type());
+            seen.elsewhere = Some((old, plan));
+        }
+        Ok(seen)
     }
 
     /// Gives the object this content, except for its counters.
