@@ -103,12 +103,25 @@ impl Rules {
     }
 
     /// What a program sees in each field of an object where it is; `None` if that cannot be told
-    /// without moving the object.
+    /// without moving the object. A required value that the object lacks cannot be told either.
     pub(crate) fn see(
         &self,
         version: usize,
         old: &Known,
     ) -> BTreeMap<&'static str, Option<Content>> {
+        let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
+        let mut seen = self.see_all(version, old);
+        for field in to.fields.iter().filter(|field| field.is_required) {
+            let is_missing = matches!(source(to, field, from), Source::Missing);
+            if is_missing && field.initial()[0].0.is_none() {
+                seen.insert(field.means, None);
+            }
+        }
+        seen
+    }
+
+    fn see_all(&self, version: usize, old: &Known) -> BTreeMap<&'static str, Option<Content>> {
         let to = self.version(version, old.of_type);
         let from = self.version(old.version, old.of_type);
         let see = |field: &Spec| match source(to, field, from) {
@@ -133,7 +146,7 @@ impl Rules {
         if to.fields.iter().any(differs) {
             return None;
         }
-        let seen = self.see(version, old).into_iter();
+        let seen = self.see_all(version, old).into_iter();
         seen.map(|(means, content)| Some((means, content?))).collect()
     }
 
@@ -341,16 +354,7 @@ impl Rules {
         base: &BTreeMap<&'static str, Option<Content>>,
         wanted: &Contents,
     ) -> Outcome {
-        let to = self.version(version, old.of_type);
-        let mut present = self.see(version, old);
-        for field in &to.fields {
-            let lacks = |content: &Content| field.is_required && content[0].0.is_none();
-            let from = self.version(old.version, old.of_type);
-            let is_missing = matches!(source(to, field, from), Source::Missing);
-            if is_missing && present[field.means].as_ref().is_some_and(lacks) {
-                present.insert(field.means, None);
-            }
-        }
+        let present = self.see(version, old);
         let stored = self.store_difference(version, old, base, &present, wanted);
         let (expected, new) = match stored {
             Some(stored) => stored,

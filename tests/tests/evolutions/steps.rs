@@ -379,10 +379,13 @@ impl World {
         if seen.values().any(is_unknown) || !self.settle(version, id) {
             return;
         }
-        let db = &self.open[&version];
+        let (db, random) = (&self.open[&version], &mut self.random);
         let schema = Base::from_bytes(&bytes).unwrap().schema_id();
-        let is_recorded =
-            db.read(|tx| Ok(tx.core().bundle().schema_by_id(schema).is_some())).unwrap();
+        let stored = db.write(|tx| {
+            let is_recorded = tx.core().bundle().schema_by_id(schema).is_some();
+            Ok((is_recorded, store(db, tx, &bytes, random)))
+        });
+        let (is_recorded, merged) = stored.unwrap();
         if base.version != version && !is_recorded {
             let [to, from] = [version, base.version]
                 .map(|version| &self.programs[version].model(base.of_type).unwrap().version);
@@ -398,8 +401,6 @@ impl World {
                 }
             }
         }
-        let random = &mut self.random;
-        let merged = db.write(|tx| Ok(store(db, tx, &bytes, random))).unwrap();
         let what = format!(
             "store {:?} in {id} in {}, loaded in {} (recorded: {is_recorded}) as {:?}",
             merged.wanted,
