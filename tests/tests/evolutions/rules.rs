@@ -121,7 +121,12 @@ impl Rules {
         seen
     }
 
-    fn see_all(&self, version: usize, old: &Known) -> BTreeMap<&'static str, Option<Content>> {
+    /// The same, with null for required values that the object lacks.
+    pub(crate) fn see_all(
+        &self,
+        version: usize,
+        old: &Known,
+    ) -> BTreeMap<&'static str, Option<Content>> {
         let to = self.version(version, old.of_type);
         let from = self.version(old.version, old.of_type);
         let see = |field: &Spec| match source(to, field, from) {

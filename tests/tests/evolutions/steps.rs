@@ -375,7 +375,7 @@ impl World {
         let Kept { id, known: base, bytes } = self.bases.swap_remove(at);
         let Some(model) = self.programs[version].model(base.of_type) else { return };
         let store = model.store_base;
-        let mut seen = self.rules().see(version, &base);
+        let mut seen = self.rules().see_all(version, &base);
         if seen.values().any(is_unknown) || !self.settle(version, id) {
             return;
         }
@@ -408,6 +408,14 @@ impl World {
             self.name(base.version),
             base.contents
         );
+        let stored = merged.stored.map(Expected::Contents);
+        let Some(known) = self.objects.get(&id) else {
+            // If the type was removed and recorded again, it has other IDs.
+            if !matches!(stored, Err(Error::WrongType { .. })) {
+                self.judge(what, Expected::Deleted, stored);
+            }
+            return;
+        };
         let same = seen.iter().map(|(means, content)| Some((*means, content.clone()?)));
         match (same.collect::<Option<_>>(), merged.of_base) {
             (Some(contents), Ok(of_base)) => {
@@ -416,10 +424,6 @@ impl World {
             (Some(_), Err(Error::Missing { .. })) | (None, Err(Error::DamagedBase { .. })) => {}
             (same, of_base) => panic!("{:#?}\n{what}: {same:?} {of_base:?}", self.log),
         }
-        let stored = merged.stored.map(Expected::Contents);
-        let Some(known) = self.objects.get(&id) else {
-            return self.judge(what, Expected::Deleted, stored);
-        };
         let (expected, after) = self.rules().store_base(version, known, &seen, &merged.wanted);
         self.judge(what, expected, stored);
         self.after(version, id, after);
