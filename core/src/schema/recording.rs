@@ -27,8 +27,7 @@ use crate::layout::{
 pub enum SchemaRemoval {
     /// Never.
     Never,
-    /// When the first transaction with a [`DatabaseState`] is opened, not counting those that drop
-    /// none: with [`SchemaRemoval::Never`], or for reading.
+    /// When the first transaction with a [`DatabaseState`] is opened that does not only read.
     Once,
     /// When the first transaction is opened; and when the schema asked for, or the recorded
     /// schemas, have changed since the previous transaction.
@@ -123,6 +122,8 @@ struct Last {
 struct LastOpen {
     model: Arc<SchemaModel>,
     removal: SchemaRemoval,
+    /// Whether all transactions so far only read, so that none could drop schemas.
+    all_read: bool,
     bundle: Arc<SchemaBundle>,
     schema: Arc<Schema>,
     /// Whether that transaction added or removed schemas after it was opened.
@@ -223,6 +224,7 @@ impl DatabaseState {
             last.open = Some(Arc::new(LastOpen {
                 model: Arc::clone(&open.model),
                 removal: open.removal,
+                all_read: false,
                 bundle: Arc::clone(now),
                 schema: Arc::clone(&open.schema),
                 changed: true,
@@ -308,8 +310,7 @@ pub(crate) fn open_schema_at(
     let hit = known.filter(|previous| previous.is_like(config, only_reads));
     let should_remove = match config.removal {
         SchemaRemoval::Never => false,
-        // A transaction that could drop none does not count as the first.
-        SchemaRemoval::Once => previous.is_none_or(|last| last.removal == SchemaRemoval::Never),
+        SchemaRemoval::Once => previous.is_none_or(|last| last.all_read),
         SchemaRemoval::ConfigChange => hit.is_none(),
         SchemaRemoval::Always => true,
     };
@@ -365,7 +366,8 @@ pub(crate) fn open_schema_at(
     let model = Arc::clone(&config.model);
     // The next transaction that writes still has to remove the unused schemas.
     let removal = if only_reads { SchemaRemoval::Never } else { config.removal };
-    let now = LastOpen { model, removal, bundle, schema, changed: false };
+    let all_read = only_reads && previous.is_none_or(|last| last.all_read);
+    let now = LastOpen { model, removal, all_read, bundle, schema, changed: false };
     let opened = OpenedSchema { wrote: !stored, ..now.opened() };
     *state.last() = Last { open: Some(Arc::new(now)), stored, version };
     Ok(opened)

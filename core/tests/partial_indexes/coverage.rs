@@ -287,6 +287,65 @@ fn an_index_of_a_new_collection_lacks_nothing() {
         .unwrap();
 }
 
+/// A newer program has given fields other names, and the older one still runs.
+mod elsewhere {
+    pub(super) mod before {
+        use std::collections::BTreeSet;
+
+        use permazen::PermazenObject;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct Member {
+            #[permazen(indexed)]
+            pub(in super::super) name: String,
+            #[permazen(element(indexed))]
+            pub(in super::super) tags: BTreeSet<String>,
+        }
+    }
+
+    pub(super) mod now {
+        use std::collections::BTreeSet;
+
+        use permazen::PermazenObject;
+
+        #[derive(PermazenObject, Debug, Default, Clone)]
+        pub(in super::super) struct Member {
+            #[permazen(indexed, was = "name")]
+            pub(in super::super) full_name: String,
+            #[permazen(element(indexed), was = "tags")]
+            pub(in super::super) labels: BTreeSet<String>,
+        }
+    }
+}
+
+#[test]
+fn an_older_program_is_not_told_that_values_with_a_new_name_do_not_exist() {
+    use elsewhere::{before, now};
+    let store = store();
+    let old = open::<before::Member>(&store);
+    let member = |name: &str| before::Member { name: name.into(), tags: ["t".into()].into() };
+    let moved = old.write(|tx| tx.create(member("ann")).map(|member| member.id())).unwrap();
+    let db = open::<now::Member>(&store);
+    assert_eq!(db.upgrade_all().run().unwrap().moved, 1);
+    old.write(|tx| tx.create(member("bea")).map(drop)).unwrap();
+    old.read(|tx| {
+        assert_eq!(refused(tx, before::Member::NAME).2, 1);
+        assert_eq!(refused(tx, before::Member::TAGS).2, 1);
+        match tx.index(before::Member::NAME.complete_by_scan()) {
+            Err(Error::Missing { field, id, .. }) => {
+                assert_eq!((&*field, id), ("Member.name", moved));
+            }
+            other => panic!("{other:?}"),
+        }
+        let known = tx.index(before::Member::NAME.complete_by_scan().skip_unknown())?;
+        assert_eq!(known.values().collect::<Result<Vec<_>, _>>()?, ["bea"]);
+        Ok(())
+    })
+    .unwrap();
+    let labels = db.read(|tx| tx.index(now::Member::LABELS)?.get("t")?.count());
+    assert_eq!(labels.unwrap(), 2);
+}
+
 #[test]
 fn background_work_leaves_objects_whose_entries_are_merged() {
     use words::{before, now};

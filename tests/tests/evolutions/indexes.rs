@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use permazen::ObjId;
 
 use crate::naive::{
-    Cell, Contents, Index, Policy, Source, Stays, Type, Version, columns, convert, source,
+    Cell, Contents, Index, Policy, Source, Stays, Type, Version, columns, convert,
+    has_unknown_fields, source,
 };
 use crate::rules::{Known, Rules};
 
@@ -155,7 +156,8 @@ impl Index {
             let after = to.field(means).unwrap();
             let starts_anew = match source(to, after, from) {
                 Source::Same(_) => false,
-                Source::Missing => true,
+                // The values may be in a field that this version does not know.
+                Source::Missing => !has_unknown_fields(to, from),
                 Source::Differs(_) => after.policy == Policy::Reset,
             };
             starts_anew && !to.makes(after) && after.initial().is_empty()

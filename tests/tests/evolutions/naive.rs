@@ -257,6 +257,11 @@ fn leftovers<'v>(to: &Version, from: &'v Version) -> Vec<&'v Spec> {
     from.fields.iter().filter(|old| !taken.contains(old.name)).collect()
 }
 
+/// Whether objects of another version may have values that this one does not know.
+pub(crate) fn has_unknown_fields(to: &Version, from: &Version) -> bool {
+    leftovers(to, from).iter().any(|field| !to.removed.contains(&field.name))
+}
+
 /// Tells the type of the object with this ID.
 pub(crate) type Types<'a> = &'a dyn Fn(&str) -> &'static str;
 

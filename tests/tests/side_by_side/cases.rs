@@ -255,7 +255,7 @@ mod field_renamed {
             }
             asks { "title": TITLE, text; "tags": TAGS, text; }
             defaults { "title": &["None"], "tags": &[], }
-            partial { "title" }
+            partial { "title" "tags" }
         }
 
         fn change(tx: &Tx, turn: &Turn) -> Result<Vec<Wrote>> {

@@ -424,7 +424,17 @@ pub(in crate::model) fn after_move(
         }
     }
     refuse(binding, &moving, std::mem::take(&mut this.losses))?;
-    with(binding, &kept, &changed)
+    let new = with(binding, &kept, &changed)?;
+    for &position in positions.iter().filter(|position| !is_same(**position)) {
+        let to = binding.field(position)?;
+        let required = binding.info.fields.get(position).filter(|decl| decl.requires_a_value(to));
+        // Null, which reading the field refuses too.
+        if required.is_some() && new.stored(to).is_none() {
+            let schema = old.object_type().schema_of;
+            return Err(Error::Missing { field: binding.path(to), id, schema });
+        }
+    }
+    Ok(new)
 }
 
 /// `kept` with other content of some fields.

@@ -199,6 +199,8 @@ impl Covered<'_> {
         };
         match plan {
             FieldPlan::Same => Fate::Same,
+            // A newer program may have moved the values to a field that this one does not know.
+            FieldPlan::Missing if self.has_unknown_fields() => Fate::Replaced,
             FieldPlan::Missing => empty(),
             FieldPlan::Differs(from) => match decl.rule(self.evolution, from, to) {
                 Upgrade::Reset => empty(),
@@ -207,6 +209,14 @@ impl Covered<'_> {
                 Upgrade::Lossy => Fate::Replaced,
             },
         }
+    }
+
+    /// Whether the old type has fields that the model neither takes over nor lists as removed. By
+    /// Java's rules they are dropped.
+    fn has_unknown_fields(&self) -> bool {
+        let removed = self.binding.info.removed;
+        self.evolution == Evolution::Exact
+            && self.plan.leftovers.iter().any(|field| !removed.contains(&&*field.name))
     }
 
     /// The entries in the index of the old type that mean the same as those of the wanted index.

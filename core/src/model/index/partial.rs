@@ -365,8 +365,8 @@ fn add_entries(
         let old = tx.core.load(id, Migrate::No)?;
         match after_move(tx.models(), binding, &tx.core, (id, &old), &positions) {
             Ok(data) => overlay.add(&data, id)?,
-            // Its value has no place in the model.
-            Err(Error::Refused(_)) if skip_unknown => {}
+            // Its value has no place in the model, or a required one is missing.
+            Err(Error::Refused(_) | Error::Missing { .. }) if skip_unknown => {}
             Err(error) => return Err(error),
         }
     }
