@@ -13,6 +13,9 @@ pub(crate) struct Plan {
     fields: Vec<FieldPlan>,
     /// The old fields that no field of the struct takes over.
     pub(crate) leftovers: Vec<Arc<ResolvedField>>,
+    /// Whether all values stay as they are, whatever they are. References do not count, since a field
+    /// may no longer allow some.
+    pub(crate) keeps_all: bool,
 }
 
 /// Where the value of one field of the struct comes from.
@@ -51,8 +54,15 @@ impl Plan {
                 FieldPlan::Missing => false,
             })
         };
-        let leftovers = old.fields.iter().filter(|field| !taken_over(field)).cloned().collect();
-        Plan { fields: plans, leftovers }
+        let leftovers: Vec<_> =
+            old.fields.iter().filter(|field| !taken_over(field)).cloned().collect();
+        let has_reference = |field: &ResolvedField| {
+            field.is_reference() || field.sub_fields().any(|part| part.is_reference())
+        };
+        let keeps_all = leftovers.is_empty()
+            && plans.iter().all(|plan| matches!(plan, FieldPlan::Same))
+            && !old.fields.iter().any(|field| has_reference(field));
+        Plan { fields: plans, leftovers, keeps_all }
     }
 
     /// The plan for the field at a position of the struct.

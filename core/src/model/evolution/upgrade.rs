@@ -44,6 +44,13 @@ impl Converter for Models {
         };
         // A copy can move an object to yet another schema. Nothing is converted then.
         let elsewhere = moving.kept.object_type().schema != binding.object_type.schema;
+        // The common case if only indexes have changed.
+        if !elsewhere
+            && binding.info.upgrade_with.is_none()
+            && binding.plan(moving.old.object_type()).keeps_all
+        {
+            return Ok(None);
+        }
         let content = match elsewhere {
             true => judge_dropped(self.evolution(), binding, moving).map(|()| None),
             false => Move::new(self, binding, tx, moving).and_then(Move::content),
