@@ -98,8 +98,8 @@ pub mod __private {
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Counter, Error, Evolution, Failure, Model, NewValues, Obj, OldValues, Permazen,
-    Ref, Result, Transaction, Tx, is_retryable,
+    Any, AnyObj, Base, Builder, Counter, Error, Evolution, Failure, Model, NewValues, Obj,
+    OldValues, Permazen, Ref, Result, Transaction, Tx, Versioned, is_retryable,
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};

@@ -49,6 +49,7 @@ fn begin(store: &MemoryStore) -> Box<dyn KvTransaction + Send + '_> {
 fn t002_type_without_fields() {
     let model = one_type(ObjectType::new("Foo"));
     assert_eq!(model.schema_id().to_string(), "Schema_0f91ddcb57c62cc6f1f75b6c3bcb1a5d");
+    assert_eq!(format!("{:?}", model.schema_id()), model.schema_id().to_string());
     let ids: Vec<_> = model.items().map(|item| item.schema_id().to_string()).collect();
     assert_eq!(ids, ["ObjectType_dbe433c53ee3c5016ff034ca505d70d8"]);
 }

@@ -442,7 +442,7 @@ fn a_report_says_in_words_what_becomes_of_each_field() {
     for line in [
         "Item: 1 object\n",
         "age: every value is converted exactly, from int to long",
-        "now (was former): every value is converted exactly",
+        "now: renamed from former, so programs of that schema do not find it in newer objects; every value is kept",
         "wide: not every value can be converted exactly, from long to int",
         "own: own code converts it",
         "reset: dropped; it starts at its default",

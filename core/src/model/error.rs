@@ -126,8 +126,9 @@ pub enum Error {
     /// null there.
     #[error(
         "{field} of object {id}: the object is in schema {schema} and has no value there, but the model requires one: \
-         set the field, make it an `Option`, or, if that schema lacks the field, give it `default = …`; if a newer \
-         program has renamed the field, name the newer field: `was = …`"
+         if a newer program has renamed the field, name the newer field: `was = …`; if it has split the field, make \
+         the value from the newer fields: `upgrade_with = …`; if not, set the field, make it an `Option`, or, if that \
+         schema lacks the field, give it `default = …`"
     )]
     Missing {
         /// Type and field.

@@ -98,8 +98,9 @@ impl FieldKind {
 /// The identity of a schema, or of an item of a schema: a kind and 128 bits.
 ///
 /// Two items have the same schema ID if and only if they have the same structure. Storage IDs do
-/// not matter. An ID displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// not matter. An ID displays and parses as `ObjectType_dbe433c53ee3c5016ff034ca505d70d8`; `Debug` shows
+/// the same text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SchemaId {
     kind: ItemKind,
     hash: [u8; 16],
@@ -132,6 +133,13 @@ impl SchemaId {
 impl fmt::Display for SchemaId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}_{:032x}", self.kind.as_str(), u128::from_be_bytes(self.hash))
+    }
+}
+
+impl fmt::Debug for SchemaId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A program that returns an error from `main` prints it with `Debug`.
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -132,7 +132,7 @@ impl<'d> FieldConversion<'_, 'd> {
                     let out_of_order = converted.last().is_some_and(|last| *last >= bytes);
                     if into_set && from_list && out_of_order && self.upgrade != Upgrade::Lossy {
                         let text = value_text(from.simple(), &element);
-                        let reason = "a set keeps neither the order nor the number of equal elements of the list";
+                        let reason = "a set would lose the order or the number of its elements";
                         return Err((text, reason.to_owned()));
                     }
                     converted.push(bytes);

@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
         let Refusal { id, type_name, from, to, losses } = self;
         write!(
             f,
-            "object {id} of type {type_name} stays in schema {from}, because moving it to schema {to} would lose "
+            "object {id} of type {type_name} stays in schema {from}, because moving it to schema {to} would lose content of "
         )?;
         for (at, loss) in losses.iter().enumerate() {
             let between = if at > 0 { "; and " } else { "" };
@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Loss { field, value, reason, removed } = self;
-        write!(f, "the value {value} of field {field:?}: {reason}; ")?;
+        write!(f, "field {field:?} (value {value}): {reason}; ")?;
         WaysOn { field, removed: *removed }.fmt(f)
     }
 }
@@ -78,8 +78,8 @@ impl fmt::Display for WaysOn<'_> {
             )
         } else {
             f.write_str(
-                "set the field, convert it yourself (`upgrade_with` on the field, `on_schema_change` on the struct), \
-                 or accept the loss with `upgrade = \"lossy\"` or `upgrade = \"reset\"` on the field",
+                "set another value where the object is (`tx.any(id).set(…)`, or `tx.core()` for a collection), convert \
+                 it yourself (`upgrade_with` on the field, `on_schema_change` on the struct), or accept the loss with `upgrade = \"lossy\"` or `upgrade = \"reset\"` on the field",
             )
         }
     }

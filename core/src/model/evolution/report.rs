@@ -318,11 +318,13 @@ impl fmt::Display for ObjectCount {
 
 impl fmt::Display for FieldReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
+        write!(f, "{}: ", self.name)?;
         if let Some(was) = &self.was {
-            write!(f, " (was {was})")?;
+            write!(
+                f,
+                "renamed from {was}, so programs of that schema do not find it in newer objects; "
+            )?;
         }
-        f.write_str(": ")?;
         match &self.verdict {
             FieldVerdict::Same => f.write_str("the same"),
             FieldVerdict::Added => f.write_str("added, with its default"),
@@ -330,6 +332,7 @@ impl fmt::Display for FieldReport {
                 "no value for a field that requires one and has no default: reading such an object fails \
                  until the field is set; give it `default = …`, or make it an `Option`",
             ),
+            FieldVerdict::Exact { from, to } if from == to => f.write_str("every value is kept"),
             FieldVerdict::Exact { from, to } => {
                 write!(f, "every value is converted exactly, from {from} to {to}")
             }

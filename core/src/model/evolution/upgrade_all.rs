@@ -165,7 +165,11 @@ pub struct NotMoved {
 
 impl fmt::Display for NotMoved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "object {}: {}", self.id, self.error)
+        match &self.error {
+            // They begin with the object, or name it after the field.
+            Error::Refused(_) | Error::Upgrade { .. } => self.error.fmt(f),
+            error => write!(f, "object {}: {error}", self.id),
+        }
     }
 }
 
