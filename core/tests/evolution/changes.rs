@@ -157,7 +157,19 @@ mod elements {
             // A set keeps neither the order nor the number of the elements.
             for of in [["b", "a"], ["a", "a"]] {
                 let id = create(&old, &bag(&of));
-                assert_eq!(lost(load::<new::Bag>(&new, id)), ["names"]);
+                let refusal = refused(load::<new::Bag>(&new, id));
+                let text = refusal.to_string();
+                assert_eq!(refusal.losses.len(), 1, "{text}");
+                let [_, value] = of;
+                assert!(
+                    text.contains(&format!(
+                        "would lose content of field \"names\" (value {value:?}): a set would lose the order or the \
+                         number of its elements"
+                    )),
+                    "{text}"
+                );
+                // Nobody can set a list through the handle.
+                assert!(text.contains("`tx.core()` for a collection"), "{text}");
                 assert_eq!(load::<old::Bag>(&old, id).unwrap(), bag(&of));
             }
             for (value, field) in [
