@@ -217,12 +217,18 @@ impl<'d> FieldConversion<'_, 'd> {
         decl: Option<&ValueDecl>,
         bytes: &[u8],
     ) -> std::result::Result<Vec<u8>, Lost> {
-        let long = TypedEncoding::<i64>::not_null();
         let from_simple = from.and_then(ResolvedField::simple);
-        let (from_encoding, Some(to_simple)) =
-            (from_simple.map_or(&long as &dyn Encoding, |from| &*from.encoding), to.simple())
-        else {
+        let Some(to_simple) = to.simple() else {
             return Err((String::new(), "the field holds no values".to_owned()));
+        };
+        let long;
+        let from_encoding: &dyn Encoding = match from_simple {
+            Some(from) => &*from.encoding,
+            // The value of a counter.
+            None => {
+                long = TypedEncoding::<i64>::not_null();
+                &long
+            }
         };
         let lost = |reason: String| (value_text(from_simple, bytes), reason);
         if let (Some(from), true) = (from, to_simple.reference.is_some())
