@@ -113,6 +113,57 @@ struct Other {
     what: i32,
 }
 
+/// A version whose fields the later one renames, removes and adds to.
+mod before {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    pub(super) struct Member {
+        pub(super) name: String,
+        pub(super) phone: Option<String>,
+        pub(super) level: i32,
+        pub(super) tags: BTreeSet<String>,
+        pub(super) steps: Vec<i32>,
+        pub(super) labels: BTreeMap<String, i32>,
+        pub(super) note: String,
+    }
+}
+
+mod after {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    pub(super) struct Member {
+        pub(super) name: String,
+        #[permazen(was = "phone")]
+        pub(super) tel: Option<String>,
+        #[permazen(was = "level")]
+        pub(super) rank: i32,
+        #[permazen(was = "tags")]
+        pub(super) marks: BTreeSet<String>,
+        #[permazen(was = "steps")]
+        pub(super) path: Vec<i32>,
+        #[permazen(was = "labels")]
+        pub(super) scores: BTreeMap<String, i32>,
+        pub(super) note: String,
+        pub(super) email: Option<String>,
+        #[permazen(default = 7)]
+        pub(super) size: i32,
+    }
+}
+
+/// The later version of a program that no longer needs some fields.
+mod without {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    #[permazen(removed("phone", "level", "tags", "steps", "labels"))]
+    pub(super) struct Member {
+        pub(super) name: String,
+        pub(super) note: String,
+    }
+}
+
 fn ann() -> Person {
     Person {
         name: "Ann".into(),
@@ -553,6 +604,131 @@ fn an_object_moves_only_if_it_must() {
 
 /// Threads add to a counter while others store whole values. Nothing that is added is lost, and
 /// the base is not used up by retries.
+fn member() -> before::Member {
+    before::Member {
+        name: "a".into(),
+        phone: Some("1".into()),
+        level: 2,
+        tags: ["x".to_owned(), "y".to_owned()].into(),
+        steps: vec![1, 2],
+        labels: [("k".to_owned(), 1), ("l".to_owned(), 2)].into(),
+        note: "n".into(),
+    }
+}
+
+fn open_as<M: permazen::Model>(store: &Arc<dyn KvDatabase>) -> Permazen {
+    Permazen::builder_shared(store.clone()).model::<M>().build().unwrap()
+}
+
+#[test]
+fn a_change_of_a_field_that_a_newer_program_has_renamed_is_refused() {
+    let changes: [fn(&mut before::Member); 9] = [
+        |form| form.phone = None,
+        |form| form.level = 0,
+        |form| form.tags.clear(),
+        |form| assert!(form.tags.remove("x")),
+        |form| assert!(form.tags.insert("z".into())),
+        |form| form.steps.clear(),
+        |form| form.labels.clear(),
+        |form| assert!(form.labels.remove("k").is_some()),
+        |form| assert!(form.labels.insert("m".into(), 3).is_none()),
+    ];
+    for change in changes {
+        let store = memory();
+        let old = open_as::<before::Member>(&store);
+        let member = old.write(|tx| Ok(tx.create(member())?.to_ref())).unwrap();
+        let mut form = old.read(|tx| tx.get(member)?.load_versioned()).unwrap();
+        let new = open_as::<after::Member>(&store);
+        assert_eq!(new.upgrade_all().run().unwrap().moved, 1);
+        let renamed = Ref::<after::Member>::new(member.id());
+        let kept = new.read(|tx| tx.get(renamed)?.load()).unwrap();
+        assert_eq!((kept.rank, kept.marks.len(), kept.scores.len()), (2, 2, 2));
+
+        change(&mut form);
+        // The name is not stored either.
+        form.name = "b".into();
+        match old.write(|tx| form.store(tx)) {
+            Err(Error::Refused(refusal)) => assert_eq!(refusal.id, member.id()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(new.read(|tx| tx.get(renamed)?.load()).unwrap(), kept);
+        // In the same transaction, the refused change leaves nothing behind.
+        old.write(|tx| {
+            assert!(form.store(tx).is_err());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(new.read(|tx| tx.get(renamed)?.load()).unwrap(), kept);
+    }
+}
+
+#[test]
+fn fields_that_a_newer_program_has_not_renamed_are_stored_where_the_object_is() {
+    let store = memory();
+    let old = open_as::<before::Member>(&store);
+    let member = old.write(|tx| Ok(tx.create(member())?.to_ref())).unwrap();
+    let mut form = old.read(|tx| tx.get(member)?.load_versioned()).unwrap();
+    let new = open_as::<after::Member>(&store);
+    new.upgrade_all().run().unwrap();
+    form.name = "b".into();
+    let stored = old.write(|tx| form.store(tx)).unwrap();
+    // The form had the phone, the object does not have it for this program.
+    assert_eq!((&*stored.name, &stored.phone), ("b", &None));
+    let renamed = Ref::<after::Member>::new(member.id());
+    let kept = new.read(|tx| tx.get(renamed)?.load()).unwrap();
+    assert_eq!((&*kept.name, kept.tel.as_deref(), kept.rank), ("b", Some("1"), 2));
+}
+
+#[test]
+fn a_change_of_a_field_that_is_gone_moves_the_object() {
+    let store = memory();
+    let old = open_as::<before::Member>(&store);
+    let member = old.write(|tx| Ok(tx.create(member())?.to_ref())).unwrap();
+    let mut form = old.read(|tx| tx.get(member)?.load_versioned()).unwrap();
+    let home = old.read(|tx| tx.get(member)?.schema_id()).unwrap();
+    let new = open_as::<without::Member>(&store);
+    new.upgrade_all().run().unwrap();
+    let schema = || old.read(|tx| tx.get(member)?.schema_id()).unwrap();
+    assert_ne!(schema(), home);
+    form.phone = None;
+    form.tags.clear();
+    form.name = "b".into();
+    let stored = old.write(|tx| form.store(tx)).unwrap();
+    assert_eq!(schema(), home);
+    let expected =
+        before::Member { name: "b".into(), note: "n".into(), ..before::Member::default() };
+    assert_eq!(*stored, expected);
+    assert_eq!(old.read(|tx| tx.get(member)?.load()).unwrap(), expected);
+}
+
+#[test]
+fn a_field_that_only_the_program_knows_is_no_change_while_it_has_its_default() {
+    let store = memory();
+    let old = open_as::<before::Member>(&store);
+    let member = old.write(|tx| Ok(tx.create(member())?.to_ref())).unwrap();
+    let new = open_as::<after::Member>(&store);
+    let member = Ref::<after::Member>::new(member.id());
+    let home = new.read(|tx| tx.get(member)?.schema_id()).unwrap();
+    let without = open_as::<without::Member>(&store);
+    let few = Ref::<without::Member>::new(member.id());
+    let form = without.read(|tx| tx.get(few)?.load_versioned()).unwrap();
+    // The program that adds the fields takes over the base of one that lacks them.
+    let base = form.base().clone();
+    let mut form: Versioned<after::Member> =
+        new.read(|tx| Versioned::from_base(tx, base.clone())).unwrap();
+    assert_eq!((&form.email, form.size), (&None, 7));
+    form.name = "b".into();
+    form.size = 7;
+    form.email = None;
+    new.write(|tx| form.store(tx)).unwrap();
+    assert_eq!(new.read(|tx| tx.get(member)?.schema_id()).unwrap(), home);
+    // A change to another value is one.
+    let mut form = new.read(|tx| tx.get(member)?.load_versioned()).unwrap();
+    form.size = 0;
+    new.write(|tx| form.store(tx)).unwrap();
+    assert_ne!(new.read(|tx| tx.get(member)?.schema_id()).unwrap(), home);
+}
+
 #[test]
 fn threads_store_and_count_at_the_same_time() {
     let dir = tempfile::tempdir().unwrap();

@@ -278,6 +278,13 @@ impl Binding {
             && decl.is_some_and(|decl| decl.upgrade_with.is_none())
     }
 
+    /// Whether objects of another schema have fields that the model neither takes over nor names as
+    /// removed. One of them may be a field of the struct under a name that this program does not
+    /// know.
+    pub(crate) fn has_unknown_fields(&self, plan: &Plan) -> bool {
+        plan.leftovers.iter().any(|field| !self.info.removed.contains(&&*field.name))
+    }
+
     /// Whether the model can read objects of another schema where they are.
     pub(crate) fn fits_in_place(&self, plan: &Plan) -> bool {
         plan.fields().all(|(position, field)| {

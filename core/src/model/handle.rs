@@ -234,6 +234,16 @@ impl<'t> Handle<'t> {
             && self.is_missing(position)?)
     }
 
+    /// Whether removing from a collection changes nothing, because the object has nothing for it: its
+    /// own schema lacks the field, and no unknown field can have the values under a newer name.
+    pub(crate) fn has_nothing_to_remove(&self, position: usize) -> Result<bool> {
+        if !self.is_empty_there(position)? {
+            return Ok(false);
+        }
+        let plan = self.binding.plan(&*self.tx.core.object_type(self.id)?);
+        Ok(!self.binding.has_unknown_fields(&plan))
+    }
+
     /// Prepares an object for a look at a collection. The object moves if its own schema defines
     /// the field differently, or if the model states a default for a field that the schema lacks.
     pub(crate) fn prepare_to_read(&self, position: usize) -> Result<()> {

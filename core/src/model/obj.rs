@@ -147,6 +147,10 @@ impl<'t, M: Model> Obj<'t, M> {
     /// [`load_versioned`](Obj::load_versioned) notices that. Counters keep their numbers: others may
     /// have added to them. Set them with their own methods.
     ///
+    /// An object of another schema is changed where it is, if the fields that differ have the same
+    /// definition there; otherwise it moves. A field that its schema lacks reads as its default, so
+    /// storing the default does not move it.
+    ///
     /// Listeners run when everything is written, so they see all of the new content. A listener may
     /// change the object; its changes stay. The old and new values that later listeners receive are
     /// still those of this operation.

@@ -185,6 +185,118 @@ mod field_renamed {
     }
 }
 
+mod collections_renamed {
+    use super::*;
+
+    versions! {
+        old {
+            pub struct Item {
+                pub name: String,
+                pub rights: BTreeSet<String>,
+                pub steps: Vec<i32>,
+                pub scores: BTreeMap<String, i32>,
+            }
+        }
+        new {
+            pub struct Item {
+                pub name: String,
+                #[permazen(was = "rights")]
+                pub permits: BTreeSet<String>,
+                #[permazen(was = "steps")]
+                pub path: Vec<i32>,
+                #[permazen(was = "scores")]
+                pub points: BTreeMap<String, i32>,
+            }
+        }
+        accepting {
+            #[permazen(removed("permits", "path", "points"))]
+            pub struct Item {
+                pub name: String,
+                pub rights: BTreeSet<String>,
+                pub steps: Vec<i32>,
+                pub scores: BTreeMap<String, i32>,
+            }
+        }
+    }
+
+    type Change<M> = fn(Obj<'_, M>) -> permazen::Result<()>;
+
+    const REMOVALS: [Change<old::Item>; 11] = [
+        |item| item.rights()?.remove("x").map(drop),
+        |item| item.rights()?.clear(),
+        |item| item.rights()?.range("a".."z")?.clear(),
+        |item| item.steps()?.remove(0).map(drop),
+        |item| item.steps()?.pop().map(drop),
+        |item| item.steps()?.remove_range(0, 1),
+        |item| item.steps()?.remove_range(0, 0),
+        |item| item.steps()?.clear(),
+        |item| item.scores()?.remove("k").map(drop),
+        |item| item.scores()?.clear(),
+        |item| item.scores()?.range("a".."z")?.clear(),
+    ];
+
+    #[test]
+    fn what_the_old_program_cannot_see_it_cannot_remove_without_a_word() {
+        on_each_store(|store| {
+            let old = open::<old::Item>(store);
+            let item = old::Item {
+                name: "a".into(),
+                rights: ["x".to_owned()].into(),
+                steps: vec![1],
+                scores: [("k".to_owned(), 1)].into(),
+            };
+            let id = create(&old, &item);
+            let new = open::<new::Item>(store);
+            assert_eq!(new.upgrade_all().run().unwrap().moved, 1);
+            let kept = load::<new::Item>(&new, id).unwrap();
+            assert_eq!((kept.permits.len(), kept.path.len(), kept.points.len()), (1, 1, 1));
+            for remove in REMOVALS {
+                assert_eq!(lost(change(&old, id, remove)), ["path", "permits", "points"]);
+                assert_eq!(load::<new::Item>(&new, id).unwrap(), kept);
+            }
+            // Looking moves nothing, and what both know is changed where the object is.
+            assert!(
+                !change(&old, id, |item: Obj<'_, old::Item>| {
+                    assert!(item.rights()?.is_empty()? && item.steps()?.is_empty()?);
+                    assert_eq!(item.scores()?.get("k")?, None);
+                    item.set_name("b")
+                })
+                .unwrap()
+            );
+        });
+    }
+
+    #[test]
+    fn what_holds_nothing_under_a_newer_name_moves_to_be_emptied() {
+        on_each_store(|store| {
+            let new = open::<new::Item>(store);
+            let empty =
+                new::Item { name: "a".into(), permits: [].into(), path: vec![], points: [].into() };
+            let old = open::<old::Item>(store);
+            let removals: [Change<old::Item>; 6] = [
+                |item| item.rights()?.remove("x").map(|removed| assert!(!removed)),
+                |item| item.rights()?.clear(),
+                |item| item.steps()?.pop().map(|removed| assert_eq!(removed, None)),
+                |item| item.steps()?.clear(),
+                |item| item.scores()?.remove("k").map(|removed| assert_eq!(removed, None)),
+                |item| item.scores()?.clear(),
+            ];
+            for remove in removals {
+                let id = create(&new, &empty);
+                assert!(change(&old, id, remove).unwrap());
+                assert_eq!(load::<old::Item>(&old, id).unwrap().name, "a");
+            }
+            // A program that says that the newer fields may go has nothing to move the object for.
+            let full = new::Item { permits: ["x".to_owned()].into(), ..empty };
+            let id = create(&new, &full);
+            let accepting = open::<accepting::Item>(store);
+            let clear = |item: Obj<'_, accepting::Item>| item.rights()?.clear();
+            assert!(!change(&accepting, id, clear).unwrap());
+            assert_eq!(load::<new::Item>(&new, id).unwrap(), full);
+        });
+    }
+}
+
 mod index_added {
     use super::*;
 

@@ -257,7 +257,7 @@ fn leftovers<'v>(to: &Version, from: &'v Version) -> Vec<&'v Spec> {
     from.fields.iter().filter(|old| !taken.contains(old.name)).collect()
 }
 
-/// Whether objects of another version may have values that this one does not know.
+/// Whether the old version has fields that the new one neither takes over nor names as removed.
 pub(crate) fn has_unknown_fields(to: &Version, from: &Version) -> bool {
     leftovers(to, from).iter().any(|field| !to.removed.contains(&field.name))
 }

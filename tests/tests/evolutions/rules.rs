@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::naive::{
     Cell, Content, Contents, Given, Kind, Policy, Source, Spec, Stays, Version, allows, converted,
-    moved, source, unknown,
+    has_unknown_fields, moved, source, unknown,
 };
 use crate::values::LONG;
 use crate::versions::{Effect, Program};
@@ -303,8 +303,13 @@ impl Rules {
                     }
                 }
             }
-            // A collection that its schema lacks is empty.
-            Source::Missing if matches!(effect, Effect::Clear) && !to.makes(field) => {
+            // A collection that its schema lacks is empty, if no field that the program does not
+            // know can have its content under another name.
+            Source::Missing
+                if matches!(effect, Effect::Clear)
+                    && !to.makes(field)
+                    && !has_unknown_fields(to, from) =>
+            {
                 return Ok(old.clone());
             }
             _ => {}
@@ -337,6 +342,13 @@ impl Rules {
                 Ok(new) => return Ok(new),
             }
         }
+        self.store_moving(version, old, new)
+    }
+
+    /// The same, if the object must move for that.
+    fn store_moving(&self, version: usize, old: &Known, new: &Contents) -> Result<Known, Stays> {
+        let to = self.version(version, old.of_type);
+        let fields = || to.fields.iter().filter(|field| field.shape.kind != Kind::Counter);
         let allowed = |field: &Spec| {
             let mut cells = new[field.means].iter().map(|(cell, _)| cell);
             cells.all(|cell| allows(field.shape.of, cell, &self.type_of()))
@@ -389,6 +401,7 @@ impl Rules {
         wanted: &Contents,
     ) -> Option<Outcome> {
         let to = self.version(version, old.of_type);
+        let from = self.version(old.version, old.of_type);
         let is_whole = present.values().all(Option::is_some);
         let (mut merged, mut changed, mut counters) = (Contents::new(), Vec::new(), Vec::new());
         let mut conflicts = BTreeSet::new();
@@ -399,6 +412,10 @@ impl Rules {
                 changed.push(means);
                 continue;
             };
+            // The object may have the value under a name that the program does not know.
+            let lacks = matches!(source(to, field, from), Source::Missing) && !to.makes(field);
+            let is_counted = field.shape.kind == Kind::Counter && base.is_some();
+            let must_be_set = lacks && !is_counted && base.as_ref() != Some(new);
             let number = |content: &Content| content[0].0.as_ref().unwrap().parse::<i64>().unwrap();
             let mut content = now.clone();
             if let (Kind::Counter, Some(base)) = (field.shape.kind, base) {
@@ -413,12 +430,11 @@ impl Rules {
             } else {
                 conflicts.insert(field.name.to_owned());
             }
-            if content != *now {
+            if content != *now || must_be_set {
                 changed.push(means);
             }
             merged.insert(means, content);
         }
-        let from = self.version(old.version, old.of_type);
         let touched = changed.iter().copied().chain(counters.iter().map(|(means, _)| *means));
         let stays = |means| matches!(source(to, to.field(means).unwrap(), from), Source::Same(_));
         if !is_whole && !touched.into_iter().all(stays) {
@@ -442,7 +458,7 @@ impl Rules {
                 Some(Ok(new)) => Ok(new),
                 Some(Err(stays)) if old.version == version => Err(stays),
                 _ if !is_whole => return None,
-                _ => self.store(version, old, &merged),
+                _ => self.store_moving(version, old, &merged),
             };
         }
         for (means, by) in counters {

@@ -104,10 +104,10 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// an index.
     ///
     /// # Errors
-    /// If the object does not exist. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move. [`Error::Decode`](crate::Error::Decode) if the element is damaged.
     pub fn pop(&self) -> Result<Option<E>> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(None);
         }
         self.at.decoding(|old| {
@@ -127,10 +127,10 @@ impl<'t, E: FieldType> ListOf<'t, E> {
     /// Removes all elements.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move.
     pub fn clear(&self) -> Result<()> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(());
         }
         self.at.change_all(|| self.view.clear())

@@ -96,10 +96,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// each index.
     ///
     /// # Errors
-    /// If the object does not exist. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move. [`Error::Decode`](crate::Error::Decode) if the value is damaged.
     pub fn remove(&self, key: impl EncodeAs<K>) -> Result<Option<V>> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(None);
         }
         self.at.decoding(|old| {
@@ -110,10 +110,10 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
     /// Removes all entries of this map, or of this range.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move.
     pub fn clear(&self) -> Result<()> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(());
         }
         self.at.change_all(|| self.view.clear())

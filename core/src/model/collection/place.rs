@@ -87,9 +87,9 @@ impl<'t> Place<'t> {
         })
     }
 
-    /// Whether the object's own schema lacks the collection, so that nothing can be removed.
-    pub(super) fn is_empty_there(&self) -> Result<bool> {
-        self.handle.is_empty_there(self.position)
+    /// Whether removing changes nothing, because the object has nothing for the collection.
+    pub(super) fn has_nothing_to_remove(&self) -> Result<bool> {
+        self.handle.has_nothing_to_remove(self.position)
     }
 
     /// Changes the collection. The object moves first if it must.

@@ -71,10 +71,10 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// more for an index.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move.
     pub fn remove(&self, element: impl EncodeAs<E>) -> Result<bool> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(false);
         }
         self.at.change(&element, |bytes| self.view.encoded().remove(bytes))
@@ -83,10 +83,10 @@ impl<'t, E: FieldType> SetOf<'t, E> {
     /// Removes all elements of this set, or of this range.
     ///
     /// # Errors
-    /// If the object does not exist.
+    /// If the object does not exist; the errors of [`Obj::migrate`](crate::model::Obj::migrate) if it
+    /// must move.
     pub fn clear(&self) -> Result<()> {
-        // Nothing is there to remove.
-        if self.at.is_empty_there()? {
+        if self.at.has_nothing_to_remove()? {
             return Ok(());
         }
         self.at.change_all(|| self.view.clear())

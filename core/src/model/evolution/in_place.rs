@@ -120,6 +120,13 @@ impl Seen {
         Seen::whole((data, schema))
     }
 
+    /// Whether the object's own schema lacks the field at a position, which then reads as its
+    /// default.
+    pub(in crate::model) fn lacks(&self, binding: &Binding, position: usize) -> bool {
+        let plan = self.elsewhere.as_ref().map(|(_, plan)| plan);
+        plan.is_some_and(|plan| binding.is_missing(plan, position))
+    }
+
     /// Whether the object takes new values of these fields where it is.
     pub(in crate::model) fn takes(&self, positions: impl IntoIterator<Item = usize>) -> bool {
         let plan = self.elsewhere.as_ref().map(|(_, plan)| plan);
@@ -180,7 +187,12 @@ impl Handle<'_> {
                 return Ok(());
             }
         }
-        Ok(core.store_but_counters(self.id, data, Migrate::Yes)?)
+        self.store_moving(data)
+    }
+
+    /// Gives the object this content, except for its counters. The object moves if it must.
+    pub(in crate::model) fn store_moving(&self, data: &ObjectData) -> Result<()> {
+        Ok(self.tx.core.store_but_counters(self.id, data, Migrate::Yes)?)
     }
 
     /// Gives the fields at the changed positions what they have in `data`, where the object is.

@@ -211,12 +211,9 @@ impl Covered<'_> {
         }
     }
 
-    /// Whether the old type has fields that the model neither takes over nor lists as removed. By
-    /// Java's rules they are dropped.
+    /// Whether the old type has fields that the model does not know. By Java's rules they are dropped.
     fn has_unknown_fields(&self) -> bool {
-        let removed = self.binding.info.removed;
-        self.evolution == Evolution::Exact
-            && self.plan.leftovers.iter().any(|field| !removed.contains(&&*field.name))
+        self.evolution == Evolution::Exact && self.binding.has_unknown_fields(self.plan)
     }
 
     /// The entries in the index of the old type that mean the same as those of the wanted index.

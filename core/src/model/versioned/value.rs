@@ -162,7 +162,9 @@ impl<M: Model> Versioned<M> {
     /// * What was added to a counter is added to its present number, which may wrap.
     ///
     /// An object of another schema is changed where it is, if the changed fields have the same
-    /// definition there; otherwise it moves. A field that cannot be read where the object is, and
+    /// definition there; otherwise it moves. It also moves if a field was changed that its schema
+    /// lacks: the field reads as its default, but a newer program may have renamed it. So such a
+    /// change is made or refused, also if it sets the default. A field that cannot be read where the object is, and
     /// was not changed, is in the returned value what it is in this one.
     ///
     /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed counter
@@ -226,7 +228,7 @@ impl<M: Model> Versioned<M> {
             if !may_move {
                 return Ok(None);
             }
-            handle.store_content(&content)?;
+            handle.store_moving(&content)?;
         }
         for &(position, by) in &counters {
             handle.counter(position).add(by)?;
@@ -260,7 +262,8 @@ struct Merge<'a> {
 struct Merged {
     /// The content of the object, with the counters it has.
     content: ObjectData,
-    /// The positions of the fields whose content differs from what the object has.
+    /// The positions of the fields whose content differs from what the object has, or that it may
+    /// have under a name that this program does not know.
     changed: Vec<usize>,
     /// What to add to counters, by position.
     counters: Vec<(usize, i64)>,
@@ -287,6 +290,7 @@ impl<'a> Merge<'a> {
                 changed.push(position);
                 continue;
             }
+            let mut must_be_set = false;
             let merged = match self.counted(field, base.as_ref())? {
                 Some(by) => {
                     if by != 0 {
@@ -294,9 +298,15 @@ impl<'a> Merge<'a> {
                     }
                     present.clone()
                 }
-                None => self.field(field, base, &present),
+                None => {
+                    // The object may have the value under a newer name, so the default that is read
+                    // here does not show that nothing needs to be changed.
+                    must_be_set = self.present.lacks(self.binding, position)
+                        && base.as_ref() != Some(&pairs_of(self.wanted, field));
+                    self.field(field, base, &present)
+                }
             };
-            if merged != present {
+            if merged != present || must_be_set {
                 changed.push(position);
             }
             for (key, value) in merged {
