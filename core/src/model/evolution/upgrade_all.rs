@@ -147,8 +147,8 @@ pub struct Progress {
     pub moved: u64,
     /// How many objects stay where they are.
     pub refused: u64,
-    /// How many objects were left, as counted when the run began; `None` if there were more than a
-    /// million.
+    /// How many of the objects counted at the start the run has not looked at yet; `None` if there
+    /// were more than a million.
     pub left: Option<u64>,
 }
 
@@ -182,7 +182,8 @@ pub enum UpgradeEnd {
     /// The progress callback stopped it.
     Stopped,
     /// There may be more to move. Other programs created objects in other schemas again and again.
-    /// Or more than a million objects were refused, and then a run looks at all schemas only once.
+    /// Or the run has refused more than a million objects: it then ends, because it can remember no
+    /// more of them.
     MoreMayCome,
 }
 
@@ -346,7 +347,8 @@ impl<'a> UpgradeAll<'a> {
         Ok(run.report)
     }
 
-    /// Looks at all schemas once.
+    /// Goes through all other schemas once, and moves the objects found. Returns `Break` if the
+    /// progress callback stopped the run.
     fn pass(&mut self, run: &mut Run) -> Result<ControlFlow<()>> {
         let mut last = None;
         loop {

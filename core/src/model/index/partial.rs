@@ -204,7 +204,7 @@ pub(super) fn complete<'t>(
     complete_with(tx, view, models, with_keys, open_as, Vec::new())
 }
 
-/// Does the same, and leaves out the entries of further objects.
+/// Like [`complete`], and hides the entries of the objects in `hidden`.
 fn complete_with<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -214,7 +214,7 @@ fn complete_with<'t>(
     hidden: Vec<HiddenObjects>,
 ) -> Result<IndexView<'t>> {
     let OpenAs { on_partial, skip_unknown } = open_as;
-    // Java shows what is indexed.
+    // By Java's rules a query returns the entries that exist, unless the caller asks for a scan.
     let as_java = tx.models().evolution() == Evolution::AsJava && on_partial != OnPartial::Scan;
     let models = if as_java { &[] } else { models };
     let shape = &view.selection.shape;
@@ -228,7 +228,7 @@ fn complete_with<'t>(
             if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
-            // Only a refusal would be wrong if the objects have left meanwhile.
+            // Objects seen earlier may have left. Then only a refusal would be wrong.
             let may_refuse = on_partial == OnPartial::Refuse && other.may_lack_entries();
             let asked = if may_refuse { Asked::Now } else { Asked::Once };
             if has_none(tx, other.schema, of_type, asked)? {

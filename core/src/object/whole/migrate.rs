@@ -123,8 +123,8 @@ impl Transaction<'_> {
         if let Given::All(new, _) = given {
             self.check_new_references(id, &kept, new)?;
         }
-        // This fails before the first write if a value must not be lost, or is too long for an
-        // index. Then the object stays in its schema.
+        // This fails if a value must not be lost. `write_differences` fails before its first write
+        // if a key is too long. In both cases the object stays in its schema.
         let converted = self.converted_alone(id, &old, &kept, given)?;
         let replaced = match given {
             Given::Nothing => converted.map(Cow::Owned),
