@@ -46,6 +46,11 @@ impl Models {
         at.ok().and_then(|at| self.bindings.get(at)).ok_or(missing)
     }
 
+    /// The binding of the model for the objects of a type.
+    pub(crate) fn of_type(&self, id: StorageId) -> Option<&Binding> {
+        self.iter().find(|binding| binding.storage_id() == id)
+    }
+
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Binding> {
         self.bindings.iter()
     }
@@ -282,7 +287,12 @@ impl Binding {
     /// removed. One of them may be a field of the struct under a name that this program does not
     /// know.
     pub(crate) fn has_unknown_fields(&self, plan: &Plan) -> bool {
-        plan.leftovers.iter().any(|field| !self.info.removed.contains(&&*field.name))
+        plan.leftovers.iter().any(|field| !self.may_go(&field.name))
+    }
+
+    /// Whether the model says that a field it lacks may go (`removed`).
+    pub(crate) fn may_go(&self, field: &str) -> bool {
+        self.info.removed.contains(&field)
     }
 
     /// Whether the model can read objects of another schema where they are.
@@ -290,18 +300,6 @@ impl Binding {
         plan.fields().all(|(position, field)| {
             matches!(field, FieldPlan::Same) || self.is_missing(plan, position)
         })
-    }
-
-    /// The content of an object of another schema, as the model sees it where it is.
-    pub(crate) fn seen(&self, data: &ObjectData, plan: &Plan) -> Result<ObjectData> {
-        let mut writer = ObjectWriter::new(self);
-        for (position, field) in plan.fields() {
-            match field {
-                FieldPlan::Same => writer.copy(position, data)?,
-                _ => self.write_default(position, &mut writer)?,
-            }
-        }
-        Ok(writer.finish().0)
     }
 
     /// The error for a stored value that does not fit the type in the struct. `schema` is that of

@@ -23,14 +23,14 @@ impl<'t> CounterOf<'t> {
     pub fn get(&self) -> Result<i64> {
         let field = self.handle.binding.field(self.position)?;
         let (core, id, handle) = (&self.handle.tx.core, self.handle.id, &self.handle);
-        if handle.access() == Migrate::No && !core.encoded().defines(id, field)? {
+        let mut migrate = handle.access();
+        if migrate == Migrate::No && !core.encoded().defines(id, field)? {
             if handle.is_missing(self.position)? {
                 return Ok(handle.binding.default_of(self.position)?.counter(field)?);
             }
-            let read = core.encoded().counter(id, field, Migrate::Yes);
-            return handle.or_unmovable(read, |data| Ok(data.counter(field)?));
+            migrate = Migrate::Yes;
         }
-        let read = core.encoded().counter(id, field, handle.access());
+        let read = core.encoded().counter(id, field, migrate);
         handle.or_unmovable(read, |data| Ok(data.counter(field)?))
     }
 

@@ -249,19 +249,17 @@ impl<'t> Handle<'t> {
     pub(crate) fn prepare_to_read(&self, position: usize) -> Result<()> {
         let core = &self.tx.core;
         let field = self.binding.field(position)?;
-        if self.access() == Migrate::No
-            && (core.encoded().defines(self.id, field)? || self.is_empty_there(position)?)
-        {
+        // A collection of the same definition is used where it is, and one that the object lacks is
+        // empty.
+        let stays = || -> Result<bool> {
+            Ok(core.encoded().defines(self.id, field)? || self.is_empty_there(position)?)
+        };
+        if self.access() == Migrate::No && stays()? {
             return Ok(());
         }
         match core.require_current(self.id) {
-            // The object stays, because an index entry would be too long. A collection of the same
-            // definition is used where it is, and one that it lacks is empty.
-            Err(object::Error::KeyTooLong { .. })
-                if !core.is_current(self.id)?
-                    && (core.encoded().defines(self.id, field)?
-                        || self.is_empty_there(position)?) =>
-            {
+            // The object stays, because an index entry would be too long.
+            Err(object::Error::KeyTooLong { .. }) if !core.is_current(self.id)? && stays()? => {
                 Ok(())
             }
             moved => Ok(moved?),
@@ -277,14 +275,9 @@ impl<'t> Handle<'t> {
     ) -> Result<R> {
         let core = &self.tx.core;
         let field = self.binding.field(position)?;
-        let changed = if core.encoded().defines(self.id, field)? {
-            change()
-        } else {
-            // If the change fails, the object does not move.
-            core.mutate(|| {
-                core.require_current(self.id)?;
-                change()
-            })
+        let changed = match core.encoded().defines(self.id, field)? {
+            true => change(),
+            false => self.moving_first(&mut change),
         };
         match changed {
             Err(error) => self.after_moving(error, change),
@@ -292,22 +285,27 @@ impl<'t> Handle<'t> {
         }
     }
 
+    /// Moves the object to the schema of the transaction, then changes it. If the change fails, the
+    /// object does not move.
+    fn moving_first<R>(&self, change: impl FnOnce() -> object::Result<R>) -> object::Result<R> {
+        let core = &self.tx.core;
+        core.mutate(|| {
+            core.require_current(self.id)?;
+            change()
+        })
+    }
+
     /// Tries a change again that failed in the object's own schema, after the object has moved to
     /// that of the transaction: it may allow other references there, or have no index.
     fn after_moving<R>(
         &self,
         error: object::Error,
-        mut change: impl FnMut() -> object::Result<R>,
+        change: impl FnOnce() -> object::Result<R>,
     ) -> Result<R> {
         if !self.may_depend_on_schema(&error)? {
             return Err(error.into());
         }
-        let core = &self.tx.core;
-        let moved = core.mutate(|| {
-            core.require_current(self.id)?;
-            change()
-        });
-        match moved {
+        match self.moving_first(change) {
             // Most programs do not allow such references, so this error says what is wrong.
             Err(object::Error::MoveRefused(_) | object::Error::KeyTooLong { .. })
                 if matches!(error, object::Error::DeletedObject { .. }) =>
@@ -340,7 +338,8 @@ impl<'t> Handle<'t> {
             }
             let plan = self.binding.plan(data.object_type());
             if self.binding.fits_in_place(&plan) {
-                return Ok((self.binding.seen(&data, &plan)?, data.object_type().schema_of));
+                let seen = self.binding.see(data, core)?;
+                return Ok((seen.data, seen.schema));
             }
         }
         let moved = self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)?;

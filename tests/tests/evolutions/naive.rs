@@ -373,17 +373,13 @@ pub(crate) fn moved(
                 }
                 content.clone()
             }
-            (Source::Differs(_), _) if field.policy == Policy::Reset => field.initial(),
-            (Source::Differs(before), _) => {
-                match converted(&old[before.means], &before.shape, &field.shape, types) {
-                    Some(content) => content,
-                    None if field.policy == Policy::Lossy => unknown(),
-                    None => {
-                        lost.insert(before.name.to_owned());
-                        continue;
-                    }
+            (Source::Differs(before), _) => match carried(field, before, old, types) {
+                Some(content) => content,
+                None => {
+                    lost.insert(before.name.to_owned());
+                    continue;
                 }
-            }
+            },
         };
         new.insert(field.means, content);
     }
@@ -425,21 +421,31 @@ pub(crate) fn columns(
             (Source::Same(before), _) => old[before.means].clone(),
             (_, Some(content)) => content,
             (Source::Missing, _) => field.initial(),
-            (Source::Differs(_), _) if field.policy == Policy::Reset => field.initial(),
-            (Source::Differs(before), _) => {
-                match converted(&old[before.means], &before.shape, &field.shape, types) {
-                    Some(content) => content,
-                    None if field.policy == Policy::Lossy => unknown(),
-                    None => {
-                        lost.insert(before.name.to_owned());
-                        continue;
-                    }
+            (Source::Differs(before), _) => match carried(field, before, old, types) {
+                Some(content) => content,
+                None => {
+                    lost.insert(before.name.to_owned());
+                    continue;
                 }
-            }
+            },
         };
         seen.insert(field.means, content);
     }
     if lost.is_empty() { Ok(seen) } else { Err(Stays::Refused(lost)) }
+}
+
+/// What a field gets from one of another definition; `None` if that would lose something.
+pub(crate) fn carried(
+    field: &Spec,
+    before: &Spec,
+    old: &Contents,
+    types: Types<'_>,
+) -> Option<Content> {
+    if field.policy == Policy::Reset {
+        return Some(field.initial());
+    }
+    let new = converted(&old[before.means], &before.shape, &field.shape, types);
+    new.or_else(|| (field.policy == Policy::Lossy).then(unknown))
 }
 
 /// The content of a field in another definition; `None` if it has no exact counterpart.

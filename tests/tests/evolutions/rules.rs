@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::naive::{
-    Cell, Content, Contents, Given, Kind, Policy, Source, Spec, Stays, Version, allows, converted,
-    has_unknown_fields, moved, source, unknown,
+    Cell, Content, Contents, Given, Kind, Source, Spec, Stays, Version, allows, carried,
+    has_unknown_fields, moved, source,
 };
 use crate::values::LONG;
 use crate::versions::{Effect, Program};
@@ -133,12 +133,7 @@ impl Rules {
             Source::Same(before) => Some(old.contents[before.means].clone()),
             _ if to.makes(field) => None,
             Source::Missing => Some(field.initial()),
-            Source::Differs(_) if field.policy == Policy::Reset => Some(field.initial()),
-            Source::Differs(before) => {
-                let content = &old.contents[before.means];
-                let new = converted(content, &before.shape, &field.shape, &self.type_of());
-                new.or_else(|| (field.policy == Policy::Lossy).then(unknown))
-            }
+            Source::Differs(before) => carried(field, before, &old.contents, &self.type_of()),
         };
         to.fields.iter().map(|field| (field.means, see(field))).collect()
     }

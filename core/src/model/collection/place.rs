@@ -35,6 +35,14 @@ impl<'t> Place<'t> {
         self.handle.follow(self.position, reference)
     }
 
+    /// The object to which an element of the collection refers; `None` for null.
+    pub(super) fn follow_some<T: Target>(
+        &self,
+        reference: Result<Option<Ref<T>>>,
+    ) -> Option<Result<T::Live<'t>>> {
+        Some(reference.transpose()?.and_then(|reference| self.follow(reference)))
+    }
+
     /// Runs a change. The change decodes the old value with the closure that it receives, before it
     /// writes anything. So if the old value is damaged, nothing changes.
     pub(super) fn decoding<V: FieldType, R>(

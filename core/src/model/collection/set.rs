@@ -149,9 +149,6 @@ impl<'t, T: Target> SetOf<'t, Option<Ref<T>>> {
     /// The objects the set refers to. Null is left out.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
         let at = self.at;
-        self.iter().filter_map(move |reference| match reference {
-            Ok(reference) => reference.map(|reference| at.follow(reference)),
-            Err(error) => Some(Err(error)),
-        })
+        self.iter().filter_map(move |reference| at.follow_some(reference))
     }
 }

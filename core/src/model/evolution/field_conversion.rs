@@ -49,6 +49,9 @@ impl<'d> FieldConversion<'_, 'd> {
     /// What the field gets.
     pub(super) fn content(&self) -> std::result::Result<Content<'d>, Lost> {
         use ResolvedKind::{Counter, List, Map, Set, Simple};
+        if self.upgrade == Upgrade::Reset {
+            return Ok(Content::Default);
+        }
         let [value, second] = self.decl.values();
         let old = self.old;
         match (&self.from.kind, &self.to.kind) {

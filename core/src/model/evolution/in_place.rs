@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::field_conversion::{Content, FieldConversion, Narrows};
 use super::plan::{FieldPlan, Plan};
 use crate::model::binding::Binding;
-use crate::model::declare::{FieldDecl, Upgrade};
+use crate::model::declare::FieldDecl;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::load::ObjectWriter;
@@ -56,11 +56,7 @@ impl Binding {
                     let to = self.field(position)?;
                     let upgrade = decl.upgrade.unwrap_or_default();
                     let conversion = FieldConversion { decl, upgrade, old: &old, from, to, tx };
-                    let content = match upgrade {
-                        Upgrade::Reset => Ok(Content::Default),
-                        _ => conversion.content(),
-                    };
-                    match content {
+                    match conversion.content() {
                         Ok(Content::Pairs(pairs)) => {
                             let pairs = pairs.iter().map(|(key, value)| (&**key, &**value));
                             writer.pairs(position, pairs)?;

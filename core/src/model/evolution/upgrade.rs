@@ -38,22 +38,17 @@ impl Converter for Models {
         tx: &Transaction<'_>,
         moving: &Moving<'_>,
     ) -> object::Result<Option<ObjectData>> {
-        let id = moving.id.storage_id();
-        let Some(binding) = self.iter().find(|binding| binding.storage_id() == id) else {
-            return Ok(None);
-        };
+        let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
         // A copy can move an object to yet another schema. Nothing is converted then.
-        let elsewhere = moving.kept.object_type().schema != binding.object_type.schema;
-        // The common case if only indexes have changed.
-        if !elsewhere
-            && binding.info.upgrade_with.is_none()
-            && binding.plan(moving.old.object_type()).keeps_all
-        {
-            return Ok(None);
-        }
-        let content = match elsewhere {
-            true => judge_dropped(self.evolution(), binding, moving).map(|()| None),
-            false => Move::new(self, binding, tx, moving).and_then(Move::content),
+        let content = if moving.kept.object_type().schema != binding.object_type.schema {
+            judge_dropped(self.evolution(), binding, moving).map(|()| None)
+        } else {
+            let plan = binding.plan(moving.old.object_type());
+            // The common case if only indexes have changed.
+            if binding.info.upgrade_with.is_none() && plan.keeps_all {
+                return Ok(None);
+            }
+            Move::new(self, binding, tx, moving, plan).and_then(Move::content)
         };
         content.map_err(|error| match error {
             Error::Object(error) => error,
@@ -83,8 +78,9 @@ impl<'a> Move<'a> {
         binding: &'a Binding,
         tx: &'a Transaction<'_>,
         moving: &'a Moving<'a>,
+        plan: Arc<Plan>,
     ) -> Result<Self> {
-        let mut this = Move::begin(models, binding, tx, moving);
+        let mut this = Move::begin(models, binding, tx, moving, plan);
         let mut writer = ObjectWriter::new(binding);
         this.conversions_of_given(models, tx, &mut writer)?;
         this.own_conversions(models, tx, writer)?;
@@ -97,13 +93,14 @@ impl<'a> Move<'a> {
         binding: &'a Binding,
         tx: &'a Transaction<'_>,
         moving: &'a Moving<'a>,
+        plan: Arc<Plan>,
     ) -> Self {
         Move {
             binding,
             moving,
             tx,
             evolution: models.evolution(),
-            plan: binding.plan(moving.old.object_type()),
+            plan,
             own: ObjectData::new(None, Arc::clone(&binding.object_type)),
             written: Vec::new(),
             taken: BTreeSet::new(),
@@ -201,15 +198,10 @@ impl<'a> Move<'a> {
         OldValues::new(old, self.moving.id, old.object_type().schema_of, tx, models)
     }
 
-    /// The own conversions of the wanted fields, with the positions of these. A field of the same
-    /// definition keeps what it has.
+    /// The own conversions of the wanted fields, with the positions of these.
     fn conversions_of_fields(&self, wanted: impl Fn(usize) -> bool) -> Vec<(usize, UpgradeWith)> {
-        let fields = self.binding.info.fields.iter().enumerate();
-        let of = fields.filter_map(|(position, decl)| Some((position, decl.upgrade_with?)));
-        of.filter(|&(position, _)| {
-            !matches!(self.plan.field(position), FieldPlan::Same) && wanted(position)
-        })
-        .collect()
+        let all = conversions_of_fields(self.binding, &self.plan);
+        all.filter(|(position, _)| wanted(*position)).collect()
     }
 
     /// Runs the own conversions of what the caller does not give, of the type first and then of the
@@ -315,9 +307,6 @@ impl<'a> Move<'a> {
             FieldPlan::Differs(from) => from,
         };
         let upgrade = decl.rule(self.evolution, from, to);
-        if upgrade == Upgrade::Reset {
-            return Ok(Some(Content::Default));
-        }
         let conversion = FieldConversion { decl, upgrade, old: moving.old, from, to, tx: self.tx };
         match conversion.content() {
             Ok(content) => Ok(Some(content)),
@@ -375,6 +364,17 @@ impl<'a> Move<'a> {
     }
 }
 
+/// The own conversions of fields, with the positions of these. A field of the same definition keeps
+/// what it has.
+pub(super) fn conversions_of_fields(
+    binding: &Binding,
+    plan: &Plan,
+) -> impl Iterator<Item = (usize, UpgradeWith)> {
+    let fields = binding.info.fields.iter().enumerate();
+    let of = fields.filter_map(|(position, decl)| Some((position, decl.upgrade_with?)));
+    of.filter(|(position, _)| !matches!(plan.field(*position), FieldPlan::Same))
+}
+
 /// Whether no value of a field may be lost.
 pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
     decl.upgrade.map_or(evolution == Evolution::Exact, |stated| stated == Upgrade::Exact)
@@ -412,7 +412,7 @@ pub(in crate::model) fn after_move(
     }
     let (kept, _) = kept.finish();
     let moving = Moving { id, old, kept: &kept, given: Given::Nothing };
-    let mut this = Move::begin(models, binding, tx, &moving);
+    let mut this = Move::begin(models, binding, tx, &moving, Arc::clone(&plan));
     // A field of the same definition is read where the object is. By Java's rules it moves first.
     let moves = |position: usize| this.evolution == Evolution::AsJava || !is_same(position);
     let moved: Vec<usize> = positions.iter().copied().filter(|at| moves(*at)).collect();
@@ -481,7 +481,7 @@ fn push<'p>(
 /// The loss if the value of a field that the model lacks goes; `None` if it may go.
 fn dropped(binding: &Binding, old: &ObjectData, field: &ResolvedField) -> Option<Loss> {
     let name = &*field.name;
-    if binding.info.removed.contains(&name) {
+    if binding.may_go(name) {
         return None;
     }
     let value = stored_text(old, field)?;

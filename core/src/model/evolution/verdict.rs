@@ -9,7 +9,7 @@ use super::plan::{FieldPlan, Plan};
 use super::report::{
     EvolutionReport, FieldReport, FieldVerdict, IndexReport, ObjectCount, TypeReport, VersionReport,
 };
-use super::upgrade::{Evolution, is_exact};
+use super::upgrade::{Evolution, conversions_of_fields, is_exact};
 use crate::encoding::{Conversion, Encoding, EncodingKind, Exactness, TypedEncoding};
 use crate::layout;
 use crate::model::binding::{Binding, Bindings};
@@ -260,15 +260,12 @@ impl Judge<'_> {
     /// A field that the model lacks.
     fn leftover(&self, name: &str) -> FieldVerdict {
         let info = &self.binding.info;
-        if self.evolution == Evolution::AsJava || info.removed.contains(&name) {
+        if self.evolution == Evolution::AsJava || self.binding.may_go(name) {
             return FieldVerdict::Dropped;
         }
         // Only when it runs is it known what own code carries over.
         let has_own_code = info.upgrade_with.is_some()
-            || self.plan.fields().any(|(position, plan)| {
-                !matches!(plan, FieldPlan::Same)
-                    && info.fields.get(position).is_some_and(|decl| decl.upgrade_with.is_some())
-            });
+            || conversions_of_fields(self.binding, &self.plan).next().is_some();
         if has_own_code {
             return FieldVerdict::OwnCode;
         }
@@ -325,12 +322,12 @@ impl Judge<'_> {
             Ok(!here.map_or(Ok(false), |other| other.lacks_entries(in_use))?)
         };
         let report = |(name, shape): (String, IndexShape)| {
-            let with_keys = shape.kind() == IndexKind::MapValue;
-            Ok(IndexReport {
-                name,
-                is_complete: is_complete(&shape, false)?,
-                is_complete_with_keys: is_complete(&shape, with_keys)?,
-            })
+            let is_complete_alone = is_complete(&shape, false)?;
+            let is_complete_with_keys = match shape.kind() {
+                IndexKind::MapValue => is_complete(&shape, true)?,
+                _ => is_complete_alone,
+            };
+            Ok(IndexReport { name, is_complete: is_complete_alone, is_complete_with_keys })
         };
         fields.chain(composites).map(report).collect()
     }

@@ -303,9 +303,7 @@ pub(super) fn complete_for_all<'t>(
     let mut hidden: Vec<_> = others.iter().map(of_type).collect();
     for schema in tx.core.bundle().schemas() {
         let unknown = schema.types.iter().filter(|old| {
-            has_index(old, id)
-                && !agrees(old)
-                && !tx.models().iter().any(|binding| binding.storage_id() == old.storage_id)
+            has_index(old, id) && !agrees(old) && tx.models().of_type(old.storage_id).is_none()
         });
         for old in unknown {
             if !has_none(tx, schema.index, old.storage_id, Asked::Once)? {

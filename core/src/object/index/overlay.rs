@@ -135,20 +135,9 @@ impl IndexOverlay {
         span: KeySpan<'_>,
         direction: Direction,
     ) -> Result<Entries<'k>> {
-        let entries = kv.scan(span, direction)?;
-        let prefix = self.shape.prefix().len();
-        let mut ends = Vec::new();
-        Ok(Box::new(entries.filter_map(move |pair| {
-            let key = match pair {
-                Ok((key, _)) => key,
-                Err(error) => return Some(Err(error.into())),
-            };
-            match self.hides(kv, &key, &mut ends) {
-                Ok(true) => None,
-                Ok(false) => Some(Ok(Entry { key, prefix, fault: None })),
-                Err(error) => Some(Err(error)),
-            }
-        })))
+        judged(kv, span, direction, self.shape.prefix(), move |key, ends| {
+            Ok(if self.hides(kv, key, ends)? { Judged::LeftOut } else { Judged::Shown })
+        })
     }
 
     /// Whether an entry of the index is left out. Cost: one get for each schema that may be the
@@ -196,25 +185,36 @@ impl IndexOverlay {
         let max = span.max.map_or_else(|| after_prefix(other), |max| moved(max, own, other));
         // Nothing follows the last possible key.
         let Some(min) = min else { return Ok(Box::new(std::iter::empty())) };
-        let entries = kv.scan(KeySpan::new(&min, max.as_deref()), direction)?;
-        let prefix = other.len();
-        let mut ends = Vec::new();
-        Ok(Box::new(entries.filter_map(move |pair| {
-            let key = match pair {
-                Ok((key, _)) => key,
-                Err(error) => return Some(Err(error.into())),
-            };
-            match merged.judge(&key, &mut ends) {
-                Ok(Judged::Shown) => Some(Ok(Entry { key, prefix, fault: None })),
-                Ok(Judged::LeftOut) => None,
-                Ok(Judged::Unknown(fault)) => Some(Ok(Entry { key, prefix, fault: Some(fault) })),
-                Err(error) => Some(Err(error)),
-            }
-        })))
+        let span = KeySpan::new(&min, max.as_deref());
+        judged(kv, span, direction, other, move |key, ends| merged.judge(key, ends))
     }
 }
 
-/// What becomes of an entry of another index.
+/// The entries of an index in the store, as `judge` says. It gets a buffer for the ends of columns.
+fn judged<'k>(
+    kv: &'k dyn KvRead,
+    span: KeySpan<'_>,
+    direction: Direction,
+    prefix: &[u8],
+    judge: impl Fn(&[u8], &mut Vec<usize>) -> Result<Judged> + 'k,
+) -> Result<Entries<'k>> {
+    let (pairs, prefix) = (kv.scan(span, direction)?, prefix.len());
+    let mut ends = Vec::new();
+    Ok(Box::new(pairs.filter_map(move |pair| {
+        let key = match pair {
+            Ok((key, _)) => key,
+            Err(error) => return Some(Err(error.into())),
+        };
+        match judge(&key, &mut ends) {
+            Ok(Judged::Shown) => Some(Ok(Entry { key, prefix, fault: None })),
+            Ok(Judged::LeftOut) => None,
+            Ok(Judged::Unknown(fault)) => Some(Ok(Entry { key, prefix, fault: Some(fault) })),
+            Err(error) => Some(Err(error)),
+        }
+    })))
+}
+
+/// What becomes of an entry in the store.
 enum Judged {
     Shown,
     LeftOut,
