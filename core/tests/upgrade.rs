@@ -414,7 +414,8 @@ fn kept_listeners_are_called_after_a_newer_program_has_written() {
     let told = Arc::new(AtomicUsize::new(0));
     let kept = db.read(|tx| {
         let mut set = ListenerSet::new(tx.core().bundle());
-        let number = tx.schema().object_type("Item").unwrap().field("number").unwrap();
+        let schema = tx.schema();
+        let number = schema.object_type("Item").unwrap().field("number").unwrap();
         let count = Arc::clone(&told);
         let listener: FieldListener = Arc::new(move |_, _, _| {
             count.fetch_add(1, Ordering::Relaxed);

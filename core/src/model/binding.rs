@@ -14,7 +14,7 @@ use super::target::{Model, ModelInfo};
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, ObjectData};
+use crate::object::{self, IndexShape, Migrate, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -73,6 +73,8 @@ type KnownOthers = BTreeMap<(StorageId, bool), Arc<[Other]>>;
 #[derive(Debug)]
 pub(crate) struct Binding {
     pub(crate) info: ModelInfo,
+    /// Whether an access to an object moves it to the transaction's schema in any case.
+    pub(crate) access: Migrate,
     pub(crate) object_type: Arc<ResolvedType>,
     /// In the order of the struct's fields.
     fields: Vec<Arc<ResolvedField>>,
@@ -95,7 +97,7 @@ impl Bindings {
         bundle: &Arc<SchemaBundle>,
         evolution: Evolution,
     ) -> Result<Self> {
-        let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle);
+        let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
@@ -145,7 +147,12 @@ impl Bindings {
 }
 
 impl Binding {
-    fn new(info: ModelInfo, schema: &Schema, bundle: &SchemaBundle) -> Result<Self> {
+    fn new(
+        info: ModelInfo,
+        schema: &Schema,
+        bundle: &SchemaBundle,
+        evolution: Evolution,
+    ) -> Result<Self> {
         let missing = |what: String| {
             Error::Object(object::Error::Inconsistent {
                 what: format!("{what} is missing in the schema"),
@@ -176,7 +183,11 @@ impl Binding {
         let shapes = shapes.collect();
         let object_type = object_type.clone();
         let (plans, others) = Default::default();
-        Ok(Binding { info, object_type, fields, shapes, composites, plans, others })
+        let access = match evolution {
+            Evolution::Exact => Migrate::No,
+            Evolution::AsJava => Migrate::Yes,
+        };
+        Ok(Binding { info, access, object_type, fields, shapes, composites, plans, others })
     }
 
     pub(crate) fn storage_id(&self) -> StorageId {

@@ -213,7 +213,7 @@ impl<'t> Handle<'t> {
 
     /// Whether an access to the object moves it to the transaction's schema in any case.
     pub(crate) fn access(&self) -> Migrate {
-        self.tx.access()
+        self.binding.access
     }
 
     /// Whether the object's own schema lacks the field, and a value need not be made from others.

@@ -354,7 +354,7 @@ impl Permazen {
     /// # Errors
     /// The errors of [`Permazen::begin`].
     pub fn evolution_report(&self) -> Result<EvolutionReport> {
-        self.read(|tx| evolution::evolution_report(tx.core(), tx.bindings()))
+        self.read(|tx| evolution::evolution_report(tx.core(), tx.bindings()?))
     }
 
     /// Begins a transaction. In stores where writers take turns, it waits for its turn.

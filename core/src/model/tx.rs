@@ -6,9 +6,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::any_obj::AnyObj;
+use ref_cast::{RefCastCustom, ref_cast_custom};
+
 use super::binding::{Binding, Bindings, Models};
 use super::error::{Error, Result};
-use super::evolution::Evolution;
 use super::index::{IndexOn, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
@@ -17,20 +18,25 @@ use super::target::{Any, Model, Ref};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, IndexView, Migrate};
+use crate::object::{self, Event, Hook, IndexView};
 use crate::schema::Schema;
 
 /// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
 ///
 /// Every operation takes `&self`. A transaction can be sent to another thread, but not shared
 /// between threads.
+///
+/// It is the transaction of the object layer, seen with the models.
+#[derive(RefCastCustom)]
+#[repr(transparent)]
 pub struct Tx {
     pub(crate) core: object::Transaction<'static>,
+}
+
+/// What the typed layer keeps with a transaction of the object layer.
+struct State {
     bindings: Arc<Bindings>,
     seen_objects: RefCell<SeenObjects>,
-    buffers: RefCell<Vec<Vec<u8>>>,
-    /// Whether an access to an object moves it to the transaction's schema in any case.
-    access: Migrate,
 }
 
 impl fmt::Debug for Tx {
@@ -41,12 +47,17 @@ impl fmt::Debug for Tx {
 
 impl Tx {
     pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
-        let access = match bindings.models().evolution() {
-            Evolution::Exact => Migrate::No,
-            Evolution::AsJava => Migrate::Yes,
-        };
-        let (seen_objects, buffers) = Default::default();
-        Tx { core, bindings, seen_objects, buffers, access }
+        let state = State { bindings, seen_objects: RefCell::default() };
+        core.attach(Box::new(state), |core, hook, event| call(Tx::of(core), hook, event));
+        Tx { core }
+    }
+
+    /// A transaction of the object layer, seen with the models that are attached to it.
+    #[ref_cast_custom]
+    fn of<'t>(core: &'t object::Transaction<'static>) -> &'t Tx;
+
+    fn state(&self) -> Result<&State> {
+        self.core.attached().ok_or_else(|| Error::other("the transaction has no models"))
     }
 
     /// The transaction of the object layer, for access by name, storage ID and encoded value.
@@ -55,30 +66,24 @@ impl Tx {
     }
 
     /// The schema of the transaction.
-    pub fn schema(&self) -> &Arc<Schema> {
-        &self.bindings.schema
+    pub fn schema(&self) -> Arc<Schema> {
+        self.core.schema()
     }
 
-    pub(crate) fn models(&self) -> &Models {
-        self.bindings.models()
+    pub(crate) fn models(&self) -> Result<&Models> {
+        Ok(self.bindings()?.models())
     }
 
-    pub(crate) fn bindings(&self) -> &Bindings {
-        &self.bindings
+    pub(crate) fn bindings(&self) -> Result<&Bindings> {
+        Ok(&self.state()?.bindings)
     }
 
-    pub(super) fn seen_objects(&self) -> &RefCell<SeenObjects> {
-        &self.seen_objects
+    pub(super) fn seen_objects(&self) -> Result<&RefCell<SeenObjects>> {
+        Ok(&self.state()?.seen_objects)
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
-        self.bindings.models().of::<M>()
-    }
-
-    /// Whether an access to an object moves it to the transaction's schema in any case.
-    #[inline]
-    pub(crate) fn access(&self) -> Migrate {
-        self.access
+        self.models()?.of::<M>()
     }
 
     // ------------------------------------------------------------------ objects
@@ -162,7 +167,7 @@ impl Tx {
     /// All objects of types that are not registered. Costs the same as
     /// [`everything`](Tx::everything).
     pub fn untyped(&self) -> Result<Objs<'_, Any>> {
-        let known = self.core.objects_of(self.bindings.storage_ids())?;
+        let known = self.core.objects_of(self.bindings()?.storage_ids())?;
         Ok(Objs::new(self, self.core.all_objects()?.difference(&known)))
     }
 
@@ -210,14 +215,15 @@ impl Tx {
         value: &impl EncodeAs<V>,
         body: impl FnOnce(Result<(), EncodingError>, &[u8]) -> R,
     ) -> R {
-        // The buffer is taken out of the pool, because `body` may encode further values.
-        let mut bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
+        let mut bytes = self.core.buffer();
         let result = value.encode_as(&mut bytes);
-        let result = body(result, &bytes);
-        bytes.clear();
-        self.buffers.borrow_mut().push(bytes);
-        result
+        body(result, &bytes)
     }
+}
+
+/// Calls a hook of a model.
+fn call(_tx: &Tx, _hook: &Hook, _event: &Event<'_>) -> object::Result<()> {
+    Ok(())
 }
 
 /// A transaction that can be committed. Dropping it rolls it back.

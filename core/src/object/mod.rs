@@ -26,6 +26,7 @@
 //! | transactions in memory, copies | [`Transaction::detached`], [`Transaction::snapshot`], [`Transaction::copy_to`] |
 //! | what can go wrong | [`Error`] |
 
+mod above;
 mod callbacks;
 mod collection;
 mod database;
@@ -46,6 +47,7 @@ mod store;
 mod transaction;
 mod whole;
 
+pub(crate) use above::{Event, Hook};
 pub use callbacks::Callback;
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::above::AboveCell;
 use super::callbacks::{self, Callback, Callbacks};
 use super::database::Shared;
 use super::info::Infos;
@@ -80,6 +81,8 @@ pub struct Transaction<'db> {
     callbacks: RefCell<Callbacks>,
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
+    /// What the typed layer keeps with the transaction.
+    pub(super) above: AboveCell<'db>,
 }
 
 impl std::fmt::Debug for Transaction<'_> {
@@ -117,6 +120,7 @@ impl<'db> Transaction<'db> {
             callbacks: RefCell::default(),
             buffers: RefCell::default(),
             user_object: RefCell::default(),
+            above: AboveCell::new(),
         }
     }
 
@@ -125,7 +129,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// An empty buffer for building keys.
-    pub(super) fn buffer(&self) -> Buffer<'_> {
+    pub(crate) fn buffer(&self) -> Buffer<'_> {
         let bytes = self.buffers.borrow_mut().pop().unwrap_or_default();
         Buffer { bytes, pool: &self.buffers }
     }
@@ -343,7 +347,7 @@ impl Drop for Allowed<'_, '_> {
 }
 
 /// A byte buffer that returns to its transaction when dropped.
-pub(super) struct Buffer<'t> {
+pub(crate) struct Buffer<'t> {
     bytes: Vec<u8>,
     pool: &'t RefCell<Vec<Vec<u8>>>,
 }

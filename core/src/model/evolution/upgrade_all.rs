@@ -534,7 +534,7 @@ impl<'a> UpgradeAll<'a> {
     /// The types of a schema whose objects are moved.
     fn types_in(&self, tx: &Tx, schema: &Schema, only: &[StorageId]) -> Result<Vec<StorageId>> {
         let mut types = Vec::new();
-        for binding in tx.models().iter() {
+        for binding in tx.models()?.iter() {
             let id = binding.storage_id();
             let wanted = (only.is_empty() || only.contains(&id))
                 && schema.type_by_storage_id(id).is_some()

@@ -143,7 +143,7 @@ enum Asked {
 
 /// Whether a type has no objects in a schema. Cost: one seek, unless the transaction knows.
 fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, asked: Asked) -> Result<bool> {
-    let (core, seen) = (&tx.core, tx.seen_objects());
+    let (core, seen) = (&tx.core, tx.seen_objects()?);
     let (put, changes) = (core.put_elsewhere(), core.changes());
     let key = (schema, of_type);
     {
@@ -181,7 +181,7 @@ pub(in crate::model) fn lacks_entries(
     let of_type = binding.storage_id();
     for shape in binding.indexes() {
         let wanted = Wanted { shape, with_keys: shape.kind() == IndexKind::MapValue };
-        let others = tx.bindings().others(binding, wanted, &tx.core);
+        let others = tx.bindings()?.others(binding, wanted, &tx.core);
         for other in others.iter().filter(|other| other.schema == schema) {
             let in_use = |rival| Ok(!has_none(tx, rival, of_type, Asked::Now)?);
             if matches!(other.entries, Entries::Hidden { .. }) || other.lacks_entries(in_use)? {
@@ -215,7 +215,7 @@ fn complete_with<'t>(
 ) -> Result<IndexView<'t>> {
     let OpenAs { on_partial, skip_unknown } = open_as;
     // By Java's rules a query returns the entries that exist, unless the caller asks for a scan.
-    let as_java = tx.models().evolution() == Evolution::AsJava && on_partial != OnPartial::Scan;
+    let as_java = tx.models()?.evolution() == Evolution::AsJava && on_partial != OnPartial::Scan;
     let models = if as_java { &[] } else { models };
     let shape = &view.selection.shape;
     let wanted = Wanted { shape, with_keys };
@@ -224,7 +224,7 @@ fn complete_with<'t>(
     let mut missing: Vec<(&Binding, Other)> = Vec::new();
     for binding in models {
         let of_type = binding.storage_id();
-        for other in tx.bindings().others(binding, wanted, &tx.core).iter() {
+        for other in tx.bindings()?.others(binding, wanted, &tx.core).iter() {
             if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
@@ -284,7 +284,8 @@ pub(super) fn complete_for_all<'t>(
     open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
     let id = view.shape().storage_id();
-    let sharing = tx.models().iter().filter(|binding| has_index(&binding.object_type, id));
+    let models = tx.models()?;
+    let sharing = models.iter().filter(|binding| has_index(&binding.object_type, id));
     let Some(keys) = keys else {
         return complete(tx, view, &sharing.collect::<Vec<_>>(), false, open_as);
     };
@@ -303,7 +304,7 @@ pub(super) fn complete_for_all<'t>(
     let mut hidden: Vec<_> = others.iter().map(of_type).collect();
     for schema in tx.core.bundle().schemas() {
         let unknown = schema.types.iter().filter(|old| {
-            has_index(old, id) && !agrees(old) && tx.models().of_type(old.storage_id).is_none()
+            has_index(old, id) && !agrees(old) && models.of_type(old.storage_id).is_none()
         });
         for old in unknown {
             if !has_none(tx, schema.index, old.storage_id, Asked::Once)? {
@@ -361,7 +362,7 @@ fn add_entries(
     for id in tx.core.objects_in_schema(schema)?.of_types([binding.storage_id()]).iter() {
         let id = id?;
         let old = tx.core.load(id, Migrate::No)?;
-        match after_move(tx.models(), binding, &tx.core, (id, &old), &positions) {
+        match after_move(tx.models()?, binding, &tx.core, (id, &old), &positions) {
             Ok(data) => overlay.add(&data, id)?,
             // Its value has no place in the model, or a required one is missing.
             Err(Error::Refused(_) | Error::Missing { .. }) if skip_unknown => {}

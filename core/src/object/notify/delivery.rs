@@ -22,8 +22,9 @@ impl Transaction<'_> {
     }
 
     fn tell(&self, change: &FieldChange) -> Result<()> {
-        let listeners = self.listeners();
-        for monitor in listeners.of_field(change.field.storage_id) {
+        let listeners = self.notifier.all();
+        let field = change.field.storage_id;
+        for monitor in listeners.iter().flat_map(|set| set.of_field(field)) {
             if monitor.watch.watches(change.id) {
                 let referrers = self.observers(&monitor.watch, change.id)?;
                 if !referrers.is_empty() {
@@ -59,26 +60,28 @@ impl Transaction<'_> {
     // ------------------------------------------------------------------ immediate notifications
 
     pub(crate) fn tell_created(&self, id: ObjId) -> Result<()> {
-        let listeners = self.listeners();
+        let listeners = self.notifier.all();
         let _plain = self.outside_of_copies();
-        for (_, listener) in listeners.of_creation(id.storage_id()) {
+        let of_type = id.storage_id();
+        for (_, listener) in listeners.iter().flat_map(|set| set.of_creation(of_type)) {
             listener(self, id).map_err(of_listener)?;
         }
         Ok(())
     }
 
     pub(crate) fn tell_schema_changed(&self, change: &SchemaChange) -> Result<()> {
-        let listeners = self.listeners();
+        let listeners = self.notifier.all();
         let _plain = self.outside_of_copies();
-        for (_, listener) in listeners.of_schema_change(change.id.storage_id()) {
+        let of_type = change.id.storage_id();
+        for (_, listener) in listeners.iter().flat_map(|set| set.of_schema_change(of_type)) {
             listener(self, change).map_err(of_listener)?;
         }
         Ok(())
     }
 
     pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
-        let listeners = self.listeners();
-        for monitor in listeners.of_deletion() {
+        let listeners = self.notifier.all();
+        for monitor in listeners.iter().flat_map(|set| set.of_deletion()) {
             if monitor.watch.watches(id) {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {

@@ -13,6 +13,9 @@ use crate::schema::{ResolvedType, SchemaBundle};
 /// The listeners of a transaction, and the changes that are waiting for delivery.
 pub(in crate::object) struct Notifier {
     listeners: RefCell<Arc<ListenerSet>>,
+    /// Listeners that call the hooks of the layer above. They are called first, and cannot be
+    /// replaced by others.
+    hooks: RefCell<Arc<ListenerSet>>,
     /// Whether the listeners were installed as a set, so that none can be added or removed.
     installed: Cell<bool>,
     /// The changes of the current operation.
@@ -37,8 +40,10 @@ pub(in crate::object) struct Mark {
 
 impl Notifier {
     pub(in crate::object) fn new(bundle: Arc<SchemaBundle>) -> Self {
+        let none = Arc::new(ListenerSet::new(bundle));
         Notifier {
-            listeners: RefCell::new(Arc::new(ListenerSet::new(bundle))),
+            listeners: RefCell::new(Arc::clone(&none)),
+            hooks: RefCell::new(none),
             installed: Cell::new(false),
             queue: RefCell::default(),
             held: RefCell::default(),
@@ -58,6 +63,17 @@ impl Notifier {
         self.installed.set(true);
     }
 
+    /// Sets the listeners that call the hooks of the layer above.
+    #[allow(dead_code, reason = "the hooks of models use it")]
+    pub(in crate::object) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
+        self.hooks.replace(hooks);
+    }
+
+    /// All listeners, in the order in which they are called.
+    pub(super) fn all(&self) -> [Arc<ListenerSet>; 2] {
+        [Arc::clone(&self.hooks.borrow()), self.listeners()]
+    }
+
     pub(super) fn change<R>(
         &self,
         change: impl FnOnce(&mut ListenerSet) -> Result<R>,
@@ -70,8 +86,10 @@ impl Notifier {
 
     /// Called when the transaction continues with other recorded schemas.
     pub(in crate::object) fn set_bundle(&self, bundle: &Arc<SchemaBundle>) {
-        let listeners = self.listeners().among(bundle);
-        self.listeners.replace(Arc::new(listeners));
+        for listeners in [&self.hooks, &self.listeners] {
+            let among = listeners.borrow().among(bundle);
+            listeners.replace(Arc::new(among));
+        }
     }
 
     /// Sets whether listeners to creation, deletion and fields are not called. Returns the old
@@ -80,8 +98,8 @@ impl Notifier {
         self.silent.replace(silent)
     }
 
-    fn asks(&self, whether: impl FnOnce(&ListenerSet) -> bool) -> bool {
-        !self.silent.get() && whether(&self.listeners.borrow())
+    fn asks(&self, whether: impl Fn(&ListenerSet) -> bool) -> bool {
+        !self.silent.get() && (whether(&self.hooks.borrow()) || whether(&self.listeners.borrow()))
     }
 
     pub(super) fn watches_field(&self, field: StorageId, object_type: StorageId) -> bool {
@@ -105,7 +123,7 @@ impl Notifier {
     /// Whether there are no listeners, so that the changes of an operation need not be queued. Ask
     /// only outside of larger operations.
     pub(in crate::object) fn is_idle(&self) -> bool {
-        self.listeners.borrow().is_empty()
+        self.hooks.borrow().is_empty() && self.listeners.borrow().is_empty()
     }
 
     pub(in crate::object) fn is_queueing(&self) -> bool {

@@ -68,6 +68,14 @@ impl Transaction<'_> {
         })
     }
 
+    /// Sets the listeners that call the hooks of the layer above. They are called before all others.
+    #[allow(dead_code, reason = "the hooks of models use it")]
+    pub(crate) fn set_hooks(&self, hooks: &Arc<ListenerSet>) -> Result<()> {
+        self.check_open()?;
+        self.notifier.set_hooks(Arc::clone(hooks).shared_among(&self.bundle()));
+        Ok(())
+    }
+
     fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {
         self.check_open()?;
         self.notifier.change(change)

@@ -1,0 +1,88 @@
+//! What the typed layer keeps with a transaction, and how its hooks are called.
+//!
+//! A hook is a function of the layer above, which works with handles of that layer. The listeners
+//! of this layer call it: [`Transaction::call_hook`] hands the hook and the event to the layer
+//! above, which makes the handles.
+#![allow(dead_code, reason = "the hooks of models use it")]
+
+use std::any::Any;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use super::notify::{
+    CreateListener, DeleteListener, FieldChange, FieldListener, SchemaChange, SchemaChangeListener,
+};
+use super::{Error, Result, Transaction};
+use crate::id::ObjId;
+
+/// A function of the layer above, of a type that only that layer knows.
+pub(crate) type Hook = Arc<dyn Any + Send + Sync>;
+
+/// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
+pub(crate) type CallHook<'db> = fn(&Transaction<'db>, &Hook, &Event<'_>) -> Result<()>;
+
+/// Of what a hook is told. `observers` are the objects from which the path of the listener leads to
+/// the object, in ascending order; without a path, the object itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event<'a> {
+    /// An object was created.
+    Created(ObjId),
+    /// An object was moved to another schema.
+    Moved(&'a SchemaChange),
+    /// A field was changed.
+    Changed { change: &'a FieldChange, observers: &'a [ObjId] },
+    /// An object is about to be deleted.
+    Deleting { id: ObjId, observers: &'a [ObjId] },
+}
+
+/// What the layer above has attached to a transaction.
+pub(super) struct Above<'db> {
+    state: Box<dyn Any + Send>,
+    call: CallHook<'db>,
+}
+
+pub(super) type AboveCell<'db> = OnceCell<Above<'db>>;
+
+impl<'db> Transaction<'db> {
+    /// Attaches the state of the layer above. Has no effect if it is attached already.
+    pub(crate) fn attach(&self, state: Box<dyn Any + Send>, call: CallHook<'db>) {
+        self.above.get_or_init(|| Above { state, call });
+    }
+
+    /// The attached state; `None` if there is none of this type.
+    pub(crate) fn attached<S: 'static>(&self) -> Option<&S> {
+        self.above.get()?.state.downcast_ref()
+    }
+
+    /// Calls a hook of the layer above.
+    fn call_hook(&self, hook: &Hook, event: &Event<'_>) -> Result<()> {
+        match self.above.get() {
+            Some(above) => (above.call)(self, hook, event),
+            None => {
+                Err(Error::invalid_argument("a hook was called in a transaction without models"))
+            }
+        }
+    }
+}
+
+/// A listener to creations that calls a hook.
+pub(crate) fn created(hook: Hook) -> CreateListener {
+    Arc::new(move |tx, id| tx.call_hook(&hook, &Event::Created(id)))
+}
+
+/// A listener to moves to another schema that calls a hook.
+pub(crate) fn moved(hook: Hook) -> SchemaChangeListener {
+    Arc::new(move |tx, change| tx.call_hook(&hook, &Event::Moved(change)))
+}
+
+/// A listener to deletions that calls a hook.
+pub(crate) fn deleting(hook: Hook) -> DeleteListener {
+    Arc::new(move |tx, id, observers| tx.call_hook(&hook, &Event::Deleting { id, observers }))
+}
+
+/// A listener to changes of fields that calls a hook.
+pub(crate) fn changed(hook: Hook) -> FieldListener {
+    Arc::new(move |tx, change, observers| {
+        tx.call_hook(&hook, &Event::Changed { change, observers })
+    })
+}
