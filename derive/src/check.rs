@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 
-use crate::declared::{CompositeModel, FieldModel, ObjectModel, Shape};
 use crate::errors::Errors;
 use crate::names;
+use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Shape};
 
 /// Reports a name that no type, field or index can have.
 pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {

@@ -6,10 +6,10 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Data, DeriveInput, Fields, Ident, LitStr, Variant};
 
-use crate::attributes;
+use crate::attribute_syntax;
 use crate::check;
 use crate::errors::Errors;
-use crate::evolution;
+use crate::evolution_attributes;
 use crate::names::Case;
 
 /// An enum and the identifiers of its variants.
@@ -34,14 +34,15 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
         initial: None,
     };
     let mut case = Case::ScreamingSnake;
-    for item in attributes::permazen_items(&input.attrs, &[], &mut errors) {
+    for item in attribute_syntax::permazen_items(&input.attrs, &[], &mut errors) {
         match item.key.to_string().as_str() {
             "rename_all" => {
                 let parsed = item.string().and_then(|text| Case::parse(&text.value(), text.span()));
                 case = errors.note(parsed).unwrap_or(case);
             }
             "crate" => {
-                model.krate = errors.note(attributes::crate_path(&item)).unwrap_or(model.krate);
+                model.krate =
+                    errors.note(attribute_syntax::crate_path(&item)).unwrap_or(model.krate);
             }
             _ => errors.push(item.unknown("an enum", &["rename_all", "crate"])),
         }
@@ -70,7 +71,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
         let mut identifier = case.apply(&variant.ident);
         let mut tokens = variant.ident.to_token_stream();
         let mut former = Vec::new();
-        for item in attributes::permazen_items(&variant.attrs, &[], &mut errors) {
+        for item in attribute_syntax::permazen_items(&variant.attrs, &[], &mut errors) {
             match item.key.to_string().as_str() {
                 "rename" => {
                     if let Some(text) = errors.note(item.string()) {
@@ -78,7 +79,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (EnumModel, Errors) {
                         tokens = text.to_token_stream();
                     }
                 }
-                "was" => former = evolution::former_names(&item, &mut errors),
+                "was" => former = evolution_attributes::former_names(&item, &mut errors),
                 "default" => {
                     errors.at(&item.key, "write `#[default]`, as for `#[derive(Default)]`");
                 }

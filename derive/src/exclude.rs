@@ -5,7 +5,7 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, Lit, Token, UnOp};
 
-use crate::attributes::{self, Item};
+use crate::attribute_syntax::{self, Item};
 use crate::errors::Errors;
 
 /// Values that need not be unique, as text that the field's encoding will parse.
@@ -53,7 +53,7 @@ pub(crate) fn parse_tokens(tokens: &TokenStream, errors: &mut Errors) -> Vec<Exc
 }
 
 fn exclude(expression: &Expr) -> syn::Result<Exclude> {
-    match attributes::ungrouped(expression) {
+    match attribute_syntax::ungrouped(expression) {
         Expr::Path(path) if path.path.is_ident("nulls") => Ok(Exclude::Nulls),
         Expr::Path(path) if path.path.is_ident("non_nulls") => Ok(Exclude::NonNulls),
         Expr::Range(range) => {
@@ -115,7 +115,7 @@ fn ranged(at: &Expr, lower: Option<Bound>, upper: Option<Bound>) -> syn::Result<
 
 /// The text of a literal, in the form that encodings parse.
 fn value(expression: &Expr) -> syn::Result<String> {
-    match attributes::ungrouped(expression) {
+    match attribute_syntax::ungrouped(expression) {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => return Ok(text.value()),
             Lit::Int(number) => return Ok(number.base10_digits().to_owned()),
@@ -141,7 +141,7 @@ pub(crate) fn parse_columns(
 ) -> Option<Vec<Vec<Exclude>>> {
     let tokens = errors.note(item.list().cloned())?;
     let mut lists: Vec<Option<Vec<Exclude>>> = columns.iter().map(|_| None).collect();
-    for column in attributes::items(&tokens, &[], errors) {
+    for column in attribute_syntax::items(&tokens, &[], errors) {
         let excludes = parse(&column, errors);
         match columns.iter().position(|name| *name == column.key).and_then(|at| lists.get_mut(at)) {
             Some(slot) => *slot = Some(excludes),

@@ -9,12 +9,12 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
-use crate::declared::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
-};
-use crate::evolution;
+use crate::evolution_attributes;
 use crate::exclude::{Bound, Exclude};
 use crate::names;
+use crate::object_model::{
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
+};
 
 /// Field constants, accessors and the `Model` implementation of `model`.
 pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
@@ -37,7 +37,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         let ident = &field.ident;
         write(model, at, field, &quote!(self.#ident))
     });
-    let evolution = evolution::constants(model);
+    let evolution = evolution_attributes::constants(model);
     let nullable = nullable(model);
     let storage_id =
         model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
@@ -410,7 +410,7 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
         let list = excludes(m, &field.excludes);
         quote!(.exclude(#list))
     });
-    let evolution = evolution::declaration(model, at, field);
+    let evolution = evolution_attributes::declaration(model, at, field);
     quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution)
 }
 

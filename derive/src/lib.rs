@@ -6,16 +6,16 @@
 //! token that must change. The generated code uses only public items of the `permazen` crate.
 #![deny(missing_docs)]
 
-mod attributes;
+mod attribute_syntax;
 mod check;
-mod declared;
 mod enums;
 mod errors;
-mod evolution;
+mod evolution_attributes;
 mod exclude;
 mod expand;
 mod names;
-mod object;
+mod object_model;
+mod parse_object;
 mod stub;
 mod types;
 
@@ -130,7 +130,7 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let (model, errors) = object::parse(&input);
+    let (model, errors) = parse_object::parse(&input);
     match errors.into_compile_errors() {
         None => expand::expand(&model),
         Some(errors) => stub::object(&model, &input.generics, errors),

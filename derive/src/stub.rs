@@ -8,10 +8,10 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Generics, Ident, parse_quote};
 
-use crate::declared::{FieldModel, ObjectModel, Refused};
 use crate::enums::EnumModel;
 use crate::expand;
 use crate::names;
+use crate::object_model::{FieldModel, ObjectModel, Refused};
 
 /// The constants, accessors and implementations of a struct with mistakes, without content.
 pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {

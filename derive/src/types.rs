@@ -4,8 +4,8 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, Ident, PathArguments, Type};
 
-use crate::declared::ReferenceModel;
 use crate::names;
+use crate::object_model::ReferenceModel;
 
 /// The last segment of the path `ty`, with its type arguments; `None` if `ty` is not a path.
 pub(crate) fn last_segment(ty: &Type) -> Option<(String, Vec<&Type>)> {

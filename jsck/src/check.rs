@@ -19,7 +19,7 @@ use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
 use crate::report::changes::Changes;
-use crate::report::describe::Describer;
+use crate::report::describe_key::Describer;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Halt, Output};
 use crate::running::parts::{self, Content, Part};

@@ -17,7 +17,7 @@ use crate::entries::required::Calls;
 use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
-use crate::report::describe::Describer;
+use crate::report::describe_key::Describer;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};
 use crate::selection::Selection;

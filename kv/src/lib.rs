@@ -28,7 +28,7 @@ pub use contract::{
     TxOptions, Visitor,
 };
 pub use keys::{Hex, KeyRanges, KeySpan, key};
-pub use optimistic::atomic::AtomicKvStore;
+pub use optimistic::atomic_store::AtomicKvStore;
 pub use overlay::branch::{Branch, MergeError};
 pub use wrappers::{counting, fault, prefix, read_only};
 pub use writes::Writes;

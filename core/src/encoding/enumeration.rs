@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::null::{NULL, starts_null};
+use super::null_byte::{NULL, starts_null};
 use super::{
     ArrayEncoding, Encoding, EncodingError, EncodingId, EncodingKind, EnumValue, Reader, Result,
     Value, java::identifier, uint,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::null::{NULL, starts_null};
+use super::null_byte::{NULL, starts_null};
 use super::{Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value};
 use crate::id::{ObjId, StorageId};
 

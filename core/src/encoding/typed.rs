@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::array::ArrayHooks;
 use super::dynamic::wrong_type;
-use super::null::{NOT_NULL, NULL, starts_null};
+use super::null_byte::{NOT_NULL, NULL, starts_null};
 use super::{
     CustomValue, Encoding, EncodingError, EncodingId, EncodingKind, Reader, Result, Value,
 };

@@ -12,7 +12,6 @@ mod binding;
 mod collection;
 mod counter;
 pub(crate) mod declare;
-mod differences;
 mod error;
 mod evolution;
 mod fields;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use permazen_kv::{KvDatabase, Retry, TxOptions};
 
 use super::binding::Bindings;
-use super::differences::one_line;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
 use super::owned_transaction::OwnedTransaction;
@@ -306,7 +305,10 @@ fn schema_differs(database: &Database, wanted: &SchemaModel) -> Result<Error> {
     let tx = begin(database, &config.read_only(), 0)?;
     let bundle = tx.bundle();
     let differences = match bundle.schemas().last() {
-        Some(newest) => one_line(&newest.model, wanted),
+        Some(newest) => {
+            let line = wanted.differences_from(&newest.model).one_line();
+            if line.is_empty() { "the storage ids".to_owned() } else { line }
+        }
         None => "no schema is recorded there yet".to_owned(),
     };
     Ok(Error::SchemaDiffers { differences })

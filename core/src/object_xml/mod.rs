@@ -50,14 +50,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod content;
 mod error;
 mod generated;
-mod import;
 mod names;
-mod output;
 mod read;
+mod read_fields;
+mod read_state;
 mod write;
+mod write_tags;
 
 pub use error::ObjectXmlError;
 pub use generated::GeneratedIds;

@@ -1,12 +1,13 @@
-//! Reads objects from XML.
+//! Reads a document: the reader, schemas and objects. `read_fields.rs` reads the fields of an
+//! object.
 
 use std::io::Read;
 use std::sync::Arc;
 
-use super::content::read_content;
 use super::error::{ObjectXmlError, Result};
 use super::generated::{self, GeneratedIds};
-use super::import::{Import, Step, Stop};
+use super::read_fields::read_content;
+use super::read_state::{Import, Step, Stop};
 use crate::id::ObjId;
 use crate::object::{CopyOptions, MissingTargets, ObjectBuilder, Transaction};
 use crate::schema::{ResolvedType, Schema, SchemaError, SchemaId, read_schema};

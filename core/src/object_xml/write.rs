@@ -1,4 +1,4 @@
-//! Writes objects as XML.
+//! Writes a document: the writer, schemas and objects. `write_tags.rs` writes the tags.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -7,7 +7,7 @@ use permazen_kv::Hex;
 
 use super::error::{ObjectXmlError, Result};
 use super::names::is_element_name;
-use super::output::{Output, find_invalid};
+use super::write_tags::{Output, find_invalid};
 use crate::encoding::Value;
 use crate::id::ObjId;
 use crate::object::{self, Migrate, ObjectData, Transaction};

@@ -7,7 +7,7 @@ use super::encodings::{self, UnknownEncodings};
 use super::error::{Problem, Problems, Result, SchemaError, note};
 use super::item::{Item, Part};
 use super::model::{Field, FieldKind, ObjectType, SchemaModel, Simple, SimpleKind, SubField};
-use super::recorded::{RecordedSchema, RecordedSchemas};
+use super::recorded_schemas::{RecordedSchema, RecordedSchemas};
 use super::resolved::{
     Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
     ResolvedType, Schema, SubFieldRole,

@@ -1,4 +1,4 @@
-//! What differs between two schema models, in Java's words.
+//! What differs between two schema models, in words: those of Java, as lines, or as one line.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,6 +19,9 @@ pub struct Difference {
     pub details: Vec<Difference>,
 }
 
+/// How many differences [`Differences::one_line`] names.
+const NAMED: usize = 4;
+
 /// The differences between two schemas. They display as indented lines, or as `no differences`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Differences(Vec<Difference>);
@@ -34,6 +37,21 @@ impl Differences {
         self.0.is_empty()
     }
 
+    /// The first differences in one line, each with its place. Empty if there are none.
+    pub(crate) fn one_line(&self) -> String {
+        let mut found = Vec::new();
+        for difference in &self.0 {
+            collect(difference, "", &mut found);
+        }
+        let more = found.len().saturating_sub(NAMED);
+        found.truncate(NAMED);
+        let mut text = found.join("; ");
+        if more > 0 {
+            text.push_str(&format!("; and {more} more"));
+        }
+        text
+    }
+
     fn add(&mut self, text: impl Into<String>) {
         self.0.push(Difference { text: text.into(), details: Vec::new() });
     }
@@ -46,6 +64,21 @@ impl Differences {
         if old != new {
             self.add(format!("changed {what} from {} to {}", show(old), show(new)));
         }
+    }
+}
+
+/// Adds the texts of a difference and its details to `found`, each after the place it is in.
+fn collect(difference: &Difference, place: &str, found: &mut Vec<String>) {
+    // A place is named without the word "changed": `object type "T"`.
+    let own = difference.text.strip_prefix("changed ").unwrap_or(&difference.text);
+    if difference.details.is_empty() {
+        let text = &difference.text;
+        found.push(if place.is_empty() { text.clone() } else { format!("{place}: {text}") });
+        return;
+    }
+    let place = if place.is_empty() { own.to_owned() } else { format!("{place}, {own}") };
+    for detail in &difference.details {
+        collect(detail, &place, found);
     }
 }
 

@@ -6,16 +6,16 @@
 #![deny(clippy::indexing_slicing)]
 
 mod bundle;
-mod compare;
 mod compress;
 mod differences;
 mod encodings;
 mod error;
 mod item;
+mod migration_effects;
 mod model;
 mod names;
-mod recorded;
-mod recording;
+mod opening;
+mod recorded_schemas;
 mod resolved;
 mod schema_id;
 mod tables;
@@ -24,26 +24,26 @@ mod validate;
 mod xml;
 
 pub use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
-pub use compare::{
-    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
-    TypeDifference, TypeEffect,
-};
 pub use compress::{InflateError, deflate, inflate};
 pub use differences::{Difference, Differences};
 pub use encodings::UnknownEncodings;
 pub use error::{Problem, Problems, Result, SchemaError};
 pub use item::{Item, Part};
+pub use migration_effects::{
+    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
+    TypeDifference, TypeEffect,
+};
 pub use model::{
     CompositeIndex, DeleteAction, ELEMENT, Field, FieldKind, KEY, ObjectType, Reference,
     SchemaModel, Simple, SimpleKind, SubField, VALUE,
 };
 pub use names::{identifier_can_be_stored, is_enum_identifier, is_name};
-pub use recorded::{RecordedSchema, RecordedSchemas};
-pub(crate) use recording::{AsOf, open_schema_at, with_schemas, without_schema};
-pub use recording::{
+pub(crate) use opening::{AsOf, open_schema_at, with_schemas, without_schema};
+pub use opening::{
     DatabaseState, OpenedSchema, SchemaConfig, SchemaRemoval, add_schema, add_schemas, open_schema,
     read_schemas, remove_schema,
 };
+pub use recorded_schemas::{RecordedSchema, RecordedSchemas};
 pub use resolved::{
     Parent, ReferenceInfo, ResolvedField, ResolvedIndex, ResolvedKind, ResolvedSimple,
     ResolvedType, Schema, SubFieldRole,

@@ -1,7 +1,7 @@
 //! What a check reports: findings with their fixes, keys in words, and the changes of a repair.
 
 pub(crate) mod changes;
-pub(crate) mod describe;
+pub(crate) mod describe_key;
 pub(crate) mod escape;
 pub(crate) mod finding;
 pub(crate) mod output;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use permazen::kv::KvRead;
 
 use crate::report::changes::Changes;
-use crate::report::describe::{Describer, meta_data};
+use crate::report::describe_key::{Describer, meta_data};
 use crate::report::finding::{Finding, Fix};
 use crate::{Error, Progress, RepairScope};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOptions};
 
-use crate::report::describe::Describer;
+use crate::report::describe_key::Describer;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};
 use crate::running::parts::Part;

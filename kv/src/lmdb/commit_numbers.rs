@@ -19,7 +19,7 @@ use heed::{CompactionOption, RwTxn};
 
 use super::env::{OpenEnv, PAUSE, Shared};
 use super::error::{cannot_open, io_failed};
-use crate::store_parts::file_id::FileId;
+use crate::store_parts::file_identity::FileId;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
 use crate::Result;
-use crate::store_parts::file_id::FileId;
+use crate::store_parts::file_identity::FileId;
 
 const EXISTS: &str =
     "there is an environment already; remove it first, or copy to another directory";

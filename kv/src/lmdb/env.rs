@@ -10,11 +10,11 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, MdbError, RoTxn, RwTxn, WithoutTls};
 
 use super::error::{cannot_open, failed, io_failed};
-use super::files::Files;
 use super::map::{Map, MapUse};
 use super::options::Options;
+use super::replaced_files::Files;
 use super::writer::Writer;
-use crate::store_parts::file_id::FileId;
+use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 use crate::store_parts::write_lock::{WriteLock, forget_wait_in_vain};
 use crate::{Durability, KvError, Result};

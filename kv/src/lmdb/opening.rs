@@ -8,9 +8,9 @@ use heed::{EnvFlags, EnvOpenOptions, MdbError};
 
 use super::env::OpenEnv;
 use super::error::{cannot_open, io_failed};
-use super::files::Files;
 use super::map::halved;
 use super::options::Options;
+use super::replaced_files::Files;
 use crate::{Durability, KvError, Result};
 
 /// The size of the address range for an environment. The file itself grows as needed.

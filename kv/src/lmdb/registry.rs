@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::env::Shared;
 use super::error::{cannot_open, io_failed};
-use super::files::Files;
 use super::opening::{Opening, open_env};
 use super::options::Options;
+use super::replaced_files::Files;
 use crate::Result;
 use crate::store_parts::lock::lock;
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use super::atomic::{AtomicKvStore, apply_in};
+use super::atomic_store::{AtomicKvStore, apply_in};
+use super::fairness::{Turn, Turns};
 use super::log::Log;
-use super::turn::{Turn, Turns};
 use crate::contract::WatchTracker;
 use crate::overlay::MutableView;
 use crate::overlay::conflict::find_difference;

@@ -1,7 +1,7 @@
 //! Transactions that run side by side and are checked when they commit. The rest of the crate may
-//! call `atomic.rs`, whose trait says what a store must offer. `engine.rs` commits, `log.rs` keeps
-//! what others have committed, `transaction.rs` is one transaction, `turn.rs` gives a transaction
-//! its turn.
+//! call `atomic_store.rs`, whose trait says what a store must offer. `engine.rs` commits, `log.rs`
+//! keeps what others have committed, `transaction.rs` is one transaction, `fairness.rs` gives its
+//! turn to a transaction that others have overtaken again and again.
 //!
 //! [`OptimisticDatabase`] works over any [`AtomicKvStore`]. Every [`KvDatabase`] whose transactions
 //! offer snapshots is one, for example [`MemoryStore`](crate::memory::MemoryStore). It adds to the
@@ -48,16 +48,16 @@
 //! # Ok::<(), KvError>(())
 //! ```
 
-pub(crate) mod atomic;
+pub(crate) mod atomic_store;
 mod engine;
+mod fairness;
 mod log;
 mod transaction;
-mod turn;
 
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use self::atomic::AtomicKvStore;
+use self::atomic_store::AtomicKvStore;
 use self::engine::Engine;
 use self::transaction::OptimisticTransaction;
 use crate::{Capabilities, KvDatabase, KvError, KvTransaction, Result, Statistics, TxOptions};

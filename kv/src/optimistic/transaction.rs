@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::engine::Engine;
-use super::turn::Turn;
+use super::fairness::Turn;
 use crate::contract::pass_on::pass_on;
 use crate::overlay::MutableView;
 use crate::store_parts::deadline::Deadline;

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::error::cannot_open;
 use super::open_files::{Identity, OpenFile, objection, place_of};
-use crate::store_parts::file_id::perhaps_unseen;
+use crate::store_parts::file_identity::perhaps_unseen;
 use crate::{KvError, Result};
 
 /// The file that all connections of a store open.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use super::log_files::{INDEX, LOG, beside};
-use crate::store_parts::file_id::FileId;
+use crate::store_parts::file_identity::FileId;
 use crate::store_parts::lock::lock;
 
 /// The identity of a file, which is known even after the file was closed. The system may then give

@@ -1,12 +1,12 @@
 //! The parts that the stores of this crate are built of. All stores and the optimistic engine may
 //! use all of it: how long a transaction may be used (`deadline.rs`), who may write
-//! (`write_lock.rs`), transactions that read a fixed state (`read_transaction.rs`), which file a
-//! path leads to (`file_id.rs`), what the stores on disk have in common (`on_disk.rs`), and locks that
-//! survive a panic (`lock.rs`).
+//! (`write_lock.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
+//! or open files are the same file (`file_identity.rs`), what the stores on disk have in common
+//! (`on_disk.rs`), and locks that survive a panic (`lock.rs`).
 
 pub(crate) mod deadline;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
-pub(crate) mod file_id;
+pub(crate) mod file_identity;
 pub(crate) mod lock;
 #[cfg(any(feature = "lmdb", feature = "sqlite"))]
 pub(crate) mod on_disk;

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::dynamic::check_part;
-use super::null::{NOT_NULL, NULL, starts_null};
+use super::null_byte::{NOT_NULL, NULL, starts_null};
 use super::text;
 use super::{
     Encodable, Encoding, EncodingError, EncodingId, EncodingKind, FieldType, Primitive, Reader,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::JavaString;
 use crate::bytes::invalid;
-use crate::encoding::null::{NULL, starts_null};
+use crate::encoding::null_byte::{NULL, starts_null};
 use crate::encoding::text::{escape, unescape};
 use crate::encoding::{
     Encodable, Encoding, EncodingId, EncodingKind, Reader, Result, Value, ids, string,

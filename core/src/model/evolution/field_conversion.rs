@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::refusal::shown;
+use super::refused_move::shown;
 use crate::encoding::{Conversion, Encoding, TypedEncoding, Value};
 use crate::layout;
 use crate::model::declare::{FieldDecl, Upgrade, ValueDecl};

@@ -9,7 +9,7 @@ mod field_conversion;
 mod in_place;
 mod old_values;
 mod plan;
-mod refusal;
+mod refused_move;
 mod report;
 mod upgrade;
 mod upgrade_all;
@@ -19,7 +19,7 @@ pub(super) use field_conversion::value_text;
 pub(super) use in_place::{Seen, pairs_of};
 pub use old_values::{NewValues, OldValues};
 pub(super) use plan::{FieldPlan, Plan};
-pub use refusal::{Loss, Refusal};
+pub use refused_move::{Loss, Refusal};
 pub use report::{
     EvolutionReport, EvolutionWarning, FieldReport, FieldVerdict, IndexReport, ObjectCount,
     TypeReport, VersionReport,

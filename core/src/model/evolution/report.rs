@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::refusal::WaysOn;
+use super::refused_move::WaysOn;
 use crate::schema::SchemaId;
 
 /// What becomes of objects that were stored with other models, judged from the recorded schemas

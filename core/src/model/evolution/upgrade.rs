@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::field_conversion::{Content, FieldConversion, Narrows, stored_text, value_text};
 use super::old_values::OldValues;
 use super::plan::{FieldPlan, Plan};
-use super::refusal::{Loss, Refusal};
+use super::refused_move::{Loss, Refusal};
 use crate::encoding::Encoding;
 use crate::id::ObjId;
 use crate::model::binding::{Binding, Models};

@@ -4,9 +4,9 @@
 //! fields others have changed meanwhile.
 
 mod base;
-mod changed_since;
+mod conflict;
 mod value;
 
 pub use base::Base;
-pub use changed_since::{ChangedField, ChangedSince};
+pub use conflict::{ChangedField, ChangedSince};
 pub use value::Versioned;

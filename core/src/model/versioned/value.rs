@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::base::Base;
-use super::changed_since::{ChangedField, ChangedSince};
+use super::conflict::{ChangedField, ChangedSince};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};

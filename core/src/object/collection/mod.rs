@@ -6,8 +6,8 @@
 
 mod content;
 mod list;
-mod list_change;
 mod list_cursor;
+mod list_edit;
 mod list_shift;
 mod map;
 mod open;

@@ -6,7 +6,7 @@
 
 mod column;
 mod ids;
-mod overlay;
+mod other_schemas;
 mod query;
 mod selection;
 mod shape;
@@ -19,7 +19,7 @@ pub(in crate::object) use column::{
 };
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
-pub(crate) use overlay::{HiddenObjects, IndexOverlay, MergedIndex};
+pub(crate) use other_schemas::{HiddenObjects, IndexOverlay, MergedIndex};
 pub(crate) use query::map_key_of;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;

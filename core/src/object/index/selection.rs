@@ -7,7 +7,7 @@ use permazen_kv::Direction;
 use permazen_kv::key::after_prefix;
 
 use super::column::{ColumnFilter, OwnedSpan, push_lower, push_upper, span_of};
-use super::overlay::IndexOverlay;
+use super::other_schemas::IndexOverlay;
 use super::shape::IndexShape;
 use crate::encoding::Encoding;
 use crate::id::{ObjId, StorageId};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::column::{ColumnFilter, borrowed, encode_bound, is_inverted, push_lower, push_upper};
 use super::ids::IndexIds;
-use super::overlay::IndexOverlay;
+use super::other_schemas::IndexOverlay;
 use super::selection::{IndexSource, Selection};
 use super::shape::IndexShape;
 use super::walk::{IndexEntry, IndexIter};

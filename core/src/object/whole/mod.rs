@@ -9,9 +9,9 @@ mod copy;
 mod counter_form;
 mod create;
 mod data;
+mod generate_id;
 mod load;
 mod migrate;
-mod new_id;
 mod replace;
 mod translate;
 

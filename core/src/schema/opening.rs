@@ -1,5 +1,6 @@
-//! Opening a database with a schema: recognizing it, recording it, and dropping schemas that no
-//! object uses (docs/src/schemas.md#recording-and-garbage-collection).
+//! Opening a store with a schema: checks that the store is a database, reads the recorded schemas,
+//! records the schema if it is new, and drops schemas that no object uses
+//! (docs/src/schemas.md#recording-and-garbage-collection).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +10,7 @@ use super::bundle::SchemaBundle;
 use super::encodings::UnknownEncodings;
 use super::error::{Result, SchemaError};
 use super::model::SchemaModel;
-use super::recorded::RecordedSchemas;
+use super::recorded_schemas::RecordedSchemas;
 use super::resolved::Schema;
 use super::schema_id::SchemaId;
 use super::tables::{SchemaTables, Stored};

@@ -1,4 +1,4 @@
-//! Why an object does not move to the schema of the models.
+//! [`Refusal`]: why an object is not moved to the schema of the models, and what a program can do.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Why a value that was loaded earlier is not stored.
+//! The conflict between a value that was loaded earlier and what others have stored since.
 
 use std::fmt;
 

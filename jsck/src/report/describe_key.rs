@@ -1,4 +1,4 @@
-//! Keys in words, if they can be decoded.
+//! Describes a key of the store in words: which object, field or index entry it belongs to.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A document that is being read: how far reading has come, and why it stops.
+//! What the functions that read a document share: the state of reading, and why it stops.
 
 use std::io::Read;
 

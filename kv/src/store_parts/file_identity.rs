@@ -1,4 +1,4 @@
-//! Which file a path leads to.
+//! The identity of a file: whether two paths or open files are the same file.
 
 use std::fs::Metadata;
 #[cfg(feature = "lmdb")]

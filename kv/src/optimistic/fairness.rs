@@ -1,4 +1,4 @@
-//! The turn of a transaction that others have overtaken again and again.
+//! Fairness: a transaction that others have overtaken again and again gets its turn.
 //!
 //! While a transaction has its turn, commits of others wait. So what it reads stays the same, apart
 //! from writes directly to the store and writes of other processes. That is why every second turn

@@ -1,9 +1,10 @@
-//! The checked model of a struct: what the attributes and types of the source mean.
+//! The model of an object type as data: what the struct, its attributes and types mean.
+//! `parse_object.rs` makes it, `check.rs` checks it, `expand.rs` makes code of it.
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Attribute, Ident, LitStr, Type, Visibility};
 
-use crate::evolution::{FieldEvolution, TypeEvolution};
+use crate::evolution_attributes::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
 
 /// An object type.

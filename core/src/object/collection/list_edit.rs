@@ -1,4 +1,4 @@
-//! Changing lists.
+//! The methods of `ListView` that change a list; `list.rs` has those that read.
 
 use permazen_kv::KeySpan;
 

@@ -1,4 +1,4 @@
-//! IDs for new objects.
+//! Generates random IDs that no object has, and checks IDs that the caller chose.
 
 use crate::id::{ObjId, StorageId};
 use crate::object::{Error, Result, Transaction};

@@ -10,12 +10,12 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprPath, LitStr, Token};
 
-use crate::attributes::{Argument, Item};
+use crate::attribute_syntax::{Argument, Item};
 use crate::check;
-use crate::declared::{FieldModel, ObjectModel};
 use crate::errors::Errors;
 use crate::expand;
 use crate::names;
+use crate::object_model::{FieldModel, ObjectModel};
 
 /// What a struct says about objects that have other schemas.
 #[derive(Default)]

@@ -1,4 +1,5 @@
-//! The files of an open environment, and whether its directory still has them.
+//! Notices when the files of an open environment were replaced or removed: whether its directory
+//! still has them.
 //!
 //! An open file stays open when another file takes its place, for example when a backup is
 //! restored. What is then committed to it is lost to all others, and a lock in it excludes no other
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{cannot_open, io_failed};
 use crate::Result;
-use crate::store_parts::file_id::{FileId, perhaps_unseen};
+use crate::store_parts::file_identity::{FileId, perhaps_unseen};
 
 /// The files that a directory has at one time.
 #[derive(Debug)]

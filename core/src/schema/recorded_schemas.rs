@@ -1,5 +1,6 @@
-//! The schemas recorded in a database, and how one is added or removed. They are decoded and
-//! checked as far as is possible without an encoding registry.
+//! [`RecordedSchemas`]: the decoded tables of the schemas that a database has, and the tables that
+//! result when a schema is added or removed. All in memory, and checked as far as is possible
+//! without an encoding registry. `opening.rs` reads the tables from the store and writes them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::error::ObjectXmlError;
 use super::generated;
-use super::import::{Import, Step};
+use super::read_state::{Import, Step};
 use crate::encoding::{EncodingError, Value};
 use crate::id::StorageId;
 use crate::object::{MAX_LIST_LEN, ObjectBuilder};

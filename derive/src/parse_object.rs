@@ -1,20 +1,20 @@
-//! Makes the checked model of a struct from its source.
+//! Parses a struct and its attributes to an `ObjectModel`, and has it checked.
 
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Token, Type};
 
-use crate::attributes::{self, Argument, Item};
+use crate::attribute_syntax::{self, Argument, Item};
 use crate::check;
-use crate::declared::{
+use crate::errors::Errors;
+use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
+use crate::exclude;
+use crate::names::Case;
+use crate::object_model::{
     CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape,
     ValueModel,
 };
-use crate::errors::Errors;
-use crate::evolution::{self, FieldEvolution, TypeEvolution, Upgrade};
-use crate::exclude;
-use crate::names::Case;
 use crate::types;
 
 const STRUCT_KEYS: &[&str] = &[
@@ -95,7 +95,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     };
     let mut defaults = Defaults { case: Case::Camel, allow_deleted: false, upgrade: None };
     let mut name_tokens = input.ident.to_token_stream();
-    for item in attributes::permazen_items(&input.attrs, &["composite"], &mut errors) {
+    for item in attribute_syntax::permazen_items(&input.attrs, &["composite"], &mut errors) {
         match item.key.to_string().as_str() {
             "name" => {
                 if let Some(text) = errors.note(item.string()) {
@@ -116,12 +116,13 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
             "composite" => model.composites.extend(composite(&item, &mut errors)),
             "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
             "default_upgrade" => {
-                defaults.upgrade = errors.note(evolution::upgrade(&item));
+                defaults.upgrade = errors.note(evolution_attributes::upgrade(&item));
             }
             "removed" => model.evolution.removed(&item, &mut errors),
             "on_schema_change" => model.evolution.on_schema_change(&item, &mut errors),
             "crate" => {
-                model.krate = errors.note(attributes::crate_path(&item)).unwrap_or(model.krate);
+                model.krate =
+                    errors.note(attribute_syntax::crate_path(&item)).unwrap_or(model.krate);
             }
             _ => errors.push(item.unknown("a struct", STRUCT_KEYS)),
         }
@@ -149,7 +150,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     }
     check::fields(&model.fields, &mut errors);
     check::composites(&model, &mut errors);
-    evolution::check(&model, &mut errors);
+    evolution_attributes::check(&model, &mut errors);
     (model, errors)
 }
 
@@ -163,7 +164,7 @@ fn composite(item: &Item, errors: &mut Errors) -> Option<CompositeModel> {
         unique: false,
         excludes: Vec::new(),
     };
-    let items = attributes::items(&tokens, &["exclude"], errors);
+    let items = attribute_syntax::items(&tokens, &["exclude"], errors);
     for item in &items {
         match item.key.to_string().as_str() {
             "name" => {
@@ -204,7 +205,7 @@ fn composite(item: &Item, errors: &mut Errors) -> Option<CompositeModel> {
 
 fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, errors: &mut Errors) {
     let Some(ident) = field.ident.clone() else { return };
-    let items = attributes::permazen_items(&field.attrs, &[], errors);
+    let items = attribute_syntax::permazen_items(&field.attrs, &[], errors);
     for item in &items {
         if !FIELD_KEYS.iter().any(|key| item.is(key)) {
             errors.push(item.unknown("a field", FIELD_KEYS));
@@ -346,7 +347,7 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
 fn sub_reference(item: Option<&Item>) -> Option<&Item> {
     let Argument::List(tokens) = &item?.argument else { return None };
     // Only the flag matters here. The attributes of a sub-field are checked where they are read.
-    let found = attributes::items(tokens, &[], &mut Errors::default());
+    let found = attribute_syntax::items(tokens, &[], &mut Errors::default());
     found.iter().any(|item| item.is("reference")).then_some(item?)
 }
 
@@ -399,7 +400,7 @@ fn value_attributes(shape: &mut Shape, items: &[Item], defaults: &Defaults, erro
         };
         let Some(tokens) = errors.note(item.list().cloned()) else { continue };
         value.allow_deleted = false;
-        let items = attributes::items(&tokens, &[], errors);
+        let items = attribute_syntax::items(&tokens, &[], errors);
         for item in &items {
             if item.is("unique") {
                 errors.at(&item.key, "a sub-field cannot be unique");
@@ -482,7 +483,7 @@ fn simple_attributes<'i>(
 
 fn cascades(value: &mut ValueModel, item: &Item, errors: &mut Errors) {
     let Some(tokens) = errors.note(item.list().cloned()) else { return };
-    for direction in attributes::items(&tokens, &[], errors) {
+    for direction in attribute_syntax::items(&tokens, &[], errors) {
         let names: Vec<LitStr> = errors.note(direction.strings()).unwrap_or_default();
         for name in names.iter().filter(|name| name.value().is_empty()) {
             errors.at(name, "a cascade has a name");

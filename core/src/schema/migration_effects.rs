@@ -1,4 +1,5 @@
-//! What a change of the schema means for stored objects (docs/src/schemas.md#evolution).
+//! [`SchemaComparison`]: what happens to stored objects if they are moved from one schema to another
+//! (docs/src/schemas.md#evolution). `differences.rs` lists the differences themselves, in words.
 
 use std::collections::HashMap;
 use std::fmt;
