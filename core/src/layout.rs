@@ -23,7 +23,8 @@
 //! | storage ID of an indexed map value + value + object ID + map key | empty |
 //! | storage ID of a composite index + values + object ID | empty |
 //!
-//! Numbers are written in the order-preserving code of [`encoding::uint`](crate::encoding::uint).
+//! Storage IDs, schema indexes and positions are written in the order-preserving code of numbers in
+//! `bytes/uint.rs` (docs/src/format.md#numbers).
 
 use std::fmt;
 use std::ops::Deref;

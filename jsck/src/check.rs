@@ -11,7 +11,7 @@ use permazen::layout::{
 };
 use permazen::schema::SchemaBundle;
 
-use crate::entries::entry::Judge;
+use crate::entries::entry_findings::Judge;
 use crate::entries::fingerprint::{Differences, EntryHash, Pool};
 use crate::entries::indexes::{self, IndexMerge};
 use crate::entries::required::{EntryCalls, FingerprintCalls};

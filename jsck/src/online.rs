@@ -12,7 +12,7 @@ use permazen::schema::SchemaBundle;
 use permazen::{ObjId, StorageId};
 
 use crate::check::output;
-use crate::entries::entry::{Judge, Kind};
+use crate::entries::entry_findings::{Judge, Kind};
 use crate::entries::required::Calls;
 use crate::entries::sort::Sorter;
 use crate::objects::known::Known;

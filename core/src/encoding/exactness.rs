@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::convert::{element, unwrap};
-use super::exact::Conversion;
+use super::exact_conversion::Conversion;
 use super::{Encoding, EncodingId, EncodingKind, Primitive, Value, ids};
 
 /// How surely the values of one encoding have an exact counterpart in another.

@@ -6,7 +6,7 @@ use permazen::StorageId;
 use permazen::kv::{KeySpan, KvRead};
 use permazen::layout::{OBJECT_SCHEMA_INDEX_END, OBJECT_SCHEMA_INDEX_SPAN};
 
-use crate::entries::entry::{Judge, Kind};
+use crate::entries::entry_findings::{Judge, Kind};
 use crate::entries::fingerprint::{Differences, Fingerprint};
 use crate::entries::sort::Sorted;
 use crate::report::output::{Checked, Output};

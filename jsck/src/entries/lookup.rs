@@ -8,7 +8,7 @@ use permazen::layout::{content_key, field_key, object_schema_key, parse_list_pos
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 use crate::Progress;
-use crate::entries::entry::{Judge, Kind};
+use crate::entries::entry_findings::{Judge, Kind};
 use crate::entries::required::Calls;
 use crate::objects::content::{Content, Elements, Place};
 use crate::objects::info::Meta;

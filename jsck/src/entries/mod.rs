@@ -2,7 +2,7 @@
 //!
 //! Objects note the entries they require. The checks compare, look up and sort them.
 
-pub(crate) mod entry;
+pub(crate) mod entry_findings;
 pub(crate) mod fingerprint;
 pub(crate) mod indexes;
 pub(crate) mod lookup;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard};
 
-use super::reads::Reads;
+use super::read_record::Reads;
 use crate::store_parts::lock::lock;
 use crate::{Blob, Direction, KeySpan, KvRead, Writes};
 

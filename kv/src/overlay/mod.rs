@@ -1,13 +1,13 @@
 //! Changes over a store that stays as it is, with a record of what was read. The rest of the crate
 //! may call [`MutableView`], `branch.rs` (edits that outlive a transaction) and `conflict.rs`
-//! (whether changes affect what was read). `layers.rs` holds base, changes and record; `reading.rs`
-//! and `scan.rs` read base and changes as one; `reads.rs` is the record.
+//! (whether changes affect what was read). `layers.rs` holds base, changes and record;
+//! `merged_read.rs` and `scan.rs` read base and changes as one; `read_record.rs` is the record.
 
 pub(crate) mod branch;
 pub(crate) mod conflict;
 mod layers;
-mod reading;
-mod reads;
+mod merged_read;
+mod read_record;
 mod scan;
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::conflict::conflicts;
 use self::layers::Layers;
-use self::reading::Reading;
-use self::reads::Reads;
+use self::merged_read::Reading;
+use self::read_record::Reads;
 use crate::contract::pass_on::pass_on;
 use crate::{Conflict, KeyRanges, KeySpan, KvError, KvRead, KvWrite, Result, SharedRead, Writes};
 

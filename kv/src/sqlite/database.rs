@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::connection::{Session, Statements};
 use super::error::{cannot_open, failed};
-use super::file::DatabaseFile;
+use super::replaced_file::DatabaseFile;
 use crate::{Durability, KvError, Result};
 
 /// How long SQLite waits for a lock if the transaction does not say.

@@ -16,9 +16,9 @@
 mod connection;
 mod database;
 mod error;
-mod file;
 mod log_files;
 mod open_files;
+mod replaced_file;
 mod shared;
 mod store;
 mod transaction;

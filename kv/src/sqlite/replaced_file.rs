@@ -1,4 +1,5 @@
-//! Whether the path of a database still leads to the file that is open.
+//! Notices when the file of a database was replaced or removed: whether its path still leads to the
+//! file that is open.
 //!
 //! A connection keeps the file it has opened when another file takes its place, for example when a
 //! backup is restored. What is then committed to it is lost to all others.

@@ -1,4 +1,4 @@
-//! Conversions that lose nothing.
+//! [`Conversion`]: the conversion of a value to another encoding, only if nothing is lost.
 //!
 //! [`convert`](super::convert) follows Java: it casts numbers and reads texts leniently. Here a
 //! conversion counts only if converting back gives the same bytes again.
