@@ -16,7 +16,7 @@ use crate::store_parts::on_disk;
 use crate::store_parts::write_lock::WritePermit;
 use crate::{KeySpan, KvError, KvRead, KvTransaction, KvWrite, Result, TxOptions};
 
-/// The only transaction that writes.
+/// A transaction that writes. There is only one at a time.
 pub(super) struct WriteTransaction {
     /// Taken out only when the transaction ends.
     txn: Option<RwTxn<'static>>,
@@ -162,7 +162,7 @@ impl KvTransaction for WriteTransaction {
             Some(writer) => writer.commit(txn)?,
             None => return Err(Self::ended()),
         }
-        // If the file was replaced before this, no reader would ever see the commit.
+        // If the file was replaced just before the commit, no new reader would ever see it.
         self.env.env.files().check_committed(self.env.path())
     }
 

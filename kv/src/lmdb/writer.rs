@@ -20,8 +20,8 @@ use super::error::io_failed;
 use crate::store_parts::write_lock::note_wait_in_vain;
 use crate::{KvError, Result};
 
-/// How long to wait for the lock before a check whether the thread sleeps although the lock is
-/// free.
+/// How long to wait for the lock before checking whether the writer thread sleeps although the lock
+/// is free.
 const KNOCK: Duration = Duration::from_secs(1);
 /// How long another thread gets to start waiting for the lock.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -36,23 +36,23 @@ enum Request {
 /// A thread that asks for the lock.
 struct Asker {
     reply: SyncSender<Result<RwTxn<'static>>>,
-    /// Whether it has given up.
+    /// Whether the thread has given up.
     gone: Arc<AtomicBool>,
-    /// The environment. It stays open until the thread has the lock, so that whoever opens it
-    /// meanwhile shares it.
+    /// Keeps the environment open until the request is served, so that whoever opens the
+    /// environment meanwhile shares it.
     shared: Arc<Shared>,
 }
 
-/// The progress of the thread.
+/// The progress of the writer thread.
 #[derive(Default)]
 struct Progress {
-    /// Whether it is waiting for a lock that another process holds.
+    /// Whether the thread waits for the lock, which another process may hold.
     blocked: AtomicBool,
-    /// How often it has finished waiting.
+    /// How often the thread has finished waiting.
     served: AtomicU64,
 }
 
-/// The handle of the thread.
+/// The handle of the writer thread.
 pub(super) struct Writer {
     requests: Option<Sender<Request>>,
     progress: Arc<Progress>,
@@ -89,8 +89,8 @@ impl Writer {
     /// Begins a write transaction. Waits for at most `wait`, but at least 100 ms.
     ///
     /// The caller makes sure that no other write transaction exists in this process, and keeps the
-    /// environment open as long as the transaction. `shared` is the owner of this writer. If this
-    /// gives up, `shared` lives until the thread has finished waiting.
+    /// environment open as long as the transaction. `shared` is the environment that owns this writer.
+    /// If this gives up, the environment stays open until the writer thread has finished waiting.
     pub(super) fn begin(&self, shared: &Arc<Shared>, wait: Duration) -> Result<RwTxn<'static>> {
         // The channel has no buffer: either the asker takes the transaction, or the thread keeps it.
         let (reply, begun) = sync_channel(0);
@@ -120,13 +120,15 @@ impl Writer {
         }
     }
 
-    /// Wakes the thread if it sleeps although the lock is free.
+    /// Wakes the writer thread if it sleeps although the lock is free.
     ///
-    /// A process that gives back the lock wakes the thread that has waited longest, but only if the
-    /// lock records that a thread waits. Suppose that thread is killed before it takes the lock,
-    /// and another takes the lock in between. Then the lock no longer records a waiting thread: the
-    /// others sleep until a new one starts to wait. So this starts two threads: the first takes the
-    /// lock, and the second starts to wait for it meanwhile.
+    /// The lock records whether threads wait for it. Whoever gives it back looks at this record, and
+    /// wakes the thread that has waited longest. The record can be lost: if the process of the woken
+    /// thread is killed before that thread has the lock, and another thread takes the lock meanwhile,
+    /// the lock records no waiting thread. All who wait then sleep until a new thread starts to wait.
+    ///
+    /// So this starts two threads. The first takes the lock. The second starts to wait for it, which
+    /// makes the record right. When the first gives the lock back, a sleeping thread is woken.
     fn knock(&self, shared: &Arc<Shared>) {
         // One such attempt at a time is enough.
         if self.knocking.swap(true, Ordering::AcqRel) {
@@ -161,6 +163,7 @@ impl Writer {
         }
     }
 
+    /// Commits, and waits until that is done.
     pub(super) fn commit(&self, txn: RwTxn<'static>) -> Result<()> {
         let (reply, done) = sync_channel(1);
         self.send(Request::Commit(txn, reply))?;
@@ -173,7 +176,7 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
-    /// Whether a thread waits for a lock that another process holds.
+    /// Whether a thread of this process waits for the lock, which another process may hold.
     pub(super) fn is_blocked(&self) -> bool {
         self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
@@ -197,9 +200,10 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.requests = None;
-        // If a request was given up, the writer thread itself can be the last to drop this. It must
-        // not wait for itself, and ends after that. Otherwise it is not waiting for the lock now,
-        // because a waiting request keeps this alive.
+        // The writer thread itself may drop this, with a request whose thread has given up. It cannot
+        // wait for its own end, and ends soon after this. In all other cases the writer thread is not
+        // waiting for the lock, because a waiting request would have kept this alive. So it ends
+        // soon, and this thread waits for that.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
@@ -245,9 +249,9 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
     }
 }
 
-/// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up,
-/// gives it to the next one in the `inbox` that still waits: if others write all the time, the lock
-/// was hard to get. Returns `false` if nobody has a transaction now.
+/// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up, the
+/// next one in the `inbox` that still waits gets it, because the lock may have been hard to get.
+/// Returns `false` if nobody has a transaction now.
 fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
     let mut next = Some(asker);
     while let Some(Asker { reply, shared, .. }) = next {
@@ -259,7 +263,7 @@ fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<R
             Ok(()) => return is_begun,
             Err(SendError(returned)) => begun = returned,
         }
-        // While there is no transaction, no requests to end one come.
+        // Nobody has a transaction, so the inbox has no requests to end one.
         next = match inbox.try_recv() {
             Ok(Request::Begin(asker)) => Some(asker),
             _ => None,

@@ -224,8 +224,8 @@ struct Run {
     passed_over: HashSet<ObjId>,
     /// How many objects the next transaction has at most. It shrinks with each conflict.
     size: usize,
-    /// Whether a transaction has ended, so that a pause is due before the next one.
-    begun: bool,
+    /// Whether a batch has run, so that a pause is due before the next one.
+    pause_due: bool,
 }
 
 impl fmt::Debug for UpgradeAll<'_> {
@@ -329,7 +329,8 @@ impl<'a> UpgradeAll<'a> {
             end: UpgradeEnd::MoreMayCome,
         };
         let passed_over = HashSet::new();
-        let mut run = Run { report, counted, seen: 0, passed_over, size: self.batch, begun: false };
+        let mut run =
+            Run { report, counted, seen: 0, passed_over, size: self.batch, pause_due: false };
         for _ in 0..PASSES {
             let before = run.report.moved;
             if self.pass(&mut run)?.is_break() {
@@ -357,25 +358,25 @@ impl<'a> UpgradeAll<'a> {
                 return Ok(ControlFlow::Continue(()));
             }
             last = end;
-            if self.batches(found, run)?.is_break() {
+            if self.move_found(found, run)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
     }
 
     /// Moves the found objects, in one batch or several.
-    fn batches(&mut self, mut found: VecDeque<Found>, run: &mut Run) -> Result<ControlFlow<()>> {
+    fn move_found(&mut self, mut found: VecDeque<Found>, run: &mut Run) -> Result<ControlFlow<()>> {
         while !found.is_empty() {
-            if std::mem::replace(&mut run.begun, true) {
+            if std::mem::replace(&mut run.pause_due, true) {
                 thread::sleep(self.pause);
             }
-            let done = self.batch_of(found.make_contiguous(), &mut run.size)?;
+            let done = self.move_batch(found.make_contiguous(), &mut run.size)?;
             // A batch without a conflict lets the next one be larger again.
             run.size = run.size.saturating_mul(2).min(self.batch);
             // This ends even if nothing was looked at.
             found.drain(..done.seen.clamp(1, found.len()));
             run.seen += done.seen as u64;
-            self.note(run, done);
+            self.add_to_report(run, done);
             let left = run.counted.map(|counted| counted.saturating_sub(run.seen));
             let progress = Progress { moved: run.report.moved, refused: run.report.refused, left };
             if let Some(listener) = &mut self.progress
@@ -387,7 +388,8 @@ impl<'a> UpgradeAll<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn note(&mut self, run: &mut Run, done: Done) {
+    /// Counts what a batch has done, and tells the caller of the refused objects.
+    fn add_to_report(&mut self, run: &mut Run, done: Done) {
         let report = &mut run.report;
         report.moved += done.moved;
         for refusal in done.refused {
@@ -404,9 +406,10 @@ impl<'a> UpgradeAll<'a> {
         }
     }
 
-    /// Moves some of the objects, from the first one, in one transaction. After a conflict, it tries
-    /// fewer.
-    fn batch_of(&self, found: &[Found], size: &mut usize) -> Result<Done> {
+    /// Moves the first of the found objects in one transaction: at most `size` of them, and after
+    /// each conflict half as many.
+    fn move_batch(&self, found: &[Found], size: &mut usize) -> Result<Done> {
+        // A dry run writes nothing, so it cannot conflict.
         if self.dry_run {
             return self.db.read(|tx| self.attempt(tx, found));
         }
@@ -414,12 +417,14 @@ impl<'a> UpgradeAll<'a> {
         loop {
             let mut tried = false;
             let result = self.db.write(|tx| {
+                // `write` runs this again after a conflict.
                 if std::mem::replace(&mut tried, true) {
                     *size = half(*size);
                 }
                 self.attempt(tx, found.get(..*size).unwrap_or(found))
             });
             match result {
+                // `write` has given up, and there is something to halve.
                 Err(error) if error.is_retryable() && (*size).min(found.len()) > 1 => {
                     *size = half(*size);
                 }
@@ -428,7 +433,7 @@ impl<'a> UpgradeAll<'a> {
         }
     }
 
-    /// Moves objects until the batch is full.
+    /// Moves objects in `tx`, from the first one, until the batch is full.
     fn attempt(&self, tx: &Tx, found: &[Found]) -> Result<Done> {
         let mut done = Done::default();
         let mut bytes = 0;

@@ -30,8 +30,8 @@ pub enum OnPartial {
     Scan,
 }
 
-/// How an index is opened in which objects of other recorded schemas may have other entries than
-/// those of the model, or none.
+/// How to open an index. This matters while objects of other recorded schemas have no entries in it,
+/// or entries that do not fit the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct OpenAs {
     /// What the query does if objects lack entries.
@@ -40,7 +40,7 @@ pub struct OpenAs {
     pub skip_unknown: bool,
 }
 
-/// An index, with how it is opened. See [`Field::allow_partial`](crate::model::Field::allow_partial),
+/// An index, and how to open it. See [`Field::allow_partial`](crate::model::Field::allow_partial),
 /// [`Field::complete_by_scan`](crate::model::Field::complete_by_scan) and
 /// [`Field::skip_unknown`](crate::model::Field::skip_unknown).
 #[derive(Debug, Clone, Copy)]
@@ -122,27 +122,30 @@ pub(in crate::model) fn described(
     )
 }
 
-/// In which schemas a transaction has seen that a type has objects, or none.
+/// What a transaction remembers about which types have objects in which other schemas.
 #[derive(Debug, Default)]
 pub(crate) struct SeenObjects {
+    /// Where the counters of `put_elsewhere` were when `none` was filled.
     as_of: (u64, u64),
-    /// An object only comes to be in another schema by steps that the object layer counts.
+    /// The schemas in which a type has no objects. This stays true until one of these counters
+    /// moves: they count everything that can put an object into another schema.
     none: HashSet<(SchemaIndex, StorageId)>,
-    /// With the store's change counter: objects leave another schema by any write.
+    /// The schemas in which a type has objects, with the change counter of the store at that time.
+    /// Any write since then may have deleted or moved the last of them.
     some: HashMap<(SchemaIndex, StorageId), u64>,
 }
 
-/// Whether it matters that objects have left a schema since a transaction has seen them there.
+/// When a transaction that has seen objects in a schema relies on it that some are still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// Only what is so now counts.
-    Now,
-    /// What is done for objects does no harm if there are none.
-    Once,
+enum Rely {
+    /// As long as nothing was written. For a refusal, which would be wrong without such objects.
+    UntilNextWrite,
+    /// Always. For what does no harm if the objects are gone.
+    Always,
 }
 
-/// Whether a type has no objects in a schema. Cost: one seek, unless the transaction knows.
-fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, asked: Asked) -> Result<bool> {
+/// Whether a type has no objects in a schema. Cost: one seek, unless the transaction remembers it.
+fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, rely: Rely) -> Result<bool> {
     let (core, seen) = (&tx.core, tx.seen_objects()?);
     let (put, changes) = (core.put_elsewhere(), core.changes());
     let key = (schema, of_type);
@@ -155,7 +158,7 @@ fn has_none(tx: &Tx, schema: SchemaIndex, of_type: StorageId, asked: Asked) -> R
         if seen.none.contains(&key) {
             return Ok(true);
         }
-        if seen.some.get(&key).is_some_and(|at| asked == Asked::Once || *at == changes) {
+        if seen.some.get(&key).is_some_and(|at| rely == Rely::Always || *at == changes) {
             return Ok(false);
         }
     }
@@ -183,7 +186,7 @@ pub(in crate::model) fn lacks_entries(
         let wanted = Wanted { shape, with_keys: shape.kind() == IndexKind::MapValue };
         let others = tx.bindings()?.others(binding, wanted, &tx.core);
         for other in others.iter().filter(|other| other.schema == schema) {
-            let in_use = |rival| Ok(!has_none(tx, rival, of_type, Asked::Now)?);
+            let in_use = |rival| Ok(!has_none(tx, rival, of_type, Rely::UntilNextWrite)?);
             if matches!(other.entries, Entries::Hidden { .. }) || other.lacks_entries(in_use)? {
                 return Ok(true);
             }
@@ -192,8 +195,8 @@ pub(in crate::model) fn lacks_entries(
     Ok(false)
 }
 
-/// `view`, for objects of these models in all recorded schemas. `with_keys` tells whether the query
-/// returns map keys.
+/// Extends `view` to the objects of these models in all recorded schemas, or refuses the query, as
+/// `open_as` says. `with_keys` tells whether the query returns map keys.
 pub(super) fn complete<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -204,7 +207,7 @@ pub(super) fn complete<'t>(
     complete_with(tx, view, models, with_keys, open_as, Vec::new())
 }
 
-/// Like [`complete`], and hides the entries of the objects in `hidden`.
+/// Does the same as [`complete`], and leaves out the entries of the objects in `hidden`.
 fn complete_with<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -228,13 +231,12 @@ fn complete_with<'t>(
             if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
-            // Objects seen earlier may have left. Then only a refusal would be wrong.
             let may_refuse = on_partial == OnPartial::Refuse && other.may_lack_entries();
-            let asked = if may_refuse { Asked::Now } else { Asked::Once };
-            if has_none(tx, other.schema, of_type, asked)? {
+            let rely = if may_refuse { Rely::UntilNextWrite } else { Rely::Always };
+            if has_none(tx, other.schema, of_type, rely)? {
                 continue;
             }
-            let lacks = other.lacks_entries(|rival| Ok(!has_none(tx, rival, of_type, asked)?))?;
+            let lacks = other.lacks_entries(|rival| Ok(!has_none(tx, rival, of_type, rely)?))?;
             match &other.entries {
                 Entries::Merged { index, .. } if !lacks => merge(&mut overlay, index, skip_unknown),
                 Entries::Hidden { .. } => {
@@ -275,8 +277,8 @@ fn merge(overlay: &mut IndexOverlay, index: &MergedIndex, skips_unknown: bool) {
     }
 }
 
-/// `view`, for objects of all types that share its index. `keys` is the encoding of the map keys if
-/// the query returns them.
+/// Extends `view` to the objects of all types that share its index, in all recorded schemas. `keys`
+/// is the encoding of the map keys, if the query returns them.
 pub(super) fn complete_for_all<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -300,6 +302,7 @@ pub(super) fn complete_for_all<'t>(
             type_name: other.info.name.to_owned(),
         });
     }
+    // Map keys of another encoding cannot be returned as keys of this one.
     let of_type = |other: &&Binding| HiddenObjects { of_type: other.storage_id(), schema: None };
     let mut hidden: Vec<_> = others.iter().map(of_type).collect();
     for schema in tx.core.bundle().schemas() {
@@ -307,7 +310,7 @@ pub(super) fn complete_for_all<'t>(
             has_index(old, id) && !agrees(old) && models.of_type(old.storage_id).is_none()
         });
         for old in unknown {
-            if !has_none(tx, schema.index, old.storage_id, Asked::Once)? {
+            if !has_none(tx, schema.index, old.storage_id, Rely::Always)? {
                 let schema = Some(schema.index);
                 hidden.push(HiddenObjects { of_type: old.storage_id, schema });
             }

@@ -1,4 +1,5 @@
-//! Walking over the entries of an index view.
+//! Walking over the entries of an index view: [`IndexScan`] in one direction, [`IndexIter`] from
+//! both ends. [`IndexEntry`] and [`IndexEntryRef`] are what they return.
 
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ pub(crate) struct IndexScan<'t> {
     last: Vec<u8>,
     /// Whether several entries can have the same returned columns. They are returned as one.
     distinct: bool,
-    /// Whether the scan is at the entry that was returned last. It is not after the end, and not
-    /// after an error.
+    /// Whether the scan is at the entry that was returned last. False after the end and after an
+    /// error.
     on_entry: bool,
     /// For each wanted schema, the prefix of its keys in the object schema index.
     schemas: Option<Vec<Vec<u8>>>,
@@ -146,7 +147,7 @@ impl<'t> IndexScan<'t> {
             {
                 continue;
             }
-            // Later entries with the same returned columns are passed.
+            // Noted, so that later entries with the same returned columns are skipped.
             if *distinct {
                 let end = selection.columns.checked_sub(1).and_then(|column| ends.get(column));
                 last.clear();
@@ -310,7 +311,7 @@ impl<'e, 't> IndexEntryRef<'e, 't> {
     }
 }
 
-/// An entry of an index.
+/// An index entry that owns its bytes.
 #[derive(Clone)]
 pub struct IndexEntry<'t> {
     key: Box<[u8]>,
