@@ -14,7 +14,7 @@ use permazen::schema::SchemaBundle;
 use crate::entries::entry_findings::Judge;
 use crate::entries::fingerprint::{Differences, EntryHash, Pool};
 use crate::entries::indexes::{self, IndexMerge};
-use crate::entries::required::{EntryCalls, FingerprintCalls};
+use crate::entries::required::{CollectedEntries, RequiredFingerprint};
 use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
@@ -47,10 +47,10 @@ pub fn check(kv: &dyn KvRead, options: &Options, sink: &mut dyn FnMut(&Finding))
     check_with(kv, options, sink, &mut |_| {})
 }
 
-/// Like [`check`], and calls `progress` from time to time.
+/// Does the same as [`check`], and calls `progress` from time to time.
 ///
 /// # Errors
-/// As [`check`].
+/// The errors of [`check`].
 pub fn check_with(
     kv: &dyn KvRead,
     options: &Options,
@@ -60,12 +60,12 @@ pub fn check_with(
     run(Readers::one(kv), options, sink, progress, None).map(|(report, _)| report)
 }
 
-/// Checks the committed state of a database without changing it, like [`check_with`]. It reads with
-/// several threads if the store has transactions that read the same state at the same time. The
+/// Checks the committed state of a database without changing it, as [`check_with`] does. It reads
+/// with several threads if the store has transactions that read the same state at the same time. The
 /// findings and their order do not depend on the number of threads.
 ///
 /// # Errors
-/// As [`check`].
+/// The errors of [`check`].
 pub fn check_database(
     database: &dyn KvDatabase,
     options: &Options,
@@ -137,7 +137,7 @@ pub(crate) fn output<'a>(
     }
 }
 
-/// Runs all phases in order. False if the rest could not be checked.
+/// Runs all phases in order. Returns `false` if it ends before the last one.
 fn phases(
     readers: &mut Readers<'_>,
     options: &Options,
@@ -195,7 +195,7 @@ impl Check<'_> {
         let kv = readers.first;
         if self.selection.is_partial() {
             out.phase("objects")?;
-            let sorter = self.calls_of_objects(kv, None, out)?;
+            let sorter = self.required_by_objects(kv, None, out)?;
             out.phase("indexes")?;
             return self.merge(kv, ranges, None, sorter, out);
         }
@@ -213,7 +213,7 @@ impl Check<'_> {
         again.stop = self.options.stop.as_deref();
         // The objects were counted the first time: what this second scan sees is thrown away.
         let seen = std::mem::take(&mut self.seen);
-        let sorter = self.calls_of_objects(kv, Some(&differences), &mut again);
+        let sorter = self.required_by_objects(kv, Some(&differences), &mut again);
         self.seen = seen;
         out.position.reads += again.position.reads;
         self.merge(kv, ranges, Some(&differences), sorter?, out)
@@ -269,19 +269,19 @@ impl Check<'_> {
             let mut seen = Seen::default();
             match part.content {
                 Content::Objects(type_id) => {
-                    let mut calls = FingerprintCalls { fingerprint: expected.take() };
+                    let mut required = RequiredFingerprint { fingerprint: expected.take() };
                     let mut scan = ObjectScan {
                         kv,
                         bundle,
                         known,
                         selection,
-                        calls: &mut calls,
+                        required: &mut required,
                         seen: &mut seen,
                         entry: Vec::new(),
                         out,
                     };
                     scan.check_span(type_id, part.span())?;
-                    expected.give_back(calls.fingerprint);
+                    expected.give_back(required.fingerprint);
                 }
                 Content::Entries => {
                     let mut fingerprint = found.take();
@@ -300,13 +300,13 @@ impl Check<'_> {
 
     /// Checks the objects and collects the index entries that they require: all of them, or those
     /// where there are differences.
-    fn calls_of_objects(
+    fn required_by_objects(
         &mut self,
         kv: &dyn KvRead,
         only: Option<&Differences>,
         out: &mut Output<'_>,
     ) -> Checked<Sorter> {
-        let mut calls = EntryCalls::new(Sorter::new(self.options.sort_memory), only);
+        let mut required = CollectedEntries::new(Sorter::new(self.options.sort_memory), only);
         for type_id in self.bundle.type_ids() {
             let Some((min, max)) = self.selection.span(type_id) else { continue };
             let mut scan = ObjectScan {
@@ -314,14 +314,14 @@ impl Check<'_> {
                 bundle: self.bundle,
                 known: &self.known,
                 selection: self.selection,
-                calls: &mut calls,
+                required: &mut required,
                 seen: &mut self.seen,
                 entry: Vec::new(),
                 out,
             };
             scan.check_span(type_id, KeySpan::new(&min, Some(&max)))?;
         }
-        Ok(calls.sorter)
+        Ok(required.sorter)
     }
 
     fn merge(

@@ -83,7 +83,8 @@ pub struct Options {
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// More threads than this are not used unless asked for: with more, the store is the bottleneck.
+/// How many threads a check uses at most, unless the caller asks for more. With more, the store is the
+/// bottleneck.
 const MOST_THREADS: NonZeroUsize = match NonZeroUsize::new(8) {
     Some(most) => most,
     None => NonZeroUsize::MIN,

@@ -13,7 +13,7 @@ use permazen::{ObjId, StorageId};
 
 use crate::check::output;
 use crate::entries::entry_findings::{Judge, Kind};
-use crate::entries::required::Calls;
+use crate::entries::required::RequiredEntries;
 use crate::entries::sort::Sorter;
 use crate::objects::known::Known;
 use crate::objects::scan::{ObjectScan, Seen};
@@ -252,14 +252,14 @@ impl Walk<'_, '_> {
         let Judge { kv, bundle, known } = self.judge;
         let before = self.out.position.pairs;
         let missing = Sorter::new(self.sort_memory);
-        let mut calls = MissingCalls { kv, missing, failed: None };
+        let mut required = MissingEntries { kv, missing, failed: None };
         let mut seen = Seen::default();
         let mut scan = ObjectScan {
             kv,
             bundle,
             known,
             selection: self.selection,
-            calls: &mut calls,
+            required: &mut required,
             seen: &mut seen,
             entry: Vec::new(),
             out: self.out,
@@ -267,12 +267,12 @@ impl Walk<'_, '_> {
         let scanned = scan.check_span(type_id, span);
         self.course.objects += seen.objects;
         self.course.passed += self.out.position.pairs - before;
-        if let Some(e) = calls.failed {
+        if let Some(e) = required.failed {
             return Err(e.into());
         }
         scanned?;
         // An object can require the same entry twice; it is missing once.
-        let mut missing = calls.missing.finish()?;
+        let mut missing = required.missing.finish()?;
         while let Some(entry) = missing.next().map_err(Error::from)? {
             let kind = match parse_key(entry) {
                 KeyKind::Data(id, _) => match self.ranges.get(&id) {
@@ -323,13 +323,13 @@ impl Walk<'_, '_> {
 }
 
 /// Keeps the required entries that do not exist.
-struct MissingCalls<'k> {
+struct MissingEntries<'k> {
     kv: &'k dyn KvRead,
     missing: Sorter,
     failed: Option<KvError>,
 }
 
-impl Calls for MissingCalls<'_> {
+impl RequiredEntries for MissingEntries<'_> {
     fn add(&mut self, entry: &[u8]) -> io::Result<()> {
         match self.kv.get(entry) {
             Ok(Some(_)) => Ok(()),

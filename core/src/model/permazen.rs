@@ -116,10 +116,11 @@ impl Builder {
     /// or lack required ones, and leave the database untouched then. Without it, such objects stay
     /// as they are, and only what needs them to move is refused.
     ///
-    /// This is judged by the recorded schemas, not by values: a field counts as lost if objects
-    /// have it and no value of it could be kept but null and empty collections, even if they have
-    /// nothing else in it. [`Builder::evolution_report`] gives the same verdict. Programs of an
-    /// earlier version, which must be able to run again, should not use it.
+    /// This is judged by the recorded schemas of types that have objects, and not by values. A field
+    /// counts as lost if none of its values could be kept except null and empty collections, even if
+    /// no object has another value in it. [`Builder::evolution_report`] gives the same verdict. Do not
+    /// use this in a program that may be rolled back: its earlier version would refuse a database in
+    /// which the later one has stored fields that the earlier one does not know.
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
@@ -170,7 +171,8 @@ impl Builder {
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models; the database is then
     /// untouched. [`Error::SchemaDiffers`] if the schema is not recorded and new schemas are not
-    /// allowed. [`Error::WouldLose`] as [`strict`](Builder::strict) says. [`Error::Object`] if the store fails or the database is damaged.
+    /// allowed. [`Error::WouldLose`] as [`strict`](Builder::strict) says. [`Error::Object`] if the
+    /// store fails or the database is damaged.
     pub fn build(self) -> Result<Permazen> {
         let schema = Arc::new(self.schema()?);
         let (database, config) = self.database(&schema)?;
@@ -346,9 +348,9 @@ impl Permazen {
         &self.shared.database
     }
 
-    /// What becomes of objects that were stored with other models: what is the same, converted or
-    /// would be lost, and which indexes lack them. It judges by the recorded schemas, and reads no
-    /// value.
+    /// What becomes of objects that were stored with other models: which fields stay as they are, are
+    /// converted or would be lost, and which indexes lack the objects. This is judged by the recorded
+    /// schemas; no value is read.
     ///
     /// Cost: for each type of each other recorded schema a seek, and a step per object up to
     /// [`ObjectCount::LIMIT`](super::ObjectCount::LIMIT).
@@ -429,8 +431,8 @@ impl Permazen {
     }
 
     /// Runs `body` on a snapshot, which keeps no writer waiting. Changes are refused in it with
-    /// [`object::Error::ReadOnly`]. An object that must move to be read moves in the snapshot alone.
-    /// After a failure that may pass, `body` runs again, as in [`write`](Permazen::write).
+    /// [`object::Error::ReadOnly`]. An object that must move to be read moves only for this
+    /// transaction; nothing is written to the database. After a failure that may pass, `body` runs again, as in [`write`](Permazen::write).
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`] and of `body`.

@@ -107,8 +107,7 @@ impl Tx {
 
     /// Creates an object with default values and a new ID: those the model states (`default = …`),
     /// else those of the encodings. A `String` without a default is then null, and reading it fails
-    /// until it is set. If all values are known, [`create`](Tx::create)
-    /// is cheaper.
+    /// until it is set. If all values are known, [`create`](Tx::create) is cheaper.
     ///
     /// Cost: one get; two puts; one put for each counter, each indexed simple field and each
     /// composite index.
@@ -178,15 +177,16 @@ impl Tx {
     /// Asking for an index that does not exist does not compile.
     ///
     /// Objects that are in another recorded schema have the index entries of that schema. If it has
-    /// the same index, or one whose entries mean the same, they are found. That is so if only
-    /// constants were added at the end of an enum, or a field has another name now (`was`).
-    /// Otherwise the index is incomplete, and the query is refused, unless it says what it wants:
+    /// the same index, or one whose entries mean the same, they are found. Entries mean the same, for
+    /// example, if only constants were added at the end of an enum, or if the field has another name
+    /// now (`was`). Otherwise the index is incomplete, and the query is refused, unless it says what to
+    /// do with the missing objects:
     /// [`Person::NAME.allow_partial()`](super::Field::allow_partial) or
     /// [`Person::NAME.complete_by_scan()`](super::Field::complete_by_scan). Whether the index is
     /// complete is found out when it is opened here.
     ///
     /// Cost: nothing if all recorded schemas with that type have the index. Otherwise one seek for
-    /// each that has not, once in a transaction. If objects would be missing there, a seek after each
+    /// each schema without it, once in a transaction; if objects would be missing, again after each
     /// write. A query that is refused counts the missing objects, up to 1,000, and tries whether the
     /// first one can move.
     ///

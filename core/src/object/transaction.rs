@@ -37,9 +37,9 @@ enum State {
 ///
 /// * With [`Migrate::Yes`](super::Migrate), an operation that reads an object first moves it to the
 ///   transaction's schema. If the operation then fails, the object stays moved.
-/// * Listeners to fields are called after a change. If a listener fails, or if the store fails when
-///   it is asked which listeners to call, the change stays. Listeners to deletions are called
-///   before: if one fails, nothing is deleted.
+/// * Listeners to fields are called after a change. If a listener fails, or if the store fails while
+///   the transaction finds out which listeners to call, the change stays. Listeners to deletions are
+///   called before: if one fails, nothing is deleted.
 ///
 /// Dropping a transaction rolls it back.
 ///
@@ -66,12 +66,12 @@ pub struct Transaction<'db> {
     /// The objects that `delete` is working on. To delete one of them again, as a listener might,
     /// does nothing. Each is taken out when its pairs are removed or its deletion has failed.
     pub(super) being_deleted: BeingDeleted,
-    /// While a copy runs that accepts references to missing objects: these objects. At its end, the
-    /// copy hands them to its caller and leaves this empty. Otherwise, and while listeners run,
-    /// nothing is noted and such references are refused.
+    /// The missing objects to which a running copy has accepted references. At its end, the copy
+    /// hands them to its caller and leaves this empty. If no such copy runs, and while listeners run,
+    /// nothing is noted, and references to missing objects are refused.
     pub(super) missing: NotedMissing,
     state: Cell<State>,
-    /// Decides what objects contain that move to the transaction's schema.
+    /// Decides what objects contain after they have moved to the transaction's schema.
     converter: RefCell<Option<Arc<dyn Converter>>>,
     /// The objects for which a converter is at work.
     pub(super) moving: RefCell<Vec<ObjId>>,
@@ -134,7 +134,8 @@ impl<'db> Transaction<'db> {
         Buffer { bytes, pool: &self.buffers }
     }
 
-    /// Lets `converter` decide what objects contain that move to the transaction's schema.
+    /// Lets `converter` decide what objects contain after they have moved to the transaction's
+    /// schema.
     pub(crate) fn convert_with(&self, converter: Arc<dyn Converter>) {
         self.converter.replace(Some(converter));
     }
@@ -262,10 +263,10 @@ impl<'db> Transaction<'db> {
     /// * [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`];
     /// * [`Error::Broken`] if an undo has failed;
     /// * the first error of a callback's `before_commit`;
-    /// * an error of the store other than the next one; it may be
+    /// * an error of the store other than `OutcomeUnknown`; it may be
     ///   [retryable](Error::is_retryable).
     ///
-    /// After these errors, it was not:
+    /// After these errors, it was not rolled back:
     ///
     /// * [`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown) of the store: the commit
     ///   took place completely or not at all;

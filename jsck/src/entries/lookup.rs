@@ -9,7 +9,7 @@ use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SubFieldRole};
 
 use crate::Progress;
 use crate::entries::entry_findings::{Judge, Kind};
-use crate::entries::required::Calls;
+use crate::entries::required::RequiredEntries;
 use crate::objects::content::{Content, Elements, Place};
 use crate::objects::info::Meta;
 use crate::report::finding::Finding;
@@ -43,14 +43,14 @@ impl Judge<'_> {
             let meta = Meta::read(self.bundle, id.storage_id(), &meta);
             let Some(object_type) = meta.object_type() else { continue };
             let values = key.get(index.key.len()..at).unwrap_or_default();
-            if self.object_calls_for(index, key, id, object_type, (values, tail))? {
+            if self.object_requires(index, key, id, object_type, (values, tail))? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn object_calls_for(
+    fn object_requires(
         &self,
         index: &IndexRange,
         key: &[u8],
@@ -77,11 +77,11 @@ impl Judge<'_> {
             SubFieldRole::SetElement | SubFieldRole::MapKey => values,
             SubFieldRole::ListElement | SubFieldRole::MapValue => tail,
         };
-        self.collection_calls_for(id, object_type, parent_field, place, key)
+        self.collection_requires(id, object_type, parent_field, place, key)
     }
 
     /// Whether the pair at a place of a collection requires an entry.
-    fn collection_calls_for(
+    fn collection_requires(
         &self,
         id: ObjId,
         object_type: &ResolvedType,
@@ -130,13 +130,13 @@ impl Judge<'_> {
     /// Checks content without reporting anything about it.
     fn aside<T>(
         &self,
-        calls: &mut Wanted<'_>,
+        required: &mut Wanted<'_>,
         look: impl FnOnce(&mut Content<'_, '_>) -> Checked<T>,
     ) -> Checked<T> {
         let (mut silent, mut quiet) = (|_: &Finding| {}, |_: &Progress| {});
         let mut out = Output::quiet(self.kv, &mut silent, &mut quiet);
         let (kv, bundle, known) = (self.kv, self.bundle, self.known);
-        look(&mut Content { kv, bundle, known, calls, entry: &mut Vec::new(), out: &mut out })
+        look(&mut Content { kv, bundle, known, required, entry: &mut Vec::new(), out: &mut out })
     }
 }
 
@@ -146,7 +146,7 @@ struct Wanted<'w> {
     found: bool,
 }
 
-impl Calls for Wanted<'_> {
+impl RequiredEntries for Wanted<'_> {
     fn add(&mut self, entry: &[u8]) -> io::Result<()> {
         self.found |= entry == self.entry;
         Ok(())

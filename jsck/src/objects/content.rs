@@ -8,7 +8,7 @@ use permazen::kv::KvRead;
 use permazen::layout::{append_index_key, content_key, index_key, list_position, prefix_end};
 use permazen::schema::{ResolvedField, ResolvedSimple, ResolvedType, SchemaBundle};
 
-use crate::entries::required::Calls;
+use crate::entries::required::RequiredEntries;
 use crate::objects::known::Known;
 use crate::report::finding::{Class, Finding};
 use crate::report::output::{Checked, Output};
@@ -58,7 +58,7 @@ pub(crate) struct Content<'a, 'o> {
     pub(crate) kv: &'a dyn KvRead,
     pub(crate) bundle: &'a SchemaBundle,
     pub(crate) known: &'a Known,
-    pub(crate) calls: &'a mut dyn Calls,
+    pub(crate) required: &'a mut dyn RequiredEntries,
     /// A buffer in which the keys of entries are built.
     pub(crate) entry: &'a mut Vec<u8>,
     pub(crate) out: &'a mut Output<'o>,
@@ -336,7 +336,7 @@ impl Content<'_, '_> {
         if field.is_indexed() {
             self.entry.clear();
             append_index_key(&field.key, value, id, suffix, self.entry);
-            self.calls.add(self.entry)?;
+            self.required.add(self.entry)?;
         }
         Ok(())
     }

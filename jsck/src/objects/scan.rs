@@ -10,7 +10,7 @@ use permazen::layout::{
 use permazen::schema::{ResolvedField, ResolvedKind, ResolvedType, SchemaBundle};
 use permazen::{ObjId, StorageId};
 
-use crate::entries::required::Calls;
+use crate::entries::required::RequiredEntries;
 use crate::objects::content::{Content, Elements, Place};
 use crate::objects::info::{Meta, MetaFlaw, MetaReader};
 use crate::objects::known::Known;
@@ -26,7 +26,7 @@ pub(crate) struct ObjectScan<'a, 'c, 'o> {
     pub(crate) known: &'a Known,
     pub(crate) selection: &'a Selection,
     /// Takes the index entries that the objects require.
-    pub(crate) calls: &'c mut dyn Calls,
+    pub(crate) required: &'c mut dyn RequiredEntries,
     pub(crate) seen: &'c mut Seen,
     /// A buffer in which the keys of entries are built.
     pub(crate) entry: Vec<u8>,
@@ -208,7 +208,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
             kv: self.kv,
             bundle: self.bundle,
             known: self.known,
-            calls: self.calls,
+            required: self.required,
             entry: &mut self.entry,
             out: self.out,
         };
@@ -247,7 +247,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
         }
         self.entry.clear();
         append_object_schema_key(schema, id, &mut self.entry);
-        self.calls.add(&self.entry)?;
+        self.required.add(&self.entry)?;
         for (field, value) in object_type.fields.iter().zip(&object.values) {
             // Empty means that the value is not known, and so the entry is not known.
             if field.is_indexed() && !value.is_empty() {
@@ -275,7 +275,7 @@ impl<'a> ObjectScan<'a, '_, '_> {
     fn call_for(&mut self, index: &StorageIdKey, values: &[u8], id: ObjId) -> Checked {
         self.entry.clear();
         append_index_key(index, values, id, &[], &mut self.entry);
-        Ok(self.calls.add(&self.entry)?)
+        Ok(self.required.add(&self.entry)?)
     }
 
     fn about(&self, finding: Finding, type_id: StorageId, id: &[u8; 8]) -> Finding {

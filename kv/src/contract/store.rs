@@ -242,14 +242,14 @@ pub trait KvWrite: KvRead {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TxOptions {
-    /// Asks for a snapshot that takes no writer lock. The transaction sees what is written in it;
-    /// `commit` discards that.
+    /// Begins a transaction that sees one state and does not take the right to write. It sees what
+    /// is written in it; `commit` discards that.
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
     /// once. `None` is 30 seconds. When the time is over, the error is retryable.
     pub wait: Option<Duration>,
-    /// How long the transaction may be used, see [`KvTransaction::set_timeout`]. `None` is
-    /// unlimited.
+    /// How long the transaction may be used, see [`KvTransaction::set_timeout`]. `None` means no
+    /// limit.
     pub timeout: Option<Duration>,
     /// How often this work was tried before and failed for a reason that may pass;
     /// [`Retry`](crate::Retry) counts it. Where transactions can overtake each other, one that has
@@ -344,8 +344,8 @@ pub trait KvTransaction: KvWrite {
     /// stays usable.
     fn set_read_only(&mut self) -> Result<()>;
 
-    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero are
-    /// unlimited. Later accesses fail with [`KvError::Timeout`]. Free; but with a limit, each
+    /// Limits how long the transaction may be used, counted from its beginning. `None` and zero mean
+    /// no limit. Accesses after that time fail with [`KvError::Timeout`]. Free; but with a limit, each
     /// access looks at the clock.
     ///
     /// # Errors
@@ -392,8 +392,8 @@ pub trait KvTransaction: KvWrite {
         Err(KvError::Unsupported("watching a key"))
     }
 
-    /// What this transaction sees, for reads that cannot cause a conflict: if another transaction
-    /// changes what was read in this way, this one does not fail because of it.
+    /// Reads what this transaction sees, without the risk of a conflict: if another transaction
+    /// changes what was read in this way, this one does not fail.
     ///
     /// Free. Its reads cost what those of the transaction cost, without the tracking.
     ///
@@ -435,7 +435,7 @@ pub trait KvTransaction: KvWrite {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvDatabase: Send + Sync {
-    /// Begins a transaction. Does not search the store. One that writes waits for its turn (see
+    /// Begins a transaction. Reads no pairs. A transaction that writes waits for its turn (see
     /// [`TxOptions::wait`]), unless several transactions can write to the store at the same time.
     ///
     /// # Errors

@@ -164,8 +164,8 @@ impl<M: Model> Versioned<M> {
     /// An object of another schema is changed where it is, if the changed fields have the same
     /// definition there; otherwise it moves. It also moves if a field was changed that its schema
     /// lacks: the field reads as its default, but a newer program may have renamed it. So such a
-    /// change is made or refused, also if it sets the default. A field that cannot be read where the object is, and
-    /// was not changed, is in the returned value what it is in this one.
+    /// change is made or refused, also if it sets the default. If a field was not changed and cannot
+    /// be read where the object is, the returned value has in it what this one has.
     ///
     /// Cost: that of [`Obj::load`] and [`Obj::store`](crate::model::Obj::store); for each changed counter
     /// that of [`CounterOf::add`](crate::model::CounterOf::add). If nothing was changed, nothing is written.

@@ -263,8 +263,8 @@ impl<'t> IndexView<'t> {
     /// [`objects_in_schema`](crate::object::Transaction::objects_in_schema) gives: they were
     /// created in the schema and not migrated since, or migrated to it. The schema of the
     /// transaction does not matter, nor which schemas have this index. This adds to earlier
-    /// restrictions. Each object is in one schema only, so nothing is left of restrictions to
-    /// different schemas.
+    /// restrictions. Each object is in one schema only, so a view that is restricted to one schema and
+    /// then to another one is empty.
     ///
     /// Cost: for each entry that meets all other restrictions, one get for each of these schemas
     /// until the object's schema is found.
@@ -281,8 +281,8 @@ impl<'t> IndexView<'t> {
         })
     }
 
-    /// Restricts a column of references to references to objects of these types. Null is included
-    /// if `or_null` is set.
+    /// Restricts a column of references to those that refer to objects of these types. Null is
+    /// included if `or_null` is set.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such column.
@@ -299,8 +299,8 @@ impl<'t> IndexView<'t> {
         self.filtered(column, filter)
     }
 
-    /// The distinct combinations of the first `columns` columns. Each has an entry that meets all
-    /// restrictions, even those of the columns left out.
+    /// The distinct combinations of the first `columns` columns. A combination is returned if it has an
+    /// entry that meets all restrictions, even those of the columns that are left out.
     ///
     /// Cost of going from one combination to the next: one step per entry if there are few entries,
     /// a seek if there are many.
@@ -361,8 +361,8 @@ impl<'t> IndexView<'t> {
         IndexIter::new(self.source, self.selection.clone(), read)
     }
 
-    /// The first entry. Cost: one seek, more if middle columns are restricted; the first few
-    /// entries are read.
+    /// The first entry. Cost: one seek, and a step for each of the first few entries; more seeks if
+    /// columns in the middle are restricted.
     ///
     /// # Errors
     /// [`Error::Kv`] if the store fails, [`Error::Inconsistent`] if a key is damaged.
