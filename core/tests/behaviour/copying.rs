@@ -1,6 +1,6 @@
 //! Copies, detached transactions and snapshots: behaviours 122 to 132.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::{EncodingError, Value};
@@ -403,21 +403,19 @@ fn listeners_called_by_a_copy_may_not_do_what_only_the_copy_may() {
     tx.delete(id).unwrap();
     tx.delete(foo_id(3)).unwrap();
     create(&tx, foo_id(4));
-    let refused = Arc::new(Mutex::new(Vec::new()));
-    let results = Arc::clone(&refused);
+    let (refused, results) = Log::pair();
     tx.on_create(
         sid(10),
         Arc::new(move |tx, _| {
             let result = tx.set(foo_id(4), "r", &Value::Ref(foo_id(9)), Migrate::No);
-            results.lock().unwrap().push(result.is_err());
-            Ok(())
+            results.add(result.is_err())
         }),
     )
     .unwrap();
     let mut missing = MissingTargets::new();
     let mut options = CopyOptions::new().noting_missing(&mut missing);
     assert!(from.copy_to(id, &tx, &mut options).unwrap());
-    assert_eq!(*refused.lock().unwrap(), [true]);
+    assert_eq!(refused.all(), [true]);
     assert_eq!(missing.into_keys().collect::<Vec<_>>(), [foo_id(3)]);
 }
 

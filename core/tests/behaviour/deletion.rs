@@ -179,15 +179,13 @@ const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
 </ObjectType></Schema>"#;
 
 /// Records the deletions that listeners are told of.
-fn deletions(tx: &Transaction<'_>) -> Arc<Mutex<Vec<ObjId>>> {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+fn deletions(tx: &Transaction<'_>) -> Log<ObjId> {
+    let (told, listener) = Log::pair();
     tx.on_delete(
         Watch::itself(),
         Arc::new(move |tx, id, _| {
             assert!(tx.exists(id)?, "told before it goes");
-            listener.lock().unwrap().push(id);
-            Ok(())
+            listener.add(id)
         }),
     )
     .unwrap();
@@ -206,7 +204,7 @@ fn t091_a_cycle_of_cascades_goes_as_a_whole() {
     }
     let told = deletions(&tx);
     assert!(tx.delete(a(2)).unwrap());
-    let mut told = told.lock().unwrap().clone();
+    let mut told = told.all();
     told.sort();
     assert_eq!(told, [a(1), a(2), a(3)]);
     assert_eq!([1, 2, 3, 4].map(|n| tx.exists(a(n)).unwrap()), [false, false, false, true]);
@@ -302,12 +300,11 @@ fn t096_t097_deletions_within_a_delete_listener() {
     for n in 1..=3 {
         create(&tx, a(n));
     }
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let (told, listener) = Log::pair();
     tx.on_delete(
         Watch::itself(),
         Arc::new(move |tx, id, _| {
-            listener.lock().unwrap().push(id);
+            listener.add(id)?;
             assert!(!tx.delete(id)?, "it is being deleted already");
             if id == a(1) {
                 assert!(tx.delete(a(2))?);
@@ -319,7 +316,7 @@ fn t096_t097_deletions_within_a_delete_listener() {
     )
     .unwrap();
     assert!(tx.delete(a(1)).unwrap());
-    assert_eq!(*told.lock().unwrap(), [a(1), a(2)]);
+    assert_eq!(told.all(), [a(1), a(2)]);
     assert_eq!([1, 2, 3].map(|n| tx.exists(a(n)).unwrap()), [false, false, true]);
 }
 
@@ -388,20 +385,16 @@ fn t100_a_delete_listener_along_a_path_gets_the_holders() {
         create(&tx, a(n));
     }
     fill(&tx, &[3, 1]);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let (told, listener) = Log::pair();
     tx.on_delete(
         Watch::along([PathStep::Forward(sid(22))]),
-        Arc::new(move |_, id, referrers| {
-            listener.lock().unwrap().push((id, referrers.to_vec()));
-            Ok(())
-        }),
+        Arc::new(move |_, id, referrers| listener.add((id, referrers.to_vec()))),
     )
     .unwrap();
     assert!(tx.delete(a(4)).unwrap());
-    assert!(told.lock().unwrap().is_empty(), "nobody holds it");
+    assert!(told.all().is_empty(), "nobody holds it");
     assert!(tx.delete(a(2)).unwrap());
-    assert_eq!(*told.lock().unwrap(), [(a(2), vec![a(1), a(3)])]);
+    assert_eq!(told.all(), [(a(2), vec![a(1), a(3)])]);
 }
 
 #[test]
@@ -544,8 +537,8 @@ fn a_nested_deletion_that_is_refused_tells_nothing_and_can_be_tried_again() {
     let [of_a, of_b, of_x, of_c] = forward(&tx);
     set(&tx, of_x, "n", Value::Ref(of_b));
     let events = Events::on(&tx, 14);
-    let tries = Arc::new(Mutex::new(Vec::new()));
-    let (results, refuse) = (Arc::clone(&tries), Mutex::new(true));
+    let (tries, results) = Log::pair();
+    let refuse = Mutex::new(true);
     tx.on_delete(
         Watch::itself(),
         Arc::new(move |tx, id, _| {
@@ -555,7 +548,7 @@ fn a_nested_deletion_that_is_refused_tells_nothing_and_can_be_tried_again() {
             if id == of_a {
                 for _ in 0..3 {
                     let result = tx.delete(of_b);
-                    results.lock().unwrap().push(result.ok());
+                    results.add(result.ok())?;
                 }
                 assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
             }
@@ -564,7 +557,7 @@ fn a_nested_deletion_that_is_refused_tells_nothing_and_can_be_tried_again() {
     )
     .unwrap();
     assert!(tx.delete(of_a).unwrap());
-    assert_eq!(*tries.lock().unwrap(), [None, Some(true), Some(false)]);
+    assert_eq!(tries.all(), [None, Some(true), Some(false)]);
     assert_eq!(events.take(), [format!("{of_b} -> null")]);
 }
 
@@ -587,7 +580,7 @@ fn listeners_are_not_told_of_an_object_that_another_one_has_deleted() {
     deleting_back(&tx);
     let told = deletions(&tx);
     tx.delete(a(1)).unwrap();
-    assert_eq!(*told.lock().unwrap(), [a(2)]);
+    assert_eq!(told.all(), [a(2)]);
 }
 
 #[test]
@@ -636,17 +629,9 @@ fn a_delete_listener_is_told_of_what_its_filter_lets_through() {
     let world = World::new();
     let tx = world.begin(FORWARD);
     let [of_a, of_b, ..] = forward(&tx);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let (told, listener) = Log::pair();
     let only_b = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([of_b]))]).unwrap();
-    tx.on_delete(
-        only_b,
-        Arc::new(move |_, id, _| {
-            listener.lock().unwrap().push(id);
-            Ok(())
-        }),
-    )
-    .unwrap();
+    tx.on_delete(only_b, Arc::new(move |_, id, _| listener.add(id))).unwrap();
     assert!(tx.delete(of_a).unwrap());
-    assert_eq!(*told.lock().unwrap(), [of_b]);
+    assert_eq!(told.all(), [of_b]);
 }

@@ -202,19 +202,15 @@ fn after_a_failure_that_kills_the_store_nothing_is_committed() {
 fn a_change_stays_if_those_to_be_told_cannot_be_found() {
     let (db, faults) = world();
     let tx = db.begin(&config(&schema())).unwrap();
-    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let telling = Arc::clone(&told);
+    let (told, telling) = Log::pair();
     tx.on_change(
         sid(11),
         Watch::along([PathStep::Forward(sid(13))]),
-        Arc::new(move |_, _, holders: &[ObjId]| {
-            telling.lock().unwrap().extend_from_slice(holders);
-            Ok(())
-        }),
+        Arc::new(move |_, _, holders: &[ObjId]| telling.add_all(holders)),
     )
     .unwrap();
     set(&tx, foo_id(1), "i", int(50));
-    assert_eq!(told.lock().unwrap()[..], [foo_id(3)]);
+    assert_eq!(told.all(), [foo_id(3)]);
     faults.stop();
     set(&tx, foo_id(1), "i", int(51));
     let operations = faults.operations();

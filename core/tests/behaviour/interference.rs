@@ -2,8 +2,8 @@
 //! operation does not rely on what it read before the listeners ran, and what is committed passes
 //! the checker.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use permazen::ObjId;
 use permazen::encoding::Value;
@@ -365,12 +365,11 @@ fn whatever_listeners_do_in_the_middle_a_snapshot_is_consistent() {
 fn on_move(
     tx: &Transaction<'_>,
     deed: impl Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync + 'static,
-) -> Arc<Mutex<Vec<(bool, bool)>>> {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&told);
+) -> Log<(bool, bool)> {
+    let (told, log) = Log::pair();
     let own = tx.schema().id;
     let listener = move |tx: &Transaction<'_>, change: &SchemaChange| {
-        log.lock().unwrap().push((change.old_schema == own, change.new_schema == own));
+        log.add((change.old_schema == own, change.new_schema == own))?;
         deed(tx, change.id)
     };
     tx.on_schema_change(sid(10), Arc::new(listener)).unwrap();
@@ -398,7 +397,7 @@ fn an_object_that_is_moved_on_while_it_is_replaced_is_moved_back_with_its_conten
         assert!(copied.pairs(field).eq(copy.pairs(field)), "{}", field.name);
     }
     // The copy moves it back, the listener moves it on. There is no third move.
-    assert_eq!(*told.lock().unwrap(), [(true, false), (false, true)]);
+    assert_eq!(told.all(), [(true, false), (false, true)]);
     assert_eq!(n.take(), ["2 -> 50", "50 -> 1"]);
     tx.commit().unwrap();
     assert_eq!(findings(&world.begin(&new())), [""; 0]);

@@ -1,31 +1,22 @@
 //! Life cycle and schemas: behaviours 133 to 138.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use permazen::object::{Callback, Error, Migrate, Result, Transaction, TransactionConfig};
 use permazen::schema::{SchemaError, SchemaModel};
 
 use crate::support::*;
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
 /// Records its calls, and fails at one of them.
 struct Noting {
     name: &'static str,
     fails_at: &'static str,
-    log: Log,
+    log: Log<String>,
 }
 
 impl Noting {
     fn note(&self, what: &str, more: &str) -> Result<()> {
-        self.log.0.lock().unwrap().push(format!("{}.{what}{more}", self.name));
+        self.log.add(format!("{}.{what}{more}", self.name))?;
         if what == self.fails_at { Err(Error::listener("planned")) } else { Ok(()) }
     }
 }
@@ -53,7 +44,7 @@ impl Callback for Noting {
     }
 }
 
-fn with_callbacks<'w>(world: &'w World, fails_at: &'static str) -> (Transaction<'w>, Log) {
+fn with_callbacks<'w>(world: &'w World, fails_at: &'static str) -> (Transaction<'w>, Log<String>) {
     let tx = world.foo();
     let log = Log::default();
     let first: Arc<dyn Callback> = Arc::new(Noting { name: "c1", fails_at, log: log.clone() });
@@ -273,15 +264,13 @@ fn a_failed_commit_is_told_as_such() {
     let config = TransactionConfig::new(SchemaModel::from_xml(FOO.as_bytes()).unwrap()).unwrap();
     let tx = db.begin(&config).unwrap();
     let log = Log::default();
-    struct Quiet(Log);
+    struct Quiet(Log<String>);
     impl Callback for Quiet {
         fn after_commit(&self) -> Result<()> {
-            self.0.0.lock().unwrap().push("afterCommit".to_owned());
-            Ok(())
+            self.0.add("afterCommit".to_owned())
         }
         fn after_completion(&self, committed: bool) -> Result<()> {
-            self.0.0.lock().unwrap().push(format!("afterCompletion({committed})"));
-            Ok(())
+            self.0.add(format!("afterCompletion({committed})"))
         }
     }
     tx.add_callback(Arc::new(Quiet(log.clone()))).unwrap();

@@ -96,21 +96,20 @@ fn every_listener_sees_all_content_of_a_stored_object() {
         .write(|tx| {
             let other = tx.create(note("other", 0, &[]))?;
             let object = tx.create(note("first", 1, &["a", "b", "c"]))?;
-            let seen = Arc::new(Mutex::new(Vec::new()));
+            let (seen, log) = Log::pair();
             for field in FIELDS {
-                let seen = Arc::clone(&seen);
+                let log = log.clone();
                 on_note(tx, field, move |tx, change| {
                     let data = tx.load(change.id(), Migrate::No)?;
                     let all: Result<Vec<_>> = FIELDS.iter().map(|name| data.decode(name)).collect();
-                    seen.lock().unwrap().push((field, all?));
-                    Ok(())
+                    log.add((field, all?))
                 });
             }
             let new = Note { links: vec![other.to_ref()], ..note("second", 2, &["x"]) };
             object.store(&new)?;
             let data = tx.core().load(object.id(), Migrate::No)?;
             let now: Vec<_> = FIELDS.iter().map(|name| data.decode(name).unwrap()).collect();
-            let seen = seen.lock().unwrap();
+            let seen = seen.all();
             let changed: BTreeSet<_> = seen.iter().map(|(field, _)| *field).collect();
             assert_eq!(changed, BTreeSet::from(FIELDS));
             assert!(seen.iter().all(|(_, then)| *then == now), "{seen:?}");
@@ -129,16 +128,15 @@ fn listeners_get_what_store_changed_although_a_listener_has_changed_it_again() {
             on_note(tx, "rank", |tx, change| {
                 tx.list_view(change.id(), "tags", Migrate::No)?.push(&Value::from("x"))
             });
-            let changes = Arc::new(Mutex::new(Vec::new()));
-            let log = Arc::clone(&changes);
+            let (changes, log) = Log::pair();
             on_note(tx, "tags", move |_, change| {
                 if let ChangeKind::ListAdd { index, value } = change.decode()? {
-                    log.lock().unwrap().push(format!("{index}:{}", show(&value)));
+                    log.add(format!("{index}:{}", show(&value)))?;
                 }
                 Ok(())
             });
             object.store(&note("second", 2, &["a"]))?;
-            assert_eq!(*changes.lock().unwrap(), ["0:a", "1:x"]);
+            assert_eq!(changes.all(), ["0:a", "1:x"]);
             assert_eq!(object.load()?.tags, ["a", "x"]);
             Ok(())
         })
@@ -347,15 +345,11 @@ fn listeners_are_called_after_all_changes_of_an_operation() {
     for (name, run) in OPERATIONS {
         let world = World::new();
         let tx = filled(&world);
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
-        on_all(&tx, WATCHED.map(sid), move |tx, _| {
-            log.lock().unwrap().push(content(tx)?);
-            Ok(())
-        });
+        let (seen, log) = Log::pair();
+        on_all(&tx, WATCHED.map(sid), move |tx, _| log.add(content(tx)?));
         run(&tx).unwrap();
         let now = content(&tx).unwrap();
-        let seen = seen.lock().unwrap();
+        let seen = seen.all();
         assert!(!seen.is_empty(), "{name}");
         assert!(seen.iter().all(|then| *then == now), "{name}: {} calls", seen.len());
     }

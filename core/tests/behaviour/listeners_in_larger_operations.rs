@@ -126,22 +126,20 @@ fn a_deletion_within_a_deletion_calls_listeners_in_the_order_of_the_changes() {
     create_all(&tx, 1..=4);
     set(&tx, a(1), "r", to_a(3));
     set(&tx, a(4), "r", to_a(2));
-    let exists = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&exists);
+    let (exists, seen) = Log::pair();
     tx.on_change(
         sid(23),
         Watch::itself(),
         Arc::new(move |tx, change, _| {
             let both = [2, 3].map(|n| tx.exists(a(n)).unwrap());
-            seen.lock().unwrap().push((change.id(), both));
-            Ok(())
+            seen.add((change.id(), both))
         }),
     )
     .unwrap();
     let first = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([a(2)]))]).unwrap();
     tx.on_delete(first, Arc::new(|tx, _, _| tx.delete(a(3)).map(drop))).unwrap();
     assert!(tx.delete(a(2)).unwrap());
-    let seen = exists.lock().unwrap().clone();
+    let seen = exists.all();
     assert_eq!(
         seen,
         [(a(1), [false, false]), (a(4), [false, false])],
@@ -156,20 +154,11 @@ fn silence_ends_with_the_copy() {
     create_all(&tx, [1]);
     set(&tx, a(1), "x", int(3));
     let other = tx.detached().unwrap();
-    let created = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&created);
-    other
-        .on_create(
-            sid(10),
-            Arc::new(move |_, id| {
-                listener.lock().unwrap().push(id);
-                Ok(())
-            }),
-        )
-        .unwrap();
+    let (created, listener) = Log::pair();
+    other.on_create(sid(10), Arc::new(move |_, id| listener.add(id))).unwrap();
     let x = Events::on(&other, 20);
     assert!(tx.copy_to(a(1), &other, &mut CopyOptions::new().silent()).unwrap());
-    assert_eq!(*created.lock().unwrap(), [], "no listener to creation was called");
+    assert_eq!(created.all(), [], "no listener to creation was called");
     assert_eq!(x.take(), NOTHING, "no listener to content was called");
     set(&other, a(1), "x", int(4));
     assert!(!tx.copy_to(a(1), &other, &mut CopyOptions::new().silent()).unwrap());
@@ -177,7 +166,7 @@ fn silence_ends_with_the_copy() {
     set(&other, a(1), "x", int(5));
     assert_eq!(x.take(), ["3 -> 5"]);
     create(&other, a(2));
-    assert_eq!(*created.lock().unwrap(), [a(2)]);
+    assert_eq!(created.all(), [a(2)]);
 }
 
 /// A silent copy moves an object to another schema. Schema-change listeners still run, and their
@@ -222,20 +211,16 @@ fn filters_between_the_ends_of_a_path() {
     let path = vec![PathStep::Forward(sid(23)), PathStep::Forward(sid(31))];
     for (through, from) in [(2, 1), (4, 3)] {
         let filters = vec![None, Some(IdFilter::of_ids([a(through)])), None];
-        let found = Arc::new(Mutex::new(Vec::new()));
-        let listener = Arc::clone(&found);
+        let (found, listener) = Log::pair();
         let id = tx
             .on_change(
                 sid(20),
                 Watch::filtered(path.clone(), filters).unwrap(),
-                Arc::new(move |_, _, referrers| {
-                    listener.lock().unwrap().extend_from_slice(referrers);
-                    Ok(())
-                }),
+                Arc::new(move |_, _, referrers| listener.add_all(referrers)),
             )
             .unwrap();
         set(&tx, a(5), "x", int(i32::from(from)));
-        assert_eq!(*found.lock().unwrap(), [a(from)]);
+        assert_eq!(found.all(), [a(from)]);
         tx.remove_listener(id).unwrap();
     }
 }
@@ -247,20 +232,16 @@ fn inverse_steps_go_through_one_half_of_a_map() {
     create_all(&tx, 1..=3);
     tx.map_view(a(1), "map", Migrate::No).unwrap().put(&to_a(2), &to_a(3)).unwrap();
     for (half, end) in [(37, 2), (38, 3)] {
-        let found = Arc::new(Mutex::new(Vec::new()));
-        let listener = Arc::clone(&found);
+        let (found, listener) = Log::pair();
         let id = tx
             .on_change(
                 sid(20),
                 Watch::along([PathStep::Inverse(sid(half))]),
-                Arc::new(move |_, _, referrers| {
-                    listener.lock().unwrap().extend_from_slice(referrers);
-                    Ok(())
-                }),
+                Arc::new(move |_, _, referrers| listener.add_all(referrers)),
             )
             .unwrap();
         set(&tx, a(1), "x", int(i32::from(end)));
-        assert_eq!(*found.lock().unwrap(), [a(end)]);
+        assert_eq!(found.all(), [a(end)]);
         assert_eq!(tx.follow_path([a(1)], &[PathStep::Forward(sid(half))], &[]).unwrap(), [a(end)]);
         tx.remove_listener(id).unwrap();
     }
@@ -496,20 +477,18 @@ fn an_object_made_anew_during_a_deletion_can_be_deleted_again() {
     ));
     create_all(&tx, 1..=2);
     set(&tx, a(2), "r", to_a(1));
-    let again = Arc::new(Mutex::new(Vec::new()));
-    let results = Arc::clone(&again);
+    let (again, results) = Log::pair();
     let watch = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([a(2)]))]).unwrap();
     tx.on_delete(
         watch,
         Arc::new(move |tx, _, _| {
             create(tx, a(1));
-            results.lock().unwrap().push(tx.delete(a(1))?);
-            Ok(())
+            results.add(tx.delete(a(1))?)
         }),
     )
     .unwrap();
     assert!(tx.delete(a(1)).unwrap());
-    assert_eq!(*again.lock().unwrap(), [true]);
+    assert_eq!(again.all(), [true]);
     assert_eq!([1, 2].map(|n| tx.exists(a(n)).unwrap()), [false, false]);
 }
 

@@ -1,6 +1,6 @@
 //! Moving objects between schemas: behaviours 112 to 121.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::{EnumValue, Value};
@@ -47,11 +47,8 @@ fn with_old_object() -> World {
     world
 }
 
-type Changes = Arc<Mutex<Vec<String>>>;
-
-fn watch(tx: &Transaction<'_>) -> Changes {
-    let told = Changes::default();
-    let listener = Arc::clone(&told);
+fn watch(tx: &Transaction<'_>) -> Log<String> {
+    let (told, listener) = Log::pair();
     tx.on_schema_change(
         sid(10),
         Arc::new(move |_, change: &SchemaChange| {
@@ -67,8 +64,7 @@ fn watch(tx: &Transaction<'_>) -> Changes {
                 };
                 values.push(format!("{}={value}", field.name));
             }
-            listener.lock().unwrap().push(format!("{} {}", change.id, values.join(" ")));
-            Ok(())
+            listener.add(format!("{} {}", change.id, values.join(" ")))
         }),
     )
     .unwrap();
@@ -85,9 +81,9 @@ fn t112_t113_reading_migrates_once_if_asked() {
     assert_eq!(tx.object_schema(t(1)).unwrap().id, old_schema.id);
     assert_eq!(tx.get(t(1), "keep", Migrate::Yes).unwrap(), int(7));
     assert_eq!(tx.object_schema(t(1)).unwrap().id, tx.schema().id);
-    assert_eq!(*told.lock().unwrap(), ["0a00000000000001 chg=8 cold=5 keep=7 lold=[q] set=[9]"]);
+    assert_eq!(told.all(), ["0a00000000000001 chg=8 cold=5 keep=7 lold=[q] set=[9]"]);
     assert!(!tx.migrate(t(1)).unwrap());
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(told.all().len(), 1);
 }
 
 #[test]
@@ -296,12 +292,11 @@ fn an_entry_that_goes_leaves_nothing_in_the_new_index_of_its_other_half() {
 fn listeners_are_told_both_schemas() {
     let world = with_old_object();
     let tx = world.begin(NEW);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let (told, listener) = Log::pair();
     tx.on_schema_change(
         sid(10),
         Arc::new(move |_, change| {
-            listener.lock().unwrap().push((change.old_schema, change.new_schema));
+            listener.add((change.old_schema, change.new_schema))?;
             assert_eq!(change.new_type.field("cnew").map(|field| &*field.name), Some("cnew"));
             Ok(())
         }),
@@ -309,7 +304,7 @@ fn listeners_are_told_both_schemas() {
     .unwrap();
     let old = tx.object_schema(t(1)).unwrap().id;
     assert!(tx.migrate(t(1)).unwrap());
-    assert_eq!(*told.lock().unwrap(), [(old, tx.schema().id)]);
+    assert_eq!(told.all(), [(old, tx.schema().id)]);
 }
 
 /// Only references that were allowed and no longer are get removed. References that never were

@@ -38,26 +38,16 @@ fn bar(n: u8) -> ObjId {
     ObjId::from_bytes([0xc8, 0, 0, 0, 0, 0, 0, n]).unwrap()
 }
 
-type Told = Arc<Mutex<Vec<(ObjId, Vec<ObjId>)>>>;
-
 /// Records who is told about which object.
-fn watch(tx: &Transaction<'_>, field: u32, watch: Watch) -> Told {
-    let told = Told::default();
-    let listener = Arc::clone(&told);
+fn watch(tx: &Transaction<'_>, field: u32, watch: Watch) -> Log<(ObjId, Vec<ObjId>)> {
+    let (told, listener) = Log::pair();
     tx.on_change(
         sid(field),
         watch,
-        Arc::new(move |_, change, referrers| {
-            listener.lock().unwrap().push((change.id(), referrers.to_vec()));
-            Ok(())
-        }),
+        Arc::new(move |_, change, referrers| listener.add((change.id(), referrers.to_vec()))),
     )
     .unwrap();
     told
-}
-
-fn take(told: &Told) -> Vec<(ObjId, Vec<ObjId>)> {
-    std::mem::take(&mut *told.lock().unwrap())
 }
 
 #[test]
@@ -82,14 +72,14 @@ fn t101_t102_t103_paths_and_filters() {
     let first = Watch::filtered(path, vec![exactly, None, None]).unwrap();
     let from_three = watch(&tx, 102, first);
     set(&tx, foo(4), "i", int(1));
-    assert_eq!(take(&two_steps), [(foo(4), vec![foo(1), foo(3)])]);
-    assert_eq!(take(&bars), []);
-    assert_eq!(take(&from_three), [(foo(4), vec![foo(3)])]);
+    assert_eq!(two_steps.take(), [(foo(4), vec![foo(1), foo(3)])]);
+    assert_eq!(bars.take(), []);
+    assert_eq!(from_three.take(), [(foo(4), vec![foo(3)])]);
     set(&tx, bar(1), "i", int(1));
-    assert_eq!(take(&two_steps), [(bar(1), vec![foo(1), foo(3)])]);
-    assert_eq!(take(&bars), [(bar(1), vec![foo(1), foo(3)])]);
+    assert_eq!(two_steps.take(), [(bar(1), vec![foo(1), foo(3)])]);
+    assert_eq!(bars.take(), [(bar(1), vec![foo(1), foo(3)])]);
     set(&tx, foo(3), "i", int(1));
-    assert_eq!(take(&two_steps), [], "nobody holds it");
+    assert_eq!(two_steps.take(), [], "nobody holds it");
 }
 
 #[test]
@@ -107,9 +97,9 @@ fn watchers_of_one_field_have_filters_of_their_own() {
     let at_end = watch(&tx, 102, Watch::filtered(path.clone(), vec![None, target]).unwrap());
     let all = watch(&tx, 102, Watch::along(path));
     set(&tx, foo(2), "i", int(1));
-    assert_eq!(take(&filtered), [(foo(2), vec![foo(1)])]);
-    assert_eq!(take(&at_end), [(foo(2), vec![foo(1), foo(2)])], "a filter of single ids");
-    assert_eq!(take(&all), [(foo(2), vec![foo(1), foo(2)])]);
+    assert_eq!(filtered.take(), [(foo(2), vec![foo(1)])]);
+    assert_eq!(at_end.take(), [(foo(2), vec![foo(1), foo(2)])], "a filter of single ids");
+    assert_eq!(all.take(), [(foo(2), vec![foo(1), foo(2)])]);
 }
 
 #[test]
@@ -128,18 +118,18 @@ fn inverse_steps() {
     let back = watch(&tx, 11, Watch::along([inverse]));
     let both = watch(&tx, 11, Watch::along([forward, inverse]));
     set(&tx, a(3), "x", int(1));
-    assert_eq!(take(&one), [(a(3), vec![a(1), a(2)])]);
-    assert_eq!(take(&two), [(a(3), vec![a(1)])]);
-    assert_eq!((take(&back), take(&both)), (vec![], vec![]));
+    assert_eq!(one.take(), [(a(3), vec![a(1), a(2)])]);
+    assert_eq!(two.take(), [(a(3), vec![a(1)])]);
+    assert_eq!((back.take(), both.take()), (vec![], vec![]));
     set(&tx, a(2), "x", int(1));
-    assert_eq!(take(&back), [(a(2), vec![a(3)])]);
-    assert_eq!(take(&both), [(a(2), vec![a(1), a(2)])]);
+    assert_eq!(back.take(), [(a(2), vec![a(3)])]);
+    assert_eq!(both.take(), [(a(2), vec![a(1), a(2)])]);
     let world = World::new();
     let tx = world.begin(TWO);
     create(&tx, bar(1));
     let none = watch(&tx, 102, Watch::along([PathStep::Inverse(sid(109))]));
     set(&tx, bar(1), "i", int(1));
-    assert_eq!(take(&none), [], "an object without the field leads nowhere");
+    assert_eq!(none.take(), [], "an object without the field leads nowhere");
 }
 
 #[test]
@@ -147,15 +137,15 @@ fn t104_changes_by_listeners_are_told_before_the_outer_call_returns() {
     let world = World::new();
     let tx = world.begin(XYZ);
     create(&tx, a(1));
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let (told, log) = Log::pair();
     for (field, name) in [(11, "x"), (12, "y"), (13, "z")] {
-        let told = Arc::clone(&told);
+        let log = log.clone();
         tx.on_change(
             sid(field),
             Watch::itself(),
             Arc::new(move |tx, change, _| {
                 let ChangeKind::Simple { old, new } = change.decode()? else { return Ok(()) };
-                told.lock().unwrap().push(format!("{name} {}→{}", show(&old), show(&new)));
+                log.add(format!("{name} {}→{}", show(&old), show(&new)))?;
                 let Value::Int(y) = new else { return Ok(()) };
                 if name == "y" {
                     let write = |field, value| tx.set(a(1), field, &int(value), Migrate::No);
@@ -173,7 +163,7 @@ fn t104_changes_by_listeners_are_told_before_the_outer_call_returns() {
     }
     set(&tx, a(1), "y", int(1));
     assert_eq!(
-        *told.lock().unwrap(),
+        told.all(),
         ["y 0→1", "x 0→1", "y 1→2", "y 2→3", "z 0→1", "z 1→2", "z 2→1", "z 1→2", "z 2→1", "z 1→2"]
     );
 }
@@ -196,9 +186,9 @@ fn t105_a_failing_listener_leaves_the_change_and_ends_the_telling() {
     assert!(matches!(tx.set(a(1), "x", &int(5), Migrate::No), Err(Error::Listener(_))));
     assert_eq!(tx.get(a(1), "x", Migrate::No).unwrap(), int(5));
     assert_eq!(tx.get(a(1), "y", Migrate::No).unwrap(), int(1));
-    assert_eq!(take(&y), []);
+    assert_eq!(y.take(), []);
     set(&tx, a(1), "y", int(2));
-    assert_eq!(take(&y).len(), 1, "the transaction continues");
+    assert_eq!(y.take().len(), 1, "the transaction continues");
     tx.commit().unwrap();
 }
 
@@ -210,7 +200,7 @@ fn a_refused_change_tells_nothing() {
     let told = watch(&tx, 22, Watch::itself());
     let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
     assert!(list.extend(&[Value::Ref(a(1)), Value::Ref(a(9))]).is_err());
-    assert_eq!(take(&told), []);
+    assert_eq!(told.take(), []);
 }
 
 #[test]
@@ -270,16 +260,16 @@ fn t108_installed_sets_cannot_be_added_to() {
     create(&tx, a(1));
     tx.set_listeners(Arc::clone(&set)).unwrap();
     crate::support::set(&tx, a(1), "x", int(1));
-    assert_eq!(take(&told), [(a(1), vec![a(1)])]);
+    assert_eq!(told.take(), [(a(1), vec![a(1)])]);
     let added = tx.on_create(sid(10), Arc::new(|_, _| Ok(())));
     assert!(matches!(added, Err(Error::ListenersInstalled)));
     tx.set_listeners(Arc::new(ListenerSet::new(tx.bundle()))).unwrap();
     crate::support::set(&tx, a(1), "x", int(2));
-    assert_eq!(take(&told), []);
+    assert_eq!(told.take(), []);
     tx.add_schema(&SchemaModel::from_xml(TWO.as_bytes()).unwrap()).unwrap();
     tx.set_listeners(set).unwrap();
     crate::support::set(&tx, a(1), "x", int(3));
-    assert_eq!(take(&told), [(a(1), vec![a(1)])]);
+    assert_eq!(told.take(), [(a(1), vec![a(1)])]);
 }
 
 #[test]
@@ -291,28 +281,26 @@ fn t109_t110_no_events_of_counters_and_of_deleted_objects() {
     let told: Vec<_> = [11, 14].map(|field| watch(&tx, field, Watch::itself())).into();
     tx.adjust_counter(a(1), "c", 3, Migrate::No).unwrap();
     tx.delete(a(1)).unwrap();
-    assert!(told.iter().all(|told| take(told).is_empty()));
+    assert!(told.iter().all(|told| told.take().is_empty()));
 }
 
 #[test]
 fn t111_create_listeners_are_of_one_type() {
     let world = World::new();
     let tx = world.begin(TWO);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let (told, listener) = Log::pair();
     tx.on_create(
         sid(100),
         Arc::new(move |tx, id| {
             assert!(tx.exists(id)?);
-            listener.lock().unwrap().push(id);
-            Ok(())
+            listener.add(id)
         }),
     )
     .unwrap();
     create(&tx, bar(1));
     create(&tx, foo(1));
     assert!(!tx.create_with_id(foo(1)).unwrap());
-    assert_eq!(*told.lock().unwrap(), [foo(1)]);
+    assert_eq!(told.all(), [foo(1)]);
     tx.on_create(sid(200), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
     assert!(matches!(tx.create_with_id(bar(2)), Err(Error::Listener(_))));
     assert!(tx.exists(bar(2)).unwrap(), "the object is there");
@@ -355,19 +343,11 @@ fn whatever_a_listener_fails_with_is_not_taken_for_a_refusal() {
 fn listeners_cover_types_that_are_added_later() {
     let world = World::new();
     let tx = world.begin(XYZ);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |_, id, _| {
-            listener.lock().unwrap().push(id);
-            Ok(())
-        }),
-    )
-    .unwrap();
+    let (told, listener) = Log::pair();
+    tx.on_delete(Watch::itself(), Arc::new(move |_, id, _| listener.add(id))).unwrap();
     let two = SchemaModel::from_xml(TWO.as_bytes()).unwrap();
     assert!(tx.add_schema(&two).unwrap());
     assert!(tx.create_with_id_in(bar(1), two.schema_id()).unwrap());
     assert!(tx.delete(bar(1)).unwrap());
-    assert_eq!(*told.lock().unwrap(), [bar(1)]);
+    assert_eq!(told.all(), [bar(1)]);
 }

@@ -728,23 +728,22 @@ fn listeners_are_told_when_a_collection_has_been_extended() {
     db.write(|tx| {
         let (worker, _) = worker(tx);
         let (labels, ratings) = (worker.labels()?, worker.ratings()?);
-        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let (told, log) = Log::pair();
         for (field, kind) in [("labels", true), ("ratings", false)] {
-            let told = Arc::clone(&told);
+            let log = log.clone();
             let listener = move |tx: &Transaction<'_>, _: &_, ids: &[ObjId]| {
                 let len = match kind {
                     true => tx.set_view(ids[0], field, Migrate::No)?.len()?,
                     false => tx.map_view(ids[0], field, Migrate::No)?.len()?,
                 };
-                told.lock().unwrap().push(len);
-                Ok(())
+                log.add(len)
             };
             let id = tx.core().field_storage_id("Worker", field)?;
             tx.core().on_change(id, Watch::itself(), Arc::new(listener))?;
         }
         labels.extend(["x", "y", "a"])?;
         ratings.extend([("x", 1), ("y", 2), ("z", 3)])?;
-        assert_eq!(*told.lock().unwrap(), [5, 5, 6, 6, 6]);
+        assert_eq!(told.all(), [5, 5, 6, 6, 6]);
         Ok(())
     })
     .unwrap();

@@ -1,6 +1,6 @@
 //! Registering listeners, removing them, and sets of listeners.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use permazen::ObjId;
 use permazen::encoding::Value;
@@ -32,49 +32,33 @@ fn only(object_type: u32) -> Watch {
 
 /// Which listeners were told, in this order.
 #[derive(Clone, Default)]
-struct Names(Arc<Mutex<Vec<&'static str>>>);
+struct Names(Log<&'static str>);
 
 impl Names {
-    fn note(&self, name: &'static str) {
-        self.0.lock().unwrap().push(name);
-    }
-
     fn take(&self) -> Vec<&'static str> {
-        let mut names = std::mem::take(&mut *self.0.lock().unwrap());
+        let mut names = self.0.take();
         names.sort_unstable();
         names
     }
 
     fn create(&self, name: &'static str) -> CreateListener {
-        let names = self.clone();
-        Arc::new(move |_, _| {
-            names.note(name);
-            Ok(())
-        })
+        let log = self.0.clone();
+        Arc::new(move |_, _| log.add(name))
     }
 
     fn schema(&self, name: &'static str) -> SchemaChangeListener {
-        let names = self.clone();
-        Arc::new(move |_, _| {
-            names.note(name);
-            Ok(())
-        })
+        let log = self.0.clone();
+        Arc::new(move |_, _| log.add(name))
     }
 
     fn delete(&self, name: &'static str) -> DeleteListener {
-        let names = self.clone();
-        Arc::new(move |_, _, _| {
-            names.note(name);
-            Ok(())
-        })
+        let log = self.0.clone();
+        Arc::new(move |_, _, _| log.add(name))
     }
 
     fn field(&self, name: &'static str) -> FieldListener {
-        let names = self.clone();
-        Arc::new(move |_, _, _| {
-            names.note(name);
-            Ok(())
-        })
+        let log = self.0.clone();
+        Arc::new(move |_, _, _| log.add(name))
     }
 }
 

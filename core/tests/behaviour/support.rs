@@ -9,7 +9,7 @@ use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, TxOptions};
 use permazen::object::{
-    ChangeKind, Database, Error, Migrate, Transaction, TransactionConfig, Watch,
+    ChangeKind, Database, Error, Migrate, Result, Transaction, TransactionConfig, Watch,
 };
 use permazen::schema::SchemaModel;
 
@@ -182,15 +182,61 @@ pub(crate) fn show_all(values: &[Value]) -> String {
     values.iter().map(show).collect::<Vec<_>>().join(",")
 }
 
+/// A list to which listeners add, and which the test reads.
+pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Log<T> {
+    /// An empty log twice: to read, and to add to.
+    pub(crate) fn pair() -> (Log<T>, Log<T>) {
+        let log = Log::default();
+        (log.clone(), log)
+    }
+
+    /// Adds an item. The result is what a listener returns.
+    pub(crate) fn add(&self, item: T) -> Result<()> {
+        self.0.lock().unwrap().push(item);
+        Ok(())
+    }
+
+    /// What was added since the last call.
+    pub(crate) fn take(&self) -> Vec<T> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl<T: Clone> Log<T> {
+    /// Adds items. The result is what a listener returns.
+    pub(crate) fn add_all(&self, items: &[T]) -> Result<()> {
+        self.0.lock().unwrap().extend_from_slice(items);
+        Ok(())
+    }
+
+    /// All that was added.
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Log(Arc::default())
+    }
+}
+
+impl<T> Clone for Log<T> {
+    fn clone(&self) -> Self {
+        Log(Arc::clone(&self.0))
+    }
+}
+
 /// What listeners have been told.
-#[derive(Clone, Default)]
-pub(crate) struct Events(Arc<Mutex<Vec<String>>>);
+#[derive(Clone)]
+pub(crate) struct Events(Log<String>);
 
 impl Events {
     /// Listens to a field of all objects.
     pub(crate) fn on(tx: &Transaction<'_>, field: u32) -> Events {
-        let events = Events::default();
-        let told = events.clone();
+        let (told, log) = Log::pair();
         tx.on_change(
             sid(field),
             Watch::itself(),
@@ -224,22 +270,21 @@ impl Events {
                     }
                     _ => "?".to_owned(),
                 };
-                told.0.lock().unwrap().push(event);
-                Ok(())
+                log.add(event)
             }),
         )
         .unwrap();
-        events
+        Events(told)
     }
 
     /// What was told since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+        self.0.take()
     }
 }
 
 #[track_caller]
-pub(crate) fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Result<R>, id: ObjId) {
+pub(crate) fn assert_deleted<R: std::fmt::Debug>(result: Result<R>, id: ObjId) {
     match result {
         Err(Error::DeletedObject { id: found, .. }) => assert_eq!(found, id),
         other => panic!("expected DeletedObject, got {other:?}"),
@@ -247,7 +292,7 @@ pub(crate) fn assert_deleted<R: std::fmt::Debug>(result: permazen::object::Resul
 }
 
 #[track_caller]
-pub(crate) fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_invalid_value<R: std::fmt::Debug>(result: Result<R>) {
     assert!(
         matches!(result, Err(Error::InvalidValue { .. })),
         "expected InvalidValue, got {result:?}"
@@ -255,7 +300,7 @@ pub(crate) fn assert_invalid_value<R: std::fmt::Debug>(result: permazen::object:
 }
 
 #[track_caller]
-pub(crate) fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_invalid_argument<R: std::fmt::Debug>(result: Result<R>) {
     assert!(
         matches!(result, Err(Error::InvalidArgument { .. })),
         "expected InvalidArgument, got {result:?}"
@@ -263,12 +308,12 @@ pub(crate) fn assert_invalid_argument<R: std::fmt::Debug>(result: permazen::obje
 }
 
 #[track_caller]
-pub(crate) fn assert_out_of_range<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_out_of_range<R: std::fmt::Debug>(result: Result<R>) {
     assert!(matches!(result, Err(Error::OutOfRange { .. })), "expected OutOfRange, got {result:?}");
 }
 
 #[track_caller]
-pub(crate) fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_unknown_index<R: std::fmt::Debug>(result: Result<R>) {
     assert!(
         matches!(result, Err(Error::UnknownIndex { .. })),
         "expected UnknownIndex, got {result:?}"
@@ -276,7 +321,7 @@ pub(crate) fn assert_unknown_index<R: std::fmt::Debug>(result: permazen::object:
 }
 
 #[track_caller]
-pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: permazen::object::Result<R>) {
+pub(crate) fn assert_unknown_field<R: std::fmt::Debug>(result: Result<R>) {
     assert!(
         matches!(result, Err(Error::UnknownField { .. })),
         "expected UnknownField, got {result:?}"
