@@ -47,6 +47,7 @@ mod changed {
             pub(in super::super) age: i32,
             pub(in super::super) gone: i32,
             pub(in super::super) next: Option<Ref<Item>>,
+            #[permazen(accessor = "the_any")]
             pub(in super::super) any: Option<Ref<permazen::Any>>,
         }
     }
@@ -62,6 +63,7 @@ mod changed {
             pub(in super::super) age: i32,
             #[permazen(inverse_delete = "nullify")]
             pub(in super::super) next: Option<Ref<Item>>,
+            #[permazen(accessor = "the_any")]
             pub(in super::super) any: Option<Ref<Item>>,
         }
     }

@@ -47,6 +47,7 @@ mod old {
         pub(super) former: String,
         #[permazen(indexed)]
         pub(super) level: Level,
+        #[permazen(accessor = "the_set")]
         pub(super) set: BTreeSet<i32>,
         pub(super) list: Vec<i32>,
         pub(super) one: Option<i32>,
@@ -86,6 +87,7 @@ mod new {
         pub(super) now: String,
         #[permazen(indexed)]
         pub(super) level: MoreLevels,
+        #[permazen(accessor = "the_set")]
         pub(super) set: BTreeSet<i64>,
         pub(super) list: BTreeSet<i32>,
         pub(super) one: Vec<i32>,

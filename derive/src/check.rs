@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::{Ident, LitStr};
 
 use crate::errors::Errors;
-use crate::names;
 use crate::object_model::{CompositeModel, FieldModel, ObjectModel, Shape};
+use crate::{names, reserved};
 
 /// Reports a name that no type, field or index can have.
 pub(crate) fn name(name: &str, at: impl ToTokens, errors: &mut Errors) {
@@ -40,29 +41,55 @@ pub(crate) fn fields(fields: &[FieldModel], errors: &mut Errors) {
             errors.at(&field.ident, message);
         }
     }
+    accessors(fields, errors);
+}
+
+/// Checks that the compiler finds each accessor: no other one and no method of a handle has its
+/// name.
+fn accessors(fields: &[FieldModel], errors: &mut Errors) {
+    let mut getters: HashMap<String, &FieldModel> = HashMap::new();
     for field in fields {
-        // A handle has methods of these names, which would be called in place of the accessor of
-        // the field, and change the object.
-        let name = field.ident.unraw().to_string();
-        if ["delete", "migrate", "recreate"].contains(&&*name) {
+        let getter = field.accessor.unraw().to_string();
+        let setter = format!("set_{getter}");
+        let has_setter = !matches!(field.shape, Shape::Counter);
+        for name in [Some(&getter), has_setter.then_some(&setter)].into_iter().flatten() {
+            if reserved::is_method(name) {
+                let message = format!(
+                    "a handle has a method `{name}`, which hides this accessor: choose another name for it, as in \
+                     `#[permazen(accessor = \"the_{getter}\")]`; the names of the constant and in the database stay"
+                );
+                errors.at(&field.accessor, message);
+            }
+        }
+        if let Some(other) = getters.insert(getter, field) {
             let message = format!(
-                "`{name}()` of a handle changes the object: rename the field, and keep its name in the \
-                 database with `#[permazen(rename = \"{}\")]`",
-                field.name
+                "the accessors of fields `{}` and `{}` have the same name: choose another one",
+                other.ident, field.ident
             );
-            errors.at(&field.ident, message);
+            errors.at(&field.accessor, message);
         }
     }
-    for field in fields.iter().filter(|field| matches!(field.shape, Shape::Simple(_))) {
-        let setter = format!("set_{}", field.ident.unraw());
-        if let Some(other) = fields.iter().find(|other| other.ident.unraw() == setter) {
+    for field in fields.iter().filter(|field| !matches!(field.shape, Shape::Counter)) {
+        let setter = format!("set_{}", field.accessor.unraw());
+        if let Some(other) = getters.get(&setter) {
             let message = format!(
-                "`{setter}` is also the setter of field `{}`: rename one of them",
-                field.ident
+                "`{setter}` is also the setter of field `{}`: choose another name, as in `#[permazen(accessor = \
+                 \"the_{}\")]`",
+                field.ident,
+                other.accessor.unraw()
             );
-            errors.at(&other.ident, message);
+            errors.at(&other.accessor, message);
         }
     }
+}
+
+/// The name that a field asks for, for its accessors.
+pub(crate) fn accessor(text: &LitStr) -> syn::Result<Ident> {
+    let name: Ident = text.parse().map_err(|_| {
+        let message = format!("`{}` cannot be the name of a method", text.value());
+        syn::Error::new(text.span(), message)
+    })?;
+    Ok(name)
 }
 
 /// Checks that composite indexes have simple fields that exist, have names of their own, and are

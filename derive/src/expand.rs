@@ -257,7 +257,7 @@ fn documented(field: &FieldModel, fallback: String) -> TokenStream {
 
 pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
-    let getter = getter_name(&field.ident);
+    let getter = getter_name(&field.accessor);
     let at = position(at);
     let doc = documented(field, format!("Reads `{name}`."));
     let stored = |value| stored(model, value);
@@ -335,16 +335,16 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
     }
 }
 
-/// The name of a field, as a name that does not occur in the source.
-pub(crate) fn getter_name(field: &Ident) -> Ident {
-    let mut name = field.clone();
-    name.set_span(names::here(field.span()));
+/// The name of an accessor, as a name that does not occur in the source.
+pub(crate) fn getter_name(accessor: &Ident) -> Ident {
+    let mut name = accessor.clone();
+    name.set_span(names::here(accessor.span()));
     name
 }
 
 /// `set_name`
-pub(crate) fn setter_name(field: &Ident) -> Ident {
-    format_ident!("set_{}", field.unraw(), span = names::here(field.span()))
+pub(crate) fn setter_name(accessor: &Ident) -> Ident {
+    format_ident!("set_{}", accessor.unraw(), span = names::here(accessor.span()))
 }
 
 pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Option<TokenStream> {
@@ -352,7 +352,7 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
     let krate = &model.krate;
     let m = quote!(#krate::__private);
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
-    let setter = setter_name(&field.ident);
+    let setter = setter_name(&field.accessor);
     let doc = format!("Sets `{name}`.");
     let at = position(at);
     let (argument, body) = if value.converted {

@@ -16,6 +16,7 @@ mod expand;
 mod names;
 mod object_model;
 mod parse_object;
+mod reserved;
 mod stub;
 mod types;
 
@@ -53,6 +54,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// On a field, it takes:
 ///
 /// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`;
+/// - `accessor = "…"`, for a field that has the name of a method of handles, such as `id` or `load`:
+///   with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The names of the
+///   constant and of the field in the database stay;
 /// - `encoding = "urn:…"`, `with = Type`;
 /// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
 ///   `upgrade_with = path`, see [below](#when-the-struct-changes);

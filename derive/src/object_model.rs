@@ -28,6 +28,7 @@ pub(crate) struct ObjectModel {
 /// A field whose type has a mistake.
 pub(crate) struct Refused {
     pub(crate) ident: Ident,
+    pub(crate) accessor: Ident,
     pub(crate) visibility: Visibility,
     /// The type as written.
     pub(crate) ty: Type,
@@ -36,6 +37,8 @@ pub(crate) struct Refused {
 /// A field of an object type.
 pub(crate) struct FieldModel {
     pub(crate) ident: Ident,
+    /// The name of the accessors: the one that the field asks for, or that of the field.
+    pub(crate) accessor: Ident,
     pub(crate) visibility: Visibility,
     pub(crate) docs: Vec<Attribute>,
     pub(crate) deprecated: Option<Attribute>,

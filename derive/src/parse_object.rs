@@ -33,6 +33,7 @@ const STRUCT_KEYS: &[&str] = &[
 const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
 const FIELD_KEYS: &[&str] = &[
     "rename",
+    "accessor",
     "skip",
     "storage_id",
     "indexed",
@@ -222,6 +223,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     let mut name = defaults.case.apply(&ident);
     let mut name_span = ident.span();
     let mut name_tokens = ident.to_token_stream();
+    let mut accessor = ident.clone();
     let mut unique = None;
     let mut excludes = None;
     for item in &items {
@@ -233,6 +235,11 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
                     name_tokens = text.to_token_stream();
                 }
             }
+            "accessor" => {
+                let text = errors.note(item.string());
+                let parsed = text.and_then(|text| errors.note(check::accessor(&text)));
+                accessor = parsed.unwrap_or(accessor);
+            }
             "unique" => unique = item.flag(errors).then_some(&item.key),
             "exclude" => excludes = Some((&item.key, exclude::parse(item, errors))),
             _ => {}
@@ -242,7 +249,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     let evolution = FieldEvolution::of(&items, defaults.upgrade, errors);
     let ty = types::without_self(&field.ty, &model.ident);
     let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {
-        model.refused.push(Refused { ident, visibility: field.vis.clone(), ty });
+        model.refused.push(Refused { ident, accessor, visibility: field.vis.clone(), ty });
         return;
     };
     value_attributes(&mut shape, &items, defaults, errors);
@@ -267,6 +274,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
         visibility: field.vis.clone(),
         ty,
         ident,
+        accessor,
         name,
         name_span,
         storage_id,

@@ -11,7 +11,7 @@ use syn::{Generics, Ident, parse_quote};
 use crate::enums::EnumModel;
 use crate::expand;
 use crate::names;
-use crate::object_model::{FieldModel, ObjectModel, Refused};
+use crate::object_model::{ObjectModel, Refused};
 
 /// The constants, accessors and implementations of a struct with mistakes, without content.
 pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
@@ -81,9 +81,9 @@ fn members(model: &ObjectModel) -> TokenStream {
             constants.extend(expand::composite_constant(model, at, composite));
         }
     }
-    for Refused { ident: field, visibility, ty } in &model.refused {
+    for Refused { ident: field, accessor, visibility, ty } in &model.refused {
         let (krate, name) = (&model.krate, constant_of(field));
-        let (getter, setter) = (expand::getter_name(field), expand::setter_name(field));
+        let (getter, setter) = (expand::getter_name(accessor), expand::setter_name(accessor));
         if is_new("const", &name) {
             let field_type =
                 quote!(#krate::__private::Field<#ident, #ty, #krate::__private::Indexed>);
@@ -105,13 +105,12 @@ fn members(model: &ObjectModel) -> TokenStream {
         }
     }
     for (at, field) in model.fields.iter().enumerate() {
-        let FieldModel { ident, .. } = field;
-        if is_new("fn", &expand::getter_name(ident)) {
+        if is_new("fn", &expand::getter_name(&field.accessor)) {
             methods.extend(expand::getter(model, at, field));
         }
     }
     for (at, field) in model.fields.iter().enumerate() {
-        if is_new("fn", &expand::setter_name(&field.ident)) {
+        if is_new("fn", &expand::setter_name(&field.accessor)) {
             methods.extend(expand::setter(model, at, field));
         }
     }

@@ -62,10 +62,12 @@ struct Defaults {
     #[permazen(default)]
     friend: Option<Ref<Self>>,
     #[permazen(default)]
+    #[permazen(accessor = "the_any")]
     any: Option<Ref<Any>>,
     #[permazen(default)]
     visits: Counter,
     #[permazen(default)]
+    #[permazen(accessor = "the_set")]
     set: BTreeSet<String>,
     #[permazen(default)]
     list: Vec<i32>,
@@ -116,6 +118,7 @@ struct Values {
     #[permazen(default = Counter(5))]
     visits: Counter,
     #[permazen(default = ["a", "b"].map(str::to_owned).into())]
+    #[permazen(accessor = "the_set")]
     set: BTreeSet<String>,
     #[permazen(default = vec![1, 2], was = ["numbers", "figures"])]
     list: Vec<i32>,
@@ -150,6 +153,7 @@ struct Made {
     #[permazen(upgrade_with = made::<Counter>)]
     visits: Counter,
     #[permazen(upgrade_with = made)]
+    #[permazen(accessor = "the_set")]
     set: BTreeSet<String>,
     #[permazen(upgrade_with = self::made)]
     list: Vec<i32>,

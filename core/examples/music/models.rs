@@ -99,6 +99,7 @@ pub struct Listener {
     #[permazen(indexed)]
     pub joined: Option<Instant>,
     pub last_seen: Option<Date>,
+    #[permazen(accessor = "uuid")]
     pub id: Option<Uuid>,
     #[permazen(element(inverse_delete = "remove"))]
     pub friends: BTreeSet<Option<Ref<Listener>>>,

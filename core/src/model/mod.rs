@@ -23,6 +23,8 @@ mod obj;
 mod objects;
 mod owned_transaction;
 mod permazen;
+#[cfg(feature = "serde")]
+mod serde_forms;
 pub(crate) mod target;
 mod to_schema;
 mod tx;
@@ -51,7 +53,7 @@ pub use index::{
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter};
 pub use permazen_kv::Retry;
-pub use target::{Any, Model, Ref, Target};
+pub use target::{Any, Model, PlainData, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use values::{Counter, EncodeAs, EnumType};
 pub use versioned::{Base, ChangedField, ChangedSince, Versioned};

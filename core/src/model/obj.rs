@@ -27,8 +27,8 @@ use crate::schema::SchemaId;
 /// not exist; access to its fields then fails.
 ///
 /// The accessors of the model's fields are methods of the handle: `person.name()?`,
-/// `person.set_name("Ann")?`. If a field has the name of one of the methods below, use
-/// [`fields`](Obj::fields): `person.fields().id()`.
+/// `person.set_name("Ann")?`. A field cannot have accessors with the name of one of the methods below:
+/// the derive refuses it, and says how to name them (`#[permazen(accessor = "…")]`).
 pub struct Obj<'t, M: Model> {
     fields: M::Fields<'t>,
 }
@@ -57,7 +57,7 @@ impl<'t, M: Model> Obj<'t, M> {
         self.handle().tx
     }
 
-    /// The generated accessors, for fields that have the name of a method of `Obj`.
+    /// The generated accessors.
     pub fn fields(&self) -> M::Fields<'t> {
         self.fields
     }

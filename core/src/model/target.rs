@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use super::any_obj::AnyObj;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
@@ -13,6 +14,7 @@ use super::handle::Handle;
 use super::load::{ObjectReader, ObjectWriter};
 use super::obj::Obj;
 use super::tx::Tx;
+use crate::encoding::EncodingError;
 use crate::id::ObjId;
 
 /// A struct that describes an object type. `#[derive(PermazenObject)]` implements it.
@@ -58,6 +60,29 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// # Errors
     /// If a field cannot hold its value.
     fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
+}
+
+/// The plain data of an object of model `M`: a struct, or a reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no object type",
+    label = "not a model",
+    note = "add `#[derive(PermazenObject)]` to the struct"
+)]
+pub trait PlainData<M> {
+    /// The struct.
+    fn plain(&self) -> &M;
+}
+
+impl<M: Model> PlainData<M> for M {
+    fn plain(&self) -> &M {
+        self
+    }
+}
+
+impl<M: Model> PlainData<M> for &M {
+    fn plain(&self) -> &M {
+        self
+    }
 }
 
 /// The generated accessors of one model.
@@ -170,6 +195,16 @@ impl<M> fmt::Debug for Ref<M> {
 impl<M> fmt::Display for Ref<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.id.fmt(f)
+    }
+}
+
+/// From 16 hex digits, as [`ObjId`] is displayed. The type of the object is checked when the
+/// reference is used.
+impl<M> FromStr for Ref<M> {
+    type Err = EncodingError;
+
+    fn from_str(text: &str) -> Result<Self, EncodingError> {
+        text.parse().map(Ref::new)
     }
 }
 

@@ -14,7 +14,7 @@ use super::index::{IndexOn, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
 use super::objects::Objs;
-use super::target::{Any, Model, Ref};
+use super::target::{Any, Model, PlainData, Ref};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -88,7 +88,8 @@ impl Tx {
 
     // ------------------------------------------------------------------ objects
 
-    /// Creates an object with these values and a new ID.
+    /// Creates an object with these values and a new ID. The value is a struct or a reference to
+    /// one, so that a closure which runs again can create the object again.
     ///
     /// Cost: one get to see that the ID is free, one get for each reference that may not dangle,
     /// one put for each stored pair, index entries included.
@@ -97,12 +98,44 @@ impl Tx {
     /// [`Error::NotRegistered`]; [`Error::Encode`] if a field cannot hold its value;
     /// [`Error::Object`] if a reference is to an object that does not exist. Nothing is created in
     /// these cases. If a listener fails, its error is returned, but the object exists.
-    pub fn create<M: Model>(&self, value: M) -> Result<Obj<'_, M>> {
+    pub fn create<M: Model>(&self, value: impl PlainData<M>) -> Result<Obj<'_, M>> {
         let binding = self.binding::<M>()?;
-        let data = ObjectWriter::content(binding, &value)?;
+        let data = ObjectWriter::content(binding, value.plain())?;
         let created = self.core.create_with(None, &data)?;
         let id = created.ok_or_else(|| Error::other("a new object was not created"))?;
         Ok(Obj::new(self, binding, id))
+    }
+
+    /// Creates an object with these values and this ID, for example one that was exported. Returns
+    /// `None`, and does nothing, if an object has the ID. Costs the same as [`create`](Tx::create).
+    ///
+    /// ```
+    /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct Person { name: String }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// # db.write(|tx| {
+    /// let ann = tx.create(Person { name: "Ann".into() })?;
+    /// let (id, plain) = (ann.id(), ann.load()?);
+    /// assert!(tx.create_with_id(id, &plain)?.is_none());
+    /// ann.delete()?;
+    /// let again = tx.create_with_id(id, &plain)?;
+    /// assert_eq!(again, Some(ann));
+    /// # Ok(()) })
+    /// # ; Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`create`](Tx::create); [`Error::WrongType`] if the ID belongs to another type.
+    pub fn create_with_id<M: Model>(
+        &self,
+        id: impl Into<Ref<M>>,
+        value: impl PlainData<M>,
+    ) -> Result<Option<Obj<'_, M>>> {
+        let object = self.get(id)?;
+        let data = ObjectWriter::content(self.binding::<M>()?, value.plain())?;
+        let created = self.core.create_with(Some(object.id()), &data)?;
+        Ok(created.map(|_| object))
     }
 
     /// Creates an object with default values and a new ID: those the model states (`default = …`),

@@ -2,6 +2,7 @@
 //! references and counters.
 
 use std::ops::{AddAssign, SubAssign};
+use std::str::FromStr;
 
 use super::obj::Obj;
 use super::target::{Any, Model, Ref, Target};
@@ -248,6 +249,14 @@ impl Counter {
     /// The number.
     pub fn get(self) -> i64 {
         self.0
+    }
+}
+
+impl FromStr for Counter {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        text.parse().map(Counter)
     }
 }
 

@@ -17,6 +17,7 @@ versions! {
             pub large: super::BigInteger,
             pub exact: super::BigDecimal,
             pub tally: Counter,
+            #[permazen(accessor = "the_set")]
             pub set: BTreeSet<i32>,
             pub list: Vec<i32>,
             pub names: BTreeSet<i32>,
@@ -38,6 +39,7 @@ versions! {
             pub large: Counter,
             pub exact: Counter,
             pub tally: i32,
+            #[permazen(accessor = "the_set")]
             pub set: i32,
             pub list: Option<i32>,
             pub names: BTreeSet<String>,

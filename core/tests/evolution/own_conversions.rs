@@ -406,6 +406,7 @@ mod values {
                 #[permazen(element(indexed))]
                 pub list: Vec<i32>,
                 #[permazen(element(indexed))]
+                #[permazen(accessor = "the_set")]
                 pub set: BTreeSet<i32>,
                 #[permazen(key(indexed), value(indexed))]
                 pub map: BTreeMap<i32, i32>,

@@ -70,6 +70,7 @@ macro_rules! version {
                 $state: Option<State>,
                 rank: i32,
                 #[permazen(element(indexed))]
+                #[permazen(accessor = "the_set")]
                 set: BTreeSet<State>,
                 #[permazen(element(indexed))]
                 list: Vec<State>,

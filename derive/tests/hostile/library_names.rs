@@ -30,7 +30,7 @@ pub(crate) struct Names {
     pub(crate) rc: Rc,
     pub(crate) arc: Arc,
     pub(crate) cow: Cow,
-    #[permazen(simple, indexed)]
+    #[permazen(simple, indexed, accessor = "the_counter")]
     pub(crate) counter: Counter,
     pub(crate) optional_counter: Option<Counter>,
     pub(crate) counters: Vec<Counter>,
@@ -45,7 +45,9 @@ pub(crate) struct Names {
     pub(crate) b_tree_set: BTreeSet,
     pub(crate) b_tree_map: BTreeMap,
     pub(crate) reference: Ref,
+    #[permazen(accessor = "the_any")]
     pub(crate) any: Any,
+    #[permazen(accessor = "the_tx")]
     pub(crate) tx: Tx,
     pub(crate) handle: Handle,
     pub(crate) model: Model,
@@ -64,6 +66,7 @@ pub(crate) struct Names {
     pub(crate) enum_type: EnumType,
     pub(crate) itself: Itself,
     pub(crate) live: Live,
+    #[permazen(accessor = "the_fields")]
     pub(crate) fields: Fields,
 }
 

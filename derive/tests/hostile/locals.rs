@@ -32,7 +32,9 @@ pub(crate) enum Enum {
 #[derive(PermazenObject, Debug)]
 #[permazen(composite(name = "composite", fields(value, id)))]
 pub(crate) struct Object {
+    #[permazen(accessor = "the_tx")]
     pub(crate) tx: i32,
+    #[permazen(accessor = "the_id")]
     pub(crate) id: i32,
     pub(crate) value: String,
     pub(crate) handle: Option<i32>,
@@ -44,24 +46,34 @@ pub(crate) struct Object {
     pub(crate) model: BTreeMap<String, Option<Enum>>,
     pub(crate) from: permazen::Counter,
     pub(crate) to: Box<[i32]>,
+    #[permazen(accessor = "the_any")]
     pub(crate) any: Ref<permazen::Any>,
     pub(crate) bind: i32,
+    #[permazen(accessor = "the_fields")]
     pub(crate) fields: i32,
     pub(crate) live: i32,
     pub(crate) read: i32,
     pub(crate) write: i32,
+    #[permazen(accessor = "the_load")]
     pub(crate) load: i32,
+    #[permazen(accessor = "the_store")]
     pub(crate) store: i32,
-    #[permazen(rename = "delete")]
-    pub(crate) deleted: i32,
+    #[permazen(accessor = "deleted")]
+    pub(crate) delete: i32,
+    #[permazen(accessor = "the_exists")]
     pub(crate) exists: i32,
+    #[permazen(accessor = "the_get")]
     pub(crate) get: i32,
+    #[permazen(accessor = "the_set")]
     pub(crate) set: i32,
+    #[permazen(accessor = "the_counter")]
     pub(crate) counter: i32,
+    #[permazen(accessor = "the_clone")]
     pub(crate) clone: i32,
     pub(crate) fmt: i32,
     pub(crate) default: i32,
     pub(crate) drop: i32,
+    #[permazen(accessor = "the_eq")]
     pub(crate) eq: i32,
     pub(crate) hash: i32,
     pub(crate) next: i32,

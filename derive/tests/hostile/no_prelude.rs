@@ -38,6 +38,7 @@ pub(crate) mod bare {
         pub(crate) other: ::core::option::Option<::permazen::Ref<Self>>,
         pub(crate) required: ::permazen::Ref<Single>,
         pub(crate) hits: ::permazen::Counter,
+        #[permazen(accessor = "the_set")]
         pub(crate) set: ::std::collections::BTreeSet<Kind>,
         #[permazen(element(indexed))]
         pub(crate) list: ::std::vec::Vec<::std::string::String>,
@@ -67,6 +68,7 @@ pub(crate) mod bare {
         #[permazen(default = ::permazen::Counter(5))]
         pub(crate) hits: ::permazen::Counter,
         #[permazen(default, upgrade_with = made)]
+        #[permazen(accessor = "the_set")]
         pub(crate) set: ::std::collections::BTreeSet<Kind>,
         #[permazen(default, was = ["a", "b"])]
         pub(crate) list: ::std::vec::Vec<::std::string::String>,

@@ -97,6 +97,7 @@ pub(crate) struct Object {
     pub(crate) text: ::std::string::String,
     pub(crate) kind: Vec,
     pub(crate) kinds: ::std::vec::Vec<Vec>,
+    #[permazen(accessor = "the_set")]
     pub(crate) set: std::collections::BTreeSet<Vec>,
     pub(crate) map: std::collections::BTreeMap<Vec, ::core::option::Option<Vec>>,
     pub(crate) array: ::core::option::Option<::std::boxed::Box<[::core::option::Option<i32>]>>,

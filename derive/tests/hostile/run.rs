@@ -11,19 +11,18 @@ fn fields_named_like_generated_locals_keep_their_values() -> Result<()> {
     let db = Permazen::builder(MemoryStore::new()).model::<Object>().build()?;
     db.write(|tx| {
         let object = tx.create_default::<Object>()?;
-        let fields = object.fields();
-        fields.set_tx(1)?;
-        fields.set_id(2)?;
-        fields.set_value("three")?;
-        fields.set_handle(4)?;
-        fields.set_reader("five")?;
-        fields.set_obj(object)?;
-        fields.set_any(object)?;
-        fields.set_disk(6)?;
-        fields.set_to(Box::<[i32]>::from([10]))?;
-        fields.writer()?.push("seven")?;
-        fields.model()?.insert("eight", Enum::B)?;
-        fields.from().set(9)?;
+        object.set_the_tx(1)?;
+        object.set_the_id(2)?;
+        object.set_value("three")?;
+        object.set_handle(4)?;
+        object.set_reader("five")?;
+        object.set_obj(object)?;
+        object.set_the_any(object)?;
+        object.set_disk(6)?;
+        object.set_to(Box::<[i32]>::from([10]))?;
+        object.writer()?.push("seven")?;
+        object.model()?.insert("eight", Enum::B)?;
+        object.from().set(9)?;
         let loaded = object.load()?;
         assert_eq!((loaded.tx, loaded.id, loaded.value.as_str()), (1, 2, "three"));
         assert_eq!((loaded.handle, loaded.reader.as_deref()), (Some(4), Some("five")));
@@ -31,7 +30,7 @@ fn fields_named_like_generated_locals_keep_their_values() -> Result<()> {
         assert_eq!((loaded.disk, &loaded.writer[..]), (6, &["seven".to_owned()][..]));
         assert_eq!(loaded.model.get("eight"), Some(&Some(Enum::B)));
         assert_eq!(loaded.from, Counter(9));
-        assert_eq!(fields.obj()?, Some(object));
+        assert_eq!(object.obj()?, Some(object));
         Ok(())
     })
 }
@@ -43,12 +42,12 @@ fn enums_named_like_types_of_the_library_are_values() -> Result<()> {
     db.write(|tx| {
         let names = tx.create_default::<Names>()?;
         names.set_cell(Cell::Other)?;
-        names.set_counter(library_names::Counter::Other)?;
+        names.set_the_counter(library_names::Counter::Other)?;
         names.set_optional_counter(library_names::Counter::Counter)?;
         names.mutexes()?.push(Mutex::Other)?;
         names.counted().add(3)?;
         assert_eq!(names.cell()?, Cell::Other);
-        assert_eq!(names.fields().counter()?, library_names::Counter::Other);
+        assert_eq!(names.the_counter()?, library_names::Counter::Other);
         assert_eq!(names.optional_counter()?, Some(library_names::Counter::Counter));
         assert_eq!(names.counted().get()?, 3);
         assert_eq!(tx.index(Names::COUNTER)?.get(library_names::Counter::Other)?.count()?, 1);

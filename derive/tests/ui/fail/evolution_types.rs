@@ -16,6 +16,7 @@ struct Object {
     #[permazen(default)]
     required: Ref<Self>,
     #[permazen(default = 5)]
+    #[permazen(accessor = "counted")]
     counter: Counter,
     #[permazen(default = vec![1])]
     list: Vec<String>,

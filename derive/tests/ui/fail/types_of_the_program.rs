@@ -12,12 +12,14 @@ struct Mine;
 #[derive(PermazenObject)]
 #[permazen(composite(name = "two", fields(simple, reference)))]
 struct Object {
+    #[permazen(accessor = "counted")]
     counter: Counter,
     #[permazen(indexed)]
     simple: Mine,
     optional: Option<Mine>,
     array: Box<[Mine]>,
     list: Vec<Mine>,
+    #[permazen(accessor = "elements")]
     set: BTreeSet<Mine>,
     map: BTreeMap<Mine, i32>,
     map_value: BTreeMap<i32, Mine>,
