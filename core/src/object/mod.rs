@@ -66,5 +66,5 @@ pub use notify::{
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
 pub use transaction::Transaction;
-pub(crate) use whole::{Converter, Counters, Given, Moving, Narrowing};
+pub(crate) use whole::{Converter, Counters, Given, Moves, Moving, Narrowing};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

@@ -13,7 +13,7 @@ use crate::model::index::lacks_entries;
 use crate::model::permazen::Permazen;
 use crate::model::target::Model;
 use crate::model::tx::Tx;
-use crate::object;
+use crate::object::{self, Moves};
 use crate::schema::Schema;
 
 /// How many objects a batch has, unless the caller says otherwise.
@@ -437,12 +437,13 @@ impl<'a> UpgradeAll<'a> {
     fn attempt(&self, tx: &Tx, found: &[Found]) -> Result<Done> {
         let mut done = Done::default();
         let mut bytes = 0;
+        let mut moves = Moves::new(&tx.core);
         for &(schema, id) in found {
             if done.seen > 0 && bytes >= self.batch_bytes {
                 break;
             }
             done.seen += 1;
-            match tx.core.migrate_from(id, schema).map_err(Error::from) {
+            match moves.migrate_from(id, schema).map_err(Error::from) {
                 Ok(Some(size)) => {
                     done.moved += 1;
                     bytes += size;
@@ -453,6 +454,7 @@ impl<'a> UpgradeAll<'a> {
                 Err(error) => done.refused.push(NotMoved { id, error }),
             }
         }
+        moves.finish()?;
         Ok(done)
     }
 

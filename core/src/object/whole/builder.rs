@@ -283,6 +283,48 @@ impl ObjectBuilder {
     }
 }
 
+impl ObjectData {
+    /// The same content in another schema, if that certainly keeps all of it: the types have the
+    /// same fields, and nothing needs to be looked at more closely. These are references, counters
+    /// without a pair, and stored default values.
+    pub(in crate::object) fn all_kept_in(&self, new_type: &Arc<ResolvedType>) -> Option<Self> {
+        let mut left = &self.pairs[..];
+        let mut old_fields = self.object_type.fields_by_storage_id();
+        for field in new_type.fields_by_storage_id() {
+            if old_fields.next()?.storage_id != field.storage_id {
+                return None;
+            }
+            let len = left.iter().take_while(|pair| pair.field == field.storage_id).count();
+            let (pairs, rest) = left.split_at_checked(len)?;
+            left = rest;
+            let value = |pair: &PairAt| self.bytes.get(pair.value..pair.end).unwrap_or_default();
+            let is_kept = match &field.kind {
+                ResolvedKind::Simple(simple) => {
+                    simple.reference.is_none()
+                        && !pairs.iter().any(|pair| simple.is_default(value(pair)))
+                }
+                ResolvedKind::Counter => !pairs.is_empty(),
+                _ => !field.sub_fields().any(|part| part.is_reference()),
+            };
+            if !is_kept {
+                return None;
+            }
+        }
+        let is_all = left.is_empty() && old_fields.next().is_none();
+        is_all.then(|| ObjectData {
+            id: None,
+            object_type: Arc::clone(new_type),
+            bytes: self.bytes.clone(),
+            pairs: self.pairs.clone(),
+        })
+    }
+
+    /// Whether both certainly have the same pairs.
+    pub(in crate::object) fn has_pairs_of(&self, other: &ObjectData) -> bool {
+        self.pairs == other.pairs && self.bytes == other.bytes
+    }
+}
+
 /// A closure that appends a value of `part`.
 fn encoded(
     part: &ResolvedField,

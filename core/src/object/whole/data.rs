@@ -26,7 +26,7 @@ pub struct ObjectData {
 }
 
 /// One stored pair: the field, what follows the field in the key, and the value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::object) struct PairAt {
     pub(in crate::object) field: StorageId,
     pub(in crate::object) start: usize,
@@ -467,6 +467,25 @@ impl KeyList {
             layout::append_index_key(&part.key, value, id, suffix, &mut self.bytes);
             self.spans.push((start, self.bytes.len()));
         }
+    }
+
+    /// How many keys there are.
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Removes the keys after the first `len`. They must not have been sorted.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if let Some(&(start, _)) = self.spans.get(len) {
+            self.bytes.truncate(start);
+        }
+        self.spans.truncate(len);
+    }
+
+    /// Removes all keys.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
     }
 
     /// Sorts the keys. Stores take keys fastest in order.

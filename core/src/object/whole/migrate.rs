@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::builder::ObjectBuilder;
 use super::converter::{Counters, Given, Moving};
 use super::data::ObjectData;
+use super::migrate_many::LateEntries;
 use super::replace::CollectionChanges;
 use crate::encoding::string::compare as utf16_cmp;
 use crate::id::{ObjId, StorageId};
@@ -48,8 +49,13 @@ impl Transaction<'_> {
 
     /// Moves an object that was found in the schema `from` to the schema of the transaction.
     /// Returns how many bytes of content it had; `None` if it is no longer there, or no longer in
-    /// that schema.
-    pub(crate) fn migrate_from(&self, id: ObjId, from: SchemaIndex) -> Result<Option<usize>> {
+    /// that schema. Index entries are added to `late`, if it is given.
+    pub(in crate::object) fn migrate_from(
+        &self,
+        id: ObjId,
+        from: SchemaIndex,
+        late: Option<&mut LateEntries>,
+    ) -> Result<Option<usize>> {
         let old = match self.load(id, Migrate::No) {
             Ok(old) => old,
             Err(error) => return self.find_info(id)?.map_or(Ok(None), |_| Err(error)),
@@ -57,7 +63,7 @@ impl Transaction<'_> {
         if old.object_type().schema != from {
             return Ok(None);
         }
-        self.migrate_loaded(id, old, &self.schema(), Given::Nothing).map(Some)
+        self.migrate_loaded(id, old, &self.schema(), Given::Nothing, late).map(Some)
     }
 
     /// Moves an object from another schema to this one, and calls the listeners. They may have
@@ -71,7 +77,7 @@ impl Transaction<'_> {
     /// Listeners are called for the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
         let old = self.load(id, Migrate::No).map_err(|error| moving(error, id))?;
-        self.migrate_loaded(id, old, schema, given).map(drop)
+        self.migrate_loaded(id, old, schema, given, None).map(drop)
     }
 
     /// Does the same with an object whose content was just loaded. Returns how many bytes that has.
@@ -81,6 +87,7 @@ impl Transaction<'_> {
         old: ObjectData,
         schema: &Arc<Schema>,
         given: Given<'_>,
+        late: Option<&mut LateEntries>,
     ) -> Result<usize> {
         self.mutate_then(
             || {
@@ -88,7 +95,7 @@ impl Transaction<'_> {
                 // the caller gives is a change.
                 let reads = matches!(given, Given::Nothing);
                 let _allowed = reads.then(|| self.allow_changes());
-                self.move_giving(id, old, schema, given)
+                self.move_giving(id, old, schema, given, late)
             },
             |change| self.tell_schema_changed(change),
         )
@@ -105,7 +112,7 @@ impl Transaction<'_> {
         new: &ObjectData,
     ) -> Result<()> {
         let old = self.load(id, Migrate::No)?;
-        self.move_giving(id, old, schema, Given::All(new, Counters::Given)).map(drop)
+        self.move_giving(id, old, schema, Given::All(new, Counters::Given), None).map(drop)
     }
 
     /// Moves an object like [`Transaction::migrate_loaded`], but does not call listeners to schema
@@ -116,9 +123,10 @@ impl Transaction<'_> {
         old: ObjectData,
         schema: &Arc<Schema>,
         given: Given<'_>,
+        late: Option<&mut LateEntries>,
     ) -> Result<SchemaChange> {
         let new_type = self.type_in(id, schema)?;
-        let old_schema = self.object_schema(id)?;
+        let (old_index, old_schema) = (old.object_type().schema, old.object_type().schema_of);
         let kept = self.kept_in(id, &old, new_type, Queue::Changes)?;
         if let Given::All(new, _) = given {
             self.check_new_references(id, &kept, new)?;
@@ -139,12 +147,12 @@ impl Transaction<'_> {
             }
         };
         let replaced = replaced.as_deref();
-        self.write_differences(id, &old, replaced.unwrap_or(&kept))
+        self.write_differences(id, &old, replaced.unwrap_or(&kept), late)
             .map_err(|error| unmovable(error, id, schema))?;
-        let before = layout::object_info(old_schema.index);
+        let before = layout::object_info(old_index);
         let after = layout::object_info(schema.index);
         self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
-        self.store.remove_entry(&layout::object_schema_key(old_schema.index, id))?;
+        self.store.remove_entry(&layout::object_schema_key(old_index, id))?;
         self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
         self.note_put_in(schema.index);
         let object_type = Some(Arc::clone(new_type));
@@ -154,7 +162,7 @@ impl Transaction<'_> {
         }
         Ok(SchemaChange {
             id,
-            old_schema: old_schema.id,
+            old_schema,
             new_schema: schema.id,
             old,
             new_type: Arc::clone(new_type),
@@ -328,6 +336,9 @@ impl Transaction<'_> {
         new_type: &Arc<ResolvedType>,
         queue: Queue,
     ) -> Result<ObjectData> {
+        if let Some(kept) = old.all_kept_in(new_type) {
+            return Ok(kept);
+        }
         let bundle = self.bundle();
         let old_type = old.object_type();
         let mut new = ObjectBuilder::with_room_for(old, Arc::clone(new_type));

@@ -12,6 +12,7 @@ mod data;
 mod generate_id;
 mod load;
 mod migrate;
+mod migrate_many;
 mod replace;
 mod translate;
 
@@ -21,4 +22,5 @@ pub use copy::CopyOptions;
 pub(in crate::object) use data::KeyList;
 pub use data::{FieldValue, ObjectData};
 pub(crate) use migrate::Narrowing;
+pub(crate) use migrate_many::Moves;
 pub use translate::IdMap;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::converter::Counters;
 use super::data::{KeyList, ObjectData, differences};
+use super::migrate_many::LateEntries;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::describe::{describe, describe_entry};
@@ -152,7 +153,7 @@ impl Transaction<'_> {
         new: &ObjectData,
         changes: CollectionChanges,
     ) -> Result<()> {
-        self.write_differences(id, old, new)?;
+        self.write_differences(id, old, new, None)?;
         self.queue_differences(id, old, new, changes)
     }
 
@@ -180,12 +181,13 @@ impl Transaction<'_> {
     }
 
     /// Writes the pairs and index entries that differ between two contents of an object. Their
-    /// types may be in different schemas.
+    /// types may be in different schemas. Index entries are added to `late`, if it is given.
     pub(in crate::object) fn write_differences(
         &self,
         id: ObjId,
         old: &ObjectData,
         new: &ObjectData,
+        late: Option<&mut LateEntries>,
     ) -> Result<()> {
         let (old_entries, new_entries) = (KeyList::entries(old, id)?, KeyList::entries(new, id)?);
         // All keys are checked before the first write, so that a refusal leaves nothing half done.
@@ -193,6 +195,15 @@ impl Transaction<'_> {
             let checked = self.store.check_key(key);
             checked.map_err(|error| error.about(|| describe_entry(id, new.object_type(), key)))?;
         }
+        // The common case if only indexes differ.
+        if !old.has_pairs_of(new) {
+            self.write_pairs(id, old, new)?;
+        }
+        self.write_entries(&old_entries, &new_entries, late)
+    }
+
+    /// Writes the pairs that differ between two contents of an object.
+    fn write_pairs(&self, id: ObjId, old: &ObjectData, new: &ObjectData) -> Result<()> {
         self.check_content_keys(id, new)?;
         let at = |field, rest: &[u8]| layout::content_key(id, field, rest);
         differences(old.all_pairs(), new.all_pairs(), by_place, |before, after| {
@@ -226,13 +237,6 @@ impl Transaction<'_> {
                     })
                 }
                 (None, None) => Ok(()),
-            }
-        })?;
-        differences(old_entries.iter(), new_entries.iter(), Ord::cmp, |before, after| {
-            match (before, after) {
-                (Some(key), None) => self.store.remove_entry(key),
-                (None, Some(key)) => self.store.put_entry(key),
-                _ => Ok(()),
             }
         })
     }

@@ -1,0 +1,95 @@
+//! Moving many objects to another schema, one after the other.
+
+use super::data::{KeyList, differences};
+use crate::id::ObjId;
+use crate::layout::SchemaIndex;
+use crate::object::{Result, Transaction};
+
+/// Moves objects to the schema of a transaction, and writes the index entries of many of them
+/// together, in the order of their keys. The entries of one object are all over the store. In order,
+/// those of many objects are next to each other, which stores take faster.
+///
+/// Until [`Moves::finish`] has succeeded, index entries of moved objects may be missing, and there
+/// may be some too many. Own conversions do not see this: they only read objects by ID, and create
+/// some. Listeners can query indexes. If there are any, entries are written with their object.
+pub(crate) struct Moves<'t, 'db> {
+    tx: &'t Transaction<'db>,
+    late: LateEntries,
+}
+
+/// Index entries that are still to be written. Each has the ID of an object that has moved, so none
+/// is to be removed and put.
+#[derive(Debug, Default)]
+pub(in crate::object) struct LateEntries {
+    removed: KeyList,
+    put: KeyList,
+}
+
+impl<'t, 'db> Moves<'t, 'db> {
+    pub(crate) fn new(tx: &'t Transaction<'db>) -> Self {
+        Moves { tx, late: LateEntries::default() }
+    }
+
+    /// Moves an object that was found in the schema `from`. Returns how many bytes of content it
+    /// had; `None` if it is no longer there, or no longer in that schema.
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::migrate`]. Then the object stays, and others can be moved. If
+    /// the error is one of the store, the transaction must be rolled back.
+    pub(crate) fn migrate_from(&mut self, id: ObjId, from: SchemaIndex) -> Result<Option<usize>> {
+        if !self.tx.notifier.is_idle() {
+            self.write_late()?;
+            return self.tx.migrate_from(id, from, None);
+        }
+        let before = (self.late.removed.len(), self.late.put.len());
+        let moved = self.tx.migrate_from(id, from, Some(&mut self.late));
+        if moved.is_err() {
+            self.late.removed.truncate(before.0);
+            self.late.put.truncate(before.1);
+        }
+        moved
+    }
+
+    /// Writes what is left. Cost: one put or delete for each index entry that differs.
+    ///
+    /// # Errors
+    /// The errors of the store. The transaction must then be rolled back.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.write_late()
+    }
+
+    fn write_late(&mut self) -> Result<()> {
+        let LateEntries { removed, put } = &mut self.late;
+        // Objects also move in a transaction for reading.
+        let _allowed = self.tx.allow_changes();
+        removed.sort();
+        removed.iter().try_for_each(|key| self.tx.store.remove_entry(key))?;
+        put.sort();
+        put.iter().try_for_each(|key| self.tx.store.put_entry(key))?;
+        removed.clear();
+        put.clear();
+        Ok(())
+    }
+}
+
+impl Transaction<'_> {
+    /// Writes the index entries that differ between those of an object before and after a change,
+    /// or adds them to `late`.
+    pub(in crate::object) fn write_entries(
+        &self,
+        old: &KeyList,
+        new: &KeyList,
+        mut late: Option<&mut LateEntries>,
+    ) -> Result<()> {
+        differences(old.iter(), new.iter(), Ord::cmp, |before, after| {
+            match (before, after, &mut late) {
+                (Some(key), None, None) => self.store.remove_entry(key)?,
+                (None, Some(key), None) => self.store.put_entry(key)?,
+                (Some(key), None, Some(late)) => late.removed.push(key),
+                (None, Some(key), Some(late)) => late.put.push(key),
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+}
