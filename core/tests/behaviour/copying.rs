@@ -343,16 +343,11 @@ fn listeners_to_creation_see_defaults_and_do_not_change_what_a_copy_becomes() {
         assert_eq!(on_s.take(), ["null -> src"]);
         assert_eq!(on_set.take(), ["add 1", "add 2"]);
         assert!(other.delete(id_there).unwrap());
-        other
-            .on_create(
-                sid(10),
-                Arc::new(|tx, id| {
-                    assert_eq!(tx.get(id, "s", Migrate::No)?, Value::Null);
-                    tx.set_view(id, "set", Migrate::No)?.add(&int(3))?;
-                    tx.set(id, "s", &text("init"), Migrate::No)
-                }),
-            )
-            .unwrap();
+        on_create(&other, |tx, id| {
+            assert_eq!(tx.get(id, "s", Migrate::No)?, Value::Null);
+            tx.set_view(id, "set", Migrate::No)?.add(&int(3))?;
+            tx.set(id, "s", &text("init"), Migrate::No)
+        });
         way(number, &other, id_there);
         assert_eq!(pairs(&other), expected, "way {number}");
         assert_eq!(on_s.take(), ["null -> init", "init -> src"]);
@@ -367,7 +362,7 @@ fn a_copy_whose_destination_a_listener_deletes_fails_and_tells_nothing() {
     let id = source(&tx);
     let other = tx.detached().unwrap();
     let events = Events::on(&other, 11);
-    other.on_create(sid(10), Arc::new(|tx, id| tx.delete(id).map(drop))).unwrap();
+    on_create(&other, |tx, id| tx.delete(id).map(drop));
     assert_deleted(tx.copy_to(id, &other, &mut CopyOptions::new()), id);
     let data = tx.load(id, Migrate::No).unwrap();
     assert_deleted(other.create_with(Some(id), &data), id);
@@ -381,7 +376,7 @@ fn after_an_error_of_a_listener_the_copy_is_there_and_its_id_known() {
     let tx = world.begin(ONE);
     let id = source(&tx);
     let other = tx.detached().unwrap();
-    other.on_create(sid(10), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
+    on_create(&other, |_, _| Err(Error::listener("no")));
     let mut ids = IdMap::from([(id, None)]);
     let result = tx.copy_to(id, &other, &mut CopyOptions::new().mapping_ids(&mut ids));
     assert!(matches!(result, Err(Error::Listener(_))));
@@ -404,14 +399,10 @@ fn listeners_called_by_a_copy_may_not_do_what_only_the_copy_may() {
     tx.delete(foo_id(3)).unwrap();
     create(&tx, foo_id(4));
     let (refused, results) = Log::pair();
-    tx.on_create(
-        sid(10),
-        Arc::new(move |tx, _| {
-            let result = tx.set(foo_id(4), "r", &Value::Ref(foo_id(9)), Migrate::No);
-            results.add(result.is_err())
-        }),
-    )
-    .unwrap();
+    on_create(&tx, move |tx, _| {
+        let result = tx.set(foo_id(4), "r", &Value::Ref(foo_id(9)), Migrate::No);
+        results.add(result.is_err())
+    });
     let mut missing = MissingTargets::new();
     let mut options = CopyOptions::new().noting_missing(&mut missing);
     assert!(from.copy_to(id, &tx, &mut options).unwrap());

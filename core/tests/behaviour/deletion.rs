@@ -106,9 +106,7 @@ fn t087_ignore_leaves_the_reference() {
 fn t088_t089_nullify_with_one_and_with_several_holders() {
     let world = World::new();
     let tx = world.begin(&containers("NULLIFY", "NULLIFY"));
-    for n in 1..=4 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=4);
     fill(&tx, &[1, 3, 4]);
     let events: Vec<_> = [20, 21, 23, 25, 28].map(|field| Events::on(&tx, field)).into();
     assert!(tx.delete(a(2)).unwrap());
@@ -138,9 +136,7 @@ fn t088_t089_nullify_with_one_and_with_several_holders() {
 fn t090_remove_with_one_and_with_several_holders() {
     let world = World::new();
     let tx = world.begin(&containers("NULLIFY", "REMOVE"));
-    for n in 1..=4 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=4);
     fill(&tx, &[1, 3, 4]);
     assert!(tx.delete(a(2)).unwrap());
     for n in [1, 3, 4] {
@@ -181,14 +177,10 @@ const CHAIN: &str = r#"<Schema><ObjectType name="N" storageId="10">
 /// Records the deletions that listeners are told of.
 fn deletions(tx: &Transaction<'_>) -> Log<ObjId> {
     let (told, listener) = Log::pair();
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |tx, id, _| {
-            assert!(tx.exists(id)?, "told before it goes");
-            listener.add(id)
-        }),
-    )
-    .unwrap();
+    on_delete(tx, move |tx, id, _| {
+        assert!(tx.exists(id)?, "told before it goes");
+        listener.add(id)
+    });
     told
 }
 
@@ -196,9 +188,7 @@ fn deletions(tx: &Transaction<'_>) -> Log<ObjId> {
 fn t091_a_cycle_of_cascades_goes_as_a_whole() {
     let world = World::new();
     let tx = world.begin(CHAIN);
-    for n in 1..=4 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=4);
     for (from, target) in [(1, 2), (2, 3), (3, 1)] {
         set(&tx, a(from), "next", to_a(target));
     }
@@ -214,9 +204,7 @@ fn t091_a_cycle_of_cascades_goes_as_a_whole() {
 fn t092_t095_forward_deletion() {
     let world = World::new();
     let tx = world.begin(CHAIN);
-    for n in 1..=4 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=4);
     set(&tx, a(1), "owned", to_a(2));
     set(&tx, a(2), "owned", to_a(9));
     let all = tx.set_view(a(1), "all", Migrate::No).unwrap();
@@ -231,9 +219,7 @@ fn t092_t095_forward_deletion() {
 fn t093_a_refusal_in_a_cascade_undoes_all_of_it() {
     let world = World::new();
     let tx = world.begin(CHAIN);
-    for n in 1..=5 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=5);
     set(&tx, a(1), "owned", to_a(2));
     set(&tx, a(2), "owned", to_a(3));
     set(&tx, a(4), "strict", to_a(3));
@@ -258,9 +244,7 @@ fn t094_each_holder_reacts_by_its_own_schema() {
     };
     let world = World::new();
     let tx = world.begin(&xml("NULLIFY"));
-    for n in 1..=2 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=2);
     set(&tx, a(1), "r", to_a(2));
     tx.commit().unwrap();
     let tx = world.begin(&xml("DELETE"));
@@ -297,24 +281,18 @@ fn each_holder_reacts_by_its_own_type() {
 fn t096_t097_deletions_within_a_delete_listener() {
     let world = World::new();
     let tx = world.begin(CHAIN);
-    for n in 1..=3 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=3);
     let (told, listener) = Log::pair();
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |tx, id, _| {
-            listener.add(id)?;
-            assert!(!tx.delete(id)?, "it is being deleted already");
-            if id == a(1) {
-                assert!(tx.delete(a(2))?);
-                assert!(!tx.exists(a(2))?);
-                assert!(tx.exists(a(1))?);
-            }
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_delete(&tx, move |tx, id, _| {
+        listener.add(id)?;
+        assert!(!tx.delete(id)?, "it is being deleted already");
+        if id == a(1) {
+            assert!(tx.delete(a(2))?);
+            assert!(!tx.exists(a(2))?);
+            assert!(tx.exists(a(1))?);
+        }
+        Ok(())
+    });
     assert!(tx.delete(a(1)).unwrap());
     assert_eq!(told.all(), [a(1), a(2)]);
     assert_eq!([1, 2, 3].map(|n| tx.exists(a(n)).unwrap()), [false, false, true]);
@@ -322,20 +300,14 @@ fn t096_t097_deletions_within_a_delete_listener() {
 
 /// A1 refers to A2 and is deleted with it. A listener to the deletion of A1 deletes A2.
 fn deleting_back(tx: &Transaction<'_>) {
-    for n in 1..=2 {
-        create(tx, a(n));
-    }
+    create_all(tx, 1..=2);
     set(tx, a(1), "next", to_a(2));
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |tx, id, _| {
-            if id == a(1) {
-                tx.delete(a(2))?;
-            }
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_delete(tx, move |tx, id, _| {
+        if id == a(1) {
+            tx.delete(a(2))?;
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -352,7 +324,7 @@ fn t098_a_failing_delete_listener_keeps_the_object() {
     let world = World::new();
     let tx = world.begin(CHAIN);
     create(&tx, a(1));
-    tx.on_delete(Watch::itself(), Arc::new(|_, _, _| Err(Error::listener("no")))).unwrap();
+    on_delete(&tx, |_, _, _| Err(Error::listener("no")));
     assert!(matches!(tx.delete(a(1)), Err(Error::Listener(_))));
     assert!(tx.exists(a(1)).unwrap());
     assert!(matches!(tx.delete(a(1)), Err(Error::Listener(_))), "told again");
@@ -365,11 +337,7 @@ fn t099_references_made_by_a_delete_listener_count() {
         let tx = world.begin(CHAIN);
         create(&tx, a(1));
         create(&tx, a(2));
-        tx.on_delete(
-            Watch::itself(),
-            Arc::new(move |tx, id, _| tx.set(a(2), field, &Value::Ref(id), Migrate::No)),
-        )
-        .unwrap();
+        on_delete(&tx, move |tx, id, _| tx.set(a(2), field, &Value::Ref(id), Migrate::No));
         let result = tx.delete(a(1));
         assert_eq!(matches!(result, Err(Error::ReferencedObject { .. })), refused, "{result:?}");
         assert_eq!(tx.exists(a(1)).unwrap(), refused);
@@ -381,9 +349,7 @@ fn t099_references_made_by_a_delete_listener_count() {
 fn t100_a_delete_listener_along_a_path_gets_the_holders() {
     let world = World::new();
     let tx = world.begin(&containers("NULLIFY", "NULLIFY"));
-    for n in 1..=4 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=4);
     fill(&tx, &[3, 1]);
     let (told, listener) = Log::pair();
     tx.on_delete(
@@ -505,18 +471,14 @@ fn changes_of_a_delete_listener_are_told_once_the_deletion_stands() {
         let tx = world.begin(FORWARD);
         let [of_a, of_b, of_x, of_c] = forward(&tx);
         let (on_n, on_e) = (Events::on(&tx, 14), Events::on(&tx, 16));
-        tx.on_delete(
-            Watch::itself(),
-            Arc::new(move |tx, id, _| {
-                if id == of_b {
-                    assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
-                    tx.set(of_c, "e", &Value::Ref(of_c), Migrate::No)?;
-                    return if fails { Err(Error::listener("no")) } else { Ok(()) };
-                }
-                Ok(())
-            }),
-        )
-        .unwrap();
+        on_delete(&tx, move |tx, id, _| {
+            if id == of_b {
+                assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
+                tx.set(of_c, "e", &Value::Ref(of_c), Migrate::No)?;
+                return if fails { Err(Error::listener("no")) } else { Ok(()) };
+            }
+            Ok(())
+        });
         assert_eq!(tx.delete(of_a).is_err(), fails);
         assert_eq!(tx.exists(of_a).unwrap(), fails);
         let (on_n, on_e) = (on_n.take(), on_e.take());
@@ -539,23 +501,19 @@ fn a_nested_deletion_that_is_refused_tells_nothing_and_can_be_tried_again() {
     let events = Events::on(&tx, 14);
     let (tries, results) = Log::pair();
     let refuse = Mutex::new(true);
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(move |tx, id, _| {
-            if id == of_b && std::mem::take(&mut *refuse.lock().unwrap()) {
-                tx.set(of_c, "e", &Value::Ref(of_b), Migrate::No)?;
+    on_delete(&tx, move |tx, id, _| {
+        if id == of_b && std::mem::take(&mut *refuse.lock().unwrap()) {
+            tx.set(of_c, "e", &Value::Ref(of_b), Migrate::No)?;
+        }
+        if id == of_a {
+            for _ in 0..3 {
+                let result = tx.delete(of_b);
+                results.add(result.ok())?;
             }
-            if id == of_a {
-                for _ in 0..3 {
-                    let result = tx.delete(of_b);
-                    results.add(result.ok())?;
-                }
-                assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
-            }
-            Ok(())
-        }),
-    )
-    .unwrap();
+            assert_eq!(tx.get(of_x, "n", Migrate::No)?, Value::Null);
+        }
+        Ok(())
+    });
     assert!(tx.delete(of_a).unwrap());
     assert_eq!(tries.all(), [None, Some(true), Some(false)]);
     assert_eq!(events.take(), [format!("{of_b} -> null")]);
@@ -566,7 +524,7 @@ fn a_failing_field_listener_leaves_the_deletion() {
     let world = World::new();
     let tx = world.begin(FORWARD);
     let [of_a, of_b, of_x, _] = forward(&tx);
-    tx.on_change(sid(14), Watch::itself(), Arc::new(|_, _, _| Err(Error::listener("no")))).unwrap();
+    on_change(&tx, 14, |_, _, _| Err(Error::listener("no")));
     assert!(matches!(tx.delete(of_a), Err(Error::Listener(_))));
     assert_eq!([of_a, of_b].map(|id| tx.exists(id).unwrap()), [false, false]);
     assert_eq!(tx.get(of_x, "n", Migrate::No).unwrap(), Value::Null);
@@ -610,16 +568,11 @@ fn a_deletion_refused_within_a_field_listener_tells_nothing() {
     let tx = world.begin(FORWARD);
     let [of_a, of_b, _, of_c] = forward(&tx);
     let events = Events::on(&tx, 14);
-    tx.on_change(
-        sid(16),
-        Watch::itself(),
-        Arc::new(move |tx, _, _| {
-            let result = tx.delete(of_a);
-            assert!(matches!(result, Err(Error::ReferencedObject { .. })), "{result:?}");
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 16, move |tx, _, _| {
+        let result = tx.delete(of_a);
+        assert!(matches!(result, Err(Error::ReferencedObject { .. })), "{result:?}");
+        Ok(())
+    });
     set(&tx, of_c, "e", Value::Ref(of_b));
     assert_eq!(events.take(), Vec::<String>::new());
 }

@@ -51,10 +51,10 @@ fn world() -> (Database, Faults) {
 
 fn watch_everything(tx: &Transaction<'_>) {
     for field in WATCHABLE {
-        tx.on_change(sid(field), Watch::itself(), Arc::new(|_, _, _| Ok(()))).unwrap();
+        on_change(tx, field, |_, _, _| Ok(()));
     }
-    tx.on_create(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
-    tx.on_schema_change(sid(10), Arc::new(|_, _| Ok(()))).unwrap();
+    on_create(tx, |_, _| Ok(()));
+    on_schema_change(tx, |_, _| Ok(()));
     let holders = Watch::along([PathStep::Forward(sid(13))]);
     tx.on_delete(holders, Arc::new(|_, _, _| Ok(()))).unwrap();
 }

@@ -9,7 +9,7 @@ use permazen::ObjId;
 use permazen::encoding::Value;
 use permazen::object::{
     CopyOptions, Error, IdMap, ListenerSet, Migrate, MissingTargets, ObjectData, Result,
-    SchemaChange, Transaction, Watch,
+    SchemaChange, Transaction,
 };
 use permazen::object_xml::{ObjectXmlReader, ObjectXmlWriter};
 use permazen::schema::SchemaModel;
@@ -264,17 +264,17 @@ fn listen(tx: &Transaction<'_>, deed: fn(&Transaction<'_>, ObjId) -> Result<()>,
         }
     };
     let of_create = act.clone();
-    tx.on_create(sid(10), Arc::new(move |tx, id| of_create(tx, id))).unwrap();
+    on_create(tx, move |tx, id| of_create(tx, id));
     let of_move = act.clone();
-    tx.on_schema_change(sid(10), Arc::new(move |tx, change| of_move(tx, change.id))).unwrap();
+    on_schema_change(tx, move |tx, change| of_move(tx, change.id));
     let of_delete = act.clone();
-    tx.on_delete(Watch::itself(), Arc::new(move |tx, id, _| of_delete(tx, id))).unwrap();
+    on_delete(tx, move |tx, id, _| of_delete(tx, id));
     for field in [20, 21, 22, 23, 25, 27, 40, 41, 50, 51, 52] {
         let of_change = act.clone();
         let listener = move |tx: &Transaction<'_>,
                              change: &permazen::object::FieldChange,
                              _: &[ObjId]| { of_change(tx, change.id()) };
-        tx.on_change(sid(field), Watch::itself(), Arc::new(listener)).unwrap();
+        on_change(tx, field, listener);
     }
 }
 
@@ -372,7 +372,7 @@ fn on_move(
         log.add((change.old_schema == own, change.new_schema == own))?;
         deed(tx, change.id)
     };
-    tx.on_schema_change(sid(10), Arc::new(listener)).unwrap();
+    on_schema_change(tx, listener);
     told
 }
 
@@ -498,7 +498,7 @@ fn a_deletion_heeds_references_of_schemas_recorded_meanwhile() {
         tx.create_with_id_in(c, model.schema_id())?;
         tx.set(c, "to", &Value::Ref(id), Migrate::No)
     };
-    tx.on_delete(Watch::itself(), Arc::new(listener)).unwrap();
+    on_delete(&tx, listener);
     assert!(tx.delete(b(5)).unwrap());
     assert_eq!(tx.get(c, "to", Migrate::No).unwrap(), Value::Null);
     assert_eq!(findings(&tx), [""; 0]);

@@ -46,12 +46,6 @@ fn put(tx: &Transaction<'_>, n: u8, field: &str, value: i32) -> Result<()> {
     tx.set(a(n), field, &int(value), Migrate::No)
 }
 
-fn create_all(tx: &Transaction<'_>, numbers: impl IntoIterator<Item = u8>) {
-    for n in numbers {
-        create(tx, a(n));
-    }
-}
-
 /// Sets `y` to 5. Then sets `y` and `z` to 6 in an operation that fails.
 fn set_y_and_fail_to_set_z(tx: &Transaction<'_>) {
     put(tx, 1, "y", 5).unwrap();
@@ -68,28 +62,19 @@ fn listeners_are_not_called_for_a_part_of_an_operation_that_failed() {
     let world = World::new();
     let tx = world.begin(ALL);
     create_all(&tx, 1..=2);
-    tx.on_change(
-        sid(20),
-        Watch::itself(),
-        Arc::new(|tx, _, _| {
-            set_y_and_fail_to_set_z(tx);
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 20, |tx, _, _| {
+        set_y_and_fail_to_set_z(tx);
+        Ok(())
+    });
     let (y, z) = (Events::on(&tx, 21), Events::on(&tx, 22));
     set(&tx, a(1), "x", int(1));
     assert_eq!((y.take(), z.take()), (vec!["0 -> 5".to_owned()], vec![]));
     // The same within a deletion, which calls listeners when all its changes are made.
-    tx.on_delete(
-        Watch::itself(),
-        Arc::new(|tx, _, _| {
-            put(tx, 1, "y", 0)?;
-            set_y_and_fail_to_set_z(tx);
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_delete(&tx, |tx, _, _| {
+        put(tx, 1, "y", 0)?;
+        set_y_and_fail_to_set_z(tx);
+        Ok(())
+    });
     tx.delete(a(2)).unwrap();
     assert_eq!(y.take(), ["5 -> 0", "0 -> 5"]);
     assert_eq!(z.take(), NOTHING);
@@ -107,14 +92,10 @@ fn listeners_to_fields_are_called_although_a_listener_to_the_move_failed() {
         r#"name="zz" encoding="urn:fdc:permazen.io:2020:int" storageId="25""#,
     ));
     let y = Events::on(&tx, 21);
-    tx.on_schema_change(
-        sid(10),
-        Arc::new(|tx, change| {
-            tx.set(change.id, "y", &int(4), Migrate::No)?;
-            Err(Error::listener("no"))
-        }),
-    )
-    .unwrap();
+    on_schema_change(&tx, |tx, change| {
+        tx.set(change.id, "y", &int(4), Migrate::No)?;
+        Err(Error::listener("no"))
+    });
     assert!(matches!(tx.migrate(a(1)), Err(Error::Listener(_))));
     assert_eq!(y.take(), ["0 -> 4"]);
 }
@@ -127,15 +108,10 @@ fn a_deletion_within_a_deletion_calls_listeners_in_the_order_of_the_changes() {
     set(&tx, a(1), "r", to_a(3));
     set(&tx, a(4), "r", to_a(2));
     let (exists, seen) = Log::pair();
-    tx.on_change(
-        sid(23),
-        Watch::itself(),
-        Arc::new(move |tx, change, _| {
-            let both = [2, 3].map(|n| tx.exists(a(n)).unwrap());
-            seen.add((change.id(), both))
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 23, move |tx, change, _| {
+        let both = [2, 3].map(|n| tx.exists(a(n)).unwrap());
+        seen.add((change.id(), both))
+    });
     let first = Watch::filtered(vec![], vec![Some(IdFilter::of_ids([a(2)]))]).unwrap();
     tx.on_delete(first, Arc::new(|tx, _, _| tx.delete(a(3)).map(drop))).unwrap();
     assert!(tx.delete(a(2)).unwrap());
@@ -155,7 +131,7 @@ fn silence_ends_with_the_copy() {
     set(&tx, a(1), "x", int(3));
     let other = tx.detached().unwrap();
     let (created, listener) = Log::pair();
-    other.on_create(sid(10), Arc::new(move |_, id| listener.add(id))).unwrap();
+    on_create(&other, move |_, id| listener.add(id));
     let x = Events::on(&other, 20);
     assert!(tx.copy_to(a(1), &other, &mut CopyOptions::new().silent()).unwrap());
     assert_eq!(created.all(), [], "no listener to creation was called");
@@ -185,11 +161,7 @@ fn what_listeners_change_during_a_silent_copy_calls_listeners() {
     ));
     create_all(&tx, [2]);
     set(&tx, a(2), "x", int(8));
-    tx.on_schema_change(
-        sid(10),
-        Arc::new(|tx, change| tx.set(change.id, "y", &int(4), Migrate::No)),
-    )
-    .unwrap();
+    on_schema_change(&tx, |tx, change| tx.set(change.id, "y", &int(4), Migrate::No));
     let (x, y, list) = (Events::on(&tx, 20), Events::on(&tx, 21), Events::on(&tx, 34));
     let mut ids = IdMap::from([(a(2), Some(a(1)))]);
     let options = &mut CopyOptions::new().silent().mapping_ids(&mut ids);
@@ -409,7 +381,7 @@ fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     let tx = world.begin(ALL);
     fill(&tx);
     let data = tx.load(a(1), Migrate::No).unwrap();
-    tx.on_create(sid(10), Arc::new(|tx, _| tx.delete(a(2)).map(drop))).unwrap();
+    on_create(&tx, |tx, _| tx.delete(a(2)).map(drop));
     let refused = move |tx: &Transaction<'_>| {
         assert_deleted(tx.create_with(Some(a(7)), &data), a(2));
         assert_eq!([2, 7].map(|n| tx.exists(a(n)).unwrap()), [true, false]);
@@ -418,16 +390,11 @@ fn a_new_object_whose_references_a_listener_breaks_is_refused() {
     refused(&tx);
     let times = Arc::new(Mutex::new(0));
     let count = Arc::clone(&times);
-    tx.on_change(
-        sid(20),
-        Watch::itself(),
-        Arc::new(move |tx, _, _| {
-            refused(tx);
-            *count.lock().unwrap() += 1;
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 20, move |tx, _, _| {
+        refused(tx);
+        *count.lock().unwrap() += 1;
+        Ok(())
+    });
     let r = Events::on(&tx, 23);
     set(&tx, a(1), "x", int(7));
     assert_eq!(*times.lock().unwrap(), 1);
@@ -445,14 +412,10 @@ fn content_that_does_not_fit_is_refused_before_listeners_to_creation_are_called(
     let tx = db.begin(&config).unwrap();
     let calls = Arc::new(Mutex::new(0));
     let count = Arc::clone(&calls);
-    tx.on_create(
-        sid(10),
-        Arc::new(move |_, _| {
-            *count.lock().unwrap() += 1;
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_create(&tx, move |_, _| {
+        *count.lock().unwrap() += 1;
+        Ok(())
+    });
     let object_type = tx.schema().object_type("A").unwrap().clone();
     let mut content = ObjectBuilder::new(object_type.clone());
     content

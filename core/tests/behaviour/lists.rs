@@ -115,17 +115,11 @@ fn t059_inserting_several_is_told_afterwards() {
 /// Unlike in Java, the events come when all elements are there.
 #[test]
 fn t060_appending_without_index_tells_of_each_element() {
-    use std::sync::Arc;
     let world = World::new();
     let tx = world.begin(&unindexed());
     let list = filled(&tx, &[]);
     let (sizes, seen) = Log::pair();
-    tx.on_change(
-        sid(22),
-        permazen::object::Watch::itself(),
-        Arc::new(move |tx: &Transaction<'_>, _: &_, _: &_| seen.add(list_of(tx, 1).len()?)),
-    )
-    .unwrap();
+    on_change(&tx, 22, move |tx: &Transaction<'_>, _: &_, _: &_| seen.add(list_of(tx, 1).len()?));
     assert!(list.extend(&texts(&["a", "b", "c"])).unwrap());
     assert_eq!(sizes.all(), [3, 3, 3]);
 }

@@ -1,7 +1,5 @@
 //! Moving objects between schemas: behaviours 112 to 121.
 
-use std::sync::Arc;
-
 use permazen::ObjId;
 use permazen::encoding::{EnumValue, Value};
 use permazen::object::{Error, FieldValue, Migrate, SchemaChange, Transaction, TransactionConfig};
@@ -49,25 +47,21 @@ fn with_old_object() -> World {
 
 fn watch(tx: &Transaction<'_>) -> Log<String> {
     let (told, listener) = Log::pair();
-    tx.on_schema_change(
-        sid(10),
-        Arc::new(move |_, change: &SchemaChange| {
-            let mut values = Vec::new();
-            for field in &change.old.object_type().fields {
-                let value = match change.old.decode(&field.name)? {
-                    FieldValue::Simple(value) => show(&value),
-                    FieldValue::Counter(value) => value.to_string(),
-                    FieldValue::Set(values) | FieldValue::List(values) => {
-                        format!("[{}]", show_all(&values))
-                    }
-                    other => format!("{other:?}"),
-                };
-                values.push(format!("{}={value}", field.name));
-            }
-            listener.add(format!("{} {}", change.id, values.join(" ")))
-        }),
-    )
-    .unwrap();
+    on_schema_change(tx, move |_, change: &SchemaChange| {
+        let mut values = Vec::new();
+        for field in &change.old.object_type().fields {
+            let value = match change.old.decode(&field.name)? {
+                FieldValue::Simple(value) => show(&value),
+                FieldValue::Counter(value) => value.to_string(),
+                FieldValue::Set(values) | FieldValue::List(values) => {
+                    format!("[{}]", show_all(&values))
+                }
+                other => format!("{other:?}"),
+            };
+            values.push(format!("{}={value}", field.name));
+        }
+        listener.add(format!("{} {}", change.id, values.join(" ")))
+    });
     told
 }
 
@@ -169,11 +163,7 @@ fn t119_another_list_of_enum_constants_resets_the_field() {
 fn t120_what_a_schema_change_listener_writes_is_told_before_the_read_returns() {
     let world = with_old_object();
     let tx = world.begin(NEW);
-    tx.on_schema_change(
-        sid(10),
-        Arc::new(|tx, change| tx.set(change.id, "chg", &Value::Long(8), Migrate::No)),
-    )
-    .unwrap();
+    on_schema_change(&tx, |tx, change| tx.set(change.id, "chg", &Value::Long(8), Migrate::No));
     let events = Events::on(&tx, 24);
     assert_eq!(tx.get(t(1), "chg", Migrate::Yes).unwrap(), Value::Long(8));
     assert_eq!(events.take(), ["0 -> 8"]);
@@ -183,7 +173,7 @@ fn t120_what_a_schema_change_listener_writes_is_told_before_the_read_returns() {
 fn a_failing_schema_change_listener_leaves_the_object_moved() {
     let world = with_old_object();
     let tx = world.begin(NEW);
-    tx.on_schema_change(sid(10), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
+    on_schema_change(&tx, |_, _| Err(Error::listener("no")));
     assert!(matches!(tx.get(t(1), "keep", Migrate::Yes), Err(Error::Listener(_))));
     assert_eq!(tx.object_schema(t(1)).unwrap().id, tx.schema().id);
     assert_eq!(tx.get(t(1), "keep", Migrate::Yes).unwrap(), int(7));
@@ -293,15 +283,11 @@ fn listeners_are_told_both_schemas() {
     let world = with_old_object();
     let tx = world.begin(NEW);
     let (told, listener) = Log::pair();
-    tx.on_schema_change(
-        sid(10),
-        Arc::new(move |_, change| {
-            listener.add((change.old_schema, change.new_schema))?;
-            assert_eq!(change.new_type.field("cnew").map(|field| &*field.name), Some("cnew"));
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_schema_change(&tx, move |_, change| {
+        listener.add((change.old_schema, change.new_schema))?;
+        assert_eq!(change.new_type.field("cnew").map(|field| &*field.name), Some("cnew"));
+        Ok(())
+    });
     let old = tx.object_schema(t(1)).unwrap().id;
     assert!(tx.migrate(t(1)).unwrap());
     assert_eq!(told.all(), [(old, tx.schema().id)]);

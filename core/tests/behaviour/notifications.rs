@@ -106,9 +106,7 @@ fn watchers_of_one_field_have_filters_of_their_own() {
 fn inverse_steps() {
     let world = World::new();
     let tx = world.begin(XYZ);
-    for n in 1..=3 {
-        create(&tx, a(n));
-    }
+    create_all(&tx, 1..=3);
     let list = |n| tx.list_view(a(n), "list", Migrate::No).unwrap();
     list(1).extend(&[Value::Ref(a(2)), Value::Ref(a(2)), Value::Ref(a(3))]).unwrap();
     list(2).extend(&[Value::Ref(a(3))]).unwrap();
@@ -140,26 +138,21 @@ fn t104_changes_by_listeners_are_told_before_the_outer_call_returns() {
     let (told, log) = Log::pair();
     for (field, name) in [(11, "x"), (12, "y"), (13, "z")] {
         let log = log.clone();
-        tx.on_change(
-            sid(field),
-            Watch::itself(),
-            Arc::new(move |tx, change, _| {
-                let ChangeKind::Simple { old, new } = change.decode()? else { return Ok(()) };
-                log.add(format!("{name} {}→{}", show(&old), show(&new)))?;
-                let Value::Int(y) = new else { return Ok(()) };
-                if name == "y" {
-                    let write = |field, value| tx.set(a(1), field, &int(value), Migrate::No);
-                    write("z", 1)?;
-                    write("x", 1)?;
-                    write("z", 2)?;
-                    if y < 3 {
-                        write("y", y + 1)?;
-                    }
+        on_change(&tx, field, move |tx, change, _| {
+            let ChangeKind::Simple { old, new } = change.decode()? else { return Ok(()) };
+            log.add(format!("{name} {}→{}", show(&old), show(&new)))?;
+            let Value::Int(y) = new else { return Ok(()) };
+            if name == "y" {
+                let write = |field, value| tx.set(a(1), field, &int(value), Migrate::No);
+                write("z", 1)?;
+                write("x", 1)?;
+                write("z", 2)?;
+                if y < 3 {
+                    write("y", y + 1)?;
                 }
-                Ok(())
-            }),
-        )
-        .unwrap();
+            }
+            Ok(())
+        });
     }
     set(&tx, a(1), "y", int(1));
     assert_eq!(
@@ -173,15 +166,10 @@ fn t105_a_failing_listener_leaves_the_change_and_ends_the_telling() {
     let world = World::new();
     let tx = world.begin(XYZ);
     create(&tx, a(1));
-    tx.on_change(
-        sid(11),
-        Watch::itself(),
-        Arc::new(|tx, _, _| {
-            tx.set(a(1), "y", &int(1), Migrate::No)?;
-            Err(Error::listener("no"))
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 11, |tx, _, _| {
+        tx.set(a(1), "y", &int(1), Migrate::No)?;
+        Err(Error::listener("no"))
+    });
     let y = watch(&tx, 12, Watch::itself());
     assert!(matches!(tx.set(a(1), "x", &int(5), Migrate::No), Err(Error::Listener(_))));
     assert_eq!(tx.get(a(1), "x", Migrate::No).unwrap(), int(5));
@@ -323,12 +311,7 @@ fn whatever_a_listener_fails_with_is_not_taken_for_a_refusal() {
     let world = World::new();
     let tx = world.begin(XYZ);
     create(&tx, a(1));
-    tx.on_change(
-        sid(11),
-        Watch::itself(),
-        Arc::new(|tx, _, _| tx.set(a(9), "y", &int(1), Migrate::No)),
-    )
-    .unwrap();
+    on_change(&tx, 11, |tx, _, _| tx.set(a(9), "y", &int(1), Migrate::No));
     match tx.set(a(1), "x", &int(5), Migrate::No) {
         Err(Error::Listener(cause)) => {
             let cause = cause.downcast::<Error>().unwrap();
@@ -344,7 +327,7 @@ fn listeners_cover_types_that_are_added_later() {
     let world = World::new();
     let tx = world.begin(XYZ);
     let (told, listener) = Log::pair();
-    tx.on_delete(Watch::itself(), Arc::new(move |_, id, _| listener.add(id))).unwrap();
+    on_delete(&tx, move |_, id, _| listener.add(id));
     let two = SchemaModel::from_xml(TWO.as_bytes()).unwrap();
     assert!(tx.add_schema(&two).unwrap());
     assert!(tx.create_with_id_in(bar(1), two.schema_id()).unwrap());

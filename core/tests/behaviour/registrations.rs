@@ -323,9 +323,8 @@ fn an_error_is_wrapped_once() {
     let world = World::new();
     let tx = world.begin(TWO);
     create(&tx, a(1));
-    tx.on_create(sid(10), Arc::new(|_, _| Err(Error::listener("no")))).unwrap();
-    tx.on_change(sid(20), Watch::itself(), Arc::new(|tx, _, _| tx.create_with_id(a(2)).map(drop)))
-        .unwrap();
+    on_create(&tx, |_, _| Err(Error::listener("no")));
+    on_change(&tx, 20, |tx, _, _| tx.create_with_id(a(2)).map(drop));
     match tx.set(a(1), "i", &int(1), Migrate::No) {
         Err(Error::Listener(cause)) => assert_eq!(cause.to_string(), "no"),
         other => panic!("{other:?}"),

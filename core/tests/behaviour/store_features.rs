@@ -149,15 +149,11 @@ fn listeners_find_the_users_object() {
     let tx = world.foo();
     assert!(tx.user_object().is_none());
     tx.set_user_object(Some(Arc::new("request 17")));
-    tx.on_create(
-        sid(10),
-        Arc::new(|tx, _| {
-            let object = tx.user_object().ok_or_else(|| Error::listener("no object"))?;
-            assert_eq!(object.downcast_ref::<&str>(), Some(&"request 17"));
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_create(&tx, |tx, _| {
+        let object = tx.user_object().ok_or_else(|| Error::listener("no object"))?;
+        assert_eq!(object.downcast_ref::<&str>(), Some(&"request 17"));
+        Ok(())
+    });
     create(&tx, foo_id(1));
     tx.set_user_object(None);
     assert!(tx.user_object().is_none());

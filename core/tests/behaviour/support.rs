@@ -9,7 +9,8 @@ use permazen::kv::counting::{Counter, CountingStore, Operations};
 use permazen::kv::memory::MemoryStore;
 use permazen::kv::{Direction, KeySpan, TxOptions};
 use permazen::object::{
-    ChangeKind, Database, Error, Migrate, Result, Transaction, TransactionConfig, Watch,
+    ChangeKind, Database, Error, FieldChange, Migrate, Result, SchemaChange, Transaction,
+    TransactionConfig, Watch,
 };
 use permazen::schema::SchemaModel;
 
@@ -159,6 +160,13 @@ pub(crate) fn create(tx: &Transaction<'_>, id: ObjId) -> ObjId {
     id
 }
 
+/// Creates [`a`] of these numbers.
+pub(crate) fn create_all(tx: &Transaction<'_>, numbers: impl IntoIterator<Item = u8>) {
+    for n in numbers {
+        create(tx, a(n));
+    }
+}
+
 pub(crate) fn set(tx: &Transaction<'_>, id: ObjId, field: &str, value: Value) {
     tx.set(id, field, &value, Migrate::No).unwrap();
 }
@@ -180,6 +188,39 @@ pub(crate) fn show(value: &Value) -> String {
 
 pub(crate) fn show_all(values: &[Value]) -> String {
     values.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+/// Listens to a field of all objects.
+pub(crate) fn on_change(
+    tx: &Transaction<'_>,
+    field: u32,
+    listener: impl Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync + 'static,
+) {
+    tx.on_change(sid(field), Watch::itself(), Arc::new(listener)).unwrap();
+}
+
+/// Listens to deletions of all objects.
+pub(crate) fn on_delete(
+    tx: &Transaction<'_>,
+    listener: impl Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync + 'static,
+) {
+    tx.on_delete(Watch::itself(), Arc::new(listener)).unwrap();
+}
+
+/// Listens to creations of objects of type 10.
+pub(crate) fn on_create(
+    tx: &Transaction<'_>,
+    listener: impl Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync + 'static,
+) {
+    tx.on_create(sid(10), Arc::new(listener)).unwrap();
+}
+
+/// Listens to moves of objects of type 10 to another schema.
+pub(crate) fn on_schema_change(
+    tx: &Transaction<'_>,
+    listener: impl Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync + 'static,
+) {
+    tx.on_schema_change(sid(10), Arc::new(listener)).unwrap();
 }
 
 /// A list to which listeners add, and which the test reads.

@@ -38,9 +38,7 @@ fn refer(n: u8) -> Value {
 
 /// Objects 1 to 4. Each holder refers to object 2 in every collection except `both`.
 fn example(tx: &Transaction<'_>, holders: &[u8]) {
-    for n in 1..=4 {
-        create(tx, a(n));
-    }
+    create_all(tx, 1..=4);
     for &n in holders {
         tx.list_view(a(n), "list", Migrate::No)
             .unwrap()
@@ -183,24 +181,18 @@ fn an_entry_that_refers_twice() {
 /// A listener that changes the list while references are taken out of it.
 #[test]
 fn a_listener_changes_the_list_meanwhile() {
-    use std::sync::Arc;
     let world = World::new();
     let tx = world.begin(&schema("REMOVE"));
     example(&tx, &[]);
     let list = tx.list_view(a(1), "list", Migrate::No).unwrap();
     list.extend(&[refer(2), refer(3), refer(2), refer(2)]).unwrap();
-    tx.on_change(
-        sid(21),
-        permazen::object::Watch::itself(),
-        Arc::new(|tx: &Transaction<'_>, _: &_, _: &_| {
-            let list = tx.list_view(a(1), "list", Migrate::No)?;
-            if list.get(0)? == Some(refer(3)) {
-                list.insert(0, &refer(1))?;
-            }
-            Ok(())
-        }),
-    )
-    .unwrap();
+    on_change(&tx, 21, |tx: &Transaction<'_>, _: &_, _: &_| {
+        let list = tx.list_view(a(1), "list", Migrate::No)?;
+        if list.get(0)? == Some(refer(3)) {
+            list.insert(0, &refer(1))?;
+        }
+        Ok(())
+    });
     assert!(tx.delete(a(2)).unwrap());
     assert_eq!(list.to_vec().unwrap(), [refer(1), refer(3)]);
 }
