@@ -319,7 +319,7 @@ fn indexes_are_queried_by_value_range_and_prefix() -> Result<()> {
 
         let composite = tx.index(Person::NAME_AGE)?;
         assert_eq!(composite.count()?, 4);
-        assert_eq!(composite.get((Some("Ann".into()), 30))?.count()?, 1);
+        assert_eq!(composite.get(("Ann", 30))?.count()?, 1);
         assert_eq!(composite.range("B"..)?.count()?, 2);
         let anns = composite.prefix("Ann")?;
         let in_order: Vec<i32> = anns.iter().map(|entry| Ok(entry?.0.1)).collect::<Result<_>>()?;

@@ -5,7 +5,7 @@ use std::fmt;
 use permazen_kv::KvError;
 
 use super::evolution::{EvolutionReport, Refusal};
-use super::index::described;
+use super::index::{PageTokenError, described};
 use super::versioned::ChangedSince;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -154,6 +154,9 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A query cannot continue at a page token.
+    #[error(transparent)]
+    PageToken(#[from] PageTokenError),
     /// Objects of other recorded schemas have no entries in an index. The query would not find them.
     #[error("{}", described(.index, .type_name, *.missing, .schemas, .immovable.as_deref()))]
     PartialIndex {

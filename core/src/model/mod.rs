@@ -47,11 +47,12 @@ pub use fields::{
     Positions, SetField, Unindexed,
 };
 pub use index::{
-    ByKey, ByPosition, ByTuple, ByValue, CompositeIndex, Index, IndexOn, OnPartial, OpenAs,
-    WhenPartial,
+    ByKey, ByPosition, ByTuple, ByValue, Column, Column0, Column1, Column2, Column3, Column4,
+    Columns, CompositeIndex, FindBy, HasColumn, Index, IndexOn, OnPartial, OpenAs, Page, PageToken,
+    PageTokenError, StoredAsString, Tuple, TupleAs, WhenPartial,
 };
 pub use obj::Obj;
-pub use objects::{Objs, ObjsIter};
+pub use objects::{Objs, ObjsIter, SetOfObjs};
 pub use permazen_kv::Retry;
 pub use target::{Any, Model, PlainData, Ref, Target};
 pub use tx::{Transaction, Tx};

@@ -1,11 +1,12 @@
 //! Sets of objects.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Bound;
 
 use super::error::Result;
-use super::target::{Ref, Target};
+use super::index::{Page, PageToken, PageTokenError};
+use super::target::{Any, Ref, Target};
 use super::tx::Tx;
 use crate::id::ObjId;
 use crate::object::{IdSet, Ids};
@@ -13,7 +14,13 @@ use crate::object::{IdSet, Ids};
 /// A live, ordered set of objects: all objects of a type, the objects with a value in an index, or
 /// a combination of such sets.
 ///
-/// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams.
+/// Making a set reads nothing; it is only a description. Combinations of sets merge sorted streams as
+/// they are read, and keep nothing in memory: one seek for each set that was combined, then one step
+/// per entry of an index, or per pair of the objects of a type. A union reads all of its sets. An
+/// intersection and a difference skip with seeks what the other set rules out. So put the smallest
+/// set first, and use [`tx.all`](Tx::all) only where no index has what is wanted. All sets of a
+/// combination must be of one transaction.
+///
 /// Objects may be changed, created and deleted during an iteration. The iterator does not return
 /// objects that were deleted ahead of it, and does return objects that were created ahead of it.
 pub struct Objs<'t, T> {
@@ -54,36 +61,81 @@ impl<'t, T: Target> Objs<'t, T> {
         Ok(self.ids.contains(object.into().id())?)
     }
 
+    /// The same set as one of any objects, to combine it with sets of other types.
+    #[must_use]
+    pub fn any(&self) -> Objs<'t, Any> {
+        Objs::new(self.tx, self.ids.clone())
+    }
+
     /// The objects in this set or the other one.
     #[must_use]
-    pub fn union(&self, other: &Objs<'t, T>) -> Self {
-        Objs::new(self.tx, self.ids.union(&other.ids))
+    pub fn union(&self, other: impl SetOfObjs<'t, T>) -> Self {
+        Objs::new(self.tx, self.ids.union(&other.into_ids()))
     }
 
     /// The objects in both sets.
     #[must_use]
-    pub fn intersection(&self, other: &Objs<'t, T>) -> Self {
-        Objs::new(self.tx, self.ids.intersection(&other.ids))
+    pub fn intersection(&self, other: impl SetOfObjs<'t, T>) -> Self {
+        Objs::new(self.tx, self.ids.intersection(&other.into_ids()))
     }
 
     /// The objects in this set and not in the other one.
     #[must_use]
-    pub fn difference(&self, other: &Objs<'t, T>) -> Self {
-        Objs::new(self.tx, self.ids.difference(&other.ids))
+    pub fn difference(&self, other: impl SetOfObjs<'t, T>) -> Self {
+        Objs::new(self.tx, self.ids.difference(&other.into_ids()))
     }
 
     /// The objects in this set or any of the others.
     #[must_use]
-    pub fn union_all(&self, others: impl IntoIterator<Item = impl Borrow<Self>>) -> Self {
-        let others = others.into_iter().map(|other| other.borrow().ids.clone());
+    pub fn union_all(&self, others: impl IntoIterator<Item = impl SetOfObjs<'t, T>>) -> Self {
+        let others = others.into_iter().map(SetOfObjs::into_ids);
         Objs::new(self.tx, self.ids.union_all(others))
     }
 
     /// The objects in this set and all of the others.
     #[must_use]
-    pub fn intersection_all(&self, others: impl IntoIterator<Item = impl Borrow<Self>>) -> Self {
-        let others = others.into_iter().map(|other| other.borrow().ids.clone());
+    pub fn intersection_all(
+        &self,
+        others: impl IntoIterator<Item = impl SetOfObjs<'t, T>>,
+    ) -> Self {
+        let others = others.into_iter().map(SetOfObjs::into_ids);
         Objs::new(self.tx, self.ids.intersection_all(others))
+    }
+
+    /// A page of objects by ascending ID: the first `limit` of those after the token of the previous
+    /// page. `None` gives the first page. See [`Index::page`](super::Index::page).
+    ///
+    /// Cost: that of reading the objects of the page, and one more to see whether there are more.
+    ///
+    /// # Errors
+    /// [`Error::PageToken`](super::Error::PageToken) if the token is one of an index.
+    pub fn page(&self, limit: usize, token: Option<&PageToken>) -> Result<Page<T::Live<'t>>> {
+        let after = |id| (Bound::Excluded(id), Bound::Unbounded);
+        let rest = place(token)?.map_or_else(|| self.ids.clone(), |id| self.ids.range(after(id)));
+        self.read_page(limit, rest.iter())
+    }
+
+    /// A page of objects by descending ID: the last `limit` of those before the token. `None` gives
+    /// the last page. Costs as much as [`page`](Objs::page).
+    ///
+    /// # Errors
+    /// The errors of [`page`](Objs::page).
+    pub fn page_back(&self, limit: usize, token: Option<&PageToken>) -> Result<Page<T::Live<'t>>> {
+        let rest = place(token)?.map_or_else(|| self.ids.clone(), |id| self.ids.range(..id));
+        self.read_page(limit, rest.iter().rev())
+    }
+
+    fn read_page(
+        &self,
+        limit: usize,
+        mut ids: impl Iterator<Item = crate::object::Result<ObjId>>,
+    ) -> Result<Page<T::Live<'t>>> {
+        let read: Vec<ObjId> = ids.by_ref().take(limit).collect::<Result<_, _>>()?;
+        let more = ids.next().transpose()?.is_some();
+        let entries = read.iter().map(|id| T::live(self.tx, *id)).collect::<Result<_>>()?;
+        let token = |id: &ObjId| PageToken::of_id(id.as_bytes());
+        let next = read.last().filter(|_| more).map(token);
+        Ok(Page { entries, next, start: read.first().map(token) })
     }
 
     /// The object with the smallest ID.
@@ -109,6 +161,38 @@ impl<'t, T: Target> Objs<'t, T> {
     /// All objects.
     pub fn to_vec(&self) -> Result<Vec<T::Live<'t>>> {
         self.iter().collect()
+    }
+}
+
+/// The place of a token among object IDs.
+fn place(token: Option<&PageToken>) -> Result<Option<ObjId>> {
+    let Some(token) = token else { return Ok(None) };
+    let id = token.id().and_then(|id| ObjId::from_slice(id).ok());
+    let other = || PageTokenError::OtherIndex { expected: "a set of objects".to_owned() };
+    Ok(Some(id.ok_or_else(other)?))
+}
+
+/// A set of objects of type `T` to combine with another one: [`Objs`], or a reference to it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no set of objects of type `{T}`",
+    label = "expected `Objs<{T}>`",
+    note = "combine sets of one type; to combine sets of several types, make both sets of any objects: \
+            `one.any().union(other.any())`; a view of an index gives a set by `get(value)`"
+)]
+pub trait SetOfObjs<'t, T> {
+    /// The set of the object IDs.
+    fn into_ids(self) -> IdSet<'t>;
+}
+
+impl<'t, T> SetOfObjs<'t, T> for Objs<'t, T> {
+    fn into_ids(self) -> IdSet<'t> {
+        self.ids
+    }
+}
+
+impl<'t, T> SetOfObjs<'t, T> for &Objs<'t, T> {
+    fn into_ids(self) -> IdSet<'t> {
+        self.ids.clone()
     }
 }
 

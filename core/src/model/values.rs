@@ -17,7 +17,9 @@ use crate::id::ObjId;
 /// `3` for an `Option<i32>`, a handle for a reference).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value for a field of type `{V}`",
-    label = "expected `{V}`"
+    label = "expected `{V}`",
+    note = "give a `{V}` or what clearly means one: text for a `String`, a value for an `Option` of it, an object for \
+            a reference to objects of its type"
 )]
 pub trait EncodeAs<V> {
     /// Appends the encoded form.

@@ -142,6 +142,49 @@ fn entries_of_values_that_are_reset_are_not_shown() {
 }
 
 #[test]
+fn sets_leave_out_entries_of_values_that_are_reset_as_they_are_read() {
+    use maps::reset::Item;
+    let counting = CountingStore::new(MemoryStore::new());
+    let counter = counting.counter();
+    let store: Arc<dyn KvDatabase> = Arc::new(counting);
+    for hour in ["a", "b", "c"] {
+        old_item(&store, hour);
+    }
+    let db = open::<Item>(&store);
+    let tx = db.begin().unwrap();
+    let old = tx.all::<Item>().unwrap().to_vec().unwrap();
+    let new: Vec<_> = (0..3)
+        .map(|_| tx.create(Item { hours: [(1, 1)].into(), sizes: [(2, 2)].into() }).unwrap())
+        .collect();
+    let (hours, sizes) = (tx.index(Item::HOURS.value()), tx.index(Item::SIZES.key()));
+    let (hours, sizes) = (hours.unwrap(), sizes.unwrap());
+    counter.take();
+    let set = hours.get(1).unwrap();
+    let others = tx.all::<Item>().unwrap().difference(&set);
+    let both = set.intersection(sizes.get(2).unwrap());
+    assert_eq!(counter.take().reads(), 0);
+    let same = |found: Vec<permazen::Obj<'_, Item>>, expected: &[permazen::Obj<'_, Item>]| {
+        let ids = |objects: &[permazen::Obj<'_, Item>]| {
+            objects.iter().map(|item| item.id()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(found.len(), expected.len());
+        assert_eq!(ids(&found), ids(expected));
+    };
+    same(set.to_vec().unwrap(), &new);
+    same(set.iter().rev().collect::<Result<_>>().unwrap(), &new);
+    same(both.to_vec().unwrap(), &new);
+    same(others.to_vec().unwrap(), &old);
+    assert!(old.iter().all(|item| !set.contains(*item).unwrap()));
+    assert!(new.iter().all(|item| set.contains(*item).unwrap()));
+    let first = set.first().unwrap();
+    assert_eq!(tx.find(Item::HOURS.value(), 1).unwrap(), first);
+    // An object that moves has new values.
+    old[0].migrate().unwrap();
+    old[0].hours().unwrap().insert(7, 1).unwrap();
+    same(set.to_vec().unwrap(), &[&new[..], &old[..1]].concat());
+}
+
+#[test]
 fn entries_of_values_that_may_be_left_out_are_not_shown() {
     use maps::lossy::Item;
     let store = store();

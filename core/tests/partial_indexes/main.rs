@@ -6,6 +6,8 @@
 mod coverage;
 mod opening;
 #[cfg(feature = "lmdb")]
+mod queries;
+#[cfg(feature = "lmdb")]
 mod random;
 #[cfg(feature = "lmdb")]
 mod versions;

@@ -13,7 +13,7 @@ mod later {
     use super::*;
 
     #[derive(PermazenEnum, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub(super) enum State {
+    pub(in super::super) enum State {
         Open,
         Done,
         Dropped,
@@ -23,28 +23,28 @@ mod later {
     #[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
     #[permazen(composite(name = "stateRank", fields(state, rank)))]
     #[permazen(composite(name = "byRank", fields(title, rank)))]
-    pub(super) struct Task {
+    pub(in super::super) struct Task {
         #[permazen(indexed)]
-        pub(super) title: String,
+        pub(in super::super) title: String,
         #[permazen(indexed)]
-        pub(super) state: Option<State>,
+        pub(in super::super) state: Option<State>,
         #[permazen(indexed)]
-        pub(super) rank: i32,
-        pub(super) parent: Option<Ref<Task>>,
+        pub(in super::super) rank: i32,
+        pub(in super::super) parent: Option<Ref<Task>>,
         #[permazen(element(indexed))]
-        pub(super) tags: BTreeSet<String>,
+        pub(in super::super) tags: BTreeSet<String>,
         #[permazen(element(indexed))]
-        pub(super) steps: Vec<String>,
+        pub(in super::super) steps: Vec<String>,
         #[permazen(key(indexed), value(indexed))]
-        pub(super) marks: BTreeMap<String, i32>,
+        pub(in super::super) marks: BTreeMap<String, i32>,
         #[permazen(value(indexed))]
-        pub(super) hours: BTreeMap<i32, i32>,
+        pub(in super::super) hours: BTreeMap<i32, i32>,
         #[permazen(element(indexed))]
-        pub(super) past: BTreeSet<State>,
+        pub(in super::super) past: BTreeSet<State>,
     }
 }
 
-use later::{State, Task};
+pub(super) use later::{State, Task};
 
 /// An object as it is created, by which version, and whether it then moves.
 #[derive(Debug, Clone)]
@@ -229,6 +229,7 @@ fn compare(store: &Arc<dyn KvDatabase>, plans: &[Plan]) {
         }
         let indexed = tx.index(Task::RANK.allow_partial()).unwrap().count().unwrap();
         assert_eq!(indexed, all.len() - elsewhere);
+        queries::compare(tx, &all);
     };
     db.read(|tx| {
         checks(tx);

@@ -10,6 +10,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
+use permazen_kv::key::after_prefix;
+
 use super::{EncodingError, Reader, uint};
 use crate::bytes::{Result, invalid};
 
@@ -193,6 +195,20 @@ fn write_unit(unit: u16, out: &mut Vec<u8>) {
         0 | 1 => out.extend_from_slice(&[1, unit as u8]),
         _ => uint::write(u32::from(unit), out),
     }
+}
+
+/// The bounds of the encoded strings that begin with a text: the first is included, the second is
+/// not. Null is not between them.
+///
+/// The code of a unit is not the beginning of the code of another one. So a string begins with the
+/// text exactly if its bytes begin with those of the text without its end.
+pub(crate) fn starting_with(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let mut lower = Vec::new();
+    write(text, &mut lower);
+    lower.pop();
+    // No code of a unit begins with `ff`, which is null. So it is after all strings.
+    let upper = after_prefix(&lower).filter(|_| !lower.is_empty());
+    (lower, upper.unwrap_or_else(|| vec![0xff]))
 }
 
 /// Reads a string as Rust text.

@@ -4,12 +4,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
+use permazen_kv::Direction;
+
+use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete};
-use super::query::{Columns, IndexOn, bad_bound, entries, fix, restrict, when_partial};
+use super::query::{Columns, IndexOn, bad_bound, entries, fix, objects_in, restrict, when_partial};
+use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::fields::Composite;
-use crate::model::objects::Objs;
+use crate::model::objects::{Objs, SetOfObjs};
 use crate::model::target::Model;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
@@ -45,7 +49,11 @@ columns! { Column0 0 Column1; Column1 1 Column2; Column2 2 Column3; Column3 3 Co
 pub enum Column4 {}
 
 /// A tuple of indexed values that has a column `P`.
-#[diagnostic::on_unimplemented(message = "all columns of this index are fixed already")]
+#[diagnostic::on_unimplemented(
+    message = "all columns of this index are fixed already",
+    label = "no column is left",
+    note = "read what was found with `objects()`, `iter()` or `page(…)`, or give all values at once with `get((…))`"
+)]
 pub trait HasColumn<P: Column> {
     /// The type of the values in the column.
     type Value: FieldType;
@@ -61,7 +69,17 @@ pub trait Tuple: Sized + 'static {
     /// # Errors
     /// If a value cannot be decoded.
     fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError>;
+}
 
+/// Values to look up in a composite index on the values of the tuple `V`: a tuple with one value for
+/// each, which is the value itself or something that means it, as for [`EncodeAs`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not the values of a composite index on `{V}`",
+    label = "expected a tuple of values for `{V}`",
+    note = "give one value for each field of the index, in its order; to give only the first ones, use \
+            `tx.index(…)?.prefix(value)?`"
+)]
+pub trait TupleAs<V> {
     /// Encodes the values one by one, and calls `each` with the column and the encoded value. If a
     /// value cannot be encoded, `each` gets the reason instead.
     ///
@@ -74,14 +92,16 @@ pub trait Tuple: Sized + 'static {
 }
 
 macro_rules! tuple {
-    ($len:literal: $($value:ident $column:ident $position:tt),*) => {
+    ($len:literal: $($value:ident $given:ident $column:ident $position:tt),*) => {
         impl<$($value: FieldType),*> Tuple for ($($value,)*) {
             const LEN: usize = $len;
 
             fn decode(columns: &IndexEntryRef<'_, '_>) -> Result<Self, EncodingError> {
                 Ok(($($value::decode_all(columns.encoded($position))?,)*))
             }
+        }
 
+        impl<$($value,)* $($given: EncodeAs<$value>),*> TupleAs<($($value,)*)> for ($($given,)*) {
             fn each_encoded<Error>(
                 &self,
                 mut each: impl FnMut(usize, Result<&[u8], EncodingError>) -> Result<(), Error>,
@@ -89,7 +109,7 @@ macro_rules! tuple {
                 let mut bytes = Vec::new();
                 $(
                     bytes.clear();
-                    let encoded = self.$position.encode_to(&mut bytes);
+                    let encoded = self.$position.encode_as(&mut bytes);
                     each($position, encoded.map(|()| &bytes[..]))?;
                 )*
                 Ok(())
@@ -108,9 +128,9 @@ macro_rules! tuple {
     };
 }
 
-tuple!(2: A Column0 0, B Column1 1);
-tuple!(3: A Column0 0, B Column1 1, C Column2 2);
-tuple!(4: A Column0 0, B Column1 1, C Column2 2, D Column3 3);
+tuple!(2: A P Column0 0, B Q Column1 1);
+tuple!(3: A P Column0 0, B Q Column1 1, C R Column2 2);
+tuple!(4: A P Column0 0, B Q Column1 1, C R Column2 2, D S Column3 3);
 
 /// Entries of the form `((value, value, …), object)`.
 #[derive(Debug)]
@@ -185,11 +205,51 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
         Ok(self.with(restrict(self.tx, &self.view, P::POSITION, &range)?))
     }
 
-    /// The objects that have exactly these values.
+    /// The part of the index with strings that begin with a text, in the first column that is not
+    /// fixed yet. See [`Index::starts_with`](super::Index::starts_with).
+    ///
+    /// # Errors
+    /// Those of the object layer.
+    pub fn starts_with(&self, text: &str) -> Result<Self>
+    where
+        P: Column,
+        V: HasColumn<P>,
+        <V as HasColumn<P>>::Value: StoredAsString,
+    {
+        Ok(self.with(starting_with(&self.view, P::POSITION, text)?))
+    }
+
+    /// A page of entries: the first `limit` of those after the token of the previous page. `None`
+    /// gives the first page. See [`Index::page`](super::Index::page).
+    ///
+    /// Cost: one seek, one step per entry, and one more step to see whether there are more entries,
+    /// if no column after the first restricted one is restricted too. A page of thousands costs more
+    /// seeks. If several types share the index, entries of other types cost seeks too.
+    ///
+    /// # Errors
+    /// [`Error::PageToken`] if the token belongs to another index.
+    pub fn page(&self, limit: usize, token: Option<&PageToken>) -> Result<Page<(V, M::Live<'t>)>> {
+        read_page::<M, ByTuple<V>>(self.tx, &self.view, limit, token, Direction::Forward)
+    }
+
+    /// A page of entries in descending order: the last `limit` of those before the token. `None`
+    /// gives the last page. Costs as much as [`page`](CompositeIndex::page).
+    ///
+    /// # Errors
+    /// The errors of [`page`](CompositeIndex::page).
+    pub fn page_back(
+        &self,
+        limit: usize,
+        token: Option<&PageToken>,
+    ) -> Result<Page<(V, M::Live<'t>)>> {
+        read_page::<M, ByTuple<V>>(self.tx, &self.view, limit, token, Direction::Reverse)
+    }
+
+    /// The objects that have exactly these values, by object ID: `get(("Ann", 30))`. Reads nothing.
     ///
     /// # Errors
     /// If a field cannot hold its value.
-    pub fn get(&self, values: V) -> Result<Objs<'t, M>> {
+    pub fn get(&self, values: impl TupleAs<V>) -> Result<Objs<'t, M>> {
         let mut view = self.view.clone();
         values.each_encoded(|column, bytes| {
             let bytes = bytes.map_err(|source| bad_bound(&self.view, source))?;
@@ -212,6 +272,18 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
     ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P> {
         let tx = self.tx;
         self.view.ids().map(move |id| M::live(tx, id?))
+    }
+
+    /// The objects of a set, in the order of this view; can also be read from the back.
+    ///
+    /// Cost: that of [`objects`](CompositeIndex::objects), and for each object of the view at most one seek for
+    /// each simple set of which the set is composed. If the set is small and the order does not
+    /// matter, read the set.
+    pub fn objects_in<S: SetOfObjs<'t, M>>(
+        &self,
+        set: S,
+    ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P, S> {
+        objects_in::<M>(self.tx, &self.view, set.into_ids())
     }
 
     /// The first entry.

@@ -1,17 +1,26 @@
 //! Typed index queries: of one field, and of composite indexes column by column.
 //!
+//! `find` looks up one object, `starts_with` restricts strings, and `page` reads a query in parts.
+//!
 //! Objects that are stored with other models may have no entries in an index. `coverage` finds out
 //! from the schemas which ones, and `partial` completes a query with them, or refuses it.
 
 mod composite;
 mod coverage;
+mod find;
+mod page;
 mod partial;
 mod query;
+mod starts_with;
 
 pub use composite::{
     ByTuple, Column, Column0, Column1, Column2, Column3, Column4, CompositeIndex, HasColumn, Tuple,
+    TupleAs,
 };
 pub(super) use coverage::{Other, Wanted, others};
+pub use find::FindBy;
+pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
 pub(super) use partial::{SeenObjects, described, lacks_entries};
 pub use query::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
+pub use starts_with::StoredAsString;

@@ -55,6 +55,10 @@ impl<I> WhenPartial<I> {
         WhenPartial { index, open_as }
     }
 
+    pub(super) fn parts(self) -> (I, OpenAs) {
+        (self.index, self.open_as)
+    }
+
     /// The index as it is. See [`Field::allow_partial`](crate::model::Field::allow_partial).
     pub const fn allow_partial(mut self) -> Self {
         self.open_as.on_partial = OnPartial::Allow;

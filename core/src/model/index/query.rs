@@ -5,19 +5,23 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use permazen_kv::Direction;
+
+use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
+use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{Encoding, EncodingError, FieldType};
 use crate::model::binding::Part;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
-use crate::model::objects::Objs;
+use crate::model::objects::{Objs, SetOfObjs};
 use crate::model::target::{Any, Model, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{
-    self, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound, map_key_of,
+    self, IdSet, IndexEntryRef, IndexKind, IndexView, borrowed, encode_bound, map_key_of,
 };
 
 /// Something with an index: an indexed field; the elements, keys or values of a collection; or a
@@ -162,7 +166,10 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
         entries::<T, C>(self.tx, &self.view)
     }
 
-    /// The objects that have a value.
+    /// The objects that have a value, by object ID. Sets from several indexes can be combined:
+    /// `a.get(1)?.intersection(b.get(2)?)`.
+    ///
+    /// Reads nothing. [`Objs`] says what reading the set costs.
     ///
     /// # Errors
     /// If the field cannot hold the value.
@@ -179,6 +186,81 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
         Ok(self.with(restrict(self.tx, &self.view, 0, &range)?))
     }
 
+    /// The part of the index with strings that begin with a text: `starts_with("Ann")`. Null does not
+    /// begin with anything.
+    ///
+    /// The strings with one beginning lie side by side, so this reads nothing else: one seek, then
+    /// one step per entry.
+    ///
+    /// # Errors
+    /// Those of the object layer.
+    pub fn starts_with(&self, text: &str) -> Result<Self>
+    where
+        C::First: StoredAsString,
+    {
+        Ok(self.with(starting_with(&self.view, 0, text)?))
+    }
+
+    /// A page of entries: the first `limit` of those after the token of the previous page. `None`
+    /// gives the first page.
+    ///
+    /// ```
+    /// use permazen::model::PageToken;
+    /// # use permazen::{Permazen, PermazenObject, kv::memory::MemoryStore};
+    ///
+    /// #[derive(PermazenObject)]
+    /// struct User {
+    ///     #[permazen(indexed)]
+    ///     name: String,
+    /// }
+    ///
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<User>().build()?;
+    /// # db.write(|tx| {
+    /// #     for name in ["Ann", "Bob", "Cid"] { tx.create(User { name: name.into() })?; }
+    /// #     Ok(())
+    /// # })?;
+    /// let page = |token: Option<&PageToken>| {
+    ///     db.read(|tx| {
+    ///         let page = tx.index(User::NAME)?.page(2, token)?;
+    ///         let names: Vec<_> = page.entries.into_iter().map(|(name, _)| name).collect();
+    ///         Ok((names, page.next.map(|next| next.to_string())))
+    ///     })
+    /// };
+    /// let (names, next) = page(None)?;
+    /// assert_eq!(names, ["Ann", "Bob"]);
+    /// let token = next.unwrap().parse()?;
+    /// let (names, next) = page(Some(&token))?;
+    /// assert_eq!((&names[..], next), (&["Cid".to_owned()][..], None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Cost: one seek, one step per entry, and one more step to see whether there are more entries.
+    /// A page of thousands costs more seeks. If several types share the index, entries of other
+    /// types cost seeks too.
+    ///
+    /// # Errors
+    /// [`Error::PageToken`] if the token belongs to another index.
+    pub fn page(
+        &self,
+        limit: usize,
+        token: Option<&PageToken>,
+    ) -> Result<Page<C::Entry<T::Live<'t>>>> {
+        read_page::<T, C>(self.tx, &self.view, limit, token, Direction::Forward)
+    }
+
+    /// A page of entries in descending order: the last `limit` of those before the token. `None`
+    /// gives the last page. Costs as much as [`page`](Index::page).
+    ///
+    /// # Errors
+    /// The errors of [`page`](Index::page).
+    pub fn page_back(
+        &self,
+        limit: usize,
+        token: Option<&PageToken>,
+    ) -> Result<Page<C::Entry<T::Live<'t>>>> {
+        read_page::<T, C>(self.tx, &self.view, limit, token, Direction::Reverse)
+    }
+
     /// The values that at least one object has, each once; can also be read from the back.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = Result<C::First>> + use<'t, T, C> {
         let view = self.view.distinct(1);
@@ -191,6 +273,18 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C> {
         let tx = self.tx;
         self.view.ids().map(move |id| T::live(tx, id?))
+    }
+
+    /// The objects of a set, in the order of this view; can also be read from the back.
+    ///
+    /// Cost: that of [`objects`](Index::objects), and for each object of the view at most one seek for
+    /// each simple set of which the set is composed. If the set is small and the order does not
+    /// matter, read the set.
+    pub fn objects_in<S: SetOfObjs<'t, T>>(
+        &self,
+        set: S,
+    ) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C, S> {
+        objects_in::<T>(self.tx, &self.view, set.into_ids())
     }
 
     /// The entry with the smallest value.
@@ -261,6 +355,18 @@ pub(super) fn entries<'t, T: Target, C: Columns>(
     rows.map(move |row| row??.map_err(|source| bad_entry(&name, source)))
 }
 
+/// The objects of a view that are in a set.
+pub(super) fn objects_in<'t, T: Target>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    set: IdSet<'t>,
+) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+    view.ids().filter_map(move |id| {
+        let found = id.and_then(|id| Ok(set.contains(id)?.then_some(id)));
+        found.map_err(Error::from).transpose().map(|id| T::live(tx, id?))
+    })
+}
+
 /// `view` with a column restricted to one value.
 pub(super) fn fix<'t, V>(
     tx: &'t Tx,
@@ -298,7 +404,7 @@ pub(super) fn bad_bound(view: &IndexView<'_>, source: EncodingError) -> Error {
     Error::Encode { field: view.shape().name().to_string(), source }
 }
 
-fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
+pub(super) fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
     let index = view.shape().name();
     // If an object was stored before its type had the field, the field is null, also in the index.
     // This is not damage.

@@ -12,4 +12,6 @@ mod set;
 mod stream;
 
 pub use set::{IdSet, Ids};
-pub(in crate::object) use set::{any_id, ids_between, ids_of_types, ids_within};
+pub(in crate::object) use set::{
+    any_id, ids_between, ids_of_other_types, ids_of_types, ids_within,
+};

@@ -51,6 +51,15 @@ pub(crate) fn ids_of_types(types: impl IntoIterator<Item = StorageId>) -> Column
     ColumnFilter::union(types.iter().map(range).collect())
 }
 
+/// The filter that wants the IDs of all types but one.
+pub(crate) fn ids_of_other_types(hidden: StorageId) -> ColumnFilter {
+    let (min, max) = hidden.key_range();
+    ColumnFilter::union(vec![
+        (Bound::Unbounded, Bound::Excluded(min)),
+        (Bound::Included(max), Bound::Unbounded),
+    ])
+}
+
 /// The filter that wants the IDs of a range.
 pub(crate) fn ids_between(range: impl RangeBounds<ObjId>) -> ColumnFilter {
     let bytes = |bound: Bound<&ObjId>| bound.map(|id| id.as_bytes().to_vec());

@@ -7,6 +7,7 @@
 mod column;
 mod ids;
 mod other_schemas;
+mod page;
 mod query;
 mod selection;
 mod shape;
@@ -20,6 +21,7 @@ pub(in crate::object) use column::{
 pub(crate) use column::{EncodedRange, borrowed, encode_bound};
 pub use ids::IndexIds;
 pub(crate) use other_schemas::{HiddenObjects, IndexOverlay, MergedIndex};
+pub(crate) use page::Entries;
 pub(crate) use query::map_key_of;
 pub use shape::{IndexKind, IndexShape};
 pub use view::IndexView;

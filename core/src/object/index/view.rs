@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::column::{ColumnFilter, borrowed, encode_bound, is_inverted, push_lower, push_upper};
 use super::ids::IndexIds;
-use super::other_schemas::IndexOverlay;
+use super::other_schemas::{HiddenObjects, IndexOverlay};
 use super::selection::{IndexSource, Selection};
 use super::shape::IndexShape;
 use super::walk::{IndexEntry, IndexIter};
@@ -14,7 +14,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 use crate::object::encoded::Encoded;
 use crate::object::error::{Error, Result};
-use crate::object::id_set::{IdSet, any_id, ids_between, ids_of_types};
+use crate::object::id_set::{IdSet, any_id, ids_between, ids_of_other_types, ids_of_types};
 use crate::object::reference::NULL;
 
 /// A live view of an index: its entries in key order, restricted column by column.
@@ -68,7 +68,7 @@ impl<'t> IndexView<'t> {
         Encoded(self)
     }
 
-    fn changed(&self, change: impl FnOnce(&mut Selection)) -> Self {
+    pub(super) fn changed(&self, change: impl FnOnce(&mut Selection)) -> Self {
         let mut selection = Selection::clone(&self.selection);
         change(&mut selection);
         IndexView { source: self.source, selection: Arc::new(selection) }
@@ -159,23 +159,12 @@ impl<'t> IndexView<'t> {
                 self.shape().name()
             )));
         }
-        let prefix = self.shape().prefix();
-        let (mut min, mut max) = (prefix.to_vec(), prefix.to_vec());
-        let reachable = push_lower(&mut min, borrowed(&lower));
-        let bounded = push_upper(&mut max, borrowed(&upper));
-        // No key is above the lower bound, so the span is empty.
-        let max = if reachable { bounded.then_some(max) } else { Some(min.clone()) };
         Ok(self.changed(|selection| {
-            selection.tuples = Some(match selection.tuples.take() {
-                None => (min, max),
-                Some((old_min, old_max)) => {
-                    let max = match (old_max, max) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
-                    };
-                    (old_min.max(min), max)
-                }
-            });
+            let prefix = selection.shape.prefix().to_vec();
+            let whole =
+                |bound: &Bound<Vec<u8>>| borrowed(bound).map(|bytes| [&prefix[..], bytes].concat());
+            let (lower, upper) = (whole(&lower), whole(&upper));
+            intersect_tuples(selection, borrowed(&lower), borrowed(&upper));
         }))
     }
 
@@ -435,13 +424,24 @@ impl<'t> IndexView<'t> {
         });
         let suffix = filters.get(id_column + 1).is_some_and(Option::is_some);
         // The IDs are not stored in order, or not all of them count.
-        let hides = overlay.as_ref().is_some_and(|overlay| !overlay.hidden.is_empty());
-        if !single || suffix || hides || self.selection.tuples.is_some() {
+        if !single || suffix || self.selection.tuples.is_some() {
             let ids: Result<Vec<_>> = self.ids().collect();
             return Ok(IdSet::of_ids(source, ids?));
         }
         let filter = filters.get(id_column).cloned().flatten().unwrap_or_else(any_id);
         let mut ids = IdSet::of_keys(source, prefix.clone(), filter.clone());
+        if let Some(overlay) = overlay {
+            for HiddenObjects { of_type, schema } in &overlay.hidden {
+                ids = match schema {
+                    None => ids.within(ids_of_other_types(*of_type)),
+                    Some(schema) => {
+                        let there = layout::object_schema_prefix(*schema);
+                        let hidden = ids_of_types([*of_type]);
+                        ids.difference(&IdSet::of_keys(source, there, hidden))
+                    }
+                };
+            }
+        }
         if let Some(overlay) = overlay {
             let values = prefix.get(shape.prefix().len()..).unwrap_or_default();
             let merged = overlay.merged.iter().map(|merged| {
@@ -460,6 +460,35 @@ impl<'t> IndexView<'t> {
             .map(|schema| IdSet::of_keys(source, layout::object_schema_prefix(*schema), any_id()));
         Ok(ids.intersection(&IdSet::empty(source).union_all(of_schemas)))
     }
+}
+
+/// Restricts the tuples further, to those between two bounds, which are beginnings of keys.
+pub(super) fn intersect_tuples(
+    selection: &mut Selection,
+    lower: Bound<&[u8]>,
+    upper: Bound<&[u8]>,
+) {
+    let prefix = selection.shape.prefix();
+    // A bound is a whole key; without one, the span is that of the index.
+    let from = |bound: Bound<&[u8]>| match bound {
+        Bound::Unbounded => prefix.to_vec(),
+        Bound::Included(_) | Bound::Excluded(_) => Vec::new(),
+    };
+    let (mut min, mut max) = (from(lower), from(upper));
+    let reachable = push_lower(&mut min, lower);
+    let bounded = push_upper(&mut max, upper);
+    // No key is above the lower bound, so the span is empty.
+    let max = if reachable { bounded.then_some(max) } else { Some(min.clone()) };
+    selection.tuples = Some(match selection.tuples.take() {
+        None => (min, max),
+        Some((old_min, old_max)) => {
+            let max = match (old_max, max) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            (old_min.max(min), max)
+        }
+    });
 }
 
 /// Restrictions to encoded values. The bytes are not checked against the encoding of their column.

@@ -65,6 +65,11 @@ impl<'t> IndexScan<'t> {
         }
     }
 
+    /// Reads so many keys with the first seek. The walk must not have begun.
+    pub(super) fn read_at_once(&mut self, keys: usize) {
+        self.scan.read_at_once(keys);
+    }
+
     /// The next entry. An error ends the walk.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<IndexEntryRef<'_, 't>>> {

@@ -181,6 +181,11 @@ impl<'s, K: Keep> LiveScan<'s, K> {
         self
     }
 
+    /// Reads so many pairs with the first seek. The scan must not have begun.
+    pub(crate) fn read_at_once(&mut self, pairs: usize) {
+        self.batch_size = pairs;
+    }
+
     /// The direction of the scan.
     #[inline]
     pub(crate) fn direction(&self) -> Direction {
