@@ -118,6 +118,8 @@ mod guide {
     struct Objects;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
+    #[doc = include_str!("../../docs/src/cookbook.md")]
+    struct Cookbook;
     #[doc = include_str!("../../docs/src/schemas.md")]
     struct Schemas;
     #[doc = include_str!("../../docs/src/evolution.md")]
