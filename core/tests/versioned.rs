@@ -76,12 +76,23 @@ mod retyped {
     }
 }
 
-/// A version with an added field that has a default.
-mod stated {
+/// A version without an owner, and one with an owner that has a default. No other test uses them:
+/// a schema stays recorded while any database of the process is open with it.
+mod unowned {
     use super::*;
 
     #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
-    pub(super) struct Person {
+    pub(super) struct House {
+        pub(super) name: String,
+        pub(super) visits: Counter,
+    }
+}
+
+mod owned {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+    pub(super) struct House {
         pub(super) name: String,
         pub(super) visits: Counter,
         #[permazen(default = "nobody".to_owned())]
@@ -473,17 +484,17 @@ fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
 #[test]
 fn a_base_has_the_defaults_of_what_was_added() {
     let store = memory();
-    let db = Permazen::builder_shared(Arc::clone(&store)).model::<narrow::Person>().build();
+    let db = Permazen::builder_shared(Arc::clone(&store)).model::<unowned::House>().build();
     let db = db.unwrap();
-    let ann = narrow::Person { name: "Ann".into(), visits: 10.into() };
-    let person = db.write(|tx| Ok(tx.create(ann.clone())?.id())).unwrap();
-    let base = db.read(|tx| tx.get::<narrow::Person>(person)?.load_versioned()).unwrap();
+    let house = unowned::House { name: "Ann".into(), visits: 10.into() };
+    let person = db.write(|tx| Ok(tx.create(house.clone())?.id())).unwrap();
+    let base = db.read(|tx| tx.get::<unowned::House>(person)?.load_versioned()).unwrap();
     let base = base.base().clone();
     drop(db);
-    let open = || Permazen::builder_shared(Arc::clone(&store)).model::<stated::Person>();
+    let open = || Permazen::builder_shared(Arc::clone(&store)).model::<owned::House>();
     let newer = open().build().unwrap();
     let stored = |newer: &Permazen, name: &str| {
-        let from_base = |tx: &Tx| Versioned::<stated::Person>::from_base(tx, base.clone());
+        let from_base = |tx: &Tx| Versioned::<owned::House>::from_base(tx, base.clone());
         let mut value = newer.read(from_base).unwrap();
         assert_eq!(value.owner, "nobody");
         value.name = name.into();
@@ -492,7 +503,7 @@ fn a_base_has_the_defaults_of_what_was_added() {
     assert_eq!(stored(&newer, "Anna").owner, "nobody");
     newer
         .write(|tx| {
-            let ann = tx.get::<stated::Person>(person)?;
+            let ann = tx.get::<owned::House>(person)?;
             ann.set_name("Ann")?;
             ann.set_owner("Bob")
         })
