@@ -88,6 +88,7 @@ pub mod __private {
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
+    pub use crate::model::rules::validating::{Validates, Validating};
     pub use crate::model::target::Accessors;
     pub use crate::model::{
         Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field, Indexed,
@@ -98,8 +99,9 @@ pub mod __private {
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Base, Builder, Counter, Error, Evolution, Failure, Model, NewValues, Obj,
-    OldValues, Permazen, Ref, Result, Transaction, Tx, Versioned, is_retryable,
+    Any, AnyObj, Base, Builder, CommitError, Counter, Error, Evolution, Failure, Model, NewValues,
+    Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation, Versioned, Violation,
+    Violations, is_retryable,
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};

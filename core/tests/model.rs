@@ -491,6 +491,7 @@ fn deleting_does_what_the_references_ask_for() -> Result<()> {
             Err(Error::Object(permazen::object::Error::DeletedObject { .. }))
         ));
         assert!(ann.recreate()? && !ann.recreate()?);
+        ann.set_nick_name("Ann")?;
 
         let kept = tx.create(Guarded::default())?;
         let guard = tx.create(Guarded { keeps: Some(kept.to_ref()) })?;

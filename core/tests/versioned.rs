@@ -456,7 +456,7 @@ fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
     upgraded(Permazen::builder_shared(Arc::clone(&store)).model::<wider::Person>());
     let newer = Permazen::builder_shared(Arc::clone(&store)).model::<wider::Person>();
     let newer = newer.build().unwrap();
-    newer.write(|tx| tx.create_default::<wider::Person>().map(drop)).unwrap();
+    newer.write(|tx| tx.create_default::<wider::Person>()?.set_name("Bob")).unwrap();
     assert!(newer.evolution_report().unwrap().versions.is_empty());
     let from_base = |tx: &Tx| Versioned::<wider::Person>::from_base(tx, base.clone());
     let mut value = newer.read(from_base).unwrap();
@@ -473,7 +473,7 @@ fn a_base_of_a_removed_schema_lacks_only_what_was_added() {
     upgraded(Permazen::builder_shared(Arc::clone(&store)).model::<retyped::Person>());
     let last = Permazen::builder_shared(Arc::clone(&store)).model::<retyped::Person>();
     let last = last.build().unwrap();
-    last.write(|tx| tx.create_default::<retyped::Person>().map(drop)).unwrap();
+    last.write(|tx| tx.create_default::<retyped::Person>()?.set_name("Bob")).unwrap();
     let from_base = |tx: &Tx| Versioned::<retyped::Person>::from_base(tx, base.clone());
     let error = last.read(from_base).unwrap_err();
     assert!(matches!(error, Error::DamagedBase { .. }), "{error:?}");

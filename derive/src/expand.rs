@@ -15,6 +15,7 @@ use crate::names;
 use crate::object_model::{
     CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
 };
+use crate::validate;
 
 /// Field constants, accessors and the `Model` implementation of `model`.
 pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
@@ -38,6 +39,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         write(model, at, field, &quote!(self.#ident))
     });
     let evolution = evolution_attributes::constants(model);
+    let validate = validate::methods(model);
     let nullable = nullable(model);
     let storage_id =
         model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
@@ -86,6 +88,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             const FIELDS: &'static [#m::FieldDecl] = &[#(#declarations),*];
             const COMPOSITES: &'static [#m::CompositeDecl] = &[#(#index_declarations),*];
             #evolution
+            #validate
             fn read(__from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
                 ::core::result::Result::Ok(Self {
                     #(#reads,)*

@@ -19,6 +19,7 @@ mod parse_object;
 mod reserved;
 mod stub;
 mod types;
+mod validate;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -49,14 +50,16 @@ use syn::{DeriveInput, parse_macro_input};
 ///   that for a mistake;
 /// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
 /// - `removed("…", "…")`, `on_schema_change = path`, see [below](#when-the-struct-changes);
+/// - `validate = path`, see [below](#rules);
 /// - `crate = "path::to::permazen"`.
 ///
 /// On a field, it takes:
 ///
-/// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`, `unique`, `exclude(…)`;
+/// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`;
 /// - `accessor = "…"`, for a field that has the name of a method of handles, such as `id` or `load`:
 ///   with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The names of the
 ///   constant and of the field in the database stay;
+/// - `unique`, `exclude(…)`, `validate = path`, see [below](#rules);
 /// - `encoding = "urn:…"`, `with = Type`;
 /// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
 ///   `upgrade_with = path`, see [below](#when-the-struct-changes);
@@ -122,10 +125,49 @@ use syn::{DeriveInput, parse_macro_input};
 /// }
 /// ```
 ///
+/// # Rules
+///
+/// Rules are checked when a transaction commits, or earlier, as `Builder::validation` says. Objects
+/// that break one are listed in the error, and nothing is committed.
+///
+/// | attribute | what it says |
+/// |---|---|
+/// | on an indexed field: `unique` | no other object of the type has the same value. Null is a value like others |
+/// | on such a field: `exclude(nulls, 5, "x", 10..20, range(gt = 30, le = 40))` | these values need not be unique. `non_nulls` are all but null. A value is a literal that the encoding of the field reads as text: the name of a constant of an enum, 16 hexadecimal digits of an object ID. The encoding also gives the order |
+/// | in a composite index: `unique`, `exclude(name(nulls), age(0..18))` | no other object has the same combination. A combination is exempt if each column that is named has one of the values. `exclude` may be repeated |
+/// | on the struct: `singleton` | there is at most one object of the type: `tx.singleton::<Settings>()` |
+/// | on the struct: `validate = path` | this function finds nothing wrong. It is a `fn(&Self) -> Result<(), E>` where `E` has a `Display`, and is called for objects that were created or of which a field has changed |
+/// | on a field: `validate = path` | the same for the value: a `fn(&T) -> Result<(), E>`, called if it has changed |
+///
+/// A field that is no `Option` and is null in the database breaks a rule too, as after
+/// `create_default`.
+///
+/// ```
+/// use permazen::PermazenObject;
+///
+/// #[derive(PermazenObject)]
+/// #[permazen(validate = Booking::check)]
+/// struct Booking {
+///     #[permazen(indexed, unique, exclude("none"), validate = not_empty)]
+///     code: String,
+///     from: i32,
+///     to: i32,
+/// }
+///
+/// impl Booking {
+///     fn check(&self) -> Result<(), &'static str> {
+///         if self.from < self.to { Ok(()) } else { Err("it ends before it begins") }
+///     }
+/// }
+///
+/// fn not_empty(text: &str) -> Result<(), String> {
+///     if text.is_empty() { Err("the code is empty".to_owned()) } else { Ok(()) }
+/// }
+/// ```
+///
 /// # No effect yet
 ///
-/// **`unique`, `exclude`, `singleton` and `cascade` have no effect yet**: they are checked and kept
-/// in the model, but objects with equal unique values are not refused.
+/// `cascade` is checked and kept in the model, and has no effect yet.
 ///
 /// The macro generates typed field constants (`Person::NAME`), accessors for handles
 /// (`person.name()?`, `person.set_name("Ann")?`) and the implementation of `permazen::Model`. The

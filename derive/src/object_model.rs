@@ -2,7 +2,7 @@
 //! `parse_object.rs` makes it, `check.rs` checks it, `expand.rs` makes code of it.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Ident, LitStr, Type, Visibility};
+use syn::{Attribute, ExprPath, Ident, LitStr, Type, Visibility};
 
 use crate::evolution_attributes::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
@@ -23,6 +23,8 @@ pub(crate) struct ObjectModel {
     pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
     pub(crate) evolution: TypeEvolution,
+    /// A function of the program that checks the struct.
+    pub(crate) validate: Option<ExprPath>,
 }
 
 /// A field whose type has a mistake.
@@ -53,6 +55,8 @@ pub(crate) struct FieldModel {
     pub(crate) unique: bool,
     pub(crate) excludes: Vec<Exclude>,
     pub(crate) evolution: FieldEvolution,
+    /// A function of the program that checks the value.
+    pub(crate) validate: Option<ExprPath>,
 }
 
 /// The kind of a field, with its values.

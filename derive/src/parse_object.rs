@@ -27,6 +27,7 @@ const STRUCT_KEYS: &[&str] = &[
     "default_upgrade",
     "removed",
     "on_schema_change",
+    "validate",
     "accessors",
     "crate",
 ];
@@ -45,6 +46,7 @@ const FIELD_KEYS: &[&str] = &[
     "was",
     "default",
     "upgrade_with",
+    "validate",
     "inverse_delete",
     "forward_delete",
     "allow_deleted",
@@ -93,6 +95,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         accessors: None,
         composites: Vec::new(),
         evolution: TypeEvolution::default(),
+        validate: None,
     };
     let mut defaults = Defaults { case: Case::Camel, allow_deleted: false, upgrade: None };
     let mut name_tokens = input.ident.to_token_stream();
@@ -121,6 +124,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
             }
             "removed" => model.evolution.removed(&item, &mut errors),
             "on_schema_change" => model.evolution.on_schema_change(&item, &mut errors),
+            "validate" => model.validate = errors.note(item.function()),
             "crate" => {
                 model.krate =
                     errors.note(attribute_syntax::crate_path(&item)).unwrap_or(model.krate);
@@ -247,6 +251,8 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     }
     check::name(&name, &name_tokens, errors);
     let evolution = FieldEvolution::of(&items, defaults.upgrade, errors);
+    let validate = items.iter().find(|item| item.is("validate"));
+    let validate = validate.and_then(|item| errors.note(item.function()));
     let ty = types::without_self(&field.ty, &model.ident);
     let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {
         model.refused.push(Refused { ident, accessor, visibility: field.vis.clone(), ty });
@@ -282,6 +288,7 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
         unique: unique.is_some(),
         excludes: excludes.map(|(_, list)| list).unwrap_or_default(),
         evolution,
+        validate,
     });
 }
 

@@ -18,6 +18,7 @@ const OF_HANDLES: &[&str] = &[
     "map_of",
     "migrate",
     "recreate",
+    "revalidate",
     "schema_id",
     "set",
     "set_of",

@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::declare::{Shape, ValueDecl};
-use super::error::{Error, Result};
+use super::error::{Error, ModelErrors, Result};
 use super::evolution::{Evolution, FieldPlan, Plan};
 use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
+use super::rules::{Rules, watched};
 use super::target::{Model, ModelInfo};
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, Migrate, ObjectData};
+use crate::object::{self, IndexShape, Migrate, ObjectData, WatchedFields};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -23,6 +24,8 @@ pub(crate) struct Bindings {
     pub(crate) schema: Arc<Schema>,
     bundle: Arc<SchemaBundle>,
     models: Arc<Models>,
+    /// Which changes the rules of the models must know of.
+    watched: Arc<WatchedFields>,
 }
 
 /// The bound models, in the order of their type IDs.
@@ -83,6 +86,7 @@ pub(crate) struct Binding {
     shapes: Vec<[Option<Arc<IndexShape>>; 2]>,
     /// The shapes of the composite indexes, in the order of the struct's list.
     composites: Vec<Arc<IndexShape>>,
+    pub(crate) rules: Rules,
     /// What becomes of the type in other recorded schemas, as far as it was asked for.
     plans: RwLock<BTreeMap<(SchemaIndex, SchemaId), Arc<Plan>>>,
     /// What [`Bindings::others`] gives, as far as it was asked for.
@@ -99,10 +103,18 @@ impl Bindings {
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
         let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
+        let mut problems = Vec::new();
+        for binding in &mut bound {
+            binding.rules = Rules::of(binding, &mut problems)?;
+        }
+        if !problems.is_empty() {
+            return Err(ModelErrors(problems).into());
+        }
+        let watched = Arc::new(watched(bound.iter(), bundle)?);
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let models = Arc::new(Models { bindings: bound, evolution });
-        Ok(Bindings { schema, bundle: Arc::clone(bundle), models })
+        Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched })
     }
 
     /// Whether these bindings fit a transaction.
@@ -112,6 +124,11 @@ impl Bindings {
 
     pub(crate) fn models(&self) -> &Arc<Models> {
         &self.models
+    }
+
+    /// Which changes the rules of the models must know of.
+    pub(crate) fn watched(&self) -> &Arc<WatchedFields> {
+        &self.watched
     }
 
     /// The recorded schemas in which the entries of a model's objects are not just those of an
@@ -187,7 +204,8 @@ impl Binding {
             Evolution::Exact => Migrate::No,
             Evolution::AsJava => Migrate::Yes,
         };
-        Ok(Binding { info, access, object_type, fields, shapes, composites, plans, others })
+        let rules = Rules::default();
+        Ok(Binding { info, access, object_type, fields, shapes, composites, rules, plans, others })
     }
 
     pub(crate) fn storage_id(&self) -> StorageId {

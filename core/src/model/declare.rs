@@ -88,7 +88,7 @@ impl FieldDecl {
         self
     }
 
-    /// No two objects may have the same value. This has no effect yet.
+    /// No two objects may have the same value (docs/src/rules.md).
     #[must_use]
     pub const fn unique(mut self) -> Self {
         self.unique = true;
@@ -293,7 +293,7 @@ impl CompositeDecl {
         self
     }
 
-    /// No two objects may have the same combination of values. This has no effect yet.
+    /// No two objects may have the same combination of values (docs/src/rules.md).
     #[must_use]
     pub const fn unique(mut self) -> Self {
         self.unique = true;

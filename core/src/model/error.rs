@@ -6,6 +6,7 @@ use permazen_kv::KvError;
 
 use super::evolution::{EvolutionReport, Refusal};
 use super::index::{PageTokenError, described};
+use super::rules::{CommitError, Violations};
 use super::versioned::ChangedSince;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -183,6 +184,11 @@ pub enum Error {
         /// The type whose maps have other keys.
         type_name: String,
     },
+    /// Objects break rules of their models. An operation that is checked at its end
+    /// ([`Validation::Early`](super::Validation::Early)) was undone. Otherwise the objects are as
+    /// they were, and nothing was committed.
+    #[error("{0}")]
+    Invalid(Violations),
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
@@ -218,14 +224,20 @@ impl From<SchemaError> for Error {
 }
 
 impl From<object::Error> for Error {
-    /// Why the typed layer does not move an object is returned as it is, not as the error of a
-    /// listener.
+    /// Why the typed layer does not move an object, and which rules are broken, is returned as it
+    /// is, not as the error of a listener.
     fn from(error: object::Error) -> Self {
-        let object::Error::MoveRefused(cause) = error else { return Error::Object(error) };
-        match cause.downcast() {
-            Ok(own) if matches!(*own, Error::Upgrade { .. } | Error::Refused(_)) => *own,
-            Ok(others) => Error::Object(object::Error::MoveRefused(others)),
-            Err(cause) => Error::Object(object::Error::MoveRefused(cause)),
+        match error {
+            object::Error::MoveRefused(cause) => match cause.downcast() {
+                Ok(own) if matches!(*own, Error::Upgrade { .. } | Error::Refused(_)) => *own,
+                Ok(others) => Error::Object(object::Error::MoveRefused(others)),
+                Err(cause) => Error::Object(object::Error::MoveRefused(cause)),
+            },
+            object::Error::RulesBroken(cause) => match cause.downcast() {
+                Ok(own) => *own,
+                Err(cause) => Error::Object(object::Error::RulesBroken(cause)),
+            },
+            error => Error::Object(error),
         }
     }
 }
@@ -287,6 +299,8 @@ fn says_retryable(error: &(dyn std::error::Error + 'static)) -> Option<bool> {
         Some(error.is_retryable())
     } else if let Some(error) = error.downcast_ref::<object::Error>() {
         Some(is_object_error_retryable(error))
+    } else if let Some(error) = error.downcast_ref::<CommitError>() {
+        Some(error.is_retryable())
     } else {
         error.downcast_ref::<KvError>().map(KvError::is_retryable)
     }
@@ -296,9 +310,9 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
     match error {
         // A listener can fail with an error of the typed layer, which the object layer does not
         // know.
-        object::Error::Listener(cause) | object::Error::MoveRefused(cause) => {
-            is_retryable(&**cause)
-        }
+        object::Error::Listener(cause)
+        | object::Error::MoveRefused(cause)
+        | object::Error::RulesBroken(cause) => is_retryable(&**cause),
         _ => error.is_retryable(),
     }
 }

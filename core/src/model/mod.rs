@@ -23,6 +23,7 @@ mod obj;
 mod objects;
 mod owned_transaction;
 mod permazen;
+pub(crate) mod rules;
 #[cfg(feature = "serde")]
 mod serde_forms;
 pub(crate) mod target;
@@ -54,6 +55,7 @@ pub use index::{
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};
 pub use permazen_kv::Retry;
+pub use rules::{CommitError, Rule, RulesReport, Validation, Violation, Violations};
 pub use target::{Any, Model, PlainData, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use values::{Counter, EncodeAs, EnumType};

@@ -167,6 +167,22 @@ impl<'t, M: Model> Obj<'t, M> {
         self.handle().store(value)
     }
 
+    /// Has all rules checked for this object, as if it were new: when the transaction commits, or at
+    /// the next [`Tx::validate`]. Use it for rules that depend on other objects than those that
+    /// have changed. Does nothing if rules are [never](super::Validation::Off) checked.
+    ///
+    /// Cost: as much as [`exists`](Obj::exists).
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn revalidate(&self) -> Result<()> {
+        self.tx().core.info(self.id())?;
+        if self.tx().rule_options()?.validation != super::Validation::Off {
+            self.tx().core.notes.everything(self.id());
+        }
+        Ok(())
+    }
+
     /// Reads a simple field. Cost: one get.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
 use super::owned_transaction::OwnedTransaction;
+use super::rules::{RuleOptions, Validation};
 use super::target::{Model, ModelInfo};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
@@ -52,6 +53,7 @@ struct Shared {
     _using: UsedByProcess,
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
+    rules: RuleOptions,
 }
 
 impl fmt::Debug for Permazen {
@@ -74,6 +76,7 @@ pub struct Builder {
     schema_removal: Option<SchemaRemoval>,
     kv_options: TxOptions,
     retry: Retry,
+    rules: RuleOptions,
 }
 
 impl fmt::Debug for Builder {
@@ -164,6 +167,22 @@ impl Builder {
         self
     }
 
+    /// Sets when the rules of the models are checked: what must be unique, singletons, required
+    /// values and own validation. By default that is when a transaction commits.
+    /// [`Tx::set_validation`] changes it for one transaction.
+    pub fn validation(mut self, validation: Validation) -> Self {
+        self.rules.validation = validation;
+        self
+    }
+
+    /// Checks uniqueness among the objects that are in the index, while objects in other recorded
+    /// schemas lack entries in it. By default, a commit is refused then if it writes the field,
+    /// because the check would not find these objects.
+    pub fn unique_among_indexed(mut self) -> Self {
+        self.rules.among_indexed = true;
+        self
+    }
+
     /// Checks the models and opens the database. If the schema of the models is not recorded yet,
     /// it is recorded; otherwise nothing is written. If this fails because others open the database
     /// at the same time, it runs again, as [`Builder::retry`] says.
@@ -211,6 +230,7 @@ impl Builder {
             retry: self.retry,
             _using: using,
             bindings: Mutex::new(Arc::new(bindings)),
+            rules: self.rules,
         };
         Ok(Permazen { shared: Arc::new(shared) })
     }
@@ -335,6 +355,7 @@ impl Permazen {
             schema_removal: None,
             kv_options: TxOptions::default(),
             retry: Retry::default(),
+            rules: RuleOptions::default(),
         }
     }
 
@@ -399,7 +420,7 @@ impl Permazen {
         }
         let bindings = Arc::clone(&bindings);
         core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
-        Ok(Transaction::new(Tx::new(core, bindings)))
+        Ok(Transaction::new(Tx::new(core, bindings, shared.rules)))
     }
 
     /// Runs a transaction. It commits if `body` succeeds, and rolls back if `body` fails.
@@ -425,7 +446,7 @@ impl Permazen {
     ) -> Result<T, E> {
         self.retrying(&self.shared.config, |tx| {
             let value = body(&tx)?;
-            tx.commit()?;
+            tx.commit().map_err(Error::from)?;
             Ok(value)
         })
     }

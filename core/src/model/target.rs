@@ -13,6 +13,7 @@ use super::error::Result;
 use super::handle::Handle;
 use super::load::{ObjectReader, ObjectWriter};
 use super::obj::Obj;
+use super::rules::validating::{Validates, Validating};
 use super::tx::Tx;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -48,6 +49,12 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// Writes values of an object that moves to the schema of the models, before anything is
     /// converted.
     const UPGRADE_WITH: Option<UpgradeWith> = None;
+
+    /// Which functions of its own the model has to check plain data.
+    const VALIDATES: Validates = Validates::NOTHING;
+
+    /// Calls these functions.
+    fn validate(&self, _with: &mut Validating) {}
 
     /// Reads the struct of a stored object.
     ///
@@ -242,7 +249,13 @@ pub(crate) struct ModelInfo {
     pub(crate) composites: &'static [CompositeDecl],
     pub(crate) removed: &'static [&'static str],
     pub(crate) upgrade_with: Option<UpgradeWith>,
+    pub(crate) singleton: bool,
+    pub(crate) validates: Validates,
+    pub(crate) validate: Option<Validate>,
 }
+
+/// Reads the struct of an object, and calls the functions that check it.
+pub(crate) type Validate = fn(&mut ObjectReader<'_>, &mut Validating) -> Result<()>;
 
 impl ModelInfo {
     pub(crate) fn of<M: Model>() -> Self {
@@ -254,6 +267,12 @@ impl ModelInfo {
             composites: M::COMPOSITES,
             removed: M::REMOVED,
             upgrade_with: M::UPGRADE_WITH,
+            singleton: M::SINGLETON,
+            validates: M::VALIDATES,
+            validate: M::VALIDATES.any().then_some(|from, with| {
+                M::read(from)?.validate(with);
+                Ok(())
+            }),
         }
     }
 }

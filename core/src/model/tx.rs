@@ -1,6 +1,6 @@
 //! Transactions of the typed layer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::index::{IndexOn, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
 use super::objects::Objs;
+use super::rules::{self, CommitError, RuleOptions, Validation};
 use super::target::{Any, Model, PlainData, Ref};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
@@ -37,6 +38,7 @@ pub struct Tx {
 struct State {
     bindings: Arc<Bindings>,
     seen_objects: RefCell<SeenObjects>,
+    rules: Cell<RuleOptions>,
 }
 
 impl fmt::Debug for Tx {
@@ -46,9 +48,20 @@ impl fmt::Debug for Tx {
 }
 
 impl Tx {
-    pub(super) fn new(core: object::Transaction<'static>, bindings: Arc<Bindings>) -> Self {
-        let state = State { bindings, seen_objects: RefCell::default() };
-        core.attach(Box::new(state), |core, hook, event| call(Tx::of(core), hook, event));
+    pub(super) fn new(
+        core: object::Transaction<'static>,
+        bindings: Arc<Bindings>,
+        rules: RuleOptions,
+    ) -> Self {
+        core.notes.watch(bindings.watched());
+        note_for(&core, rules.validation);
+        let rules = Cell::new(rules);
+        let state = State { bindings, seen_objects: RefCell::default(), rules };
+        core.attach(
+            Box::new(state),
+            |core, hook, event| call(Tx::of(core), hook, event),
+            |core| check_rules(Tx::of(core)),
+        );
         Tx { core }
     }
 
@@ -80,6 +93,10 @@ impl Tx {
 
     pub(super) fn seen_objects(&self) -> Result<&RefCell<SeenObjects>> {
         Ok(&self.state()?.seen_objects)
+    }
+
+    pub(crate) fn rule_options(&self) -> Result<RuleOptions> {
+        Ok(self.state()?.rules.get())
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
@@ -240,6 +257,40 @@ impl Tx {
         Ok(self.core.index_by_name(type_name, name)?)
     }
 
+    // ------------------------------------------------------------------ rules
+
+    /// Sets when the rules of the models are checked in this transaction.
+    /// [`Builder::validation`](super::Builder::validation) sets it for all.
+    ///
+    /// Changes that are made while rules are checked [manually](Validation::Manual) or
+    /// [never](Validation::Off) are not checked later either.
+    ///
+    /// # Errors
+    /// If the transaction has no models.
+    pub fn set_validation(&self, validation: Validation) -> Result<()> {
+        let rules = &self.state()?.rules;
+        rules.set(RuleOptions { validation, ..rules.get() });
+        note_for(&self.core, validation);
+        Ok(())
+    }
+
+    /// Checks the rules of the models at once for all objects that have changed in this
+    /// transaction, as the commit does. Objects that break a rule are checked again later, others
+    /// only if they change again.
+    ///
+    /// Cost for each object: for each changed unique field, one get, one seek and at most one step;
+    /// for a new singleton, one seek; for own validation, one seek and a scan of the object's pairs.
+    /// If objects in other recorded schemas may lack entries in the index of a unique field, a seek
+    /// more for each such schema.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with all objects that break rules.
+    pub fn validate(&self) -> Result<()> {
+        // What the check itself changes is checked with it, not at the end of each operation.
+        let _checking = self.core.notes.begin_check();
+        Ok(self.core.check_rules()?)
+    }
+
     // ------------------------------------------------------------------ buffers
 
     /// Lends `body` the encoded form of a value, or the reason why it cannot be encoded.
@@ -259,6 +310,24 @@ fn call(_tx: &Tx, _hook: &Hook, _event: &Event<'_>) -> object::Result<()> {
     Ok(())
 }
 
+/// Lets the object layer note what the rules need to know.
+fn note_for(core: &object::Transaction<'_>, validation: Validation) {
+    let paused = matches!(validation, Validation::Manual | Validation::Off);
+    core.notes.set(paused, validation == Validation::Early);
+}
+
+/// Checks the rules of the models.
+fn check_rules(tx: &Tx) -> object::Result<()> {
+    let checked = match tx.rule_options() {
+        Ok(rules) if rules.validation == Validation::Off => Ok(()),
+        _ => rules::check(tx),
+    };
+    checked.map_err(|error| match error {
+        Error::Object(error) => error,
+        error => object::Error::RulesBroken(Box::new(error)),
+    })
+}
+
 /// A transaction that can be committed. Dropping it rolls it back.
 ///
 /// It keeps the database open and borrows nothing. Handles borrow it, so no handle outlives it.
@@ -276,10 +345,15 @@ impl Transaction {
     /// Makes the changes durable and visible to others.
     ///
     /// # Errors
-    /// If the store or a callback fails; some failures of the store are
-    /// [retryable](Error::is_retryable). Everything is then rolled back.
-    pub fn commit(self) -> Result<()> {
-        Ok(self.tx.core.commit()?)
+    /// [`Error::Invalid`] if objects break rules of their models; the error then has this
+    /// transaction as it was. If the store or a callback fails, everything is rolled back; some
+    /// failures of the store are [retryable](Error::is_retryable).
+    pub fn commit(self) -> Result<(), CommitError> {
+        self.tx.core.commit_or_return().map_err(|refused| {
+            let transaction =
+                refused.transaction.map(|core| Transaction { tx: Tx { core: *core } });
+            CommitError::new(refused.error.into(), transaction)
+        })
     }
 
     /// Discards the changes.

@@ -21,6 +21,9 @@ pub(crate) type Hook = Arc<dyn Any + Send + Sync>;
 /// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
 pub(crate) type CallHook<'db> = fn(&Transaction<'db>, &Hook, &Event<'_>) -> Result<()>;
 
+/// Checks the rules of the layer above for the objects that were noted.
+pub(crate) type CheckRules<'db> = fn(&Transaction<'db>) -> Result<()>;
+
 /// Of what a hook is told. `observers` are the objects from which the path of the listener leads to
 /// the object, in ascending order; without a path, the object itself.
 #[derive(Debug, Clone, Copy)]
@@ -39,14 +42,29 @@ pub(crate) enum Event<'a> {
 pub(super) struct Above<'db> {
     state: Box<dyn Any + Send>,
     call: CallHook<'db>,
+    check: CheckRules<'db>,
 }
 
 pub(super) type AboveCell<'db> = OnceCell<Above<'db>>;
 
 impl<'db> Transaction<'db> {
     /// Attaches the state of the layer above. Has no effect if it is attached already.
-    pub(crate) fn attach(&self, state: Box<dyn Any + Send>, call: CallHook<'db>) {
-        self.above.get_or_init(|| Above { state, call });
+    pub(crate) fn attach(
+        &self,
+        state: Box<dyn Any + Send>,
+        call: CallHook<'db>,
+        check: CheckRules<'db>,
+    ) {
+        self.above.get_or_init(|| Above { state, call, check });
+    }
+
+    /// Checks the rules of the layer above for the objects that were noted. Does nothing if none
+    /// was.
+    pub(crate) fn check_rules(&self) -> Result<()> {
+        match self.above.get() {
+            Some(above) if !self.notes.is_empty() => (above.check)(self),
+            _ => Ok(()),
+        }
     }
 
     /// The attached state; `None` if there is none of this type.

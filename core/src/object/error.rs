@@ -232,6 +232,10 @@ pub enum Error {
     /// to deletions are called before the deletion, and their failure prevents it.
     #[error("a listener failed: {0}")]
     Listener(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Objects break rules of the layer above. The error says what happened: an operation that is
+    /// checked at its end was undone; after `commit`, everything was rolled back.
+    #[error("{0}")]
+    RulesBroken(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system gave no random bytes.
     #[error("no random bytes from the operating system: {0}")]
     Random(#[source] std::io::Error),
@@ -291,7 +295,7 @@ impl Error {
         match self {
             Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
-            Error::Listener(error) | Error::MoveRefused(error) => {
+            Error::Listener(error) | Error::MoveRefused(error) | Error::RulesBroken(error) => {
                 first_to_say(&**error, says_retryable)
             }
             _ => false,

@@ -167,7 +167,9 @@ impl Transaction<'_> {
         let monitored = self.is_monitored(object_type, field);
         // Without index entries and listeners the old value is not needed, so it is not read.
         if !simple.indexed && field.indexes.is_empty() && !monitored {
-            return self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread);
+            self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread)?;
+            self.notes.field(id, field.storage_id, Some(new));
+            return Ok(());
         }
         self.exchange_simple(id, object_type, field, simple, None, new)
     }
@@ -222,6 +224,7 @@ impl Transaction<'_> {
             self.store.put_entry(entries.get(old_end..new_end).unwrap_or_default())?;
             start = new_end;
         }
+        self.notes.field(id, field.storage_id, Some(new));
         if monitored {
             let kind = ChangeKind::Simple { old: old[..].into(), new: new.into() };
             self.queue_change(id, object_type, field, kind);
@@ -338,7 +341,9 @@ impl Transaction<'_> {
 
     fn write_counter(&self, id: ObjId, field: &ResolvedField, count: i64) -> Result<()> {
         let value = self.store.encode_counter(count)?;
-        self.store.put(&FieldKey::new(id, &field.key), &value, Undo::Unread)
+        self.store.put(&FieldKey::new(id, &field.key), &value, Undo::Unread)?;
+        self.notes.field(id, field.storage_id, None);
+        Ok(())
     }
 
     /// Sets a counter. Listeners are not called. Cost: one put.
@@ -381,7 +386,9 @@ impl Transaction<'_> {
         let key = FieldKey::new(id, &field.key);
         // The store can only adjust a counter that has a pair.
         if self.store.has_counter(&key)? {
-            return self.store.adjust_counter(&key, by);
+            self.store.adjust_counter(&key, by)?;
+            self.notes.field(id, field.storage_id, None);
+            return Ok(());
         }
         let count = self.read_counter(id, field)?;
         self.write_counter(id, field, count.wrapping_add(by))

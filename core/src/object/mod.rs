@@ -44,6 +44,7 @@ mod operation;
 mod reference;
 mod schemas;
 mod store;
+mod touched;
 mod transaction;
 mod whole;
 
@@ -66,6 +67,7 @@ pub use notify::{
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
+pub(crate) use touched::{Touched, WatchedFields, WatchedType};
 pub use transaction::Transaction;
 pub(crate) use whole::{Converter, Counters, Given, Moves, Moving, Narrowing};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

@@ -38,7 +38,14 @@ impl Transaction<'_> {
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let mark = self.notifier.mark();
-        let result = self.store.operation(body);
+        let result = match self.notes.begin_early() {
+            None => self.store.operation(body),
+            Some(_until_the_end) => self.store.operation(|| {
+                let result = body()?;
+                self.check_rules()?;
+                Ok(result)
+            }),
+        };
         if result.is_err() {
             self.notifier.forget_since(&mark);
             self.restore_schemas();

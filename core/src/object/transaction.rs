@@ -13,6 +13,7 @@ use super::notify::Notifier;
 use super::reference::{BeingDeleted, NotedMissing};
 use super::schemas::Schemas;
 use super::store::Store;
+use super::touched::Notes;
 use super::whole::Converter;
 use super::{Error, Result};
 use crate::id::ObjId;
@@ -81,6 +82,8 @@ pub struct Transaction<'db> {
     callbacks: RefCell<Callbacks>,
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
+    /// The changed objects whose rules the typed layer must check.
+    pub(crate) notes: Notes,
     /// What the typed layer keeps with the transaction.
     pub(super) above: AboveCell<'db>,
 }
@@ -120,6 +123,7 @@ impl<'db> Transaction<'db> {
             callbacks: RefCell::default(),
             buffers: RefCell::default(),
             user_object: RefCell::default(),
+            notes: Notes::default(),
             above: AboveCell::new(),
         }
     }
@@ -263,6 +267,7 @@ impl<'db> Transaction<'db> {
     /// * [`Error::RollbackOnly`] after [`Transaction::set_rollback_only`];
     /// * [`Error::Broken`] if an undo has failed;
     /// * the first error of a callback's `before_commit`;
+    /// * [`Error::RulesBroken`] if the transaction has models and their rules refuse what changed;
     /// * an error of the store other than `OutcomeUnknown`; it may be
     ///   [retryable](Error::is_retryable).
     ///
@@ -273,17 +278,35 @@ impl<'db> Transaction<'db> {
     /// * an error of a callback's `after_commit`: the data is committed, but the error is returned;
     /// * [`Error::Unsupported`]: a detached transaction has no commit.
     pub fn commit(self) -> Result<()> {
+        self.commit_or_return().map_err(|refused| refused.error)
+    }
+
+    /// Does the same as [`Transaction::commit`], but a transaction that is refused because its
+    /// changes break rules is returned as it was.
+    pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted<'db>> {
         if self.detached {
-            return Err(Error::Unsupported("to commit a detached transaction"));
+            return Err(Error::Unsupported("to commit a detached transaction").into());
         }
         if self.rollback_only.get() {
             self.end_by_rollback();
-            return Err(Error::RollbackOnly);
+            return Err(Error::RollbackOnly.into());
         }
         let read_only = self.is_read_only()?;
         self.state.set(State::Ending);
         let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
         let refused = callbacks::before_commit(&callbacks, &self, read_only).err();
+        // Callbacks may have changed objects, so the rules are checked after them. A transaction
+        // that writes nothing for good breaks no rule.
+        if refused.is_none() && !read_only && !self.rollback_only.get() {
+            let checking = self.notes.begin_check();
+            let checked = self.check_rules();
+            drop(checking);
+            if let Err(error) = checked {
+                self.callbacks.replace(callbacks);
+                self.state.set(State::Open);
+                return Err(NotCommitted { error, transaction: Some(Box::new(self)) });
+            }
+        }
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
         self.state.set(State::Ended);
@@ -298,7 +321,7 @@ impl<'db> Transaction<'db> {
         let is_committed = committed.is_ok();
         let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
         callbacks::after_completion(&callbacks, is_committed);
-        result
+        Ok(result?)
     }
 
     /// Discards the changes.
@@ -332,6 +355,19 @@ impl Drop for Transaction<'_> {
         if !self.detached {
             self.end_by_rollback();
         }
+    }
+}
+
+/// Why a transaction was not committed.
+pub(crate) struct NotCommitted<'db> {
+    pub(crate) error: Error,
+    /// The transaction, if it was refused because of its changes and not rolled back.
+    pub(crate) transaction: Option<Box<Transaction<'db>>>,
+}
+
+impl From<Error> for NotCommitted<'_> {
+    fn from(error: Error) -> Self {
+        NotCommitted { error, transaction: None }
     }
 }
 

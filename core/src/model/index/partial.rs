@@ -201,7 +201,7 @@ pub(in crate::model) fn lacks_entries(
 
 /// Extends `view` to the objects of these models in all recorded schemas, or refuses the query, as
 /// `open_as` says. `with_keys` tells whether the query returns map keys.
-pub(super) fn complete<'t>(
+pub(in crate::model) fn complete<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
     models: &[&'t Binding],

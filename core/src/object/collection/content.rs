@@ -145,7 +145,16 @@ impl<'t, 'db> Content<'t, 'db> {
     /// fails, everything is undone. Afterwards listeners are called, unless this is part of a
     /// larger change.
     pub(crate) fn mutate<R>(&self, body: impl FnOnce(&Target) -> Result<R>) -> Result<R> {
-        self.tx.mutate(|| body(&self.target()?)).map_err(|error| error.about(|| self.describe()))
+        let changes = self.tx.store().changes();
+        let change = || {
+            let (target, before) = (self.target()?, changes.get());
+            let result = body(&target)?;
+            if changes.get() != before {
+                self.tx.notes.field(self.id, target.field.storage_id, None);
+            }
+            Ok(result)
+        };
+        self.tx.mutate(change).map_err(|error| error.about(|| self.describe()))
     }
 
     /// The field as the object's present schema defines it.

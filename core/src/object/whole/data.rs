@@ -139,6 +139,12 @@ impl ObjectData {
         })
     }
 
+    /// The encoded value of the simple field with this storage ID; `None` if the type has no such
+    /// field, or nothing is stored and the default value is not known.
+    pub(crate) fn simple_value(&self, field: StorageId) -> Option<&[u8]> {
+        self.simple_or_default(self.object_type.field_by_storage_id(field)?)
+    }
+
     /// The encoded value of a simple field; `None` if nothing is stored and the default value is
     /// not known.
     pub(crate) fn simple_or_default<'a>(&'a self, field: &'a ResolvedField) -> Option<&'a [u8]> {

@@ -147,8 +147,13 @@ impl Transaction<'_> {
             }
         };
         let replaced = replaced.as_deref();
-        self.write_differences(id, &old, replaced.unwrap_or(&kept), late)
+        let new = replaced.unwrap_or(&kept);
+        self.write_differences(id, &old, new, late)
             .map_err(|error| unmovable(error, id, schema))?;
+        // An object that moves to be read was not changed by anybody, so it is not checked.
+        if !matches!(given, Given::Nothing) {
+            self.notes.created(id, |field| new.simple_value(field));
+        }
         let before = layout::object_info(old_index);
         let after = layout::object_info(schema.index);
         self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;

@@ -154,7 +154,20 @@ impl Transaction<'_> {
         changes: CollectionChanges,
     ) -> Result<()> {
         self.write_differences(id, old, new, None)?;
+        self.note_differences(id, old, new);
         self.queue_differences(id, old, new, changes)
+    }
+
+    /// Notes which fields differ between two contents of an object. Both must have the same type.
+    fn note_differences(&self, id: ObjId, old: &ObjectData, new: &ObjectData) {
+        if !self.notes.watches(id) {
+            return;
+        }
+        for field in &new.object_type().fields {
+            if !old.pairs(field).eq(new.pairs(field)) {
+                self.notes.field(id, field.storage_id, new.simple_or_default(field));
+            }
+        }
     }
 
     /// Queues for listeners what differs between two contents of an object. Both must have the same

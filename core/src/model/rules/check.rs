@@ -1,0 +1,279 @@
+//! Checks the rules for the objects that have changed in a transaction.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::unique::Unique;
+use super::validating::Validating;
+use super::violation::{OTHERS, Rule, Violation, Violations};
+use crate::id::{ObjId, StorageId};
+use crate::layout::SchemaIndex;
+use crate::model::binding::Binding;
+use crate::model::error::{Error, Result};
+use crate::model::evolution::value_text;
+use crate::model::handle::Handle;
+use crate::model::index::{OnPartial, OpenAs, Wanted, complete};
+use crate::model::load::ObjectReader;
+use crate::model::tx::Tx;
+use crate::object::{IndexView, Migrate, Touched};
+
+/// How often hooks may change objects that must then be checked, until this counts as endless.
+const ROUNDS: usize = 100;
+
+/// Checks the rules for all objects that are noted. Objects that break one stay noted.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
+pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
+    let notes = &tx.core.notes;
+    let mut check = Check { tx, partial: HashSet::new() };
+    let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
+    let mut rounds = 0;
+    // A check may change objects, which are then noted.
+    while !notes.is_empty() {
+        rounds += 1;
+        if rounds > ROUNDS {
+            return Err(Error::other("validation changes objects again and again"));
+        }
+        let mut queue = notes.take();
+        while let Some((id, mut touched)) = queue.pop_first() {
+            if let Some((earlier, _)) = failed.remove(&id) {
+                touched.add(earlier);
+            }
+            match check.object(id, &touched) {
+                Ok(found) if found.is_empty() => {}
+                Ok(found) => drop(failed.insert(id, (touched, found))),
+                Err(error) => {
+                    notes.put_back(queue);
+                    notes.put_back([(id, touched)]);
+                    notes.put_back(failed.into_iter().map(|(id, (touched, _))| (id, touched)));
+                    return Err(error);
+                }
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let mut violations = Vec::new();
+    for (id, (touched, found)) in failed {
+        notes.put_back([(id, touched)]);
+        violations.extend(found);
+    }
+    Err(Error::Invalid(Violations(violations)))
+}
+
+/// One check of several objects.
+struct Check<'t> {
+    tx: &'t Tx,
+    /// The rules of which it was reported that their index is partial, by their paths.
+    partial: HashSet<&'t str>,
+}
+
+impl<'t> Check<'t> {
+    /// Everything by which an object breaks rules, as far as these concern what was touched.
+    fn object(&mut self, id: ObjId, touched: &Touched) -> Result<Vec<Violation>> {
+        let tx = self.tx;
+        let mut found = Vec::new();
+        let Some(binding) = tx.models()?.of_type(id.storage_id()) else { return Ok(found) };
+        if !tx.core.exists(id)? {
+            return Ok(found);
+        }
+        // A field of another schema stands for one of the model that is defined differently.
+        let is_former = |field: &StorageId| binding.field_with(*field).is_none();
+        let whole = touched.whole || touched.fields.iter().any(is_former);
+        if binding.info.singleton && whole {
+            found.extend(self.singleton(binding, id)?);
+        }
+        for field in &touched.nulls {
+            found.extend(self.required(binding, id, *field)?);
+        }
+        let is_touched = |rule: &&Unique| {
+            whole || rule.columns.iter().any(|it| touched.fields.contains(&it.storage_id))
+        };
+        for rule in binding.rules.unique.iter().filter(is_touched) {
+            found.extend(self.unique(binding, id, rule)?);
+        }
+        let fields = touched.fields.iter().filter_map(|field| binding.field_with(*field));
+        let changed: Option<BTreeSet<usize>> = (!whole).then(|| fields.collect());
+        let validates = &binding.info.validates;
+        let concerns = |field: &usize| validates.fields.contains(field);
+        if validates.object || changed.as_ref().is_none_or(|it| it.iter().any(concerns)) {
+            found.extend(self.valid(binding, id, Validating::new(changed))?);
+        }
+        // The model's own hooks that validate are called here.
+        Ok(found)
+    }
+
+    fn singleton(&self, binding: &Binding, id: ObjId) -> Result<Option<Violation>> {
+        let all = self.tx.core.objects_of([binding.storage_id()])?;
+        let others = first_others(all.iter(), id)?;
+        let violation = Violation::new(id, binding.info.name, Rule::Singleton);
+        Ok((!others.is_empty()).then(|| Violation { others, ..violation }))
+    }
+
+    /// `field` was null at some time.
+    fn required(
+        &self,
+        binding: &Binding,
+        id: ObjId,
+        field: StorageId,
+    ) -> Result<Option<Violation>> {
+        let core = &self.tx.core;
+        let position = binding.field_with(field);
+        let Some(position) = position.filter(|it| binding.rules.required.contains(it)) else {
+            return Ok(None);
+        };
+        let field = binding.field(position)?;
+        let Some(simple) = field.simple() else { return Ok(None) };
+        let is_null = |bytes: &[u8]| simple.encoding.decode_all(bytes).is_ok_and(|it| it.is_null());
+        let null = core.encoded().find(id, field, Migrate::No, is_null)?;
+        let violation = || Violation::new(id, binding.path(field), Rule::Required);
+        Ok((null == Some(true)).then(violation))
+    }
+
+    fn unique(
+        &mut self,
+        binding: &Binding,
+        id: ObjId,
+        rule: &'t Unique,
+    ) -> Result<Option<Violation>> {
+        // It is said once, because finding out what is missing is expensive.
+        if self.partial.contains(&*rule.path) {
+            return Ok(None);
+        }
+        let values = match self.values(binding, id, rule) {
+            Err(error) if keeps_from_checking(&error) => {
+                return Ok(Some(Violation::unchecked(id, &rule.path, Rule::Unique, error)));
+            }
+            values => values?,
+        };
+        if rule.exempts(&values) {
+            return Ok(None);
+        }
+        let view = match self.tx.unique_view(rule) {
+            Err(error @ Error::PartialIndex { .. }) => {
+                self.partial.insert(&rule.path);
+                return Ok(Some(Violation::unchecked(id, &rule.path, Rule::Unique, error)));
+            }
+            view => view?,
+        };
+        let mut same = view;
+        for (column, value) in values.iter().enumerate() {
+            same = same.encoded().with_value(column, value)?;
+        }
+        let others = first_others(same.ids(), id)?;
+        if others.is_empty() {
+            return Ok(None);
+        }
+        let value = Some(rule.text(&values));
+        let violation = Violation::new(id, &rule.path, Rule::Unique);
+        Ok(Some(Violation { value, others, ..violation }))
+    }
+
+    /// The encoded values of an object in the columns of a rule. If the index has no entries of
+    /// objects in its schema, it first moves to the schema of the models.
+    fn values(&self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
+        let core = &self.tx.core;
+        let schema = core.object_type(id)?.schema;
+        if schema != binding.object_type.schema && !self.is_indexed_in(binding, rule, schema)? {
+            core.require_current(id)?;
+        }
+        let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
+        Ok(rule.columns.iter().map(|field| value(field)).collect::<crate::object::Result<_>>()?)
+    }
+
+    /// Whether objects in another schema have just the entries of the index.
+    fn is_indexed_in(&self, binding: &Binding, rule: &Unique, schema: SchemaIndex) -> Result<bool> {
+        let wanted = Wanted { shape: &rule.shape, with_keys: false };
+        let others = self.tx.bindings()?.others(binding, wanted, &self.tx.core);
+        Ok(!others.iter().any(|other| other.schema == schema))
+    }
+
+    /// Calls the model's own functions. The object is loaded once.
+    fn valid(
+        &self,
+        binding: &Binding,
+        id: ObjId,
+        mut validating: Validating,
+    ) -> Result<Vec<Violation>> {
+        let Some(validate) = binding.info.validate else { return Ok(Vec::new()) };
+        let handle = Handle { tx: self.tx, binding, id };
+        let loaded = handle.content().and_then(|(data, schema)| {
+            validate(&mut ObjectReader::new(binding, id, schema, &data), &mut validating)
+        });
+        match loaded {
+            Ok(()) => {}
+            // The value is null, which is another violation.
+            Err(Error::Missing { .. }) if !binding.rules.required.is_empty() => {}
+            Err(error) if keeps_from_checking(&error) => {
+                let path = binding.info.name;
+                return Ok(vec![Violation::unchecked(id, path, Rule::Valid, error)]);
+            }
+            Err(error) => return Err(error),
+        }
+        validating.violations(binding, id)
+    }
+}
+
+impl Validating {
+    /// What the functions of the model have found wrong with an object.
+    pub(super) fn violations(self, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
+        let violation = |(position, message): (Option<usize>, String)| {
+            let path = match position {
+                Some(position) => binding.path(binding.field(position)?),
+                None => binding.info.name.to_owned(),
+            };
+            let message = Some(message);
+            Ok(Violation { message, ..Violation::new(id, path, Rule::Valid) })
+        };
+        self.findings.into_iter().map(violation).collect()
+    }
+}
+
+/// Whether an error is about one object, and not about the transaction.
+pub(super) fn keeps_from_checking(error: &Error) -> bool {
+    use crate::object::Error as Object;
+    match error {
+        Error::Object(error) => {
+            matches!(error, Object::MoveRefused(_) | Object::KeyTooLong { .. })
+        }
+        Error::Other(_) => false,
+        _ => !error.is_retryable(),
+    }
+}
+
+/// The first objects but `id`.
+fn first_others(
+    ids: impl Iterator<Item = crate::object::Result<ObjId>>,
+    id: ObjId,
+) -> Result<Vec<ObjId>> {
+    let is_other = |other: &crate::object::Result<ObjId>| other.as_ref().ok() != Some(&id);
+    Ok(ids.filter(is_other).take(OTHERS).collect::<crate::object::Result<_>>()?)
+}
+
+impl Unique {
+    /// The values as text, with commas between them.
+    pub(super) fn text(&self, values: &[Vec<u8>]) -> String {
+        let columns = self.columns.iter().zip(values);
+        let texts = columns.map(|(field, value)| value_text(field.simple(), value));
+        texts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Tx {
+    /// The entries of the objects among which values are unique.
+    fn unique_view(&self, rule: &Unique) -> Result<IndexView<'_>> {
+        let among_indexed = self.rule_options()?.among_indexed;
+        let on_partial = if among_indexed { OnPartial::Allow } else { OnPartial::Refuse };
+        self.unique_view_as(rule, OpenAs { on_partial, skip_unknown: true })
+    }
+
+    /// The same entries, whether objects lack entries in the index or not.
+    pub(super) fn unique_view_as(&self, rule: &Unique, how: OpenAs) -> Result<IndexView<'_>> {
+        let view = self.core.index_view(std::sync::Arc::clone(&rule.shape))?;
+        let view = view.of_types(rule.scope.iter().copied());
+        let models = self.models()?;
+        let scope: Vec<_> = rule.scope.iter().filter_map(|id| models.of_type(*id)).collect();
+        complete(self, &view, &scope, false, how)
+    }
+}

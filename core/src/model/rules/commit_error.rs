@@ -1,0 +1,98 @@
+//! Why a transaction was not committed.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use crate::model::error::Error;
+use crate::model::tx::Transaction;
+
+/// Why a transaction was not committed. If objects break rules, the transaction is returned in it,
+/// as it was; dropping it rolls it back. After all other errors it was rolled back.
+///
+/// It converts into [`Error`], so `?` works as usual.
+///
+/// ```
+/// # use permazen::{Error, Permazen, PermazenObject, kv::memory::MemoryStore};
+/// #[derive(PermazenObject)]
+/// struct User {
+///     #[permazen(indexed, unique)]
+///     email: String,
+/// }
+/// # let db = Permazen::builder(MemoryStore::new()).model::<User>().build()?;
+/// let tx = db.begin()?;
+/// tx.create(User { email: "ann@example.com".into() })?;
+/// let second = tx.create(User { email: "ann@example.com".into() })?.to_ref();
+/// let refused = tx.commit().unwrap_err();
+/// assert!(matches!(refused.error(), Error::Invalid(violations) if violations.len() == 1));
+/// let tx = refused.into_transaction().expect("objects break rules");
+/// tx.get(second)?.set_email("bob@example.com")?;
+/// tx.commit()?;
+/// # Ok::<(), Error>(())
+/// ```
+pub struct CommitError {
+    error: Error,
+    /// A transaction cannot be shared between threads, but an error should be.
+    transaction: Option<Box<Mutex<Transaction>>>,
+}
+
+impl CommitError {
+    pub(in crate::model) fn new(error: Error, transaction: Option<Transaction>) -> Self {
+        let transaction = transaction.map(|transaction| Box::new(Mutex::new(transaction)));
+        CommitError { error, transaction }
+    }
+
+    /// Why.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Why. The transaction is rolled back.
+    pub fn into_error(self) -> Error {
+        self.error
+    }
+
+    /// The transaction, as it was before the commit, if objects break rules. It can be used and
+    /// committed again. Callbacks before the commit are then called again.
+    pub fn into_transaction(self) -> Option<Transaction> {
+        self.into_parts().1
+    }
+
+    /// The error and the transaction.
+    pub fn into_parts(self) -> (Error, Option<Transaction>) {
+        let CommitError { error, transaction } = self;
+        let inner = |it: Box<Mutex<Transaction>>| match it.into_inner() {
+            Ok(transaction) => transaction,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        (error, transaction.map(inner))
+    }
+
+    /// Whether running the whole transaction again may succeed.
+    pub fn is_retryable(&self) -> bool {
+        self.error.is_retryable()
+    }
+}
+
+impl fmt::Debug for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CommitError").field(&self.error).finish()
+    }
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for CommitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(refused: CommitError) -> Error {
+        refused.error
+    }
+}

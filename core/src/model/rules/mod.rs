@@ -1,0 +1,26 @@
+//! The rules of models: what must be unique, singletons, required values, own validation
+//! (docs/src/rules.md).
+//!
+//! The object layer notes which objects have changed ([`Notes`](crate::object)). `check` checks the
+//! rules for them before the transaction commits, or at the end of each operation; `scan` checks
+//! them for all objects. `unique` has what a model says about uniqueness, with the exempt values
+//! (`excluded`) as bytes.
+
+mod check;
+mod commit_error;
+mod excluded;
+mod model_rules;
+mod scan;
+mod singleton;
+mod unique;
+pub(crate) mod validating;
+mod validation;
+mod violation;
+
+pub(super) use check::check;
+pub use commit_error::CommitError;
+pub(super) use model_rules::{Rules, watched};
+pub use scan::RulesReport;
+pub(super) use validation::RuleOptions;
+pub use validation::Validation;
+pub use violation::{Rule, Violation, Violations};

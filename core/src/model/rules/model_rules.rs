@@ -1,0 +1,92 @@
+//! The rules of one model, and which changes the object layer must note for them.
+
+use super::unique::Unique;
+use crate::encoding::{Encoding, Value};
+use crate::model::binding::Binding;
+use crate::model::declare::Shape;
+use crate::model::error::{ModelError, Result};
+use crate::model::evolution::FieldPlan;
+use crate::object::{WatchedFields, WatchedType};
+use crate::schema::SchemaBundle;
+
+/// The rules of one model.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    pub(super) unique: Vec<Unique>,
+    /// The positions of simple fields that can be null in the database, but not in the struct.
+    pub(super) required: Vec<usize>,
+}
+
+impl Rules {
+    /// The rules of a model. What is wrong with them is added to `problems`.
+    pub(in crate::model) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Self> {
+        let unique = Unique::of(binding, problems)?;
+        let mut required = Vec::new();
+        for (position, decl) in binding.info.fields.iter().enumerate() {
+            let nullable = binding.field(position)?.simple();
+            let nullable = nullable.is_some_and(|simple| simple.encoding.supports_null());
+            if nullable && matches!(&decl.shape, Shape::Simple(value) if !value.optional) {
+                required.push(position);
+            }
+        }
+        Ok(Rules { unique, required })
+    }
+}
+
+/// The encoded form of null.
+pub(super) fn null_of(encoding: &dyn Encoding) -> Option<Vec<u8>> {
+    encoding.supports_null().then(|| encoding.encode_all(&Value::Null).ok()).flatten()
+}
+
+impl Binding {
+    /// Whether something checks whole objects of this model.
+    fn validates(&self) -> bool {
+        self.info.validates.any()
+    }
+
+    /// What the object layer notes of objects of this model.
+    fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
+        let (rules, validates) = (&self.rules, &self.info.validates);
+        let mut watched = WatchedType {
+            created: self.info.singleton || !rules.unique.is_empty() || self.validates(),
+            any: validates.object,
+            ..WatchedType::default()
+        };
+        let columns = rules.unique.iter().flat_map(|rule| &rule.columns);
+        watched.fields.extend(columns.map(|field| field.storage_id));
+        for position in validates.fields {
+            watched.fields.insert(self.field(*position)?.storage_id);
+        }
+        for position in &rules.required {
+            let field = self.field(*position)?;
+            let null = field.simple().and_then(|simple| null_of(&*simple.encoding));
+            watched.required.extend(null.map(|null| (field.storage_id, null)));
+        }
+        // A field that is defined differently in another recorded schema has another ID there.
+        let types = bundle.schemas().iter();
+        for old in types.filter_map(|schema| schema.type_by_storage_id(self.storage_id())) {
+            for (position, plan) in self.plan(old).fields() {
+                let FieldPlan::Differs(from) = plan else { continue };
+                if watched.fields.contains(&self.field(position)?.storage_id) {
+                    watched.fields.insert(from.storage_id);
+                }
+            }
+        }
+        let nothing = !watched.created && watched.required.is_empty();
+        Ok((!nothing).then_some(watched))
+    }
+}
+
+/// What the object layer notes for the rules of these models.
+pub(in crate::model) fn watched<'b>(
+    bindings: impl Iterator<Item = &'b Binding>,
+    bundle: &SchemaBundle,
+) -> Result<WatchedFields> {
+    let mut all = WatchedFields::default();
+    for binding in bindings {
+        if let Some(watched) = binding.watched(bundle)? {
+            all.0.insert(binding.storage_id(), watched);
+        }
+    }
+    Ok(all)
+}

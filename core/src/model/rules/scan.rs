@@ -1,0 +1,257 @@
+//! Checks the rules for all objects of a database.
+
+use std::ops::ControlFlow;
+
+use super::check::keeps_from_checking;
+use super::unique::Unique;
+use super::validating::Validating;
+use super::violation::{OTHERS, Rule, Violation, Violations};
+use crate::id::ObjId;
+use crate::model::binding::Binding;
+use crate::model::error::{Error, Result};
+use crate::model::index::{OnPartial, OpenAs};
+use crate::model::load::ObjectReader;
+use crate::model::permazen::Permazen;
+use crate::model::tx::Tx;
+use crate::object::{self, Migrate, ObjectData};
+use crate::schema::SchemaId;
+
+/// What breaks rules in a database.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RulesReport {
+    /// The first [`LIMIT`](RulesReport::LIMIT) violations.
+    pub violations: Violations,
+    /// How many more there are.
+    pub more: u64,
+}
+
+impl RulesReport {
+    /// How many violations are listed.
+    pub const LIMIT: usize = 1000;
+
+    /// Whether nothing breaks a rule.
+    pub fn is_clean(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+/// Checking everything.
+impl Permazen {
+    /// Lists what breaks rules in the whole database, as a check of the format lists damage. Rules
+    /// are otherwise checked for objects that change, so objects that were stored before a rule was
+    /// stated, or by programs that do not check it, may break it. Changes nothing.
+    ///
+    /// Objects that have the same value are listed once, by the first of them.
+    ///
+    /// ```
+    /// # use permazen::{Permazen, PermazenObject, Validation, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject)]
+    /// # struct User { #[permazen(indexed, unique)] email: String }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<User>();
+    /// # let db = db.validation(Validation::Off).build()?;
+    /// db.write(|tx| {
+    ///     tx.create(User { email: "ann@example.com".into() })?; // nothing is checked here
+    ///     tx.create(User { email: "ann@example.com".into() })?;
+    ///     Ok(())
+    /// })?;
+    /// for violation in &db.check_rules()?.violations {
+    ///     println!("{violation}");
+    /// }
+    /// # assert!(!db.check_rules()?.is_clean());
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: each unique index is read once. The objects of models with required values or own
+    /// validation are read once, each with a seek and a scan of its pairs. For objects that lack
+    /// entries in a unique index, their entries are kept in memory while that index is read.
+    ///
+    /// # Errors
+    /// The errors of [`Permazen::begin`].
+    pub fn check_rules(&self) -> Result<RulesReport> {
+        self.read(|tx| {
+            let (mut listed, mut more) = (Vec::new(), 0);
+            scan(tx, &mut |violation| {
+                match listed.len() < RulesReport::LIMIT {
+                    true => listed.push(violation),
+                    false => more += 1,
+                }
+                ControlFlow::Continue(())
+            })?;
+            Ok(RulesReport { violations: Violations(listed), more })
+        })
+    }
+
+    /// Does the same as [`check_rules`](Permazen::check_rules), but hands each violation to `found`,
+    /// until that returns [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// The errors of [`Permazen::begin`].
+    pub fn check_rules_with(
+        &self,
+        mut found: impl FnMut(Violation) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let tx = self.begin_read()?;
+        scan(&tx, &mut found)
+    }
+}
+
+type Found<'f> = dyn FnMut(Violation) -> ControlFlow<()> + 'f;
+
+fn scan(tx: &Tx, found: &mut Found<'_>) -> Result<()> {
+    for binding in tx.models()?.iter() {
+        if of_model(tx, binding, found)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
+    if binding.info.singleton {
+        let all = tx.core.objects_of([binding.storage_id()])?;
+        let mut same = Same::default();
+        for id in all.iter().take(OTHERS + 1) {
+            same.add(id?);
+        }
+        if same.report(binding.info.name, Rule::Singleton, None, found).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    for rule in &binding.rules.unique {
+        // A rule that several models share is checked with the first of them.
+        if rule.scope.first() == Some(&binding.storage_id())
+            && duplicates(tx, rule, found)?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    if binding.rules.required.is_empty() && binding.info.validate.is_none() {
+        return Ok(ControlFlow::Continue(()));
+    }
+    for id in tx.core.objects_of([binding.storage_id()])?.iter() {
+        for violation in of_object(tx, binding, id?)? {
+            if found(violation).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Objects that have the same value.
+#[derive(Default)]
+struct Same {
+    first: Option<ObjId>,
+    others: Vec<ObjId>,
+}
+
+impl Same {
+    fn add(&mut self, id: ObjId) {
+        if self.first.is_none() {
+            self.first = Some(id);
+        } else if self.others.len() < OTHERS {
+            self.others.push(id);
+        }
+    }
+
+    /// Reports them, if there are several, and forgets them.
+    fn report(
+        &mut self,
+        path: &str,
+        rule: Rule,
+        value: Option<String>,
+        found: &mut Found<'_>,
+    ) -> ControlFlow<()> {
+        let others = std::mem::take(&mut self.others);
+        match self.first.take() {
+            Some(id) if !others.is_empty() => {
+                found(Violation { value, others, ..Violation::new(id, path, rule) })
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Reads the index of a rule, in which the objects with one value follow each other.
+fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFlow<()>> {
+    let scan = OpenAs { on_partial: OnPartial::Scan, skip_unknown: true };
+    let columns = rule.columns.len();
+    let entries = tx.unique_view_as(rule, scan)?.iter_with(|entry| {
+        let values: Vec<Vec<u8>> = (0..columns).map(|at| entry.encoded(at).to_vec()).collect();
+        Ok((values, entry.id()?))
+    });
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    let mut same = Same::default();
+    let mut report = |values: &[Vec<u8>], same: &mut Same| {
+        let is_wrong = !same.others.is_empty() && !rule.exempts(values);
+        let value = is_wrong.then(|| rule.text(values));
+        match is_wrong {
+            true => same.report(&rule.path, Rule::Unique, value, found),
+            false => {
+                *same = Same::default();
+                ControlFlow::Continue(())
+            }
+        }
+    };
+    for entry in entries {
+        let (next, id) = entry?;
+        if next != values {
+            if report(&values, &mut same).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            values = next;
+        }
+        same.add(id);
+    }
+    Ok(report(&values, &mut same))
+}
+
+/// Required values and own validation of one object. It does not move.
+fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
+    let (data, schema) = match content(tx, binding, id) {
+        Ok(content) => content,
+        Err(error) if keeps_from_checking(&error) => {
+            let rule = if binding.info.validate.is_some() { Rule::Valid } else { Rule::Required };
+            return Ok(vec![Violation::unchecked(id, binding.info.name, rule, error)]);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for position in &binding.rules.required {
+        let field = binding.field(*position)?;
+        let value = data.simple_value(field.storage_id).zip(field.simple());
+        let value = value.map(|(value, simple)| simple.encoding.decode_all(value));
+        if value.is_some_and(|value| value.is_ok_and(|value| value.is_null())) {
+            found.push(Violation::new(id, binding.path(field), Rule::Required));
+        }
+    }
+    let mut validating = Validating::new(None);
+    let mut reader = ObjectReader::new(binding, id, schema, &data);
+    match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
+        Some(Err(Error::Missing { .. })) if !found.is_empty() => {}
+        Some(Err(error)) if keeps_from_checking(&error) => {
+            found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));
+        }
+        Some(Err(error)) => return Err(error),
+        Some(Ok(())) | None => found.extend(validating.violations(binding, id)?),
+    }
+    Ok(found)
+}
+
+/// The content of an object as the model sees it, and the schema in which it is.
+fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<(ObjectData, SchemaId)> {
+    let current = &binding.object_type;
+    let data = tx.core.load(id, Migrate::No)?;
+    if data.object_type().schema == current.schema {
+        return Ok((data, current.schema_of));
+    }
+    let plan = binding.plan(data.object_type());
+    if binding.fits_in_place(&plan) {
+        let seen = binding.see(data, &tx.core)?;
+        return Ok((seen.data, seen.schema));
+    }
+    let moved: object::Result<_> = tx.core.load_unmovable(id);
+    Ok((moved?, current.schema_of))
+}

@@ -1,0 +1,171 @@
+//! What breaks which rule.
+
+use std::fmt;
+
+use crate::id::ObjId;
+use crate::model::error::Error;
+
+/// A rule of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Rule {
+    /// No other object has the same value (`unique`).
+    Unique,
+    /// There is at most one object of the type (`singleton`).
+    Singleton,
+    /// The field has a value, because it is no `Option` in the struct.
+    Required,
+    /// A function of the model finds nothing wrong (`validate = …`).
+    Valid,
+}
+
+/// An object that breaks a rule, or for which the rule could not be checked.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Violation {
+    /// The object.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub object: ObjId,
+    /// What the rule is about: `Person.email`, `Person#byName`, or the type.
+    pub path: String,
+    /// The rule.
+    pub rule: Rule,
+    /// The value as text, escaped and shortened. Those of several columns have commas between them.
+    pub value: Option<String>,
+    /// The first five other objects concerned: those that have the same value, or the other objects
+    /// of a singleton type.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "all_as_text"))]
+    pub others: Vec<ObjId>,
+    /// What a function of the model says.
+    pub message: Option<String>,
+    /// Why the rule could not be checked.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "cause_as_text"))]
+    pub cause: Option<Box<Error>>,
+}
+
+/// How many other objects a violation names.
+pub(super) const OTHERS: usize = 5;
+
+impl Violation {
+    pub(super) fn new(object: ObjId, path: impl Into<String>, rule: Rule) -> Self {
+        let (path, others) = (path.into(), Vec::new());
+        Violation { object, path, rule, value: None, others, message: None, cause: None }
+    }
+
+    /// A rule that could not be checked.
+    pub(super) fn unchecked(
+        object: ObjId,
+        path: impl Into<String>,
+        rule: Rule,
+        cause: Error,
+    ) -> Self {
+        Violation { cause: Some(Box::new(cause)), ..Violation::new(object, path, rule) }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { object, path, value, .. } = self;
+        write!(f, "{path} of object {object}")?;
+        if let Some(cause) = &self.cause {
+            return write!(f, " cannot be checked: {cause}");
+        }
+        let others = Others(&self.others);
+        match self.rule {
+            Rule::Unique => {
+                let value = value.as_deref().unwrap_or_default();
+                write!(f, ": {value} must be unique, and is also that of {others}")
+            }
+            Rule::Singleton => {
+                write!(f, ": there may be only one object of the type, and there is also {others}")
+            }
+            Rule::Required => f.write_str(
+                " is null, and the model requires a value: set it, or make the field an `Option`",
+            ),
+            Rule::Valid => write!(f, ": {}", self.message.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// `object a, b and others`
+struct Others<'a>(&'a [ObjId]);
+
+impl fmt::Display for Others<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, id) in self.0.iter().enumerate() {
+            let before = if at == 0 { "object " } else { ", " };
+            write!(f, "{before}{id}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that breaks rules, in the order of the object IDs.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
+pub struct Violations(pub(super) Vec<Violation>);
+
+/// How many violations are shown as text.
+const SHOWN: usize = 10;
+
+impl Violations {
+    /// The violations, one by one.
+    pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a Violations {
+    type Item = &'a Violation;
+    type IntoIter = std::slice::Iter<'a, Violation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, violation) in self.0.iter().take(SHOWN).enumerate() {
+            let before = if at == 0 { "" } else { "; " };
+            write!(f, "{before}{violation}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+fn as_text<S: serde::Serializer>(id: &ObjId, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(id)
+}
+
+#[cfg(feature = "serde")]
+fn all_as_text<S: serde::Serializer>(ids: &[ObjId], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(ids.iter().map(ToString::to_string))
+}
+
+#[cfg(feature = "serde")]
+fn cause_as_text<S: serde::Serializer>(
+    cause: &Option<Box<Error>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match cause {
+        Some(cause) => to.collect_str(cause),
+        None => to.serialize_none(),
+    }
+}

@@ -1,0 +1,199 @@
+//! The objects of a transaction that have changed in a way that the rules of the layer above must
+//! be checked for.
+//!
+//! The layer above says once what it wants to know ([`WatchedFields`]). The operations of this
+//! layer then note each creation and each change of a watched field here. An operation that is
+//! undone leaves its notes: then an object is checked once too often, which does no harm.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::id::{ObjId, StorageId};
+
+/// Which changes are noted, by the storage ID of the type.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedFields(pub(crate) BTreeMap<StorageId, WatchedType>);
+
+/// Which changes of the objects of a type are noted.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedType {
+    /// Creations, and what counts as one.
+    pub(crate) created: bool,
+    /// Changes of any field.
+    pub(crate) any: bool,
+    /// Changes of these fields.
+    pub(crate) fields: BTreeSet<StorageId>,
+    /// Simple fields that get these bytes, which are null.
+    pub(crate) required: Vec<(StorageId, Vec<u8>)>,
+}
+
+/// What has changed in an object.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Touched {
+    /// Everything: it was created, or is to be checked anew.
+    pub(crate) whole: bool,
+    /// These watched fields.
+    pub(crate) fields: BTreeSet<StorageId>,
+    /// These fields became null.
+    pub(crate) nulls: BTreeSet<StorageId>,
+}
+
+impl Touched {
+    /// Adds what `other` says.
+    pub(crate) fn add(&mut self, other: Touched) {
+        self.whole |= other.whole;
+        self.fields.extend(other.fields);
+        self.nulls.extend(other.nulls);
+    }
+}
+
+/// Changed objects, in the order of their IDs.
+pub(crate) type TouchedObjects = BTreeMap<ObjId, Touched>;
+
+/// What a transaction notes.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    watched: OnceCell<Arc<WatchedFields>>,
+    /// Whether nothing is noted by itself.
+    paused: Cell<bool>,
+    /// Whether each operation is checked at its end.
+    early: Cell<bool>,
+    /// Whether an operation runs that will be checked, or a check.
+    checking: Cell<bool>,
+    objects: RefCell<TouchedObjects>,
+}
+
+impl Notes {
+    /// From now on, notes these changes.
+    pub(crate) fn watch(&self, watched: &Arc<WatchedFields>) {
+        if !watched.0.is_empty() {
+            self.watched.get_or_init(|| Arc::clone(watched));
+        }
+    }
+
+    /// Sets whether changes are noted, and whether each operation is checked at its end.
+    pub(crate) fn set(&self, paused: bool, early: bool) {
+        self.paused.set(paused);
+        self.early.set(early);
+    }
+
+    /// What is watched of an object.
+    #[inline]
+    fn watched(&self, id: ObjId) -> Option<&WatchedType> {
+        let watched = self.watched.get()?;
+        if self.paused.get() { None } else { watched.0.get(&id.storage_id()) }
+    }
+
+    /// Whether changes of an object may be noted.
+    #[inline]
+    pub(crate) fn watches(&self, id: ObjId) -> bool {
+        self.watched(id).is_some()
+    }
+
+    /// Notes that a field has changed. A simple field has the value `new`.
+    #[inline]
+    pub(crate) fn field(&self, id: ObjId, field: StorageId, new: Option<&[u8]>) {
+        let Some(watched) = self.watched(id) else { return };
+        let is_watched = watched.any || watched.fields.contains(&field);
+        let is_null = new.is_some_and(|new| {
+            watched.required.iter().any(|(required, null)| *required == field && null == new)
+        });
+        if is_watched || is_null {
+            let mut objects = self.objects.borrow_mut();
+            let touched = objects.entry(id).or_default();
+            touched.fields.extend(is_watched.then_some(field));
+            touched.nulls.extend(is_null.then_some(field));
+        }
+    }
+
+    /// Notes that an object was created with this content, or is to be treated like that. `value`
+    /// gives the values of simple fields.
+    pub(crate) fn created<'v>(&self, id: ObjId, value: impl Fn(StorageId) -> Option<&'v [u8]>) {
+        let Some(watched) = self.watched(id) else { return };
+        let nulls = watched.required.iter();
+        let mut nulls = nulls.filter(|(field, null)| value(*field) == Some(null)).peekable();
+        if watched.created || nulls.peek().is_some() {
+            let mut objects = self.objects.borrow_mut();
+            let touched = objects.entry(id).or_default();
+            touched.whole |= watched.created;
+            touched.nulls.extend(nulls.map(|(field, _)| *field));
+        }
+    }
+
+    /// Notes that an object has moved to another schema to be changed.
+    pub(crate) fn moved(&self, id: ObjId) {
+        if self.watches(id) {
+            self.everything(id);
+        }
+    }
+
+    /// Notes that everything about an object is to be checked, even while nothing is noted by
+    /// itself.
+    pub(crate) fn everything(&self, id: ObjId) {
+        let Some(watched) = self.watched.get().and_then(|all| all.0.get(&id.storage_id())) else {
+            return;
+        };
+        let nulls = watched.required.iter().map(|(field, _)| *field).collect();
+        let touched = Touched { whole: true, fields: BTreeSet::new(), nulls };
+        self.put_back([(id, touched)]);
+    }
+
+    /// Whether nothing is noted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.borrow().is_empty()
+    }
+
+    /// Takes what is noted.
+    pub(crate) fn take(&self) -> TouchedObjects {
+        self.objects.take()
+    }
+
+    /// Adds what was taken earlier.
+    pub(crate) fn put_back(&self, objects: impl IntoIterator<Item = (ObjId, Touched)>) {
+        let mut all = self.objects.borrow_mut();
+        for (id, touched) in objects {
+            all.entry(id).or_default().add(touched);
+        }
+    }
+
+    /// Begins a check, or an operation that ends with one. Until the returned guard is dropped, no
+    /// other begins. `None` if one has begun.
+    pub(crate) fn begin_check(&self) -> Option<Checking<'_>> {
+        (!self.checking.replace(true)).then(|| Checking(self))
+    }
+
+    /// Begins an operation that is checked at its end; `None` if this one is not. Until the
+    /// returned guard is dropped, only the changes of the operation are noted.
+    #[inline]
+    pub(super) fn begin_early(&self) -> Option<EarlyCheck<'_>> {
+        if !self.early.get() {
+            return None;
+        }
+        let checking = self.begin_check()?;
+        Some(EarlyCheck { before: self.take(), checking })
+    }
+}
+
+/// A check, or an operation that ends with one.
+pub(crate) struct Checking<'n>(&'n Notes);
+
+impl Drop for Checking<'_> {
+    fn drop(&mut self) {
+        self.0.checking.set(false);
+    }
+}
+
+/// An operation that is checked at its end.
+pub(super) struct EarlyCheck<'n> {
+    /// What was noted before it.
+    before: TouchedObjects,
+    checking: Checking<'n>,
+}
+
+impl Drop for EarlyCheck<'_> {
+    /// The operation was checked, or undone.
+    fn drop(&mut self) {
+        self.checking.0.objects.replace(std::mem::take(&mut self.before));
+    }
+}

@@ -1,0 +1,63 @@
+//! Rules that are checked at the end of each operation.
+
+use permazen::{Permazen, PermazenObject, Validation};
+
+use super::*;
+
+#[derive(PermazenObject, Debug, Default, Clone)]
+struct User {
+    #[permazen(indexed, unique)]
+    email: String,
+}
+
+fn user(email: &str) -> User {
+    User { email: email.into() }
+}
+
+fn early() -> Permazen {
+    builder::<User>().validation(Validation::Early).build().unwrap()
+}
+
+#[test]
+fn an_operation_that_breaks_a_rule_is_undone() {
+    let db = early();
+    db.write(|tx| {
+        let ann = tx.create(user("a"))?;
+        violations(tx.create(user("a")).map(|it| it.id()));
+        assert_eq!(tx.all::<User>()?.count()?, 1);
+        let bob = tx.create(user("b"))?;
+        violations(bob.set_email("a"));
+        assert_eq!(bob.email()?, "b");
+        assert_eq!(tx.index(User::EMAIL)?.get("a")?.count()?, 1);
+        ann.set_email("c")?;
+        bob.set_email("a")
+    })
+    .unwrap();
+}
+
+#[test]
+fn several_operations_are_checked_together() {
+    let db = early();
+    db.write(|tx| {
+        let (a, b) = (tx.create(user("a"))?, tx.create(user("b"))?);
+        violations(a.set_email("b"));
+        tx.core().atomic(|_| {
+            a.set_email("b")?;
+            b.set_email("a")
+        })
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_was_noted_before_is_checked_at_commit() {
+    let db = database::<User>();
+    let refused = db.write(|tx| {
+        tx.create(user("a"))?;
+        tx.create(user("a"))?;
+        tx.set_validation(Validation::Early)?;
+        tx.create(user("b"))?;
+        Ok(())
+    });
+    assert_eq!(violations(refused).len(), 2);
+}

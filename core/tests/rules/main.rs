@@ -1,0 +1,44 @@
+//! The rules of models: uniqueness, singletons, required values, own validation.
+#![cfg(feature = "derive")]
+// Several composite indexes may have the same fields.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes)]
+
+mod commit;
+mod costs;
+mod early;
+mod other_schemas;
+mod singletons;
+mod two_transactions;
+mod uniqueness;
+mod validation;
+
+use std::sync::Arc;
+
+use permazen::kv::memory::MemoryStore;
+use permazen::model::{Builder, Rule};
+use permazen::{Error, Model, ObjId, Permazen, Result, Violations};
+
+/// A database in memory with one model.
+fn database<M: Model>() -> Permazen {
+    builder::<M>().build().unwrap()
+}
+
+fn builder<M: Model>() -> Builder {
+    Permazen::builder_shared(Arc::new(MemoryStore::new())).model::<M>()
+}
+
+/// What is wrong, if an operation was refused because of rules.
+fn violations<T: std::fmt::Debug>(refused: Result<T>) -> Violations {
+    match refused {
+        Err(Error::Invalid(violations)) => violations,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Path, rule, value and others of each violation.
+type Found = (String, Rule, Option<String>, Vec<ObjId>);
+
+fn found(violations: &Violations) -> Vec<Found> {
+    let parts = violations.iter();
+    parts.map(|it| (it.path.clone(), it.rule, it.value.clone(), it.others.clone())).collect()
+}

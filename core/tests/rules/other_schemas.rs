@@ -1,0 +1,120 @@
+//! Rules while objects are in the schemas of other programs.
+
+use permazen::PermazenObject;
+use permazen::kv::KvDatabase;
+
+use super::*;
+
+/// The program before: nothing is indexed.
+mod before {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct User {
+        pub(super) email: String,
+        pub(super) age: i32,
+    }
+}
+
+/// The program now.
+mod now {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct User {
+        #[permazen(indexed, unique)]
+        pub(super) email: String,
+        pub(super) age: i32,
+        pub(super) note: Option<String>,
+    }
+}
+
+/// The next program: the index is the same.
+mod later {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct User {
+        #[permazen(indexed, unique)]
+        pub(super) email: String,
+        pub(super) age: i32,
+    }
+}
+
+fn open<M: Model>(store: &Arc<dyn KvDatabase>) -> Builder {
+    Permazen::builder_shared(Arc::clone(store)).model::<M>()
+}
+
+fn now_user(email: &str) -> now::User {
+    now::User { email: email.into(), ..Default::default() }
+}
+
+/// A store with one object of the program before.
+fn stored() -> (Arc<dyn KvDatabase>, ObjId) {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let db = open::<before::User>(&store).build().unwrap();
+    let id = db.write(|tx| Ok(tx.create(before::User { email: "a".into(), age: 1 })?.id()));
+    (store, id.unwrap())
+}
+
+#[test]
+fn while_the_index_is_partial_writes_of_the_field_are_refused() {
+    let (store, old) = stored();
+    let db = open::<now::User>(&store).build().unwrap();
+    let refused = violations(db.write(|tx| Ok(tx.create(now_user("a"))?.id())));
+    let [violation] = refused.iter().as_slice() else { panic!("{refused}") };
+    assert!(matches!(violation.cause.as_deref(), Some(Error::PartialIndex { missing: 1, .. })));
+    // Other fields can be written, and an object that moves to be read is nobody's fault.
+    db.write(|tx| tx.get::<now::User>(old)?.set_age(5)).unwrap();
+    let db = open::<now::User>(&store).unique_among_indexed().build().unwrap();
+    db.write(|tx| Ok(tx.create(now_user("a"))?.id())).unwrap();
+    violations(db.write(|tx| Ok(tx.create(now_user("a"))?.id())));
+    // A check of everything finds the object that is not indexed.
+    let report = db.check_rules().unwrap();
+    assert_eq!(report.violations.len(), 1);
+    let violation = report.violations.iter().next().unwrap();
+    let both = [violation.object, violation.others[0]];
+    assert!(both.contains(&old), "{both:?}");
+}
+
+#[test]
+fn an_object_that_is_written_moves_and_is_checked() {
+    let (store, old) = stored();
+    let db = open::<now::User>(&store).build().unwrap();
+    // It is the only one that is not indexed, so nothing is missing after it has moved.
+    db.write(|tx| tx.get::<now::User>(old)?.set_email("b")).unwrap();
+    let refused = violations(db.write(|tx| Ok(tx.create(now_user("b"))?.id())));
+    assert_eq!(refused.iter().next().unwrap().others, [old]);
+}
+
+#[test]
+fn a_move_by_a_read_is_not_checked() {
+    let (store, old) = stored();
+    let db = open::<now::User>(&store).unique_among_indexed().build().unwrap();
+    db.write(|tx| Ok(tx.create(now_user("a"))?.id())).unwrap();
+    db.write(|tx| {
+        let user = tx.get::<now::User>(old)?;
+        user.migrate()?;
+        Ok(user.load()?.email)
+    })
+    .unwrap();
+    let refused = db.write(|tx| tx.get::<now::User>(old)?.revalidate());
+    assert_eq!(violations(refused).len(), 1);
+    db.upgrade_all().run().unwrap();
+    assert_eq!(db.check_rules().unwrap().violations.len(), 1);
+}
+
+#[test]
+fn an_index_that_other_schemas_share_is_whole() {
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let db = open::<now::User>(&store).build().unwrap();
+    let old = db.write(|tx| Ok(tx.create(now_user("a"))?.id())).unwrap();
+    let later = open::<later::User>(&store).build().unwrap();
+    let user = |email: &str| later::User { email: email.into(), age: 1 };
+    let refused = violations(later.write(|tx| Ok(tx.create(user("a"))?.id())));
+    assert_eq!(refused.iter().next().unwrap().others, [old]);
+    later.write(|tx| Ok(tx.create(user("b"))?.id())).unwrap();
+    // An object in the other schema is checked where it is.
+    let refused = violations(later.write(|tx| tx.get::<later::User>(old)?.set_email("b")));
+    assert_eq!(refused.iter().next().unwrap().object, old);
+}

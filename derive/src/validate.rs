@@ -1,0 +1,46 @@
+//! `validate = path`: functions of the program that check plain data.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ExprPath;
+use syn::spanned::Spanned;
+
+use crate::names;
+use crate::object_model::ObjectModel;
+
+/// What the implementation of `Model` says about these functions, and how it calls them.
+pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
+    let krate = &model.krate;
+    let m = quote!(#krate::__private);
+    let fields = || {
+        let all = model.fields.iter().enumerate();
+        all.filter_map(|(at, field)| Some((at, field, field.validate.as_ref()?)))
+    };
+    if model.validate.is_none() && fields().next().is_none() {
+        return TokenStream::new();
+    }
+    let is_whole = model.validate.is_some();
+    let positions = fields().map(|(at, ..)| at);
+    let whole = model.validate.as_ref().map(|path| {
+        let call = call(path, &quote!(self));
+        quote!(#m::Validating::object(__with, || #call);)
+    });
+    let each = fields().map(|(at, field, path)| {
+        let ident = &field.ident;
+        let call = call(path, &quote!(&self.#ident));
+        quote!(#m::Validating::field(__with, #at, || #call);)
+    });
+    quote! {
+        const VALIDATES: #m::Validates = #m::Validates::new(#is_whole, &[#(#positions),*]);
+        fn validate(&self, __with: &mut #m::Validating) {
+            #whole
+            #(#each)*
+        }
+    }
+}
+
+/// The call of a function. What is wrong with it is reported at its name.
+fn call(path: &ExprPath, of: &TokenStream) -> TokenStream {
+    let span = names::here(path.span());
+    quote_spanned!(span=> #path(#of))
+}
