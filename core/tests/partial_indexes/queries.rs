@@ -16,7 +16,10 @@ fn paged<E>(read: impl Fn(Option<&PageToken>) -> Result<Page<E>>) -> Vec<E> {
         entries.extend(page.entries);
         match page.next {
             None => return entries,
-            Some(next) => token = Some(next),
+            next => {
+                assert_ne!(next, token, "a page ends where it began");
+                token = next;
+            }
         }
     }
 }
