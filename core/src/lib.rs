@@ -99,9 +99,9 @@ pub mod __private {
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Base, Builder, CommitError, Counter, Error, Evolution, Failure, Model, NewValues,
-    Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation, Versioned, Violation,
-    Violations, is_retryable,
+    Any, AnyObj, Base, Builder, CommitError, Counter, Error, Evolution, Failure, Model, ModelSet,
+    NewValues, Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation, Versioned,
+    Violation, Violations, is_retryable,
 };
 #[cfg(feature = "derive")]
 pub use permazen_derive::{PermazenEnum, PermazenObject};
@@ -118,6 +118,11 @@ mod guide {
     struct Transactions;
     #[doc = include_str!("../../docs/src/objects.md")]
     struct Objects;
+    #[cfg(all(feature = "anyhow", feature = "serde"))]
+    #[doc = include_str!("../../docs/src/programs.md")]
+    struct Programs;
+    #[doc = include_str!("../../docs/src/encodings.md")]
+    struct Encodings;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
     #[doc = include_str!("../../docs/src/cookbook.md")]

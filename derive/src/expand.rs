@@ -168,12 +168,24 @@ fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStr
     }
 }
 
-/// The type of a converted field, named as [`stored`] names a type.
-fn converted(model: &ObjectModel, field: &FieldModel, value: &ValueModel) -> TokenStream {
+/// What converts a field: the function that has a name like `function`, the stored type, and the type
+/// in the struct. The types are named as [`stored`] names a type.
+fn conversion(
+    model: &ObjectModel,
+    field: &FieldModel,
+    value: &ValueModel,
+    function: &str,
+) -> (Ident, TokenStream, TokenStream) {
     let krate = &model.krate;
-    let (ty, disk) = (&field.ty, stored(model, value));
-    let span = names::here(ty.span());
-    quote_spanned!(span=> <#ty as #krate::__private::Converted<#disk>>::Itself)
+    let (held, disk, suffix) = match &value.inside_option {
+        Some((held, disk)) => (held, disk, "_inside"),
+        None => (&field.ty, &value.ty, ""),
+    };
+    let span = names::here(disk.span());
+    let disk = quote_spanned!(span=> <#disk as #krate::__private::Stored>::Itself);
+    let span = names::here(held.span());
+    let held = quote_spanned!(span=> <#held as #krate::__private::Converted<#disk>>::Itself);
+    (format_ident!("{function}{suffix}", span = span), disk, held)
 }
 
 fn indexed(m: &TokenStream, value: &ValueModel) -> TokenStream {
@@ -288,10 +300,10 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
                 }
             }
             _ if value.converted => {
-                let (disk, held) = (stored(value), converted(model, field, value));
+                let (function, disk, held) = conversion(model, field, value, "get_converted");
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> #m::Handle::get_converted::<#disk, #held>(&self.0, #at)),
+                    quote_spanned!(span=> #m::Handle::#function::<#disk, #held>(&self.0, #at)),
                 )
             }
             _ => {
@@ -350,26 +362,58 @@ pub(crate) fn setter_name(accessor: &Ident) -> Ident {
     format_ident!("set_{}", accessor.unraw(), span = names::here(accessor.span()))
 }
 
+/// `set_name`, which takes the value, or all elements or entries of a collection.
 pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Option<TokenStream> {
-    let value = field.simple()?;
     let krate = &model.krate;
     let m = quote!(#krate::__private);
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
     let setter = setter_name(&field.accessor);
-    let doc = format!("Sets `{name}`.");
     let at = position(at);
-    let (argument, body) = if value.converted {
-        let stored = stored(model, value);
-        let held = converted(model, field, value);
-        (quote!(#ty), quote!(#m::Handle::set_converted::<#stored, #held>(&self.0, #at, __value)))
-    } else {
-        let disk = &value.ty;
-        (quote!(impl #m::EncodeAs<#disk>), quote!(#m::Handle::set::<#disk>(&self.0, #at, __value)))
+    let elements = |value: &ValueModel| {
+        let ty = &value.ty;
+        quote!(impl ::core::iter::IntoIterator<Item: #m::EncodeAs<#ty>>)
+    };
+    let mut doc = format!("Sets `{name}`.");
+    let mut generics = None;
+    let (argument, body) = match &field.shape {
+        Shape::Counter => return None,
+        Shape::Simple(value) if value.converted => {
+            let (function, disk, held) = conversion(model, field, value, "set_converted");
+            (quote!(#ty), quote!(#m::Handle::#function::<#disk, #held>(&self.0, #at, __value)))
+        }
+        Shape::Simple(value) => {
+            let disk = &value.ty;
+            let body = quote!(#m::Handle::set::<#disk>(&self.0, #at, __value));
+            (quote!(impl #m::EncodeAs<#disk>), body)
+        }
+        Shape::Set(value) => {
+            doc = format!("Sets all elements of `{name}`. Writes what differs.");
+            let stored = stored(model, value);
+            let body = quote!(#m::Handle::replace_set::<#stored>(&self.0, #at, __value));
+            (elements(value), body)
+        }
+        Shape::List(value) => {
+            doc = format!("Sets all elements of `{name}`. Writes what differs.");
+            let stored = stored(model, value);
+            let body = quote!(#m::Handle::replace_list::<#stored>(&self.0, #at, __value));
+            (elements(value), body)
+        }
+        Shape::Map(key, value) => {
+            doc = format!("Sets all entries of `{name}`. Writes what differs.");
+            let (stored_key, stored_value) = (stored(model, key), stored(model, value));
+            let (key, value) = (&key.ty, &value.ty);
+            generics = Some(quote!(<__K: #m::EncodeAs<#key>, __V: #m::EncodeAs<#value>>));
+            let types = quote!(#stored_key, #stored_value, __K, __V);
+            (
+                quote!(impl ::core::iter::IntoIterator<Item = (__K, __V)>),
+                quote!(#m::Handle::replace_map::<#types>(&self.0, #at, __value)),
+            )
+        }
     };
     Some(quote! {
         #[doc = #doc]
         #deprecated
-        #visibility fn #setter(&self, __value: #argument) -> #m::Result<()> {
+        #visibility fn #setter #generics(&self, __value: #argument) -> #m::Result<()> {
             #body
         }
     })
@@ -496,8 +540,8 @@ fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let (disk, held) = (stored(value), converted(model, field, value));
-            quote!(#ident: __from.converted::<#disk, #held>(#at)?)
+            let (function, disk, held) = conversion(model, field, value, "converted");
+            quote!(#ident: __from.#function::<#disk, #held>(#at)?)
         }
         Shape::Simple(value) => match reference(model, value) {
             Some((function, target)) => quote!(#ident: __from.#function::<#target>(#at)?),
@@ -540,8 +584,8 @@ pub(crate) fn write(
     let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let (disk, held) = (stored(value), converted(model, field, value));
-            quote!(__to.converted::<#disk, #held>(#at, &#place)?;)
+            let (function, disk, held) = conversion(model, field, value, "converted");
+            quote!(__to.#function::<#disk, #held>(#at, &#place)?;)
         }
         Shape::Simple(value) => match reference(model, value) {
             Some((function, target)) => quote!(__to.#function::<#target>(#at, #place)?;),

@@ -30,12 +30,12 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// | Rust type | field |
 /// |---|---|
-/// | `bool`, `i8` … `i64`, `f32`, `f64`, `String`, … | simple, never null |
+/// | `bool`, `i8` … `i64`, `f32`, `f64`, `u32`, `u64`, `String`, … | simple, never null |
 /// | `Option<T>` of these | simple, may be null (for primitive types, the encoding is not that of the bare type) |
 /// | `Option<E>` with `#[derive(PermazenEnum)] enum E` | enum; a bare `E` is required: null is refused |
 /// | `Option<Ref<M>>`, `Option<Ref<Any>>` | reference, to one model or to any object; always indexed; a bare `Ref<M>` is required |
 /// | `Counter` | counter |
-/// | `Vec<T>`, `BTreeSet<T>`, `BTreeMap<K, V>` | list, set, map of simple values |
+/// | `Vec<T>`; `BTreeSet<T>`, `HashSet<T>`; `BTreeMap<K, V>`, `HashMap<K, V>` | list, set, map of simple values |
 /// | `Box<[T]>` | array, as a single value |
 ///
 /// Names follow the conventions of Permazen for Java, so that both can use the same database. The
@@ -60,7 +60,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///   with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The names of the
 ///   constant and of the field in the database stay;
 /// - `unique`, `exclude(…)`, `validate = path`, see [below](#rules);
-/// - `encoding = "urn:…"`, `with = Type`;
+/// - `encoding = "urn:…"`; `with = Type`: the field is stored as this type, and converted with
+///   `TryFrom` both ways, an `Option` inside;
 /// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
 ///   `upgrade_with = path`, see [below](#when-the-struct-changes);
 /// - on references, `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`,

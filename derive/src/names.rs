@@ -1,8 +1,9 @@
 //! Names on disk: case rules and the name pattern.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use syn::Ident;
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Ident, Type};
 
 /// How names on disk are made from Rust names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,12 @@ impl Case {
 /// came through a `macro_rules!` would see the names of that macro, which do not include `self`.
 pub(crate) fn here(span: Span) -> Span {
     Span::call_site().located_at(span)
+}
+
+/// An `Option` of this type.
+pub(crate) fn option_of(ty: &Type) -> Type {
+    let span = here(ty.span());
+    syn::parse_quote_spanned!(span=> ::core::option::Option<#ty>)
 }
 
 /// The path `tokens` at the place of `span`.

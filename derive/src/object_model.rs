@@ -74,6 +74,8 @@ pub(crate) struct ValueModel {
     pub(crate) ty: Type,
     /// Whether the struct holds another type, which is converted to and from `ty`.
     pub(crate) converted: bool,
+    /// If what is converted is in an `Option`: its type in the struct, and the type it is stored as.
+    pub(crate) inside_option: Option<(Type, Type)>,
     pub(crate) reference: Option<ReferenceModel>,
     pub(crate) storage_id: Option<u32>,
     pub(crate) encoding: Option<LitStr>,
@@ -131,6 +133,7 @@ impl ValueModel {
         Box::new(ValueModel {
             ty,
             converted: false,
+            inside_option: None,
             indexed: reference.is_some(),
             reference,
             storage_id: None,

@@ -10,7 +10,7 @@ use crate::check;
 use crate::errors::Errors;
 use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
-use crate::names::Case;
+use crate::names::{self, Case};
 use crate::object_model::{
     CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape,
     ValueModel,
@@ -308,9 +308,7 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
     if let Some(item) = overrides.first() {
         if item.is("with") {
             let target = types::without_self(&errors.note(item.ty())?, owner);
-            let mut value = sub_value(&target, None, errors)?;
-            value.converted = true;
-            return Some(Shape::Simple(value));
+            return Some(Shape::Simple(converted_value(ty, &target, errors)?));
         }
         item.flag(errors);
     }
@@ -323,10 +321,13 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
         ("list", _, [element]) | ("", "Vec", [element]) if is_sequence => {
             Some(Shape::List(sub_value(element, sub_reference(given("element")), errors)?))
         }
-        ("set", _, [element]) | ("", "BTreeSet", [element]) if is_sequence => {
+        ("set", "HashSet", [element]) | ("", "BTreeSet" | "HashSet", [element]) => {
             Some(Shape::Set(sub_value(element, sub_reference(given("element")), errors)?))
         }
-        ("map" | "", "BTreeMap", [key, value]) => Some(Shape::Map(
+        ("set", _, [element]) if is_sequence => {
+            Some(Shape::Set(sub_value(element, sub_reference(given("element")), errors)?))
+        }
+        ("map" | "", "BTreeMap" | "HashMap", [key, value]) => Some(Shape::Map(
             sub_value(key, sub_reference(given("key")), errors)?,
             sub_value(value, sub_reference(given("value")), errors)?,
         )),
@@ -344,11 +345,12 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
             Some(Shape::Simple(sub_value(ty, reference, errors)?))
         }
         ("list" | "set", _, _) => {
-            errors.at(ty, format!("a {kind} is held in a `Vec<T>` or `BTreeSet<T>`"));
+            let others = if kind == "set" { ", `BTreeSet<T>` or `HashSet<T>`" } else { "" };
+            errors.at(ty, format!("a {kind} is held in a `Vec<T>`{others}"));
             None
         }
         ("map", _, _) => {
-            errors.at(ty, "a map is held in a `BTreeMap<K, V>` or `Vec<(K, V)>`");
+            errors.at(ty, "a map is held in a `BTreeMap<K, V>`, `HashMap<K, V>` or `Vec<(K, V)>`");
             None
         }
         _ => {
@@ -356,6 +358,20 @@ fn shape(ty: &Type, items: &[Item], owner: &Ident, errors: &mut Errors) -> Optio
             None
         }
     }
+}
+
+/// The value of a field of type `ty` that is stored as a `target`. An `Option` is converted inside, and
+/// stays an `Option`.
+fn converted_value(ty: &Type, target: &Type, errors: &mut Errors) -> Option<Box<ValueModel>> {
+    let held = types::argument_of(ty, "Option");
+    let stored = types::argument_of(target, "Option").filter(|_| held.is_some()).unwrap_or(target);
+    let mut value = sub_value(stored, None, errors)?;
+    value.converted = true;
+    if let Some(held) = held {
+        value.inside_option = Some((held.clone(), stored.clone()));
+        value.ty = names::option_of(stored);
+    }
+    Some(value)
 }
 
 /// The `reference` flag among the attributes of a sub-field.

@@ -80,12 +80,13 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
     }
     let (name, arguments) = last_segment(ty)?;
     let message = match name.as_str() {
-        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "isize" | "i128" => format!(
+        "u8" | "u16" | "u128" | "usize" | "isize" | "i128" => format!(
             "`{name}` has no encoding; use {}, or `with = Type` to convert",
             match name.as_str() {
                 "u8" => "`i8` (a byte array is `Box<[i8]>`) or `i16`",
                 "u16" => "`i32` (a Java `char` is `JavaChar`)",
-                "u32" | "isize" | "usize" | "u64" => "`i64`",
+                "usize" => "`u64` or `u32`",
+                "isize" => "`i64`",
                 _ => "a big integer",
             }
         ),
@@ -95,12 +96,10 @@ pub(crate) fn refusal(ty: &Type) -> Option<String> {
         "str" => "use `String`".into(),
         // Without arguments, it is the program's own type with the name of a known one.
         _ if arguments.is_empty() => return None,
-        "HashSet" => "a set has an order on disk: use `BTreeSet`".into(),
-        "HashMap" => "a map has an order on disk: use `BTreeMap`".into(),
         "VecDeque" | "LinkedList" => "a list is a `Vec`".into(),
         "Vec" => "a list cannot stand here; an array as one value is `Box<[T]>`".into(),
-        "BTreeSet" => "a set cannot stand here: only a whole field is a set".into(),
-        "BTreeMap" => "a map cannot stand here: only a whole field is a map".into(),
+        "BTreeSet" | "HashSet" => "a set cannot stand here: only a whole field is a set".into(),
+        "BTreeMap" | "HashMap" => "a map cannot stand here: only a whole field is a map".into(),
         "Rc" | "Arc" | "Cow" | "RefCell" | "Cell" | "Mutex" => {
             format!("`{name}` is not supported; store the value itself")
         }

@@ -96,6 +96,7 @@ pub mod textual;
 pub mod time;
 mod tuple;
 mod typed;
+mod unsigned;
 mod uuid;
 mod value;
 

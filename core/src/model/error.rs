@@ -18,12 +18,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something was refused. Unless the documentation of an operation says otherwise, a refused
 /// operation has changed nothing.
-#[derive(Debug, thiserror::Error)]
+///
+/// `?` turns every error of this crate and of its stores into this one. A `main` that returns it
+/// prints it for people, because `{:?}` is the text of the error with its causes; `{:#?}` shows its
+/// parts.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An object operation was refused, or the store failed.
     #[error(transparent)]
     Object(object::Error),
+    /// Text or bytes are no value, for example no object ID.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
     /// The models contradict themselves or each other.
     #[error("invalid model: {0}")]
     Models(#[from] ModelErrors),
@@ -319,8 +326,8 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
 
 /// An error that a transaction closure may return; see [`Permazen::write`](super::Permazen::write).
 ///
-/// It is implemented for [`Error`] and boxed errors. An error type of your own needs a
-/// `From<permazen::Error>`, and one line:
+/// It is implemented for [`Error`], boxed errors and, with the feature `anyhow`, `anyhow::Error`. An
+/// error type of your own needs a `From<permazen::Error>`, and one line:
 ///
 /// ```
 /// # #[derive(Debug)] struct MyError(permazen::Error);
@@ -353,6 +360,13 @@ impl Failure for Box<dyn std::error::Error> {
 }
 
 impl Failure for Box<dyn std::error::Error + Send + Sync> {
+    fn is_retryable(&self) -> bool {
+        is_retryable(&**self)
+    }
+}
+
+#[cfg(feature = "anyhow")]
+impl Failure for anyhow::Error {
     fn is_retryable(&self) -> bool {
         is_retryable(&**self)
     }

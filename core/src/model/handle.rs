@@ -11,7 +11,7 @@ use super::load::ObjectWriter;
 use super::target::{Model, Ref, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
-use crate::encoding::{EncodingError, FieldType};
+use crate::encoding::{Encodable, EncodingError, FieldType};
 use crate::id::ObjId;
 use crate::object::{self, Migrate, ObjectData};
 use crate::schema::{ResolvedField, SchemaId};
@@ -111,6 +111,33 @@ impl<'t> Handle<'t> {
         self.set::<D>(position, value)
     }
 
+    /// Reads a simple field whose type in the struct is an `Option` of what is converted from `D`.
+    ///
+    /// # Errors
+    /// The errors of [`get_converted`](Handle::get_converted).
+    pub fn get_converted_inside<D, V>(&self, position: usize) -> Result<Option<V>>
+    where
+        D: Encodable,
+        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value: Option<D> = self.get(position)?;
+        let value = value.map(V::try_from).transpose();
+        value.map_err(|source| self.unconvertible(position, source))
+    }
+
+    /// Sets a simple field whose type in the struct is an `Option` of what is converted to `D`.
+    ///
+    /// # Errors
+    /// The errors of [`set_converted`](Handle::set_converted).
+    pub fn set_converted_inside<D, V>(&self, position: usize, value: Option<V>) -> Result<()>
+    where
+        D: Encodable + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value = value.map(D::try_from).transpose();
+        let value = value.map_err(|source| self.unconvertible(position, source))?;
+        self.set::<Option<D>>(position, value)
+    }
+
     /// Reads a reference.
     ///
     /// # Errors
@@ -192,6 +219,42 @@ impl<'t> Handle<'t> {
     /// If the object does not exist.
     pub fn map_of<K: FieldType, V: FieldType>(&self, position: usize) -> Result<MapOf<'t, K, V>> {
         MapOf::new(*self, position)
+    }
+
+    /// Gives a set these elements and no others.
+    ///
+    /// # Errors
+    /// The errors of [`SetOf::replace`].
+    pub fn replace_set<E: FieldType>(
+        &self,
+        position: usize,
+        elements: impl IntoIterator<Item: EncodeAs<E>>,
+    ) -> Result<()> {
+        self.set_of::<E>(position)?.replace(elements)
+    }
+
+    /// Gives a list these elements and no others.
+    ///
+    /// # Errors
+    /// The errors of [`ListOf::replace`].
+    pub fn replace_list<E: FieldType>(
+        &self,
+        position: usize,
+        elements: impl IntoIterator<Item: EncodeAs<E>>,
+    ) -> Result<()> {
+        self.list_of::<E>(position)?.replace(elements)
+    }
+
+    /// Gives a map these entries and no others.
+    ///
+    /// # Errors
+    /// The errors of [`MapOf::replace`].
+    pub fn replace_map<K: FieldType, V: FieldType, A: EncodeAs<K>, B: EncodeAs<V>>(
+        &self,
+        position: usize,
+        entries: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<()> {
+        self.map_of::<K, V>(position)?.replace(entries)
     }
 
     /// Returns `moved`, the result of moving an object to the transaction's schema and reading it.

@@ -6,7 +6,7 @@ use super::binding::Binding;
 use super::error::{Error, Result};
 use super::target::{Model, Ref, Target};
 use super::values::Counter;
-use crate::encoding::{EncodingError, FieldType};
+use crate::encoding::{Encodable, EncodingError, FieldType};
 use crate::id::ObjId;
 use crate::object::{ObjectBuilder, ObjectData};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaId};
@@ -58,6 +58,21 @@ impl<'a> ObjectReader<'a> {
         let value: D = self.simple(position)?;
         let field = self.binding.field(position)?;
         V::try_from(value).map_err(|source| unconvertible(self.binding, field, source))
+    }
+
+    /// The value of a simple field, converted from `D` inside an `Option`.
+    ///
+    /// # Errors
+    /// If the value does not fit `D`, or the conversion fails.
+    pub fn converted_inside<D, V>(&mut self, position: usize) -> Result<Option<V>>
+    where
+        D: Encodable,
+        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let value: Option<D> = self.simple(position)?;
+        let field = self.binding.field(position)?;
+        let value = value.map(V::try_from).transpose();
+        value.map_err(|source| unconvertible(self.binding, field, source))
     }
 
     /// The value of a reference.
@@ -235,6 +250,21 @@ impl<'a> ObjectWriter<'a> {
         let field = self.binding.field(position)?;
         let value = D::try_from(value.clone())
             .map_err(|source| unconvertible(self.binding, field, source))?;
+        self.simple(position, &value)
+    }
+
+    /// Writes a simple field whose value is converted to `D` inside an `Option`.
+    ///
+    /// # Errors
+    /// If the conversion fails, or the field cannot hold the value.
+    pub fn converted_inside<D, V>(&mut self, position: usize, value: &Option<V>) -> Result<()>
+    where
+        V: Clone,
+        D: Encodable + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+    {
+        let field = self.binding.field(position)?;
+        let value = value.clone().map(D::try_from).transpose();
+        let value = value.map_err(|source| unconvertible(self.binding, field, source))?;
         self.simple(position, &value)
     }
 

@@ -13,14 +13,17 @@ mod collection;
 mod counter;
 pub(crate) mod declare;
 mod error;
+mod error_debug;
 mod evolution;
 mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
 pub(crate) mod index;
 pub(crate) mod load;
+mod model_set;
 mod obj;
 mod objects;
+mod other_errors;
 mod owned_transaction;
 mod permazen;
 pub(crate) mod rules;
@@ -52,6 +55,7 @@ pub use index::{
     Columns, CompositeIndex, FindBy, HasColumn, Index, IndexOn, OnPartial, OpenAs, Page, PageToken,
     PageTokenError, StoredAsString, Tuple, TupleAs, WhenPartial,
 };
+pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};
 pub use permazen_kv::Retry;

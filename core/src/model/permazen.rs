@@ -8,9 +8,10 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
+use super::model_set::ModelSet;
 use super::owned_transaction::OwnedTransaction;
 use super::rules::{RuleOptions, Validation};
-use super::target::{Model, ModelInfo};
+use super::target::Model;
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
 use crate::encoding::EncodingRegistry;
@@ -46,7 +47,7 @@ pub struct Permazen {
 
 struct Shared {
     database: Database,
-    models: Vec<ModelInfo>,
+    models: ModelSet,
     schema: Arc<SchemaModel>,
     config: TransactionConfig,
     retry: Retry,
@@ -58,7 +59,7 @@ struct Shared {
 
 impl fmt::Debug for Permazen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let models = self.shared.models.iter().map(|model| model.name);
+        let models = self.shared.models.as_slice().iter().map(|model| model.name);
         f.debug_struct("Permazen").field("models", &models.collect::<Vec<_>>()).finish()
     }
 }
@@ -71,7 +72,7 @@ pub struct Builder {
     unknown_encodings: UnknownEncodings,
     evolution: Evolution,
     strict: bool,
-    models: Vec<ModelInfo>,
+    models: ModelSet,
     allow_new_schema: bool,
     schema_removal: Option<SchemaRemoval>,
     kv_options: TxOptions,
@@ -88,10 +89,13 @@ impl fmt::Debug for Builder {
 impl Builder {
     /// Registers a model. Register every model that a reference can refer to.
     pub fn model<M: Model>(mut self) -> Self {
-        let model = ModelInfo::of::<M>();
-        if !self.models.iter().any(|other| other.type_id == model.type_id) {
-            self.models.push(model);
-        }
+        self.models = self.models.model::<M>();
+        self
+    }
+
+    /// Registers all models of a set, such as those of a library.
+    pub fn models(mut self, models: ModelSet) -> Self {
+        self.models = self.models.models(models);
         self
     }
 
@@ -134,7 +138,7 @@ impl Builder {
     /// # Errors
     /// [`Error::Models`] with everything that is wrong with the models.
     pub fn schema(&self) -> Result<SchemaModel> {
-        Ok(schema_model(&self.models)?)
+        Ok(schema_model(self.models.as_slice())?)
     }
 
     /// Sets whether the schema of the models may be recorded if it is not recorded yet. By default
@@ -290,7 +294,7 @@ impl Builder {
 
     /// The models, bound to the schema of a transaction.
     fn bind(&self, tx: &object::Transaction<'_>) -> Result<Bindings> {
-        Bindings::new(&self.models, tx.schema(), &tx.bundle(), self.evolution)
+        Bindings::new(self.models.as_slice(), tx.schema(), &tx.bundle(), self.evolution)
     }
 }
 
@@ -350,7 +354,7 @@ impl Permazen {
             unknown_encodings: UnknownEncodings::default(),
             evolution: Evolution::default(),
             strict: false,
-            models: Vec::new(),
+            models: ModelSet::new(),
             allow_new_schema: true,
             schema_removal: None,
             kv_options: TxOptions::default(),
@@ -415,7 +419,8 @@ impl Permazen {
         // The recorded schemas have changed since the models were bound.
         if !bindings.fit(&core) {
             let evolution = bindings.models().evolution();
-            let bound = Bindings::new(&shared.models, core.schema(), &core.bundle(), evolution)?;
+            let bound =
+                Bindings::new(shared.models.as_slice(), core.schema(), &core.bundle(), evolution)?;
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);

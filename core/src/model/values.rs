@@ -19,7 +19,7 @@ use crate::id::ObjId;
     message = "`{Self}` is no value for a field of type `{V}`",
     label = "expected `{V}`",
     note = "give a `{V}` or what clearly means one: text for a `String`, a value for an `Option` of it, an object for \
-            a reference to objects of its type"
+            a reference to objects of its type; an `Option<&str>` or an `Option` of a handle is given by reference: `&value`"
 )]
 pub trait EncodeAs<V> {
     /// Appends the encoded form.
@@ -80,6 +80,56 @@ impl EncodeAs<Option<String>> for &str {
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
         crate::encoding::string::write(self, out);
         Ok(())
+    }
+}
+
+/// An iterator over a slice of texts gives these.
+impl EncodeAs<String> for &&str {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        crate::encoding::string::write(self, out);
+        Ok(())
+    }
+}
+
+impl EncodeAs<Option<String>> for &&str {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        crate::encoding::string::write(self, out);
+        Ok(())
+    }
+}
+
+/// An `Option` of another type is given by reference. By value, `None` could be of any of these types.
+impl EncodeAs<Option<String>> for &Option<&str> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        encode_option::<Option<String>>(self.as_ref(), out)
+    }
+}
+
+impl<M: Model> EncodeAs<Option<Ref<M>>> for &Option<Obj<'_, M>> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        encode_option::<Option<Ref<M>>>(self.as_ref(), out)
+    }
+}
+
+impl<M: Model> EncodeAs<Option<Ref<Any>>> for &Option<Obj<'_, M>> {
+    #[inline]
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        encode_option::<Option<Ref<Any>>>(self.as_ref(), out)
+    }
+}
+
+/// Appends what a value means for a field that can be null, or null.
+fn encode_option<V: FieldType>(value: Option<&impl EncodeAs<V>>, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Some(value) => value.encode_as(out),
+        None => {
+            out.push(crate::encoding::NULL);
+            Ok(())
+        }
     }
 }
 

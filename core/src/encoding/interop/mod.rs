@@ -1,4 +1,5 @@
-//! Types of other crates as fields. Each needs the feature with the crate's name.
+//! Types of other crates as fields. Each needs the feature with the crate's name, except those of the
+//! standard library.
 //!
 //! Each type has the encoding of one of this crate's own types. A field can change from one to the
 //! other, and the database stays the same. If a type has a smaller range, reading a value outside
@@ -18,6 +19,7 @@ mod num_bigint;
 mod regex;
 #[cfg(feature = "rust_decimal")]
 mod rust_decimal;
+mod standard;
 #[cfg(feature = "time")]
 mod time;
 #[cfg(feature = "url")]
@@ -34,13 +36,11 @@ impl From<std::convert::Infallible> for EncodingError {
 }
 
 /// The error for a value that the type of the other crate, or ours, cannot hold.
-#[allow(dead_code, reason = "not every set of features has such values")]
 pub(crate) fn not_held<T>(value: &dyn std::fmt::Display, other: &str) -> super::Result<T> {
     crate::bytes::invalid(format!("{value} cannot be held as {other}"))
 }
 
 /// Gives `$type` the encoding of `$own`. Each must be convertible into the other.
-#[allow(unused_macros, reason = "used by each feature")]
 macro_rules! encode_as {
     ($($type:ty => $own:ty),* $(,)?) => {
         $(impl crate::encoding::Encodable for $type {
@@ -90,5 +90,4 @@ macro_rules! encode_as {
         })*
     };
 }
-#[allow(unused_imports, reason = "used by each feature")]
 pub(crate) use encode_as;

@@ -9,7 +9,7 @@ use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::target::{Ref, Target};
 use crate::model::values::EncodeAs;
-use crate::object::ListView;
+use crate::object::{self, ListView};
 
 /// A list of an object: a live view. The list of a deleted object is empty and refuses changes.
 ///
@@ -78,6 +78,40 @@ impl<'t, E: FieldType> ListOf<'t, E> {
         let elements: Vec<&[u8]> = elements.iter().map(|bytes| &bytes[..]).collect();
         self.at.change_all(|| self.view.encoded().extend(&elements))?;
         Ok(())
+    }
+
+    /// Gives the list these elements and no others, as one operation. Writes what differs at each
+    /// position, so elements that only move are written again.
+    ///
+    /// The iterator is read to its end before anything changes, so it may read this list. Listeners
+    /// run when the list is as it will be. Cost: one seek and one step per element that is there; the
+    /// writes of [`set`](ListOf::set) for each position that differs, and those of removing or
+    /// appending elements at the end.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the field cannot hold an element. Nothing has then changed.
+    pub fn replace(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
+        let wanted = self.at.encoded_all(elements)?;
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                let list = || self.view.encoded();
+                let there: Vec<Vec<u8>> =
+                    list().iter(|_, bytes| Ok(bytes.to_vec())).collect::<object::Result<_>>()?;
+                for ((position, old), new) in (0u32..).zip(&there).zip(&wanted) {
+                    if old != new {
+                        list().set(position, new)?;
+                    }
+                }
+                let kept = wanted.len().min(there.len());
+                let added: Vec<&[u8]> = wanted.iter().skip(kept).map(|bytes| &bytes[..]).collect();
+                if added.is_empty() {
+                    // Fewer elements than a list can have.
+                    let end = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+                    return self.view.remove_range(end(kept), end(there.len()));
+                }
+                list().extend(&added).map(drop)
+            })
+        })
     }
 
     /// Inserts an element before the element at a position, or at the end. All elements after it

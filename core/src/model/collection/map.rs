@@ -1,5 +1,6 @@
 //! Maps of objects, with typed keys and values.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
@@ -8,7 +9,7 @@ use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::handle::Handle;
 use crate::model::values::EncodeAs;
-use crate::object::{MapView, borrowed};
+use crate::object::{self, MapView, borrowed};
 
 /// A map of an object: a live view in the order of the encoded keys, with null last.
 ///
@@ -64,6 +65,18 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         })
     }
 
+    /// The encoded forms of all entries that an iterator gives.
+    fn encoded_entries<A: EncodeAs<K>, B: EncodeAs<V>>(
+        &self,
+        entries: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let encode = |(key, value)| {
+            let key = self.at.encoded(&key, |bytes| Ok(bytes.to_vec()))?;
+            Ok((key, self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?))
+        };
+        entries.into_iter().map(encode).collect()
+    }
+
     /// Sets the values of all these keys or of none. If a key is given more than once, the last
     /// value counts. Each entry costs the same as with [`insert`](MapOf::insert).
     ///
@@ -77,17 +90,42 @@ impl<'t, K: FieldType, V: FieldType> MapOf<'t, K, V> {
         &self,
         entries: impl IntoIterator<Item = (A, B)>,
     ) -> Result<()> {
-        let encode = |(key, value)| {
-            let key = self.at.encoded(&key, |bytes| Ok(bytes.to_vec()))?;
-            Ok((key, self.at.encoded(&value, |bytes| Ok(bytes.to_vec()))?))
-        };
-        let entries: Vec<(Vec<u8>, Vec<u8>)> =
-            entries.into_iter().map(encode).collect::<Result<_>>()?;
+        let entries = self.encoded_entries(entries)?;
         self.at.change_all(|| {
             self.at.handle.tx.core.mutate(|| {
                 entries
                     .iter()
                     .try_for_each(|(key, value)| self.view.encoded().put(key, value).map(drop))
+            })
+        })
+    }
+
+    /// Gives the map these entries and no others, as one operation. Writes what differs. If a key is
+    /// given more than once, the last value counts.
+    ///
+    /// The iterator is read to its end before anything changes, so it may read this map. Listeners
+    /// run when the map is as it will be. Cost: one seek and one step per entry that is there, and
+    /// the writes of [`insert`](MapOf::insert) and [`remove`](MapOf::remove) for each entry that
+    /// differs.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the field cannot hold a key or a value. Nothing has then
+    /// changed.
+    pub fn replace<A: EncodeAs<K>, B: EncodeAs<V>>(
+        &self,
+        entries: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<()> {
+        let wanted: BTreeMap<Vec<u8>, Vec<u8>> =
+            self.encoded_entries(entries)?.into_iter().collect();
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                let map = || self.view.encoded();
+                let there = map().iter(|key, _| Ok(key.to_vec()));
+                let there: Vec<Vec<u8>> = there.collect::<object::Result<_>>()?;
+                for key in there.iter().filter(|key| !wanted.contains_key(*key)) {
+                    map().remove(key)?;
+                }
+                wanted.iter().try_for_each(|(key, value)| map().put(key, value).map(drop))
             })
         })
     }

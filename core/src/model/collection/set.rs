@@ -1,5 +1,6 @@
 //! Sets of objects, with typed elements.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
@@ -63,6 +64,27 @@ impl<'t, E: FieldType> SetOf<'t, E> {
         self.at.change_all(|| {
             self.at.handle.tx.core.mutate(|| {
                 elements.iter().try_for_each(|element| self.view.encoded().add(element).map(drop))
+            })
+        })
+    }
+
+    /// Gives the set these elements and no others, as one operation. Writes what differs.
+    ///
+    /// The iterator is read to its end before anything changes, so it may read this set. Listeners
+    /// run when the set is as it will be. Cost: one seek and one step per element that is there, and
+    /// the writes of [`add`](SetOf::add) and [`remove`](SetOf::remove) for each element that differs.
+    ///
+    /// # Errors
+    /// If the object does not exist, or the field cannot hold an element. Nothing has then changed.
+    pub fn replace(&self, elements: impl IntoIterator<Item: EncodeAs<E>>) -> Result<()> {
+        let wanted: BTreeSet<Vec<u8>> = self.at.encoded_all(elements)?.into_iter().collect();
+        self.at.change_all(|| {
+            self.at.handle.tx.core.mutate(|| {
+                let set = || self.view.encoded();
+                for element in set().to_vec()?.iter().filter(|it| !wanted.contains(*it)) {
+                    set().remove(element)?;
+                }
+                wanted.iter().try_for_each(|element| set().add(element).map(drop))
             })
         })
     }

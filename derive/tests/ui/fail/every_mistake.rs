@@ -28,7 +28,7 @@ struct Mistakes {
     #[permazen(indexed)]
     f: Counter,
     #[permazen(upgrade = "never")]
-    g: BTreeMap<String, u64>,
+    g: BTreeMap<String, u128>,
     #[permazen(with = u8)]
     h: i32,
     #[permazen(skip, indexed)]

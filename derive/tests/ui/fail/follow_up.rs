@@ -11,8 +11,8 @@ struct Person {
     name: String,
     #[permazen(indxed)]
     age: i32,
-    unsigned: u32,
-    friends: HashSet<String>,
+    unsigned: u128,
+    friends: Option<HashSet<String>>,
     boss: Option<Ref<Self>>,
     #[permazen(unique)]
     email: Option<String>,
@@ -55,8 +55,8 @@ fn main() -> Result<()> {
         let person = tx.create(Person::default())?;
         person.set_age(3)?;
         person.set_unsigned(5)?;
-        let _: u32 = person.unsigned()?;
-        let _ = person.friends()?.len();
+        let _: u128 = person.unsigned()?;
+        let _ = person.friends()?;
         person.set_boss(person)?;
         let _ = person.boss()?.map(|boss| boss.name());
         person.set_email("ann@example.com")?;

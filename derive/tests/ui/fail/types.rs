@@ -4,13 +4,15 @@ use permazen::{Counter, PermazenObject};
 
 #[derive(PermazenObject)]
 struct Person<'a> {
-    unsigned: u32,
+    unsigned: u128,
     byte: Option<u8>,
     letter: char,
     size: usize,
     bytes: Vec<u8>,
-    set: HashSet<String>,
-    map: HashMap<String, i32>,
+    sets: Vec<HashSet<String>>,
+    maps: Option<HashMap<String, i32>>,
+    #[permazen(list)]
+    no_list_either: HashSet<String>,
     nested: Vec<Vec<String>>,
     nested_map: BTreeMap<String, Vec<i32>>,
     counters: Vec<Counter>,

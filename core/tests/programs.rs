@@ -1,0 +1,156 @@
+//! What a program does with a database as a whole: sharing it, its models, and errors.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::thread;
+
+use permazen::kv::KvError;
+use permazen::kv::memory::MemoryStore;
+use permazen::schema::SchemaId;
+use permazen::{Error, ModelSet, ObjId, Permazen, PermazenObject, Ref, Result};
+
+#[derive(PermazenObject, Debug, Default)]
+struct Person {
+    #[permazen(indexed)]
+    name: String,
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Dog {
+    owner: Option<Ref<Person>>,
+}
+
+mod other {
+    /// Has the name of another type.
+    #[derive(permazen::PermazenObject, Debug, Default)]
+    pub(super) struct Dog {
+        name: String,
+    }
+}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Unregistered {}
+
+#[derive(PermazenObject, Debug, Default)]
+struct Lost {
+    #[permazen(encoding = "no encoding")]
+    name: String,
+    other: Option<Ref<Unregistered>>,
+}
+
+fn models() -> ModelSet {
+    ModelSet::new().model::<Person>().model::<Dog>()
+}
+
+#[test]
+fn a_database_is_used_from_many_threads() {
+    fn is_shared<T: Send + Sync + Clone + 'static>(_: &T) {}
+
+    let db = Permazen::builder(MemoryStore::new()).models(models()).build().unwrap();
+    is_shared(&db);
+    let threads: Vec<_> = (0..4)
+        .map(|number| {
+            let db = db.clone();
+            thread::spawn(move || {
+                let person = Person { name: format!("Person {number}") };
+                db.write(|tx| Ok(tx.create(&person)?.to_ref()))
+            })
+        })
+        .collect();
+    for created in threads {
+        let person = created.join().unwrap().unwrap();
+        db.read(|tx| {
+            assert!(tx.get(person)?.exists()?);
+            Ok(())
+        })
+        .unwrap();
+    }
+    assert_eq!(db.read(|tx| tx.all::<Person>()?.count()).unwrap(), 4);
+}
+
+#[test]
+fn a_set_of_models_is_the_models_one_by_one() -> Result<()> {
+    let one_by_one = Permazen::builder(MemoryStore::new()).model::<Person>().model::<Dog>();
+    let twice = Permazen::builder(MemoryStore::new())
+        .model::<Dog>()
+        .models(ModelSet::new().models(models()).model::<Person>());
+    assert_eq!(one_by_one.schema()?.schema_id(), twice.schema()?.schema_id());
+    assert_eq!(twice.schema()?.object_types().len(), 2);
+    Ok(())
+}
+
+#[test]
+fn all_mistakes_of_all_models_are_one_error() {
+    let builder = Permazen::builder(MemoryStore::new()).models(models()).model::<other::Dog>();
+    let Err(Error::Models(errors)) = builder.model::<Lost>().build() else {
+        panic!("it was built");
+    };
+    let paths: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
+    assert_eq!(paths, ["Dog", "Lost.name", "Lost.other"], "{errors}");
+}
+
+#[test]
+fn the_errors_of_all_parts_are_errors_of_the_typed_layer() {
+    fn parsed(text: &str) -> Result<(ObjId, Ref<Person>, SchemaId)> {
+        Ok((text.parse()?, text.parse()?, text.parse()?))
+    }
+    fn of_the_store() -> Result<()> {
+        Err(KvError::Unsupported("this"))?;
+        Ok(())
+    }
+    fn of_the_object_layer() -> Result<()> {
+        Err(permazen::object::Error::from(KvError::Unsupported("this")))?;
+        Ok(())
+    }
+    assert!(matches!(parsed("no id"), Err(Error::Encoding(_))));
+    assert!(matches!(parsed("0a00000000000001"), Err(Error::Other(_))));
+    assert!(matches!(of_the_store(), Err(Error::Object(_))));
+    assert!(matches!(of_the_object_layer(), Err(Error::Object(_))));
+}
+
+#[test]
+fn an_error_prints_its_text_and_its_causes() {
+    #[derive(Debug)]
+    struct Outer(std::num::ParseIntError);
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("the age is wrong")
+        }
+    }
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    let error = Error::other(Outer("x".parse::<i32>().unwrap_err()));
+    let causes = "the age is wrong\n\nCaused by:\n    invalid digit found in string";
+    assert_eq!(format!("{error:?}"), causes);
+    let id: ObjId = "0a00000000000001".parse().unwrap();
+    let error = Error::WrongType { id, expected: "Person" };
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert_eq!(
+        format!("{error:#?}"),
+        "WrongType {\n    id: ObjId(0a00000000000001),\n    expected: \"Person\",\n}"
+    );
+}
+
+/// An error that may pass is found below the context that `anyhow` adds.
+#[cfg(feature = "anyhow")]
+#[test]
+fn transactions_fail_with_anyhow_and_run_again() {
+    use anyhow::Context;
+
+    let db = Permazen::builder(MemoryStore::new()).models(models()).build().unwrap();
+    let mut runs = 0;
+    let done = db.try_write(|tx| -> anyhow::Result<_> {
+        runs += 1;
+        if runs == 1 {
+            let passing = KvError::Retry("another one writes".into());
+            return Err(Error::from(passing)).context("the first time");
+        }
+        Ok(tx.create(Person::default())?.to_ref())
+    });
+    assert!(done.is_ok() && runs == 2, "{done:?} after {runs} runs");
+    let refused = db.try_read(|_| -> anyhow::Result<()> { anyhow::bail!("refused") });
+    assert_eq!(refused.unwrap_err().to_string(), "refused");
+}

@@ -1,0 +1,142 @@
+//! What setters take, and whole collections set at once.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use permazen::kv::counting::CountingStore;
+use permazen::kv::memory::MemoryStore;
+use permazen::{Any, Error, Obj, Permazen, PermazenObject, Ref, Result, Tx};
+
+#[derive(PermazenObject, Debug, Default, Clone, PartialEq)]
+struct Person {
+    nick: Option<String>,
+    boss: Option<Ref<Person>>,
+    thing: Option<Ref<Any>>,
+    age: Option<i32>,
+    #[permazen(element(indexed))]
+    tags: Vec<String>,
+    pals: BTreeSet<Ref<Person>>,
+    #[permazen(value(indexed))]
+    scores: BTreeMap<String, i32>,
+    maybe: Vec<Option<String>>,
+    words: HashSet<String>,
+    counts: HashMap<String, i64>,
+}
+
+fn in_transaction(body: impl FnMut(&Tx) -> Result<()>) {
+    let db = Permazen::builder(MemoryStore::new()).model::<Person>().build().unwrap();
+    db.write(body).unwrap();
+}
+
+#[test]
+fn what_may_be_null_is_set_from_options() {
+    in_transaction(|tx| {
+        let (ann, bob) = (tx.create(Person::default())?, tx.create(Person::default())?);
+        let nick: Option<&str> = "Annie the first".split(' ').next();
+        ann.set_nick(&nick)?;
+        assert_eq!(ann.nick()?.as_deref(), Some("Annie"));
+        ann.set_nick("A")?;
+        ann.set_nick(Some("B".to_owned()))?;
+        assert_eq!(ann.nick()?.as_deref(), Some("B"));
+        ann.set_nick(&None::<&str>)?;
+        assert_eq!(ann.nick()?, None);
+        ann.set_nick(None)?;
+        let boss: Option<Obj<'_, Person>> = Some(bob);
+        ann.set_boss(&boss)?;
+        ann.set_thing(&boss)?;
+        assert_eq!((ann.boss()?, ann.thing()?.map(|it| it.id())), (boss, Some(bob.id())));
+        bob.set_boss(&ann.boss()?)?;
+        assert_eq!(bob.boss()?, Some(bob));
+        ann.set_boss(&None::<Obj<'_, Person>>)?;
+        bob.set_boss(None)?;
+        ann.set_thing(None)?;
+        assert_eq!((ann.boss()?, bob.boss()?, ann.thing()?), (None, None, None));
+        ann.set_age(Some(3))?;
+        ann.set_age(None)?;
+        ann.set_age(4)?;
+        ann.maybe()?.push(&nick)?;
+        ann.set_maybe([&nick, &None])?;
+        assert_eq!(ann.maybe()?.load::<Vec<_>>()?, [Some("Annie".to_owned()), None]);
+        Ok(())
+    });
+}
+
+#[test]
+fn whole_collections_are_set() {
+    in_transaction(|tx| {
+        let (ann, bob) = (tx.create(Person::default())?, tx.create(Person::default())?);
+        for tags in [&["a", "b", "c"][..], &["b", "c"], &[], &["c"], &["c", "d", "e", "f"]] {
+            ann.set_tags(tags)?;
+            assert_eq!(ann.tags()?.load::<Vec<_>>()?, tags);
+            let indexed: Vec<String> =
+                tx.index(Person::TAGS)?.iter().map(|entry| Ok(entry?.0)).collect::<Result<_>>()?;
+            assert_eq!(indexed, tags);
+        }
+        ann.set_tags(vec!["x".to_owned()])?;
+        ann.set_tags(&ann.load()?.tags)?;
+        ann.set_pals([ann, bob])?;
+        ann.set_pals([bob.to_ref()])?;
+        assert_eq!(ann.pals()?.load::<Vec<_>>()?, [bob.to_ref()]);
+        ann.set_scores([("a", 1), ("b", 2)])?;
+        ann.set_scores(BTreeMap::from([("b".to_owned(), 3), ("c".to_owned(), 4)]))?;
+        ann.set_scores(&ann.load()?.scores)?;
+        let expected = BTreeMap::from([("b".to_owned(), 3), ("c".to_owned(), 4)]);
+        assert_eq!(ann.scores()?.load::<BTreeMap<_, _>>()?, expected);
+        assert_eq!(tx.index(Person::SCORES.value())?.get(1)?.count()?, 0);
+        assert_eq!(tx.index(Person::SCORES.value())?.get(4)?.count()?, 1);
+        // The collection itself may be read while it is set.
+        ann.set_tags(ann.tags()?.iter().chain(ann.tags()?.iter()).collect::<Result<Vec<_>>>()?)?;
+        assert_eq!(ann.tags()?.load::<Vec<_>>()?, ["x", "x"]);
+        Ok(())
+    });
+}
+
+/// A collection that is set is written where it differs, all or nothing.
+#[test]
+fn setting_a_collection_writes_what_differs() {
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let db = Permazen::builder(store).model::<Person>().build().unwrap();
+    let writes = |set: &dyn Fn() -> Result<()>| -> Result<u64> {
+        counter.take();
+        set()?;
+        Ok(counter.take().writes())
+    };
+    db.write(|tx| {
+        let (ann, gone) = (tx.create(Person::default())?, tx.create(Person::default())?);
+        gone.delete()?;
+        ann.set_tags(["a", "b", "c"])?;
+        ann.set_pals([ann])?;
+        ann.set_scores([("a", 1), ("b", 2)])?;
+        assert_eq!(writes(&|| ann.set_tags(["a", "b", "c"]))?, 0);
+        // The element, its entry in the index, and the entry of the element that was there.
+        assert_eq!(writes(&|| ann.set_tags(["a", "x", "c"]))?, 3);
+        assert_eq!(writes(&|| ann.set_tags(["a", "x"]))?, 2);
+        assert_eq!(writes(&|| ann.set_pals([ann]))?, 0);
+        assert_eq!(writes(&|| ann.set_scores([("b", 2), ("a", 1)]))?, 0);
+        assert_eq!(writes(&|| ann.set_scores([("b", 2), ("a", 3)]))?, 3);
+        let refused = ann.set_pals([gone.to_ref()]);
+        assert!(matches!(refused, Err(Error::Object(_))), "{refused:?}");
+        assert_eq!(ann.pals()?.load::<Vec<_>>()?, [ann.to_ref()]);
+        assert!(gone.set_tags(["a"]).is_err());
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn hash_sets_and_hash_maps_hold_the_plain_data() {
+    in_transaction(|tx| {
+        let words: HashSet<String> = ["a", "b", "c"].map(str::to_owned).into();
+        let counts = HashMap::from([("x".to_owned(), 1), ("y".to_owned(), 2)]);
+        let person = Person { words, counts, ..Person::default() };
+        let ann = tx.create(&person)?;
+        assert_eq!(ann.load()?, person);
+        assert_eq!(ann.words()?.load::<Vec<_>>()?, ["a", "b", "c"]);
+        ann.set_words(["d"])?;
+        ann.set_counts(&HashMap::from([("z".to_owned(), 3)]))?;
+        let loaded = ann.load()?;
+        assert_eq!((loaded.words.len(), loaded.counts.get("z")), (1, Some(&3)));
+        Ok(())
+    });
+}
