@@ -53,6 +53,7 @@
 //! | objects without structs: fields by name, listeners, copies | [`object`] |
 //! | values as bytes, encodings for your own types | [`encoding`] |
 //! | export and import of objects as XML | [`object_xml`] |
+//! | what must be unique, and other rules | [`Validation`], [`Violation`], [`Tx::singleton`], [`Permazen::check_rules`] |
 //! | schemas and how they are recorded | [`schema`], [`layout`] |
 //! | a test that notices changes of the schema | [`assert_schema!`] |
 //! | stores: memory, LMDB, SQLite, your own | [`kv`] |
@@ -125,6 +126,8 @@ mod guide {
     struct Encodings;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
+    #[doc = include_str!("../../docs/src/rules.md")]
+    struct Rules;
     #[doc = include_str!("../../docs/src/cookbook.md")]
     struct Cookbook;
     #[doc = include_str!("../../docs/src/schemas.md")]

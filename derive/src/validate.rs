@@ -1,6 +1,6 @@
 //! `validate = path`: functions of the program that check plain data.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ExprPath;
 use syn::spanned::Spanned;
@@ -22,12 +22,12 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
     let is_whole = model.validate.is_some();
     let positions = fields().map(|(at, ..)| at);
     let whole = model.validate.as_ref().map(|path| {
-        let call = call(path, &quote!(self));
+        let call = call(path, |span| quote_spanned!(span=> self));
         quote!(#m::Validating::object(__with, || #call);)
     });
     let each = fields().map(|(at, field, path)| {
         let ident = &field.ident;
-        let call = call(path, &quote!(&self.#ident));
+        let call = call(path, |span| quote_spanned!(span=> &self.#ident));
         quote!(#m::Validating::field(__with, #at, || #call);)
     });
     quote! {
@@ -40,7 +40,8 @@ pub(crate) fn methods(model: &ObjectModel) -> TokenStream {
 }
 
 /// The call of a function. What is wrong with it is reported at its name.
-fn call(path: &ExprPath, of: &TokenStream) -> TokenStream {
+fn call(path: &ExprPath, of: impl FnOnce(Span) -> TokenStream) -> TokenStream {
     let span = names::here(path.span());
+    let of = of(span);
     quote_spanned!(span=> #path(#of))
 }

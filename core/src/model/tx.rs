@@ -279,7 +279,7 @@ impl Tx {
     /// only if they change again.
     ///
     /// Cost for each object: for each changed unique field, one get, one seek and at most one step;
-    /// for a new singleton, one seek; for own validation, one seek and a scan of the object's pairs.
+    /// for a new singleton, one seek and a step for each of its pairs; for own validation, one seek and a scan of the object's pairs.
     /// If objects in other recorded schemas may lack entries in the index of a unique field, a seek
     /// more for each such schema.
     ///

@@ -294,18 +294,19 @@ impl<'db> Transaction<'db> {
         let read_only = self.is_read_only()?;
         self.state.set(State::Ending);
         let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
-        let refused = callbacks::before_commit(&callbacks, &self, read_only).err();
+        let mut refused = callbacks::before_commit(&callbacks, &self, read_only).err();
         // Callbacks may have changed objects, so the rules are checked after them. A transaction
         // that writes nothing for good breaks no rule.
         if refused.is_none() && !read_only && !self.rollback_only.get() {
             let checking = self.notes.begin_check();
             let checked = self.check_rules();
             drop(checking);
-            if let Err(error) = checked {
+            if let Err(error @ Error::RulesBroken(_)) = checked {
                 self.callbacks.replace(callbacks);
                 self.state.set(State::Open);
                 return Err(NotCommitted { error, transaction: Some(Box::new(self)) });
             }
+            refused = checked.err();
         }
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));

@@ -74,6 +74,26 @@ fn what_callbacks_change_is_checked() {
 }
 
 #[test]
+fn a_store_that_fails_in_a_check_rolls_back() {
+    let store = permazen::kv::fault::FaultStore::new(MemoryStore::new());
+    let faults = store.faults();
+    let db = Permazen::builder(store).model::<User>().build().unwrap();
+    let tx = db.begin().unwrap();
+    tx.create(user("a")).unwrap();
+    faults.fail_nth(1, || permazen::kv::KvError::Retry("planned".to_owned()));
+    assert!(tx.validate().unwrap_err().is_retryable());
+    drop(tx);
+    let tx = db.begin().unwrap();
+    tx.create(user("a")).unwrap();
+    faults.fail_nth(1, || permazen::kv::KvError::Retry("planned".to_owned()));
+    let refused = tx.commit().unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    assert!(refused.into_transaction().is_none());
+    faults.stop();
+    assert_eq!(db.read(|tx| tx.all::<User>()?.count()).unwrap(), 0);
+}
+
+#[test]
 fn deleted_objects_and_undone_operations_break_no_rule() {
     let db = database::<User>();
     db.write(|tx| {

@@ -7,6 +7,7 @@ mod commit;
 mod costs;
 mod early;
 mod other_schemas;
+mod random;
 mod singletons;
 mod two_transactions;
 mod uniqueness;

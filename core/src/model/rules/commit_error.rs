@@ -23,7 +23,7 @@ use crate::model::tx::Transaction;
 /// tx.create(User { email: "ann@example.com".into() })?;
 /// let second = tx.create(User { email: "ann@example.com".into() })?.to_ref();
 /// let refused = tx.commit().unwrap_err();
-/// assert!(matches!(refused.error(), Error::Invalid(violations) if violations.len() == 1));
+/// assert!(matches!(refused.error(), Error::Invalid(violations) if violations.len() == 2));
 /// let tx = refused.into_transaction().expect("objects break rules");
 /// tx.get(second)?.set_email("bob@example.com")?;
 /// tx.commit()?;
