@@ -47,6 +47,7 @@
 //! | for | see |
 //! |---|---|
 //! | the attributes of structs and enums | [`PermazenObject`](derive@PermazenObject), [`PermazenEnum`](derive@PermazenEnum) |
+//! | fields that models share, sets of models | [`PermazenFields`](derive@PermazenFields), [`PermazenKind`](derive@PermazenKind) |
 //! | opening a database, running transactions | [`Permazen`], [`Tx`] |
 //! | objects and references | [`Obj`], [`Ref`], [`AnyObj`] for access by name |
 //! | collections, queries and the rest of the typed layer | [`model`] |
@@ -78,34 +79,44 @@ mod xml;
 /// What generated code uses. Other code must not use it: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use std::vec::Vec;
+
+    pub use crate::encoding::EncodingError;
     pub use crate::id::ObjId;
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
-    pub use crate::model::for_derive::{Converted, IsCounter, Referred, Stored, can_be_null, made};
+    pub use crate::model::for_derive::{
+        Converted, IsCounter, Referred, Stored, can_be_null, encode_id, made, object, of_no_member,
+        start_of,
+    };
     pub use crate::model::handle::Handle;
     pub use crate::model::index::{
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
+    };
+    pub use crate::model::kind::{
+        Block, Constants, Included, Inside, Next, Place, Places, Slot, distinct, joined, member,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::rules::validating::{Validates, Validating};
     pub use crate::model::target::Accessors;
     pub use crate::model::{
-        Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field, Indexed,
-        ListField, ListOf, MapField, MapOf, Model, NewValues, Obj, OldValues, Result, SetField,
-        SetOf, Target, Tx, Unindexed,
+        Any, AnyObj, Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field,
+        Indexed, Kind, ListField, ListOf, MapField, MapOf, Member, Mixin, Model, ModelSet,
+        NewValues, Obj, OldValues, Ref, Result, SetField, SetOf, Source, Target, Tx, Unindexed,
+        Within,
     };
 }
 
 pub use id::{ObjId, ObjIdGenerator, StorageId};
 pub use model::{
-    Any, AnyObj, Base, Builder, CommitError, Counter, Error, Evolution, Failure, Model, ModelSet,
-    NewValues, Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation, Versioned,
-    Violation, Violations, is_retryable,
+    Any, AnyObj, Base, Builder, CommitError, Counter, Error, Evolution, Failure, Kind, Mixin,
+    Model, ModelSet, NewValues, Obj, OldValues, Permazen, Ref, Result, Transaction, Tx, Validation,
+    Versioned, Violation, Violations, is_retryable,
 };
 #[cfg(feature = "derive")]
-pub use permazen_derive::{PermazenEnum, PermazenObject};
+pub use permazen_derive::{PermazenEnum, PermazenFields, PermazenKind, PermazenObject};
 
 /// The documentation tests also run the examples of the README.
 #[cfg(all(doctest, feature = "derive"))]
@@ -124,6 +135,8 @@ mod guide {
     struct Programs;
     #[doc = include_str!("../../docs/src/encodings.md")]
     struct Encodings;
+    #[doc = include_str!("../../docs/src/kinds.md")]
+    struct Kinds;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
     #[doc = include_str!("../../docs/src/rules.md")]

@@ -92,6 +92,27 @@ pub(crate) fn accessor(text: &LitStr) -> syn::Result<Ident> {
     Ok(name)
 }
 
+/// Checks that mix-ins have constants of their own.
+pub(crate) fn flattened(model: &ObjectModel, errors: &mut Errors) {
+    let constant = |ident: &Ident| names::constant(&ident.unraw().to_string(), ident.span());
+    for (at, mixin) in model.flattened.iter().enumerate() {
+        let own = constant(&mixin.ident);
+        let fields = model.fields.iter().map(|field| &field.ident);
+        let mut others = fields.chain(model.flattened.iter().take(at).map(|other| &other.ident));
+        if let Some(other) = others.find(|other| constant(other) == own) {
+            let message =
+                format!("fields `{other}` and `{}` give the same constant `{own}`", mixin.ident);
+            errors.at(&mixin.ident, message);
+        }
+        let index = |index: &&CompositeModel| names::constant(&index.name, index.span) == own;
+        if let Some(index) = model.composites.iter().find(index) {
+            let message =
+                format!("the constant of this index is also that of mix-in `{}`", mixin.ident);
+            errors.at_span(index.span, message);
+        }
+    }
+}
+
 /// Checks that composite indexes have simple fields that exist, have names of their own, and are
 /// not redundant.
 pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
@@ -156,7 +177,12 @@ fn columns(model: &ObjectModel, composite: &CompositeModel, errors: &mut Errors)
             // The mistake of such a field was reported already.
             None if model.refused.iter().any(|field| field.ident == *column) => {}
             None => {
-                let message = format!("struct `{}` has no field `{column}`", model.ident);
+                let hint = if model.flattened.is_empty() {
+                    ""
+                } else {
+                    ". An index on fields of a mix-in belongs to the mix-in"
+                };
+                let message = format!("struct `{}` has no field `{column}`{hint}", model.ident);
                 errors.at(column, message);
             }
             Some(field) if field.simple().is_none() => {

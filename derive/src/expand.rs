@@ -4,16 +4,17 @@
 //! each accessor is one call.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
 use crate::evolution_attributes;
 use crate::exclude::{Bound, Exclude};
+use crate::mixin;
 use crate::names;
 use crate::object_model::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Role, Shape, ValueModel,
 };
 use crate::validate;
 
@@ -27,17 +28,13 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let composites =
         model.composites.iter().enumerate().map(|(at, index)| composite_constant(model, at, index));
     let fields = || model.fields.iter().enumerate();
-    let getters = fields().map(|(at, field)| getter(model, at, field));
-    let setters = fields().map(|(at, field)| setter(model, at, field));
-    let declarations = fields().map(|(at, field)| declaration(model, at, field));
-    let index_declarations =
-        model.composites.iter().map(|index| composite_declaration(model, &m, index));
-    let reads = fields().map(|(at, field)| read(model, at, field));
-    let skipped = &model.skipped;
-    let writes = fields().map(|(at, field)| {
-        let ident = &field.ident;
-        write(model, at, field, &quote!(self.#ident))
-    });
+    let access = Access::of_model();
+    let getters = fields().map(|(at, field)| getter(model, &access, at, field));
+    let setters = fields().map(|(at, field)| setter(model, &access, at, field));
+    let declarations = declarations(model);
+    let content = content(model);
+    let mixin_constants = mixin::constants(model);
+    let fields_type = mixin::fields_type(model, &quote!('t), quote!(#accessors<'t>));
     let evolution = evolution_attributes::constants(model);
     let validate = validate::methods(model);
     let nullable = nullable(model);
@@ -56,6 +53,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         impl #ident {
             #(#constants)*
             #(#composites)*
+            #mixin_constants
         }
 
         #accessors_type
@@ -74,39 +72,102 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
                 ::core::option::Option::Some(&[#name]);
             fn live<'t>(__tx: &'t #m::Tx, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
-                __tx.get(__id)
+                #m::object(__tx, __id)
             }
         }
 
         #[automatically_derived]
         #allowed
         impl #m::Model for #ident {
-            type Fields<'t> = #accessors<'t>;
+            type Fields<'t> = #fields_type;
             const TYPE_NAME: &'static ::core::primitive::str = #name;
             #storage_id
             #singleton
-            const FIELDS: &'static [#m::FieldDecl] = &[#(#declarations),*];
-            const COMPOSITES: &'static [#m::CompositeDecl] = &[#(#index_declarations),*];
+            #declarations
             #evolution
             #validate
-            fn read(__from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
-                ::core::result::Result::Ok(Self {
-                    #(#reads,)*
-                    #(#skipped: ::core::default::Default::default(),)*
-                })
-            }
-            fn write(&self, __to: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
-                #(#writes)*
-                ::core::result::Result::Ok(())
-            }
+            #content
+        }
+    }
+}
+
+/// The constants of a model or mix-in with its declarations, those of its mix-ins included.
+pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
+    let krate = &model.krate;
+    let m = quote!(#krate::__private);
+    let fields = model.fields.iter().enumerate();
+    let fields = fields.map(|(at, field)| declaration(model, at, field));
+    let composites = model.composites.iter().map(|index| composite_declaration(model, &m, index));
+    let (fields, composites) = (quote!(&[#(#fields),*]), quote!(&[#(#composites),*]));
+    if !model.flattened.is_empty() {
+        return mixin::declarations(model, &fields, &composites);
+    }
+    // A model without mix-ins need not say so.
+    let mixins =
+        (model.role == Role::Mixin).then(|| quote!(const MIXINS: &'static [#m::Included] = &[];));
+    quote! {
+        const FIELDS: &'static [#m::FieldDecl] = #fields;
+        const COMPOSITES: &'static [#m::CompositeDecl] = #composites;
+        #mixins
+    }
+}
+
+/// The functions that read and write a struct.
+pub(crate) fn content(model: &ObjectModel) -> TokenStream {
+    let krate = &model.krate;
+    let m = quote!(#krate::__private);
+    let fields = || model.fields.iter().enumerate();
+    let reads = fields().map(|(at, field)| read(model, at, field));
+    let mixin_reads = mixin::reads(model);
+    let skipped = &model.skipped;
+    let writes = fields().map(|(at, field)| {
+        let ident = &field.ident;
+        write(model, at, field, &quote!(self.#ident))
+    });
+    let mixin_writes = mixin::writes(model);
+    quote! {
+        fn read(__from: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
+            ::core::result::Result::Ok(Self {
+                #(#reads,)*
+                #(#mixin_reads,)*
+                #(#skipped: ::core::default::Default::default(),)*
+            })
+        }
+        fn write(&self, __to: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
+            #(#writes)*
+            #(#mixin_writes)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// How accessors reach an object and its fields.
+pub(crate) struct Access {
+    /// A place that holds the object.
+    pub(crate) object: TokenStream,
+    /// Where the fields of the struct begin among those of the model; `None` for 0.
+    pub(crate) start: Option<TokenStream>,
+}
+
+impl Access {
+    pub(crate) fn of_model() -> Self {
+        Access { object: quote!(self.0), start: None }
+    }
+
+    /// The position of a field in the model.
+    fn position(&self, at: usize) -> TokenStream {
+        let at = position(at);
+        match &self.start {
+            None => quote!(#at),
+            Some(start) => quote!(#start + #at),
         }
     }
 }
 
 /// Allows what generated code does on purpose: it offers accessors that nobody may call; fields may
-/// be deprecated; types may be less visible than an index on them.
+/// be deprecated; types may be less visible than an index on them; declarations are long constants.
 pub(crate) fn allowed() -> TokenStream {
-    quote!(#[allow(dead_code, deprecated, private_interfaces)])
+    quote!(#[allow(dead_code, deprecated, private_interfaces, clippy::large_stack_arrays)])
 }
 
 /// `PersonFields`, or the name that the struct asks for.
@@ -121,6 +182,7 @@ pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
     let ObjectModel { ident, visibility, krate, .. } = model;
     let m = quote!(#krate::__private);
     let accessors = accessors_name(model);
+    let len = position(model.fields.len());
     let doc = format!(
         "Accessors of [`{ident}`] objects, reached from an `Obj<{ident}>` without a detour."
     );
@@ -131,6 +193,7 @@ pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
 
         #[automatically_derived]
         impl<'t> #m::Accessors<'t> for #accessors<'t> {
+            const LEN: ::core::primitive::usize = #len;
             fn bind(__handle: #m::Handle<'t>) -> Self {
                 Self(__handle)
             }
@@ -199,13 +262,28 @@ pub(crate) fn field_constants(model: &ObjectModel) -> impl Iterator<Item = Token
 
 /// `pub const NAME: Field<Person, String, Indexed> = Field::new(0);`
 fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
-    let (owner, krate, visibility) = (&model.ident, &model.krate, &field.visibility);
-    let m = quote!(#krate::__private);
+    let visibility = &field.visibility;
     let name = names::constant(&field.ident.unraw().to_string(), field.ident.span());
     let doc = format!("Field `{}` of `{}`.", field.name, model.name);
     let at = position(at);
     let deprecated = &field.deprecated;
-    let ty = match &field.shape {
+    let ty = constant_type(model, field, &model.ident.to_token_stream());
+    quote! {
+        #[doc = #doc]
+        #deprecated
+        #visibility const #name: #ty = <#ty>::new(#at);
+    }
+}
+
+/// `Field<Person, String, Indexed>`
+pub(crate) fn constant_type(
+    model: &ObjectModel,
+    field: &FieldModel,
+    owner: &TokenStream,
+) -> TokenStream {
+    let krate = &model.krate;
+    let m = quote!(#krate::__private);
+    match &field.shape {
         Shape::Simple(value) => {
             let (ty, index) = (&value.ty, indexed(&m, value));
             quote!(#m::Field<#owner, #ty, #index>)
@@ -224,11 +302,6 @@ fn constant(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
             let (value_ty, value_index) = (&value.ty, indexed(&m, value));
             quote!(#m::MapField<#owner, #key_ty, #value_ty, #key_index, #value_index>)
         }
-    };
-    quote! {
-        #[doc = #doc]
-        #deprecated
-        #visibility const #name: #ty = <#ty>::new(#at);
     }
 }
 
@@ -237,17 +310,27 @@ pub(crate) fn composite_constant(
     at: usize,
     index: &CompositeModel,
 ) -> TokenStream {
-    let (owner, krate, visibility) = (&model.ident, &model.krate, &model.visibility);
+    let visibility = &model.visibility;
     let name = names::constant(&index.name, index.span);
     let doc = format!("Composite index `{}` of `{}`.", index.name, model.name);
     let at = position(at);
-    let types =
-        columns(model, index).filter_map(|(_, field)| field.simple()).map(|value| &value.ty);
-    let ty = quote!(#krate::__private::Composite<#owner, (#(#types),*)>);
+    let ty = composite_type(model, index, &model.ident.to_token_stream());
     quote! {
         #[doc = #doc]
         #visibility const #name: #ty = <#ty>::new(#at);
     }
+}
+
+/// `Composite<Person, (String, i32)>`
+pub(crate) fn composite_type(
+    model: &ObjectModel,
+    index: &CompositeModel,
+    owner: &TokenStream,
+) -> TokenStream {
+    let krate = &model.krate;
+    let types =
+        columns(model, index).filter_map(|(_, field)| field.simple()).map(|value| &value.ty);
+    quote!(#krate::__private::Composite<#owner, (#(#types),*)>)
 }
 
 /// The fields of a composite index, with their positions.
@@ -261,7 +344,7 @@ fn columns<'m>(
 }
 
 /// A position as a number without a suffix, to keep the code short.
-fn position(at: usize) -> proc_macro2::Literal {
+pub(crate) fn position(at: usize) -> proc_macro2::Literal {
     proc_macro2::Literal::usize_unsuffixed(at)
 }
 
@@ -270,10 +353,15 @@ fn documented(field: &FieldModel, fallback: String) -> TokenStream {
     if docs.is_empty() { quote!(#[doc = #fallback]) } else { quote!(#(#docs)*) }
 }
 
-pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
+pub(crate) fn getter(
+    model: &ObjectModel,
+    access: &Access,
+    at: usize,
+    field: &FieldModel,
+) -> TokenStream {
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
     let getter = getter_name(&field.accessor);
-    let at = position(at);
+    let (object, at) = (&access.object, access.position(at));
     let doc = documented(field, format!("Reads `{name}`."));
     let stored = |value| stored(model, value);
     // The whole method gets the span of the type: there the compiler reports what is wrong with the
@@ -290,12 +378,12 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
                 if *optional {
                     (
                         quote_spanned!(span=> #m::Result<::core::option::Option<#live>>),
-                        quote_spanned!(span=> #m::Handle::reference::<#target>(&self.0, #at)),
+                        quote_spanned!(span=> #m::Handle::reference::<#target>(&#object, #at)),
                     )
                 } else {
                     (
                         quote_spanned!(span=> #m::Result<#live>),
-                        quote_spanned!(span=> #m::Handle::required_reference::<#target>(&self.0, #at)),
+                        quote_spanned!(span=> #m::Handle::required_reference::<#target>(&#object, #at)),
                     )
                 }
             }
@@ -303,33 +391,33 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
                 let (function, disk, held) = conversion(model, field, value, "get_converted");
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> #m::Handle::#function::<#disk, #held>(&self.0, #at)),
+                    quote_spanned!(span=> #m::Handle::#function::<#disk, #held>(&#object, #at)),
                 )
             }
             _ => {
                 let stored = stored(value);
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> #m::Handle::get::<#stored>(&self.0, #at)),
+                    quote_spanned!(span=> #m::Handle::get::<#stored>(&#object, #at)),
                 )
             }
         },
         Shape::Counter => (
             quote_spanned!(span=> #m::CounterOf<'t>),
-            quote_spanned!(span=> #m::Handle::counter(&self.0, #at)),
+            quote_spanned!(span=> #m::Handle::counter(&#object, #at)),
         ),
         Shape::Set(value) => {
             let (ty, stored) = (&value.ty, stored(value));
             (
                 quote_spanned!(span=> #m::Result<#m::SetOf<'t, #ty>>),
-                quote_spanned!(span=> #m::Handle::set_of::<#stored>(&self.0, #at)),
+                quote_spanned!(span=> #m::Handle::set_of::<#stored>(&#object, #at)),
             )
         }
         Shape::List(value) => {
             let (ty, stored) = (&value.ty, stored(value));
             (
                 quote_spanned!(span=> #m::Result<#m::ListOf<'t, #ty>>),
-                quote_spanned!(span=> #m::Handle::list_of::<#stored>(&self.0, #at)),
+                quote_spanned!(span=> #m::Handle::list_of::<#stored>(&#object, #at)),
             )
         }
         Shape::Map(key, value) => {
@@ -337,7 +425,7 @@ pub(crate) fn getter(model: &ObjectModel, at: usize, field: &FieldModel) -> Toke
             let (key, value) = (&key.ty, &value.ty);
             (
                 quote_spanned!(span=> #m::Result<#m::MapOf<'t, #key, #value>>),
-                quote_spanned!(span=> #m::Handle::map_of::<#stored_key, #stored_value>(&self.0, #at)),
+                quote_spanned!(span=> #m::Handle::map_of::<#stored_key, #stored_value>(&#object, #at)),
             )
         }
     };
@@ -363,12 +451,17 @@ pub(crate) fn setter_name(accessor: &Ident) -> Ident {
 }
 
 /// `set_name`, which takes the value, or all elements or entries of a collection.
-pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Option<TokenStream> {
+pub(crate) fn setter(
+    model: &ObjectModel,
+    access: &Access,
+    at: usize,
+    field: &FieldModel,
+) -> Option<TokenStream> {
     let krate = &model.krate;
     let m = quote!(#krate::__private);
     let FieldModel { visibility, ty, name, deprecated, .. } = field;
     let setter = setter_name(&field.accessor);
-    let at = position(at);
+    let (object, at) = (&access.object, access.position(at));
     let elements = |value: &ValueModel| {
         let ty = &value.ty;
         quote!(impl ::core::iter::IntoIterator<Item: #m::EncodeAs<#ty>>)
@@ -379,23 +472,23 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
         Shape::Counter => return None,
         Shape::Simple(value) if value.converted => {
             let (function, disk, held) = conversion(model, field, value, "set_converted");
-            (quote!(#ty), quote!(#m::Handle::#function::<#disk, #held>(&self.0, #at, __value)))
+            (quote!(#ty), quote!(#m::Handle::#function::<#disk, #held>(&#object, #at, __value)))
         }
         Shape::Simple(value) => {
             let disk = &value.ty;
-            let body = quote!(#m::Handle::set::<#disk>(&self.0, #at, __value));
+            let body = quote!(#m::Handle::set::<#disk>(&#object, #at, __value));
             (quote!(impl #m::EncodeAs<#disk>), body)
         }
         Shape::Set(value) => {
             doc = format!("Sets all elements of `{name}`. Writes what differs.");
             let stored = stored(model, value);
-            let body = quote!(#m::Handle::replace_set::<#stored>(&self.0, #at, __value));
+            let body = quote!(#m::Handle::replace_set::<#stored>(&#object, #at, __value));
             (elements(value), body)
         }
         Shape::List(value) => {
             doc = format!("Sets all elements of `{name}`. Writes what differs.");
             let stored = stored(model, value);
-            let body = quote!(#m::Handle::replace_list::<#stored>(&self.0, #at, __value));
+            let body = quote!(#m::Handle::replace_list::<#stored>(&#object, #at, __value));
             (elements(value), body)
         }
         Shape::Map(key, value) => {
@@ -406,7 +499,7 @@ pub(crate) fn setter(model: &ObjectModel, at: usize, field: &FieldModel) -> Opti
             let types = quote!(#stored_key, #stored_value, __K, __V);
             (
                 quote!(impl ::core::iter::IntoIterator<Item = (__K, __V)>),
-                quote!(#m::Handle::replace_map::<#types>(&self.0, #at, __value)),
+                quote!(#m::Handle::replace_map::<#types>(&#object, #at, __value)),
             )
         }
     };
@@ -458,7 +551,13 @@ fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStrea
         quote!(.exclude(#list))
     });
     let evolution = evolution_attributes::declaration(model, at, field);
-    quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution)
+    let declared_in = declared_in(model);
+    // The names of accessors can only clash with those of mix-ins, or of models that have some.
+    let accessor = (model.role == Role::Mixin || !model.flattened.is_empty()).then(|| {
+        let accessor = field.accessor.unraw().to_string();
+        quote!(.accessor(#accessor))
+    });
+    quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution #accessor #declared_in)
 }
 
 /// What a schema says about the values of a field, starting from the function that begins with
@@ -496,7 +595,14 @@ fn composite_declaration(
         });
         quote!(.exclude(&[#(#lists),*]))
     });
-    quote!(#m::CompositeDecl::new(#name, &[#(#positions),*]) #storage_id #unique #exempt)
+    let declared_in = declared_in(model);
+    quote!(#m::CompositeDecl::new(#name, &[#(#positions),*]) #storage_id #unique #exempt #declared_in)
+}
+
+/// What follows in a declaration of a mix-in.
+fn declared_in(model: &ObjectModel) -> Option<TokenStream> {
+    let ident = &model.ident;
+    (model.role == Role::Mixin).then(|| quote!(.declared_in::<#ident>()))
 }
 
 fn excludes(m: &TokenStream, list: &[Exclude]) -> TokenStream {

@@ -13,6 +13,8 @@ mod errors;
 mod evolution_attributes;
 mod exclude;
 mod expand;
+mod kind;
+mod mixin;
 mod names;
 mod object_model;
 mod parse_object;
@@ -23,6 +25,8 @@ mod validate;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
+
+use object_model::Role;
 
 /// Makes a struct an object type of a Permazen database.
 ///
@@ -55,6 +59,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// On a field, it takes:
 ///
+/// - `flatten`: the type of the field is a mix-in ([`PermazenFields`](macro@PermazenFields)), whose
+///   fields become fields of this model. It is the only attribute there;
 /// - `rename = "…"`, `storage_id = n`, `skip`, `indexed`;
 /// - `accessor = "…"`, for a field that has the name of a method of handles, such as `id` or `load`:
 ///   with `accessor = "number"`, the accessors are `number()` and `set_number(…)`. The names of the
@@ -177,7 +183,7 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let (model, errors) = parse_object::parse(&input);
+    let (model, errors) = parse_object::parse(&input, Role::Model);
     match errors.into_compile_errors() {
         None => expand::expand(&model),
         Some(errors) => stub::object(&model, &input.generics, errors),
@@ -215,6 +221,98 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
     match errors.into_compile_errors() {
         None => enums::expand(&model),
         Some(errors) => stub::enumeration(&model, &input.generics, errors),
+    }
+    .into()
+}
+
+/// Makes a struct a mix-in: its fields become fields of each model that flattens it.
+///
+/// ```
+/// use permazen::{PermazenFields, PermazenObject};
+///
+/// #[derive(PermazenFields)]
+/// struct Named {
+///     #[permazen(indexed)]
+///     name: String,
+/// }
+///
+/// #[derive(PermazenObject)]
+/// struct Dog {
+///     #[permazen(flatten)]
+///     named: Named,
+///     good: bool,
+/// }
+/// ```
+///
+/// The fields have the attributes that they have in a model. On the struct, `#[permazen(...)]` takes
+/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `accessors` and `crate`,
+/// with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
+/// mix-ins. The fields of a model, those of its mix-ins included, have different names.
+///
+/// What is `unique` in a mix-in is unique among all objects of the models that flatten it.
+///
+/// Accessors are those of the object: `dog.name()?`, `dog.set_name("Rex")?`. `Named::NAME` is the
+/// field in all registered models, `Dog::NAMED.name` the one in `Dog`.
+///
+/// The mix-in must be at least as visible as the models that flatten it. The macro makes the types
+/// `NamedFields`, `NamedAccess` and `NamedConstants`.
+#[proc_macro_derive(PermazenFields, attributes(permazen))]
+pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let (model, errors) = parse_object::parse(&input, Role::Mixin);
+    match errors.into_compile_errors() {
+        None => mixin::expand(&model),
+        Some(errors) => stub::mixin(&model, &input.generics, errors),
+    }
+    .into()
+}
+
+/// Makes an enum of handles a kind: a set of models.
+///
+/// ```
+/// use permazen::{Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
+/// # #[derive(PermazenFields)]
+/// # struct Named { #[permazen(indexed)] name: String }
+/// # #[derive(PermazenObject)]
+/// # struct Dog { #[permazen(flatten)] named: Named }
+/// # #[derive(PermazenObject)]
+/// # struct Cat { #[permazen(flatten)] named: Named }
+///
+/// #[derive(PermazenKind)]
+/// #[permazen(fields = Named)]
+/// enum Pet<'t> {
+///     Dog(Obj<'t, Dog>),
+///     Cat(Obj<'t, Cat>),
+/// }
+///
+/// #[derive(PermazenObject)]
+/// struct Walk {
+///     pet: Ref<PetKind>,
+/// }
+/// ```
+///
+/// The macro makes a type without values, `PetKind`, which stands for the kind. A `Ref<PetKind>` is a
+/// reference to an object of one of the models, `walk.pet()?` is a `Pet`, and `tx.all::<PetKind>()`
+/// are all such objects. A variant can also have the enum of another kind, whose models then belong to
+/// this kind too.
+///
+/// On the enum, `#[permazen(...)]` takes:
+///
+/// - `fields = Named`, a mix-in that all models have. `pet.name()?` is then the accessor of its
+///   field, and `PetKind::NAMED.name` the field for queries;
+/// - `kind = "…"`, another name for `PetKind`;
+/// - `crate = "path::to::permazen"`.
+///
+/// Like `Obj`, the enum gets the methods `id`, `any`, `to_ref`, `tx`, `exists` and `delete`, and
+/// implements `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq` and `Hash`. Handles of its members convert to
+/// it with `into()`.
+#[proc_macro_derive(PermazenKind, attributes(permazen))]
+pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let (model, errors) = kind::parse(&input);
+    match errors.into_compile_errors() {
+        None => kind::expand(&model),
+        Some(errors) => kind::stub(&model, errors),
     }
     .into()
 }

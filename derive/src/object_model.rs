@@ -7,8 +7,18 @@ use syn::{Attribute, ExprPath, Ident, LitStr, Type, Visibility};
 use crate::evolution_attributes::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
 
-/// An object type.
+/// What a struct is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is an object type.
+    Model,
+    /// Its fields are those of other structs.
+    Mixin,
+}
+
+/// An object type, or a mix-in.
 pub(crate) struct ObjectModel {
+    pub(crate) role: Role,
     pub(crate) ident: Ident,
     pub(crate) visibility: Visibility,
     /// The path of the `permazen` crate.
@@ -19,12 +29,22 @@ pub(crate) struct ObjectModel {
     /// The name that the struct asks for, for the type of its accessors.
     pub(crate) accessors: Option<Ident>,
     pub(crate) fields: Vec<FieldModel>,
+    /// Fields that are mix-ins.
+    pub(crate) flattened: Vec<Flattened>,
     pub(crate) skipped: Vec<Ident>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
     pub(crate) evolution: TypeEvolution,
     /// A function of the program that checks the struct.
     pub(crate) validate: Option<ExprPath>,
+}
+
+/// A field whose type is a mix-in.
+pub(crate) struct Flattened {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) ty: Type,
 }
 
 /// A field whose type has a mistake.

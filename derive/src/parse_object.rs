@@ -12,8 +12,8 @@ use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
 use crate::names::{self, Case};
 use crate::object_model::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Refused, Shape,
-    ValueModel,
+    CompositeModel, DeleteAction, FieldModel, Flattened, ObjectModel, ReferenceModel, Refused,
+    Role, Shape, ValueModel,
 };
 use crate::types;
 
@@ -31,11 +31,14 @@ const STRUCT_KEYS: &[&str] = &[
     "accessors",
     "crate",
 ];
+const MIXIN_KEYS: &[&str] =
+    &["rename_all", "composite", "default_allow_deleted", "default_upgrade", "accessors", "crate"];
 const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
 const FIELD_KEYS: &[&str] = &[
     "rename",
     "accessor",
     "skip",
+    "flatten",
     "storage_id",
     "indexed",
     "unique",
@@ -80,9 +83,10 @@ struct Defaults {
 }
 
 /// The model of a struct, as far as it makes sense, and all its mistakes.
-pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
+pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
     let mut errors = Errors::default();
     let mut model = ObjectModel {
+        role,
         ident: input.ident.clone(),
         visibility: input.vis.clone(),
         krate: quote!(::permazen),
@@ -90,6 +94,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         storage_id: None,
         singleton: false,
         fields: Vec::new(),
+        flattened: Vec::new(),
         skipped: Vec::new(),
         refused: Vec::new(),
         accessors: None,
@@ -101,6 +106,9 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     let mut name_tokens = input.ident.to_token_stream();
     for item in attribute_syntax::permazen_items(&input.attrs, &["composite"], &mut errors) {
         match item.key.to_string().as_str() {
+            key if role == Role::Mixin && !MIXIN_KEYS.contains(&key) => {
+                errors.push(item.unknown("a mix-in", MIXIN_KEYS));
+            }
             "name" => {
                 if let Some(text) = errors.note(item.string()) {
                     model.name = text.value();
@@ -134,8 +142,12 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
     }
     check::name(&model.name, &name_tokens, &mut errors);
     if !input.generics.params.is_empty() {
-        errors
-            .at(&input.generics, "a generic struct cannot be an object type: write out each type");
+        let what = match role {
+            Role::Model => "an object type",
+            Role::Mixin => "a mix-in",
+        };
+        let message = format!("a generic struct cannot be {what}: write out each type");
+        errors.at(&input.generics, message);
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
@@ -147,6 +159,9 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
             Fields::Unit => {}
             Fields::Unnamed(fields) => errors.at(fields, "the fields of an object type have names"),
         },
+        Data::Enum(data) if role == Role::Mixin => {
+            errors.at_span(data.enum_token.span, "a mix-in is a struct");
+        }
         Data::Enum(data) => errors.at_span(
             data.enum_token.span,
             "an object type is a struct; for an enum use `#[derive(PermazenEnum)]`",
@@ -154,6 +169,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (ObjectModel, Errors) {
         Data::Union(data) => errors.at_span(data.union_token.span, "an object type is a struct"),
     }
     check::fields(&model.fields, &mut errors);
+    check::flattened(&model, &mut errors);
     check::composites(&model, &mut errors);
     evolution_attributes::check(&model, &mut errors);
     (model, errors)
@@ -224,6 +240,21 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
         model.skipped.push(ident);
         return;
     }
+    if let Some(flatten) = items.iter().find(|item| item.is("flatten")) {
+        flatten.flag(errors);
+        for other in items.iter().filter(|item| !item.is("flatten")) {
+            let message = "a mix-in has no other attributes here: write them at its fields";
+            errors.at(&other.key, message);
+        }
+        let docs = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
+        model.flattened.push(Flattened {
+            visibility: field.vis.clone(),
+            docs: docs.cloned().collect(),
+            ty: types::without_self(&field.ty, &model.ident),
+            ident,
+        });
+        return;
+    }
     let mut name = defaults.case.apply(&ident);
     let mut name_span = ident.span();
     let mut name_tokens = ident.to_token_stream();
@@ -252,6 +283,11 @@ fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, erro
     check::name(&name, &name_tokens, errors);
     let evolution = FieldEvolution::of(&items, defaults.upgrade, errors);
     let validate = items.iter().find(|item| item.is("validate"));
+    if let Some(item) = validate.filter(|_| model.role == Role::Mixin) {
+        let message =
+            "a mix-in has no validation of its own: write `validate = path` at the models";
+        errors.at(&item.key, message);
+    }
     let validate = validate.and_then(|item| errors.note(item.function()));
     let ty = types::without_self(&field.ty, &model.ident);
     let Some(mut shape) = shape(&ty, &items, &model.ident, errors) else {

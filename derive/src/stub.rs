@@ -9,7 +9,8 @@ use syn::ext::IdentExt;
 use syn::{Generics, Ident, parse_quote};
 
 use crate::enums::EnumModel;
-use crate::expand;
+use crate::expand::{self, Access};
+use crate::mixin;
 use crate::names;
 use crate::object_model::{ObjectModel, Refused};
 
@@ -19,6 +20,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
     let m = quote!(#krate::__private);
     let accessors = expand::accessors_name(model);
     let accessors_type = expand::accessors_type(model);
+    let fields_type = mixin::fields_type(model, &quote!('__live), quote!(#accessors<'__live>));
     // The types of the fields may name generic parameters, which the accessors do not have.
     let members = generics.params.is_empty().then(|| members(model));
     let mut generics = generics.clone();
@@ -45,7 +47,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
 
         #allowed
         impl #of #m::Model for #ident #arguments #bounds {
-            type Fields<'__live> = #accessors<'__live>;
+            type Fields<'__live> = #fields_type;
             const TYPE_NAME: &'static ::core::primitive::str = "";
             const FIELDS: &'static [#m::FieldDecl] = &[];
             const COMPOSITES: &'static [#m::CompositeDecl] = &[];
@@ -104,14 +106,15 @@ fn members(model: &ObjectModel) -> TokenStream {
             });
         }
     }
+    let access = Access::of_model();
     for (at, field) in model.fields.iter().enumerate() {
         if is_new("fn", &expand::getter_name(&field.accessor)) {
-            methods.extend(expand::getter(model, at, field));
+            methods.extend(expand::getter(model, &access, at, field));
         }
     }
     for (at, field) in model.fields.iter().enumerate() {
         if is_new("fn", &expand::setter_name(&field.accessor)) {
-            methods.extend(expand::setter(model, at, field));
+            methods.extend(expand::setter(model, &access, at, field));
         }
     }
     let allowed = expand::allowed();
@@ -123,6 +126,38 @@ fn members(model: &ObjectModel) -> TokenStream {
         #allowed
         impl<'t> #accessors<'t> {
             #methods
+        }
+    }
+}
+
+/// The implementation of a mix-in with mistakes, without content: its fields have no constants and
+/// accessors.
+pub(crate) fn mixin(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
+    let ObjectModel { ident, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let mut generics = generics.clone();
+    generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
+    let (of, arguments, bounds) = generics.split_for_impl();
+    quote! {
+        #errors
+
+        impl #of #m::Mixin for #ident #arguments #bounds {
+            type Fields<'__live, __R: #m::Accessors<'__live>> = __R;
+            type Shared<'__live> = ();
+            type Constants<__S, __P: #m::Place> = ();
+            const PATH: &'static ::core::primitive::str = "";
+            const FIELDS: &'static [#m::FieldDecl] = &[];
+            const COMPOSITES: &'static [#m::CompositeDecl] = &[];
+            const MIXINS: &'static [#m::Included] = &[];
+            fn shared<'__f, '__live: '__f, __A: #m::Accessors<'__live>>(_: &'__f __A) -> &'__f () {
+                &()
+            }
+            fn read(_: &mut #m::ObjectReader<'_>) -> #m::Result<Self> {
+                ::core::unreachable!()
+            }
+            fn write(&self, _: &mut #m::ObjectWriter<'_>) -> #m::Result<()> {
+                ::core::unreachable!()
+            }
         }
     }
 }

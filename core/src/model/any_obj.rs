@@ -77,7 +77,7 @@ impl<'t> AnyObj<'t> {
 
     /// The object as an object of model `M`, if it has that type.
     pub fn downcast<M: Model>(&self) -> Option<Obj<'t, M>> {
-        self.tx.get(Ref::<M>::new(self.id)).ok()
+        Obj::of(self.tx, self.id).ok().flatten()
     }
 
     /// Reads a simple field by name. Cost: one get.

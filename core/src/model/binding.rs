@@ -49,6 +49,12 @@ impl Models {
         at.ok().and_then(|at| self.bindings.get(at)).ok_or(missing)
     }
 
+    /// The binding of the model of a type, by its name.
+    pub(crate) fn named(&self, type_name: &'static str) -> Result<&Binding> {
+        let found = self.iter().find(|binding| binding.info.name == type_name);
+        found.ok_or(Error::NotRegistered { type_name })
+    }
+
     /// The binding of the model for the objects of a type.
     pub(crate) fn of_type(&self, id: StorageId) -> Option<&Binding> {
         self.iter().find(|binding| binding.storage_id() == id)
@@ -110,6 +116,7 @@ impl Bindings {
         if !problems.is_empty() {
             return Err(ModelErrors(problems).into());
         }
+        Rules::share(&mut bound);
         let watched = Arc::new(watched(bound.iter(), bundle)?);
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
@@ -272,7 +279,7 @@ impl Binding {
     pub(crate) fn write_default(&self, position: usize, to: &mut ObjectWriter<'_>) -> Result<()> {
         let Some(decl) = self.info.fields.get(position) else { return Ok(()) };
         match (decl.default, &decl.shape) {
-            (Some(write), _) => write(to),
+            (Some(write), _) => to.after(decl.start, write),
             (None, Shape::Simple(ValueDecl { initial: Some(initial), .. })) => {
                 let initial = *initial;
                 to.encoded(position, |out| {

@@ -1,11 +1,14 @@
 //! What a model struct says about its object type. `#[derive(PermazenObject)]` writes this constant
 //! data.
 
+use std::any::TypeId;
+
 use crate::encoding::{EncodingId, FieldType, SchemaForm};
 use crate::schema::DeleteAction;
 
 use super::error::Result;
 use super::evolution::OldValues;
+use super::kind::Mixin;
 use super::load::ObjectWriter;
 use super::target::{Ref, Target};
 
@@ -22,6 +25,12 @@ pub struct FieldDecl {
     pub(crate) was: &'static [&'static str],
     pub(crate) default: Option<WriteDefault>,
     pub(crate) upgrade_with: Option<UpgradeWith>,
+    /// The name of its accessor, if the model has mix-ins; otherwise empty.
+    pub(crate) accessor: &'static str,
+    /// The mix-in that declares the field; `None` if the model itself does.
+    pub(crate) declared_in: Option<fn() -> TypeId>,
+    /// Where the fields of that mix-in begin among those of the model.
+    pub(crate) start: usize,
 }
 
 /// Writes the value that a field has in objects whose schema lacks it.
@@ -53,6 +62,9 @@ impl FieldDecl {
             was: &[],
             default: None,
             upgrade_with: None,
+            accessor: "",
+            declared_in: None,
+            start: 0,
         }
     }
 
@@ -129,6 +141,38 @@ impl FieldDecl {
     #[must_use]
     pub const fn upgrade_with(mut self, write: UpgradeWith) -> Self {
         self.upgrade_with = Some(write);
+        self
+    }
+
+    /// Writes the value that the field's own conversion makes.
+    pub(crate) fn convert_with_own_code(
+        &self,
+        old: &OldValues<'_>,
+        to: &mut ObjectWriter<'_>,
+    ) -> Result<()> {
+        match self.upgrade_with {
+            Some(convert) => to.after(self.start, |to| convert(old, to)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says how the accessor of the field is called.
+    #[must_use]
+    pub const fn accessor(mut self, name: &'static str) -> Self {
+        self.accessor = name;
+        self
+    }
+
+    /// Says which mix-in declares the field.
+    #[must_use]
+    pub const fn declared_in<X: Mixin>(mut self) -> Self {
+        self.declared_in = Some(TypeId::of::<X>);
+        self
+    }
+
+    /// The same field in a model in which there are `fields` other fields before its mix-in.
+    pub(crate) const fn after(mut self, fields: usize) -> Self {
+        self.start += fields;
         self
     }
 
@@ -272,8 +316,12 @@ fn value_kind<T: FieldType>() -> ValueKind {
 #[derive(Debug, Clone, Copy)]
 pub struct CompositeDecl {
     pub(crate) name: &'static str,
-    /// Positions of the fields among the struct's fields.
-    pub(crate) fields: &'static [usize],
+    /// Positions of the fields among those of the struct that declares the index.
+    fields: &'static [usize],
+    /// Where the fields of that struct begin among those of the model.
+    start: usize,
+    /// The mix-in that declares the index; `None` if the model itself does.
+    pub(crate) declared_in: Option<fn() -> TypeId>,
     pub(crate) storage_id: u32,
     pub(crate) unique: bool,
     /// Combinations that are exempt: each has one list of exempt values per column.
@@ -283,7 +331,34 @@ pub struct CompositeDecl {
 impl CompositeDecl {
     /// An index on the fields at these positions.
     pub const fn new(name: &'static str, fields: &'static [usize]) -> Self {
-        CompositeDecl { name, fields, storage_id: 0, unique: false, excludes: &[] }
+        CompositeDecl {
+            name,
+            fields,
+            start: 0,
+            declared_in: None,
+            storage_id: 0,
+            unique: false,
+            excludes: &[],
+        }
+    }
+
+    /// Says which mix-in declares the index.
+    #[must_use]
+    pub const fn declared_in<X: Mixin>(mut self) -> Self {
+        self.declared_in = Some(TypeId::of::<X>);
+        self
+    }
+
+    /// The same index in a model in which there are `fields` other fields before its mix-in.
+    pub(crate) const fn after(mut self, fields: usize) -> Self {
+        self.start += fields;
+        self
+    }
+
+    /// The positions of the fields among those of the model.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = usize> + use<> {
+        let start = self.start;
+        self.fields.iter().map(move |position| start + position)
     }
 
     /// Requests a storage ID.

@@ -4,9 +4,15 @@
 //! If a type cannot be used that way, each use gives the same error, and the compiler reports it
 //! only once.
 
-use super::target::{Ref, Target};
+use super::error::{Error, Result};
+use super::handle::Handle;
+use super::kind::{Included, Mixin};
+use super::obj::Obj;
+use super::target::{Model, Ref, Target};
+use super::tx::Tx;
 use super::values::Counter;
-use crate::encoding::FieldType;
+use crate::encoding::{EncodingError, FieldType};
+use crate::id::ObjId;
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -70,6 +76,34 @@ impl IsCounter for Counter {
     fn counter(&self) -> Counter {
         *self
     }
+}
+
+/// The object of model `M` with this ID.
+///
+/// # Errors
+/// If the model is not registered, or the ID is of another type.
+pub fn object<M: Model>(tx: &Tx, id: ObjId) -> Result<Obj<'_, M>> {
+    Obj::of(tx, id)?.ok_or(Error::WrongType { id, expected: M::TYPE_NAME })
+}
+
+/// The error for an object that is of no type of a kind.
+pub fn of_no_member(id: ObjId, kind: &'static str) -> Error {
+    Error::WrongType { id, expected: kind }
+}
+
+/// Where the fields of mix-in `X` begin in the model of an object.
+pub fn start_of<X: Mixin>(object: &Handle<'_>) -> usize {
+    // Each model of a kind has the mix-in: constant code has checked it.
+    object.binding.info.included::<X>().map_or(usize::MAX / 2, Included::start)
+}
+
+/// Appends the encoded form of a reference.
+///
+/// # Errors
+/// Never.
+pub fn encode_id(id: ObjId, out: &mut Vec<u8>) -> Result<(), EncodingError> {
+    out.extend_from_slice(id.as_bytes());
+    Ok(())
 }
 
 /// The value that an expression of the program makes.

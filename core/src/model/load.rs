@@ -20,6 +20,8 @@ pub struct ObjectReader<'a> {
     /// The schema in which the object is.
     schema: SchemaId,
     data: &'a ObjectData,
+    /// Where the fields of the mix-in begin that is read.
+    start: usize,
 }
 
 impl<'a> ObjectReader<'a> {
@@ -29,7 +31,18 @@ impl<'a> ObjectReader<'a> {
         schema: SchemaId,
         data: &'a ObjectData,
     ) -> Self {
-        ObjectReader { binding, id, schema, data }
+        ObjectReader { binding, id, schema, data, start: 0 }
+    }
+
+    /// The values of a mix-in whose fields begin after `fields` others.
+    #[must_use]
+    pub fn after(&self, fields: usize) -> Self {
+        let ObjectReader { binding, id, schema, data, start } = *self;
+        ObjectReader { binding, id, schema, data, start: start + fields }
+    }
+
+    fn field(&self, position: usize) -> Result<&'a Arc<ResolvedField>> {
+        self.binding.field(self.start + position)
     }
 
     fn decode<V: FieldType>(&self, field: &ResolvedField, bytes: &[u8]) -> Result<V> {
@@ -42,7 +55,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value does not fit `V`.
     pub fn simple<V: FieldType>(&mut self, position: usize) -> Result<V> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         self.decode(field, self.data.simple(field)?)
     }
 
@@ -56,7 +69,7 @@ impl<'a> ObjectReader<'a> {
         V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
         let value: D = self.simple(position)?;
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         V::try_from(value).map_err(|source| unconvertible(self.binding, field, source))
     }
 
@@ -70,7 +83,7 @@ impl<'a> ObjectReader<'a> {
         V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
         let value: Option<D> = self.simple(position)?;
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         let value = value.map(V::try_from).transpose();
         value.map_err(|source| unconvertible(self.binding, field, source))
     }
@@ -96,7 +109,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value is damaged.
     pub fn counter(&mut self, position: usize) -> Result<Counter> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         Ok(Counter(self.data.counter(field)?))
     }
 
@@ -105,7 +118,7 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If an element does not fit `E`.
     pub fn elements<E: FieldType, C: FromIterator<E>>(&mut self, position: usize) -> Result<C> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         match field.kind {
             ResolvedKind::Set { .. } => {
                 self.data.pairs(field).map(|(element, _)| self.decode(field, element)).collect()
@@ -125,7 +138,7 @@ impl<'a> ObjectReader<'a> {
         &mut self,
         position: usize,
     ) -> Result<C> {
-        let field = self.binding.field(position)?;
+        let field = self.field(position)?;
         let pairs = self.data.pairs(field);
         pairs
             .map(|(key, value)| Ok((self.decode(field, key)?, self.decode(field, value)?)))
@@ -141,6 +154,8 @@ pub struct ObjectWriter<'a> {
     data: ObjectBuilder,
     /// The positions of the fields that were written.
     written: Vec<usize>,
+    /// Where the fields of the mix-in begin that writes.
+    start: usize,
 }
 
 impl<'a> ObjectWriter<'a> {
@@ -154,7 +169,8 @@ impl<'a> ObjectWriter<'a> {
     /// A writer for an object of a model, without content yet.
     pub(super) fn new(binding: &'a Binding) -> Self {
         let data = ObjectBuilder::new(Arc::clone(&binding.object_type));
-        ObjectWriter { binding, data, written: Vec::with_capacity(binding.info.fields.len()) }
+        let written = Vec::with_capacity(binding.info.fields.len());
+        ObjectWriter { binding, data, written, start: 0 }
     }
 
     /// Writes the content that the field at a position has in `data`, in which its definition is
@@ -172,6 +188,21 @@ impl<'a> ObjectWriter<'a> {
         let field = self.field(position)?;
         pairs.for_each(|(key, value)| self.data.push_pair(field.storage_id, key, value));
         Ok(())
+    }
+
+    /// Calls `write` for a mix-in whose fields begin after `fields` others.
+    ///
+    /// # Errors
+    /// The errors of `write`.
+    pub fn after(
+        &mut self,
+        fields: usize,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.start += fields;
+        let written = write(self);
+        self.start -= fields;
+        written
     }
 
     /// Whether the field at a position was written.
@@ -213,6 +244,7 @@ impl<'a> ObjectWriter<'a> {
 
     /// The field at a position, which is now written.
     fn field(&mut self, position: usize) -> Result<&'a Arc<ResolvedField>> {
+        let position = self.start + position;
         let field = self.binding.field(position)?;
         self.written.push(position);
         Ok(field)
@@ -247,7 +279,7 @@ impl<'a> ObjectWriter<'a> {
         V: Clone,
         D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
-        let field = self.binding.field(position)?;
+        let field = self.binding.field(self.start + position)?;
         let value = D::try_from(value.clone())
             .map_err(|source| unconvertible(self.binding, field, source))?;
         self.simple(position, &value)
@@ -262,7 +294,7 @@ impl<'a> ObjectWriter<'a> {
         V: Clone,
         D: Encodable + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
-        let field = self.binding.field(position)?;
+        let field = self.binding.field(self.start + position)?;
         let value = value.clone().map(D::try_from).transpose();
         let value = value.map_err(|source| unconvertible(self.binding, field, source))?;
         self.simple(position, &value)

@@ -19,6 +19,7 @@ mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
 pub(crate) mod index;
+pub(crate) mod kind;
 pub(crate) mod load;
 mod model_set;
 mod obj;
@@ -55,6 +56,7 @@ pub use index::{
     Columns, CompositeIndex, FindBy, HasColumn, Index, IndexOn, OnPartial, OpenAs, Page, PageToken,
     PageTokenError, StoredAsString, Tuple, TupleAs, WhenPartial,
 };
+pub use kind::{Kind, Member, Mixin, Source, Within};
 pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};

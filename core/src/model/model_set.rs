@@ -1,5 +1,6 @@
 //! Models as one value.
 
+use super::kind::Kind;
 use super::target::{Model, ModelInfo};
 
 /// A set of models. A library offers its models as one value, and the program that uses it need not
@@ -49,6 +50,11 @@ impl ModelSet {
     pub fn model<M: Model>(mut self) -> Self {
         self.add(ModelInfo::of::<M>());
         self
+    }
+
+    /// This set with the models of a kind.
+    pub fn kind<K: Kind>(self) -> Self {
+        K::register(self)
     }
 
     /// This set with those of another one.

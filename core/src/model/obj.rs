@@ -38,6 +38,15 @@ impl<'t, M: Model> Obj<'t, M> {
         Obj { fields: M::Fields::bind(Handle { tx, binding, id }) }
     }
 
+    /// The object with this ID, if it is of the model.
+    ///
+    /// # Errors
+    /// If the model is not registered.
+    pub(crate) fn of(tx: &'t Tx, id: ObjId) -> Result<Option<Self>> {
+        let binding = tx.binding::<M>()?;
+        Ok((id.storage_id() == binding.storage_id()).then(|| Obj::new(tx, binding, id)))
+    }
+
     pub(crate) fn handle(&self) -> Handle<'t> {
         self.fields.handle()
     }

@@ -8,6 +8,7 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
+use super::kind::Kind;
 use super::model_set::ModelSet;
 use super::owned_transaction::OwnedTransaction;
 use super::rules::{RuleOptions, Validation};
@@ -96,6 +97,12 @@ impl Builder {
     /// Registers all models of a set, such as those of a library.
     pub fn models(mut self, models: ModelSet) -> Self {
         self.models = self.models.models(models);
+        self
+    }
+
+    /// Registers all models of a kind.
+    pub fn kind<K: Kind>(mut self) -> Self {
+        self.models = self.models.kind::<K>();
         self
     }
 

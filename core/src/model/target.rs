@@ -11,6 +11,7 @@ use super::any_obj::AnyObj;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
 use super::handle::Handle;
+use super::kind::{Included, Mixin, Within};
 use super::load::{ObjectReader, ObjectWriter};
 use super::obj::Obj;
 use super::rules::validating::{Validates, Validating};
@@ -37,11 +38,14 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
     /// Whether there is at most one object of this type.
     const SINGLETON: bool = false;
 
-    /// The fields, in the order of the struct.
+    /// The fields: those of the struct in its order, then those of its mix-ins.
     const FIELDS: &'static [FieldDecl];
 
-    /// The composite indexes.
+    /// The composite indexes: those of the struct, then those of its mix-ins.
     const COMPOSITES: &'static [CompositeDecl];
+
+    /// The mix-ins whose fields are among the fields.
+    const MIXINS: &'static [Included] = &[];
 
     /// Names of fields that the type had and whose values may be dropped.
     const REMOVED: &'static [&'static str] = &[];
@@ -92,8 +96,12 @@ impl<M: Model> PlainData<M> for &M {
     }
 }
 
-/// The generated accessors of one model.
-pub trait Accessors<'t>: Copy + fmt::Debug {
+/// The generated accessors of one model: those of its own fields, or those of a mix-in before them.
+pub trait Accessors<'t>: Copy + fmt::Debug + 't {
+    /// How many fields the struct has up to here: its own, and those of the mix-ins whose accessors
+    /// these are.
+    const LEN: usize;
+
     /// The accessors of one object.
     fn bind(handle: Handle<'t>) -> Self;
 
@@ -101,11 +109,12 @@ pub trait Accessors<'t>: Copy + fmt::Debug {
     fn handle(&self) -> Handle<'t>;
 }
 
-/// What a [`Ref`] can refer to: a model, or [`Any`] object.
+/// What a [`Ref`] can refer to: a model, a kind of models, or [`Any`] object.
 #[diagnostic::on_unimplemented(
-    message = "a reference cannot refer to `{Self}`",
-    label = "not a model",
-    note = "add `#[derive(PermazenObject)]` to the struct, or use `Ref<Any>`"
+    message = "`{Self}` is no model or kind",
+    label = "no object is of this type",
+    note = "add `#[derive(PermazenObject)]` to a struct, or `#[derive(PermazenKind)]` to an enum `Pet<'t>`, whose kind \
+            is then `PetKind`; a reference to any object is a `Ref<Any>`"
 )]
 pub trait Target: Sized + 'static {
     /// What following a reference returns.
@@ -151,6 +160,15 @@ impl<M> Ref<M> {
     /// The object ID.
     pub const fn id(self) -> ObjId {
         self.id
+    }
+
+    /// The same reference as one of a kind that the model belongs to. (`into()` does that for
+    /// handles.)
+    pub const fn within<K>(self) -> Ref<K>
+    where
+        M: Within<K>,
+    {
+        Ref::new(self.id)
     }
 
     /// The same reference without its type.
@@ -227,14 +245,8 @@ impl<M> From<Ref<M>> for ObjId {
     }
 }
 
-impl<'t, M: Model> From<Obj<'t, M>> for Ref<M> {
-    fn from(object: Obj<'t, M>) -> Ref<M> {
-        object.to_ref()
-    }
-}
-
-impl<'t, M: Model> From<Obj<'t, M>> for Ref<Any> {
-    fn from(object: Obj<'t, M>) -> Ref<Any> {
+impl<'t, M: Model + Within<T>, T: Target> From<Obj<'t, M>> for Ref<T> {
+    fn from(object: Obj<'t, M>) -> Ref<T> {
         Ref::new(object.id())
     }
 }
@@ -247,6 +259,7 @@ pub(crate) struct ModelInfo {
     pub(crate) storage_id: u32,
     pub(crate) fields: &'static [FieldDecl],
     pub(crate) composites: &'static [CompositeDecl],
+    pub(crate) mixins: &'static [Included],
     pub(crate) removed: &'static [&'static str],
     pub(crate) upgrade_with: Option<UpgradeWith>,
     pub(crate) singleton: bool,
@@ -265,6 +278,7 @@ impl ModelInfo {
             storage_id: M::STORAGE_ID,
             fields: M::FIELDS,
             composites: M::COMPOSITES,
+            mixins: M::MIXINS,
             removed: M::REMOVED,
             upgrade_with: M::UPGRADE_WITH,
             singleton: M::SINGLETON,
@@ -274,5 +288,10 @@ impl ModelInfo {
                 Ok(())
             }),
         }
+    }
+
+    /// Where mix-in `X` is in the model, if the model has it.
+    pub(crate) fn included<X: Mixin>(&self) -> Option<&'static Included> {
+        self.mixins.iter().find(|included| included.is::<X>())
     }
 }

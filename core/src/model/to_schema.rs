@@ -1,9 +1,11 @@
 //! Makes a schema model from the declarations of model structs.
 
-use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
+use std::any::TypeId;
 use std::fmt;
 
+use super::declare::{CompositeDecl, FieldDecl, Shape, ValueDecl, ValueKind};
 use super::error::{ModelError, ModelErrors};
+use super::kind::Included;
 use super::target::ModelInfo;
 use crate::encoding::EncodingId;
 use crate::id::StorageId;
@@ -49,6 +51,7 @@ fn object_type(model: &ModelInfo, models: &[ModelInfo], problems: &mut Problems)
         model.name,
         problems,
     ));
+    clashes(model, problems);
     for field in model.fields {
         object_type = object_type.field(schema_field(model, field, models, problems));
     }
@@ -56,6 +59,45 @@ fn object_type(model: &ModelInfo, models: &[ModelInfo], problems: &mut Problems)
         object_type = object_type.composite_index(composite_index(model, index, problems));
     }
     object_type
+}
+
+/// Reports names that occur twice among the fields and indexes of a model and of its mix-ins. The
+/// derive has compared the names within one struct.
+fn clashes(model: &ModelInfo, problems: &mut Problems) {
+    if model.mixins.is_empty() {
+        return;
+    }
+    let declared_in = |of: Option<fn() -> TypeId>| {
+        let included = of.and_then(|of| model.mixins.iter().find(|mixin| mixin.type_id() == of()));
+        included.map_or(model.name, Included::path)
+    };
+    let twice = |what: &str, one, other| {
+        let (one, other) = (declared_in(one), declared_in(other));
+        format!("{what} in `{one}` and in `{other}`: rename one of them")
+    };
+    for (at, field) in model.fields.iter().enumerate() {
+        let path = format!("{}.{}", model.name, field.name);
+        let mut earlier = model.fields.iter().take(at);
+        if let Some(other) = earlier.clone().find(|other| other.name == field.name) {
+            let problem = twice("there is such a field", other.declared_in, field.declared_in);
+            problems.add(&path, problem);
+        } else if let Some(other) = earlier.find(|other| other.accessor == field.accessor) {
+            let what = format!("there is an accessor `{}`", field.accessor);
+            problems.add(&path, twice(&what, other.declared_in, field.declared_in));
+        }
+    }
+    for (at, index) in model.composites.iter().enumerate() {
+        let path = format!("{}#{}", model.name, index.name);
+        let mut earlier = model.composites.iter().take(at);
+        if let Some(other) = earlier.find(|other| other.name == index.name) {
+            let what = "there is such a composite index";
+            problems.add(&path, twice(what, other.declared_in, index.declared_in));
+        }
+        if let Some(field) = model.fields.iter().find(|field| field.name == index.name) {
+            let what = "there is a field or composite index of this name";
+            problems.add(&path, twice(what, field.declared_in, index.declared_in));
+        }
+    }
 }
 
 fn storage_id(id: u32, path: &str, problems: &mut Problems) -> Option<StorageId> {
@@ -151,7 +193,7 @@ fn composite_index(
     problems: &mut Problems,
 ) -> CompositeIndex {
     let path = format!("{}#{}", model.name, declared.name);
-    let fields = declared.fields.iter().filter_map(|at| model.fields.get(*at));
+    let fields = declared.fields().filter_map(|at| model.fields.get(at));
     CompositeIndex::new(declared.name, fields.map(|field| field.name)).with_storage_id(storage_id(
         declared.storage_id,
         &path,

@@ -15,7 +15,7 @@ use super::load::ObjectWriter;
 use super::obj::Obj;
 use super::objects::Objs;
 use super::rules::{self, CommitError, RuleOptions, Validation};
-use super::target::{Any, Model, PlainData, Ref};
+use super::target::{Any, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -99,6 +99,15 @@ impl Tx {
         Ok(self.state()?.rules.get())
     }
 
+    /// The models whose objects a reference to `T` can refer to.
+    pub(crate) fn bindings_of<T: Target>(&self) -> Result<Vec<&Binding>> {
+        let models = self.models()?;
+        match T::TYPES {
+            Some(names) => names.iter().map(|name| models.named(name)).collect(),
+            None => Ok(models.iter().collect()),
+        }
+    }
+
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {
         self.models()?.of::<M>()
     }
@@ -176,18 +185,13 @@ impl Tx {
         Ok(Obj::new(self, binding, id))
     }
 
-    /// A handle on the object that a reference, an ID or a handle of another transaction names. The
-    /// object need not exist. Reads nothing.
+    /// A handle on the object that a reference, an ID or a handle of another transaction names: an
+    /// [`Obj`] for a model, the enum for a kind. The object need not exist. Reads nothing.
     ///
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the ID belongs to another type.
-    pub fn get<M: Model>(&self, object: impl Into<Ref<M>>) -> Result<Obj<'_, M>> {
-        let id = object.into().id();
-        let binding = self.binding::<M>()?;
-        if id.storage_id() != binding.storage_id() {
-            return Err(Error::WrongType { id, expected: M::TYPE_NAME });
-        }
-        Ok(Obj::new(self, binding, id))
+    pub fn get<T: Target>(&self, object: impl Into<Ref<T>>) -> Result<T::Live<'_>> {
+        T::live(self, object.into().id())
     }
 
     /// A handle on any object. Reads nothing.
@@ -195,16 +199,19 @@ impl Tx {
         AnyObj::new(self, id.into())
     }
 
-    /// All objects of a model by ascending ID, in whichever schema they are stored. Reads nothing.
+    /// All objects of a model or kind by ascending ID, in whichever schema they are stored. Reads nothing.
     ///
     /// Cost of reading the set: one seek, then one step per pair of the objects. Objects with many
     /// pairs cost a seek each instead.
     ///
     /// # Errors
     /// [`Error::NotRegistered`].
-    pub fn all<M: Model>(&self) -> Result<Objs<'_, M>> {
-        let storage_id = self.binding::<M>()?.storage_id();
-        Ok(Objs::new(self, self.core.objects_of([storage_id])?))
+    pub fn all<T: Target>(&self) -> Result<Objs<'_, T>> {
+        if T::TYPES.is_none() {
+            return Ok(Objs::new(self, self.core.all_objects()?));
+        }
+        let of_types = self.bindings_of::<T>()?.into_iter().map(Binding::storage_id);
+        Ok(Objs::new(self, self.core.objects_of(of_types)?))
     }
 
     /// All objects in the database, also those of types that are not registered. Costs the same as

@@ -4,8 +4,9 @@
 use std::ops::{AddAssign, SubAssign};
 use std::str::FromStr;
 
+use super::kind::Within;
 use super::obj::Obj;
-use super::target::{Any, Model, Ref, Target};
+use super::target::{Model, Ref, Target};
 use crate::encoding::{
     Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm, Value,
     uint,
@@ -108,17 +109,10 @@ impl EncodeAs<Option<String>> for &Option<&str> {
     }
 }
 
-impl<M: Model> EncodeAs<Option<Ref<M>>> for &Option<Obj<'_, M>> {
+impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for &Option<Obj<'_, M>> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        encode_option::<Option<Ref<M>>>(self.as_ref(), out)
-    }
-}
-
-impl<M: Model> EncodeAs<Option<Ref<Any>>> for &Option<Obj<'_, M>> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        encode_option::<Option<Ref<Any>>>(self.as_ref(), out)
+        encode_option::<Option<Ref<T>>>(self.as_ref(), out)
     }
 }
 
@@ -133,28 +127,14 @@ fn encode_option<V: FieldType>(value: Option<&impl EncodeAs<V>>, out: &mut Vec<u
     }
 }
 
-impl<M: Model> EncodeAs<Ref<M>> for Obj<'_, M> {
+impl<M: Model + Within<T>, T: Target> EncodeAs<Ref<T>> for Obj<'_, M> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
         write_id(self.id(), out)
     }
 }
 
-impl<M: Model> EncodeAs<Option<Ref<M>>> for Obj<'_, M> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-impl<M: Model> EncodeAs<Ref<Any>> for Obj<'_, M> {
-    #[inline]
-    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
-        write_id(self.id(), out)
-    }
-}
-
-impl<M: Model> EncodeAs<Option<Ref<Any>>> for Obj<'_, M> {
+impl<M: Model + Within<T>, T: Target> EncodeAs<Option<Ref<T>>> for Obj<'_, M> {
     #[inline]
     fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
         write_id(self.id(), out)

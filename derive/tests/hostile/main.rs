@@ -14,6 +14,7 @@
 
 mod attributes;
 mod fragments;
+mod kinds;
 mod library_names;
 mod locals;
 mod long;

@@ -133,7 +133,10 @@ impl<'a> Move<'a> {
                 writer.forget(position)?;
             }
         }
-        for (_, convert) in self.conversions_of_fields(|position| self.is_given(position)) {
+        for (_, decl) in self.conversions_of_fields(|position| self.is_given(position)) {
+            let convert = |old: &OldValues<'_>, to: &mut ObjectWriter<'_>| {
+                decl.convert_with_own_code(old, to)
+            };
             // If it fails, nothing is missing but what it would have carried over.
             let _ = self.undone(convert, models, tx, &mut ObjectWriter::new(self.binding))?;
         }
@@ -144,7 +147,7 @@ impl<'a> Move<'a> {
     /// error is that of the conversion, the outer one that of the store.
     fn undone(
         &mut self,
-        convert: UpgradeWith,
+        convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
         models: &Models,
         tx: &Transaction<'_>,
         writer: &mut ObjectWriter<'a>,
@@ -199,7 +202,10 @@ impl<'a> Move<'a> {
     }
 
     /// The own conversions of the wanted fields, with the positions of these.
-    fn conversions_of_fields(&self, wanted: impl Fn(usize) -> bool) -> Vec<(usize, UpgradeWith)> {
+    fn conversions_of_fields(
+        &self,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, &'static FieldDecl)> {
         let all = conversions_of_fields(self.binding, &self.plan);
         all.filter(|(position, _)| wanted(*position)).collect()
     }
@@ -222,7 +228,7 @@ impl<'a> Move<'a> {
     fn convert(
         &mut self,
         of_type: Option<UpgradeWith>,
-        of_fields: Vec<(usize, UpgradeWith)>,
+        of_fields: Vec<(usize, &'static FieldDecl)>,
         models: &Models,
         tx: &Transaction<'_>,
         mut writer: ObjectWriter<'a>,
@@ -234,10 +240,10 @@ impl<'a> Move<'a> {
         if let Some(convert) = of_type {
             convert(&values, &mut writer).map_err(|error| self.failed(error, None))?;
         }
-        for (position, convert) in of_fields {
+        for (position, decl) in of_fields {
             if !writer.has_written(position) {
                 let error = |error| self.failed(error, Some(position));
-                convert(&values, &mut writer).map_err(error)?;
+                decl.convert_with_own_code(&values, &mut writer).map_err(error)?;
             }
         }
         let taken = values.into_taken();
@@ -369,9 +375,9 @@ impl<'a> Move<'a> {
 pub(super) fn conversions_of_fields(
     binding: &Binding,
     plan: &Plan,
-) -> impl Iterator<Item = (usize, UpgradeWith)> {
+) -> impl Iterator<Item = (usize, &'static FieldDecl)> {
     let fields = binding.info.fields.iter().enumerate();
-    let of = fields.filter_map(|(position, decl)| Some((position, decl.upgrade_with?)));
+    let of = fields.filter(|(_, decl)| decl.upgrade_with.is_some());
     of.filter(|(position, _)| !matches!(plan.field(*position), FieldPlan::Same))
 }
 

@@ -8,13 +8,16 @@ use permazen_kv::Direction;
 
 use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete};
-use super::query::{Columns, IndexOn, bad_bound, entries, fix, objects_in, restrict, when_partial};
+use super::query::{
+    Columns, IndexOn, bad_bound, entries, fix, ids, objects_in, restrict, when_partial,
+};
 use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{EncodingError, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::fields::Composite;
+use crate::model::kind::{Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
-use crate::model::target::Model;
+use crate::model::target::Target;
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{IndexEntryRef, IndexView};
@@ -136,7 +139,7 @@ tuple!(4: A P Column0 0, B Q Column1 1, C R Column2 2, D S Column3 3);
 #[derive(Debug)]
 pub struct ByTuple<V>(PhantomData<fn() -> V>);
 
-/// A composite index, restricted to objects of model `M`: a live view in the order of the columns.
+/// A composite index, restricted to objects of `M`: a live view in the order of the columns.
 ///
 /// `P` is the first column that is not fixed to one value. [`prefix`](CompositeIndex::prefix) fixes
 /// it and continues with the next column. [`range`](CompositeIndex::range) restricts it.
@@ -170,7 +173,7 @@ impl<V: Tuple + HasColumn<Column0>> Columns for ByTuple<V> {
     }
 }
 
-impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P> {
+impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P> {
     fn with<Q>(&self, view: IndexView<'t>) -> CompositeIndex<'t, M, V, Q> {
         CompositeIndex { tx: self.tx, view, types: PhantomData }
     }
@@ -312,14 +315,15 @@ impl<'t, M: Model, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P>
     }
 }
 
-impl<M: Model, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
-    type View<'t> = CompositeIndex<'t, M, V>;
+impl<M: Source, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
+    type View<'t> = CompositeIndex<'t, M::Found, V>;
 
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
-        let binding = tx.binding::<M>()?;
-        let view = tx.core.index_view(binding.composite_shape(self.position)?)?;
-        let view = view.of_types([binding.storage_id()]);
-        let view = complete(tx, &view, &[binding], false, how)?;
+        let places = M::places(tx, Slot::Composite(self.position))?;
+        let (shape, bindings) =
+            places.index(|binding, position| binding.composite_shape(position))?;
+        let view = tx.core.index_view(shape)?.of_types(ids(&bindings));
+        let view = complete(tx, &view, &bindings, false, how)?;
         Ok(CompositeIndex { tx, view, types: PhantomData })
     }
 }

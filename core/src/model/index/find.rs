@@ -6,8 +6,9 @@ use super::query::IndexOn;
 use crate::encoding::FieldType;
 use crate::model::error::Result;
 use crate::model::fields::{Composite, Field, Indexed, ListField, MapKey, MapValue, SetField};
+use crate::model::kind::Source;
 use crate::model::objects::Objs;
-use crate::model::target::{Model, Ref, Target};
+use crate::model::target::{Ref, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 
@@ -33,10 +34,10 @@ pub trait FindBy<Q>: Sized {
 
 macro_rules! find_by {
     ($value:ident; [$($parameter:ident),*] $field:ty) => {
-        impl<M: Model, $($parameter: FieldType,)* Q: EncodeAs<$value>> FindBy<Q> for $field {
-            type Found = M;
+        impl<M: Source, $($parameter: FieldType,)* Q: EncodeAs<$value>> FindBy<Q> for $field {
+            type Found = M::Found;
 
-            fn objects(self, tx: &Tx, how: OpenAs, value: Q) -> Result<Objs<'_, M>> {
+            fn objects(self, tx: &Tx, how: OpenAs, value: Q) -> Result<Objs<'_, M::Found>> {
                 self.open_as(tx, how)?.get(value)
             }
         }
@@ -49,10 +50,10 @@ find_by!(E; [E] ListField<M, E, Indexed>);
 find_by!(K; [K] MapKey<M, K, Indexed>);
 find_by!(V; [K, V] MapValue<M, K, V, Indexed>);
 
-impl<M: Model, V: Tuple + HasColumn<Column0>, Q: TupleAs<V>> FindBy<Q> for Composite<M, V> {
-    type Found = M;
+impl<M: Source, V: Tuple + HasColumn<Column0>, Q: TupleAs<V>> FindBy<Q> for Composite<M, V> {
+    type Found = M::Found;
 
-    fn objects(self, tx: &Tx, how: OpenAs, values: Q) -> Result<Objs<'_, M>> {
+    fn objects(self, tx: &Tx, how: OpenAs, values: Q) -> Result<Objs<'_, M::Found>> {
         self.open_as(tx, how)?.get(values)
     }
 }

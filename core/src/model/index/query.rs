@@ -11,13 +11,15 @@ use super::page::{Page, PageToken, read_page};
 use super::partial::{OpenAs, WhenPartial, complete, complete_for_all};
 use super::starts_with::{StoredAsString, starting_with};
 use crate::encoding::{Encoding, EncodingError, FieldType};
-use crate::model::binding::Part;
+use crate::id::StorageId;
+use crate::model::binding::{Binding, Part};
 use crate::model::error::{Error, Result};
 use crate::model::fields::{
     Field, Indexed, ListField, MapKey, MapValue, MapValueKeys, Positions, SetField,
 };
+use crate::model::kind::{Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
-use crate::model::target::{Any, Model, Target};
+use crate::model::target::{Any, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{
@@ -416,20 +418,27 @@ pub(super) fn bad_entry(view: &IndexView<'_>, source: EncodingError) -> Error {
     Error::Object(object::Error::Inconsistent { what })
 }
 
-/// The view of an index of model `M`, restricted to its objects.
-fn open<'t, M: Model, C: Columns>(
+/// The storage IDs of the types of these models.
+pub(super) fn ids(bindings: &[&Binding]) -> impl Iterator<Item = StorageId> {
+    bindings.iter().map(|binding| binding.storage_id())
+}
+
+/// The view of an index of a model, a mix-in or a kind, restricted to its objects.
+fn open<'t, S: Source, C: Columns>(
     tx: &'t Tx,
     position: usize,
     part: Part,
     how: OpenAs,
-) -> Result<Index<'t, M, C>> {
-    let binding = tx.binding::<M>()?;
-    let shape = binding.index_shape(position, part)?;
+) -> Result<Index<'t, S::Found, C>> {
+    let places = S::places(tx, Slot::Field(position))?;
+    let (shape, bindings) =
+        places.index(|binding, position| binding.index_shape(position, part))?;
     // A query with map keys has three columns.
     let with_keys = shape.kind() == IndexKind::MapValue && C::COUNT == shape.columns();
-    let keys = map_key_of(&binding.object_type, shape.storage_id()).filter(|_| with_keys).cloned();
-    let view = tx.core.index_view(shape)?.of_types([binding.storage_id()]).distinct(C::COUNT);
-    let view = complete(tx, &view, &[binding], with_keys, how)?;
+    let first = bindings.first().filter(|_| with_keys);
+    let keys = first.and_then(|first| map_key_of(&first.object_type, shape.storage_id())).cloned();
+    let view = tx.core.index_view(shape)?.of_types(ids(&bindings)).distinct(C::COUNT);
+    let view = complete(tx, &view, &bindings, with_keys, how)?;
     Ok(Index { tx, view, opened: Opened { how, keys }, types: PhantomData })
 }
 
@@ -469,11 +478,11 @@ pub(super) use when_partial;
 
 macro_rules! index_on {
     ([$($parameter:ident),*] $field:ty, $columns:ty, $part:ident) => {
-        impl<M: Model, $($parameter: FieldType),*> IndexOn for $field {
-            type View<'t> = Index<'t, M, $columns>;
+        impl<M: Source, $($parameter: FieldType),*> IndexOn for $field {
+            type View<'t> = Index<'t, M::Found, $columns>;
 
             fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
-                open(tx, self.position, Part::$part, how)
+                open::<M, _>(tx, self.position, Part::$part, how)
             }
         }
 

@@ -31,6 +31,19 @@ impl Rules {
         }
         Ok(Rules { unique, required })
     }
+
+    /// Extends the rules of mix-ins to all models that have them.
+    pub(in crate::model) fn share(models: &mut [Binding]) {
+        let of_model = |binding: &Binding| {
+            let (mixins, of_type) = (binding.info.mixins, binding.storage_id());
+            mixins.iter().map(move |mixin| (mixin.type_id(), of_type))
+        };
+        let mut mixins: Vec<_> = models.iter().flat_map(of_model).collect();
+        mixins.sort_unstable_by_key(|(_, of_type)| *of_type);
+        for rule in models.iter_mut().flat_map(|binding| &mut binding.rules.unique) {
+            rule.share(&mixins);
+        }
+    }
 }
 
 /// The encoded form of null.

@@ -1,5 +1,6 @@
 //! What a model says about uniqueness, bound to its index.
 
+use std::any::TypeId;
 use std::sync::Arc;
 
 use super::excluded::ExcludedValues;
@@ -18,8 +19,10 @@ pub(crate) struct Unique {
     pub(super) shape: Arc<IndexShape>,
     pub(super) columns: Vec<Arc<ResolvedField>>,
     /// The types among whose objects the values are unique: the model in whose struct the rule is
-    /// declared.
+    /// declared, or all models that have its mix-in.
     pub(super) scope: Vec<StorageId>,
+    /// The mix-in that declares the rule; `None` if the model does.
+    declared_in: Option<TypeId>,
     /// Combinations that are exempt: the exempt values of each column.
     excludes: Vec<Vec<ExcludedValues>>,
 }
@@ -38,16 +41,18 @@ impl Unique {
                 continue;
             };
             let mut rule = Unique::new(binding, path, shape, vec![Arc::clone(field)]);
+            rule.declared_in = decl.declared_in.map(|mixin| mixin());
             if !decl.excludes.is_empty() {
                 rule.exempt(&[decl.excludes], problems);
             }
             rules.push(rule);
         }
         for (position, decl) in info.composites.iter().enumerate().filter(|(_, it)| it.unique) {
-            let columns = decl.fields.iter().map(|field| binding.field(*field).cloned());
+            let columns = decl.fields().map(|field| binding.field(field).cloned());
             let path = format!("{}#{}", info.name, decl.name);
             let shape = binding.composite_shape(position)?;
             let mut rule = Unique::new(binding, path, shape, columns.collect::<Result<_>>()?);
+            rule.declared_in = decl.declared_in.map(|mixin| mixin());
             for exempt in decl.excludes {
                 rule.exempt(exempt, problems);
             }
@@ -63,7 +68,15 @@ impl Unique {
         columns: Vec<Arc<ResolvedField>>,
     ) -> Self {
         let scope = vec![binding.storage_id()];
-        Unique { path, shape, columns, scope, excludes: Vec::new() }
+        Unique { path, shape, columns, scope, declared_in: None, excludes: Vec::new() }
+    }
+
+    /// Extends the rule of a mix-in to all models that have the mix-in. `mixins` are their mix-ins
+    /// and types, in the order of the types.
+    pub(super) fn share(&mut self, mixins: &[(TypeId, StorageId)]) {
+        let Some(own) = self.declared_in else { return };
+        let of = mixins.iter().filter(|(mixin, _)| *mixin == own);
+        self.scope = of.map(|(_, of_type)| *of_type).collect();
     }
 
     /// Exempts the combinations whose values are in the list of each column.

@@ -1,0 +1,143 @@
+//! Kinds: sets of models whose objects are those of one enum.
+
+use super::mixin::{Included, Mixin};
+use crate::id::ObjId;
+use crate::model::any_obj::AnyObj;
+use crate::model::error::{Error, Result};
+use crate::model::model_set::ModelSet;
+use crate::model::obj::Obj;
+use crate::model::target::{Any, Model, Target};
+use crate::model::tx::Tx;
+
+/// A set of models. `#[derive(PermazenKind)]` on an enum makes a type that implements it: for an
+/// enum `Pet<'t>`, the type `PetKind`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no kind",
+    label = "not a kind",
+    note = "add `#[derive(PermazenKind)]` to the enum `Pet<'t>`: its kind is then `PetKind`"
+)]
+pub trait Kind: Target {
+    /// A set of models with those of the kind.
+    fn register(to: ModelSet) -> ModelSet;
+}
+
+/// An object of a model or of a kind of models.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a member of a kind",
+    label = "no handle on an object",
+    note = "write `Obj<'t, Model>`, or the enum of another kind"
+)]
+pub trait Member<'t>: Copy {
+    /// The model or the kind.
+    type Of: Target;
+
+    /// For each model, its mix-ins.
+    const MIXINS: &'static [&'static [Included]];
+
+    /// The object with this ID, if it is of the model or kind.
+    ///
+    /// # Errors
+    /// If the model is not registered.
+    fn of(tx: &'t Tx, id: ObjId) -> Result<Option<Self>>;
+
+    /// The object.
+    fn any(&self) -> AnyObj<'t>;
+
+    /// The accessors of mix-in `X`.
+    fn shared<'f, X: Mixin>(&'f self) -> &'f X::Shared<'t>
+    where
+        't: 'f;
+
+    /// A set of models with those of the member.
+    fn register(to: ModelSet) -> ModelSet;
+}
+
+impl<'t, M: Model> Member<'t> for Obj<'t, M> {
+    type Of = M;
+    const MIXINS: &'static [&'static [Included]] = &[M::MIXINS];
+
+    fn of(tx: &'t Tx, id: ObjId) -> Result<Option<Self>> {
+        Obj::of(tx, id)
+    }
+
+    fn any(&self) -> AnyObj<'t> {
+        Obj::any(self)
+    }
+
+    fn shared<'f, X: Mixin>(&'f self) -> &'f X::Shared<'t>
+    where
+        't: 'f,
+    {
+        X::shared::<M::Fields<'t>>(self)
+    }
+
+    fn register(to: ModelSet) -> ModelSet {
+        to.model::<M>()
+    }
+}
+
+/// A model or kind whose objects are all of `K`: `K` itself, a kind that has it, or [`Any`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no member of `{K}`",
+    label = "an object of another type",
+    note = "add it to the enum of the kind, if it belongs there"
+)]
+pub trait Within<K> {}
+
+impl<M: Model> Within<M> for M {}
+
+impl<M: Model> Within<Any> for M {}
+
+/// The object with this ID, if it is of the member.
+///
+/// # Errors
+/// If the model is not registered.
+pub fn member<'t, L: Member<'t>, T>(tx: &'t Tx, id: ObjId, make: fn(L) -> T) -> Result<Option<T>> {
+    // Another member may have the object.
+    match L::of(tx, id) {
+        Err(Error::NotRegistered { .. }) => Ok(None),
+        found => Ok(found?.map(make)),
+    }
+}
+
+/// Whether two texts are equal.
+pub(super) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// The items of these lists. `none` is any item.
+pub const fn joined<T: Copy, const N: usize>(lists: &[&[T]], none: T) -> [T; N] {
+    let mut all = [none; N];
+    let (mut list, mut count) = (0, 0);
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            all[count] = lists[list][at];
+            count += 1;
+            at += 1;
+        }
+        list += 1;
+    }
+    all
+}
+
+/// Whether no name occurs twice.
+pub const fn distinct(names: &[&str]) -> bool {
+    let mut at = 0;
+    while at < names.len() {
+        let mut other = 0;
+        while other < at {
+            if same(names[at], names[other]) {
+                return false;
+            }
+            other += 1;
+        }
+        at += 1;
+    }
+    true
+}

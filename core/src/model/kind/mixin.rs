@@ -1,0 +1,267 @@
+//! Mix-ins: structs whose fields are those of several models.
+//!
+//! The derive of a model does not see the fields of a mix-in. So it only says where the block of a
+//! mix-in begins among the fields of the model, and everything else is put together here and by the
+//! compiler: declarations as constant data, accessors and constants as types.
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+
+use crate::model::declare::{CompositeDecl, FieldDecl};
+use crate::model::error::Result;
+use crate::model::load::{ObjectReader, ObjectWriter};
+use crate::model::target::Accessors;
+
+/// A struct whose fields become fields of each model that flattens it.
+/// `#[derive(PermazenFields)]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no mix-in",
+    label = "its fields cannot be those of another struct",
+    note = "add `#[derive(PermazenFields)]` to the struct"
+)]
+pub trait Mixin: Sized + 'static {
+    /// The accessors of the fields in an object, before those in `R`.
+    type Fields<'t, R: Accessors<'t>>: Accessors<'t>;
+
+    /// The accessors of the fields in an object of any model that has them.
+    type Shared<'t>: ?Sized;
+
+    /// The constants of the fields in `S`, where they begin at `P`.
+    type Constants<S, P: Place>: Constants;
+
+    /// The path of the struct.
+    const PATH: &'static str;
+
+    /// The fields, first its own and then those of its mix-ins.
+    const FIELDS: &'static [FieldDecl];
+
+    /// The composite indexes, first its own and then those of its mix-ins.
+    const COMPOSITES: &'static [CompositeDecl];
+
+    /// Its mix-ins, and the mix-ins of these.
+    const MIXINS: &'static [Included];
+
+    /// The accessors of an object.
+    fn shared<'f, 't: 'f, A: Accessors<'t>>(accessors: &'f A) -> &'f Self::Shared<'t>;
+
+    /// Reads the struct of a stored object.
+    ///
+    /// # Errors
+    /// If a value cannot be decoded, or is null where the type in the struct cannot be null.
+    fn read(from: &mut ObjectReader<'_>) -> Result<Self>;
+
+    /// Writes all fields.
+    ///
+    /// # Errors
+    /// If a field cannot hold its value.
+    fn write(&self, to: &mut ObjectWriter<'_>) -> Result<()>;
+}
+
+/// A mix-in of a model, and where its fields and composite indexes begin among those of the model.
+#[derive(Debug, Clone, Copy)]
+pub struct Included {
+    path: &'static str,
+    type_id: fn() -> TypeId,
+    pub(super) fields: usize,
+    pub(super) composites: usize,
+}
+
+impl Included {
+    const fn of<X: Mixin>() -> Self {
+        Included { path: X::PATH, type_id: TypeId::of::<X>, fields: 0, composites: 0 }
+    }
+
+    const fn after(mut self, fields: usize, composites: usize) -> Self {
+        self.fields += fields;
+        self.composites += composites;
+        self
+    }
+
+    /// Where its fields begin.
+    pub(crate) fn start(&self) -> usize {
+        self.fields
+    }
+
+    /// The path of the mix-in.
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// The type of the mix-in.
+    pub(crate) fn type_id(&self) -> TypeId {
+        (self.type_id)()
+    }
+
+    /// Whether it is mix-in `X`.
+    pub(crate) fn is<X: Mixin>(&self) -> bool {
+        self.type_id() == TypeId::of::<X>()
+    }
+
+    /// Whether each of these lists has mix-in `X`. By its path, which is all that constant code can
+    /// compare: two structs of the same path are in bodies of functions.
+    pub const fn in_all<X: Mixin>(lists: &[&[Included]]) -> bool {
+        let mut list = 0;
+        while list < lists.len() {
+            let (mut at, mut found) = (0, false);
+            while at < lists[list].len() {
+                found |= super::member::same(lists[list][at].path, X::PATH);
+                at += 1;
+            }
+            if !found {
+                return false;
+            }
+            list += 1;
+        }
+        true
+    }
+}
+
+/// The declarations of a mix-in, for the declarations of a struct that flattens it.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    included: Included,
+    fields: &'static [FieldDecl],
+    composites: &'static [CompositeDecl],
+    mixins: &'static [Included],
+}
+
+/// Joins the items of a struct with those of the mix-ins that it flattens.
+macro_rules! joined {
+    ($(#[$doc:meta])* $name:ident($list:ident: $item:ty = $empty:expr), $count:ident) => {
+        /// How many items there are with those of the mix-ins.
+        pub const fn $count(own: usize, blocks: &[Block]) -> usize {
+            let (mut sum, mut block) = (own, 0);
+            while block < blocks.len() {
+                sum += blocks[block].$list.len();
+                block += 1;
+            }
+            sum
+        }
+
+        $(#[$doc])*
+        pub const fn $name<const N: usize>(
+            own: &[$item],
+            own_fields: usize,
+            blocks: &[Block],
+        ) -> [$item; N] {
+            let mut all = [$empty; N];
+            let mut count = 0;
+            while count < own.len() {
+                all[count] = own[count];
+                count += 1;
+            }
+            let (mut block, mut fields) = (0, own_fields);
+            while block < blocks.len() {
+                let mut at = 0;
+                while at < blocks[block].$list.len() {
+                    all[count] = blocks[block].$list[at].after(fields);
+                    count += 1;
+                    at += 1;
+                }
+                fields += blocks[block].fields.len();
+                block += 1;
+            }
+            all
+        }
+    };
+}
+
+impl Block {
+    /// The declarations of `X`.
+    pub const fn of<X: Mixin>() -> Self {
+        Block {
+            included: Included::of::<X>(),
+            fields: X::FIELDS,
+            composites: X::COMPOSITES,
+            mixins: X::MIXINS,
+        }
+    }
+
+    joined! {
+        /// The fields of a struct and of its mix-ins.
+        fields(fields: FieldDecl = FieldDecl::counter("")), count_fields
+    }
+
+    joined! {
+        /// The composite indexes of a struct and of its mix-ins.
+        composites(composites: CompositeDecl = CompositeDecl::new("", &[])), count_composites
+    }
+
+    /// How many mix-ins there are.
+    pub const fn count_mixins(blocks: &[Block]) -> usize {
+        let (mut sum, mut block) = (0, 0);
+        while block < blocks.len() {
+            sum += 1 + blocks[block].mixins.len();
+            block += 1;
+        }
+        sum
+    }
+
+    /// The mix-ins of a struct and theirs. `fields` and `composites` are how many the struct has.
+    pub const fn mixins<const N: usize>(
+        mut fields: usize,
+        mut composites: usize,
+        blocks: &[Block],
+    ) -> [Included; N] {
+        const NONE: Included =
+            Included { path: "", type_id: TypeId::of::<()>, fields: 0, composites: 0 };
+        let mut all = [NONE; N];
+        let (mut block, mut count) = (0, 0);
+        while block < blocks.len() {
+            let Block { included, mixins, .. } = &blocks[block];
+            all[count] = included.after(fields, composites);
+            count += 1;
+            let mut at = 0;
+            while at < mixins.len() {
+                all[count] = mixins[at].after(fields, composites);
+                count += 1;
+                at += 1;
+            }
+            fields += blocks[block].fields.len();
+            composites += blocks[block].composites.len();
+            block += 1;
+        }
+        all
+    }
+}
+
+/// The constants of the fields of a mix-in.
+pub trait Constants {
+    /// All of them.
+    const ALL: Self;
+}
+
+/// Where the fields and composite indexes of a mix-in begin. `()` is the beginning.
+pub trait Place {
+    /// Where its fields begin.
+    const FIELDS: usize;
+    /// Where its composite indexes begin.
+    const COMPOSITES: usize;
+}
+
+impl Constants for () {
+    const ALL: Self = ();
+}
+
+impl Place for () {
+    const FIELDS: usize = 0;
+    const COMPOSITES: usize = 0;
+}
+
+/// The place after the first fields and composite indexes at `P`.
+#[derive(Debug)]
+pub struct Inside<P, const FIELDS: usize, const COMPOSITES: usize>(PhantomData<fn() -> P>);
+
+impl<P: Place, const F: usize, const C: usize> Place for Inside<P, F, C> {
+    const FIELDS: usize = P::FIELDS + F;
+    const COMPOSITES: usize = P::COMPOSITES + C;
+}
+
+/// The place after mix-in `X`, which begins at `P`.
+#[derive(Debug)]
+pub struct Next<P, X>(PhantomData<fn() -> (P, X)>);
+
+impl<P: Place, X: Mixin> Place for Next<P, X> {
+    const FIELDS: usize = P::FIELDS + X::FIELDS.len();
+    const COMPOSITES: usize = P::COMPOSITES + X::COMPOSITES.len();
+}

@@ -1,0 +1,12 @@
+//! Mix-ins and kinds: fields that models share, and sets of models as types.
+#![cfg(feature = "derive")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod accessors;
+mod evolution;
+mod mistakes;
+mod models;
+mod queries;
+mod random;
+mod schemas;
+mod uniqueness;

@@ -1,0 +1,81 @@
+//! What `build` refuses: clashes that no derive can see.
+
+use permazen::kv::memory::MemoryStore;
+use permazen::{Error, Permazen, PermazenFields, PermazenObject};
+
+use crate::models::{Named, WalkWithoutKind};
+
+#[derive(PermazenFields)]
+#[permazen(composite(name = "pair", fields(one, two)))]
+struct Mixed {
+    one: i32,
+    two: i32,
+    #[permazen(rename = "renamed")]
+    other: i32,
+}
+
+#[derive(PermazenFields)]
+#[permazen(composite(name = "pair", fields(three, four)))]
+struct Twin {
+    three: i32,
+    four: i32,
+}
+
+#[derive(PermazenObject)]
+struct Clashing {
+    name: i32,
+    #[permazen(rename = "andAnother")]
+    other: i32,
+    pair: i32,
+    #[permazen(flatten)]
+    named: Named,
+    #[permazen(flatten)]
+    mixed: Mixed,
+    #[permazen(flatten)]
+    twin: Twin,
+}
+
+#[derive(PermazenObject)]
+struct Twice {
+    #[permazen(flatten)]
+    one: Twin,
+    #[permazen(flatten)]
+    other: Twin,
+}
+
+fn problems(builder: permazen::Builder) -> Vec<String> {
+    let Err(Error::Models(errors)) = builder.build() else { panic!("no errors") };
+    errors.to_string().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn names_that_occur_twice() {
+    let builder = || Permazen::builder(MemoryStore::new());
+    let found = problems(builder().model::<Clashing>()).join("\n").replace("kinds::", "");
+    for expected in [
+        "Clashing.name: there is such a field in `Clashing` and in `models::Named`: rename one of them",
+        "Clashing.renamed: there is an accessor `other` in `Clashing` and in `mistakes::Mixed`: rename one of them",
+        "Clashing#pair: there is such a composite index in `mistakes::Mixed` and in `mistakes::Twin`: rename one of them",
+        "Clashing#pair: there is a field or composite index of this name in `Clashing` and in `mistakes::Mixed`: rename \
+         one of them",
+    ] {
+        assert!(found.contains(expected), "{found}");
+    }
+    let found = problems(builder().model::<Twice>()).join("\n").replace("kinds::", "");
+    for name in ["three", "four"] {
+        let expected = format!(
+            "Twice.{name}: there is such a field in `mistakes::Twin` and in `mistakes::Twin`: rename one of them"
+        );
+        assert!(found.contains(&expected), "{found}");
+    }
+}
+
+#[test]
+fn members_that_are_not_registered() {
+    let found = problems(Permazen::builder(MemoryStore::new()).model::<WalkWithoutKind>());
+    let found = found.join("\n");
+    for name in ["Dog", "Cat", "Snake"] {
+        let expected = format!("pet: it refers to `{name}`, which is not registered");
+        assert!(found.contains(&expected), "{found}");
+    }
+}

@@ -1,0 +1,516 @@
+//! Kinds: from an enum of handles to its type of references, and to what it does as a handle.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Lifetime, Type, Visibility};
+
+use crate::attribute_syntax;
+use crate::errors::Errors;
+use crate::expand;
+use crate::names;
+use crate::types;
+
+const ENUM_KEYS: &[&str] = &["fields", "kind", "crate"];
+
+/// A kind.
+pub(crate) struct KindModel {
+    pub(crate) ident: Ident,
+    visibility: Visibility,
+    /// The path of the `permazen` crate.
+    krate: TokenStream,
+    /// The lifetime of the handles.
+    lifetime: Option<Lifetime>,
+    /// The name of the type that stands for the kind, such as `PetKind`.
+    kind: Ident,
+    /// The mix-in that all members have.
+    fields: Option<Type>,
+    members: Vec<Member>,
+    /// Whether there are variants that are no members, because of mistakes.
+    is_partial: bool,
+}
+
+struct Member {
+    variant: Ident,
+    /// The handle.
+    ty: Type,
+}
+
+/// The model of an enum, as far as it makes sense, and all its mistakes.
+pub(crate) fn parse(input: &DeriveInput) -> (KindModel, Errors) {
+    let mut errors = Errors::default();
+    let span = names::here(input.ident.span());
+    let mut model = KindModel {
+        ident: input.ident.clone(),
+        visibility: input.vis.clone(),
+        krate: quote!(::permazen),
+        lifetime: None,
+        kind: format_ident!("{}Kind", input.ident.unraw(), span = span),
+        fields: None,
+        members: Vec::new(),
+        is_partial: false,
+    };
+    for item in attribute_syntax::permazen_items(&input.attrs, &[], &mut errors) {
+        match item.key.to_string().as_str() {
+            "fields" => model.fields = errors.note(item.ty()),
+            "kind" => {
+                let name = errors.note(item.string());
+                let name = name.and_then(|name| errors.note(name.parse::<Ident>()));
+                model.kind = name.unwrap_or(model.kind);
+            }
+            "crate" => {
+                let krate = errors.note(attribute_syntax::crate_path(&item));
+                model.krate = krate.unwrap_or(model.krate);
+            }
+            _ => errors.push(item.unknown("a kind", ENUM_KEYS)),
+        }
+    }
+    match input.generics.params.iter().collect::<Vec<_>>()[..] {
+        [GenericParam::Lifetime(parameter)] => model.lifetime = Some(parameter.lifetime.clone()),
+        _ => {
+            let message = format!(
+                "the objects of a kind live as long as their transaction: `enum {}<'t>`, and `Obj<'t, Model>` in its \
+                 variants",
+                input.ident
+            );
+            errors.at(&input.ident, message);
+        }
+    }
+    let Data::Enum(data) = &input.data else {
+        errors.at(&input.ident, "a kind is an enum with a variant for each of its models");
+        return (model, errors);
+    };
+    if data.variants.is_empty() {
+        errors.at(&input.ident, "a kind has at least one member: `Dog(Obj<'t, Dog>)`");
+    }
+    for variant in &data.variants {
+        attribute_syntax::permazen_items(&variant.attrs, &[], &mut errors)
+            .iter()
+            .for_each(|item| errors.at(&item.key, "a member of a kind has no attributes"));
+        match &variant.fields {
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
+                let Some(field) = fields.unnamed.first() else { continue };
+                member(&variant.ident, &field.ty, &mut model, &mut errors);
+            }
+            _ => {
+                let name = &variant.ident;
+                let message =
+                    format!("a variant has the handle of its model: `{name}(Obj<'t, {name}>)`");
+                errors.at(variant, message);
+                model.is_partial = true;
+            }
+        }
+    }
+    (model, errors)
+}
+
+fn member(variant: &Ident, ty: &Type, model: &mut KindModel, errors: &mut Errors) {
+    let text = |ty: &Type| ty.to_token_stream().to_string();
+    if let Some(other) = model.members.iter().find(|other| text(&other.ty) == text(ty)) {
+        let message = format!("`{variant}` and `{}` are the same type", other.variant);
+        errors.at(ty, message);
+        model.is_partial = true;
+        return;
+    }
+    // Without a lifetime, the code would have a mistake in each place that names the type.
+    if let (Some(lifetime), Some((name, _))) = (&model.lifetime, types::last_segment(ty))
+        && !mentions(ty.to_token_stream(), lifetime)
+    {
+        // The compiler says what to write for a handle.
+        if name != "Obj" {
+            let message = format!(
+                "a member of a kind is a handle: `Obj<{lifetime}, Model>`, or the enum of another kind, \
+                 `Other<{lifetime}>`"
+            );
+            errors.at(ty, message);
+        }
+        model.is_partial = true;
+        return;
+    }
+    model.members.push(Member { variant: variant.clone(), ty: ty.clone() });
+}
+
+/// Whether a lifetime occurs in `tokens`.
+fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
+    let mut quoted = false;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) if quoted && ident == lifetime.ident => return true,
+            TokenTree::Group(group) if mentions(group.stream(), lifetime) => return true,
+            TokenTree::Punct(punct) => {
+                quoted = punct.as_char() == '\'';
+                continue;
+            }
+            _ => {}
+        }
+        quoted = false;
+    }
+    false
+}
+
+/// `tokens` with `'static` for a lifetime.
+fn forever(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
+    let mut quoted = false;
+    let replaced = tokens.into_iter().map(|token| {
+        let after_quote = std::mem::take(&mut quoted);
+        match token {
+            TokenTree::Ident(ident) if after_quote && ident == lifetime.ident => {
+                TokenTree::Ident(Ident::new("static", ident.span()))
+            }
+            TokenTree::Group(group) => {
+                let inner = forever(group.stream(), lifetime);
+                let mut inner = proc_macro2::Group::new(group.delimiter(), inner);
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            TokenTree::Punct(punct) => {
+                quoted = punct.as_char() == '\'';
+                TokenTree::Punct(punct)
+            }
+            other => other,
+        }
+    });
+    replaced.collect()
+}
+
+/// The type of the kind, and what the enum does as a handle.
+pub(crate) fn expand(model: &KindModel) -> TokenStream {
+    let KindModel { ident, visibility, krate, kind, .. } = model;
+    let Some(lifetime) = &model.lifetime else { return TokenStream::new() };
+    let m = quote!(#krate::__private);
+    let name = ident.unraw().to_string();
+    let variants: Vec<_> = model.members.iter().map(|member| &member.variant).collect();
+    let types: Vec<_> = model.members.iter().map(|member| &member.ty).collect();
+    // The handles without the lifetime of the enum, at the place of the type in the source.
+    let members: Vec<_> =
+        model.members.iter().map(|member| forever_member(model, member, lifetime)).collect();
+    let known_types = members.iter().map(|member| {
+        quote! {
+            match <#member::Of as #m::Target>::TYPES {
+                ::core::option::Option::Some(__types) => __types,
+                ::core::option::Option::None => &[],
+            }
+        }
+    });
+    let known_types = quote!(&[#(#known_types),*]);
+    let mixins = quote!(&[#(#members::MIXINS),*]);
+    let lists: Vec<_> = (0..members.len()).map(proc_macro2::Literal::usize_unsuffixed).collect();
+    let marker_doc = format!("The kind [`{ident}`], in references (`Ref<{kind}>`) and queries.");
+    let twice =
+        format!("a model belongs to `{name}` twice: by itself and with a kind, or with two kinds");
+    let fields = fields(model, lifetime, &members);
+    let conversions = conversions(model, lifetime);
+    let others = others(model);
+    let allowed = expand::allowed();
+    quote! {
+        #[doc = #marker_doc]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
+        #visibility enum #kind {}
+
+        const _: () = ::core::assert!(
+            #m::distinct(match <#kind as #m::Target>::TYPES {
+                ::core::option::Option::Some(__types) => __types,
+                ::core::option::Option::None => &[],
+            }),
+            #twice
+        );
+
+        #[automatically_derived]
+        #allowed
+        impl #m::Target for #kind {
+            type Live<'__live> = #ident<'__live>;
+            const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> = {
+                const LISTS: &[&[&::core::primitive::str]] = #known_types;
+                ::core::option::Option::Some(
+                    &#m::joined::<&::core::primitive::str, { 0 #(+ LISTS[#lists].len())* }>(LISTS, ""),
+                )
+            };
+            fn live<'__live>(
+                __tx: &'__live #m::Tx,
+                __id: #m::ObjId,
+            ) -> #m::Result<#ident<'__live>> {
+                match <#ident<'__live> as #m::Member<'__live>>::of(__tx, __id)? {
+                    ::core::option::Option::Some(__object) => ::core::result::Result::Ok(__object),
+                    ::core::option::Option::None => {
+                        ::core::result::Result::Err(#m::of_no_member(__id, #name))
+                    }
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl #m::Kind for #kind {
+            fn register(__to: #m::ModelSet) -> #m::ModelSet {
+                <#ident<'static> as #m::Member<'static>>::register(__to)
+            }
+        }
+
+        #[automatically_derived]
+        #allowed
+        impl<#lifetime> #m::Member<#lifetime> for #ident<#lifetime> {
+            type Of = #kind;
+            const MIXINS: &'static [&'static [#m::Included]] = {
+                const LISTS: &[&[&[#m::Included]]] = #mixins;
+                &#m::joined::<&[#m::Included], { 0 #(+ LISTS[#lists].len())* }>(LISTS, &[])
+            };
+            fn of(
+                __tx: &#lifetime #m::Tx,
+                __id: #m::ObjId,
+            ) -> #m::Result<::core::option::Option<Self>> {
+                #(
+                    if let ::core::option::Option::Some(__object) =
+                        #m::member::<#types, Self>(__tx, __id, #ident::#variants)?
+                    {
+                        return ::core::result::Result::Ok(::core::option::Option::Some(__object));
+                    }
+                )*
+                ::core::result::Result::Ok(::core::option::Option::None)
+            }
+            fn any(&self) -> #m::AnyObj<#lifetime> {
+                match self {
+                    #(#ident::#variants(__object) => #m::Member::any(__object),)*
+                    #others
+                }
+            }
+            fn shared<'__f, __X: #m::Mixin>(&'__f self) -> &'__f __X::Shared<#lifetime>
+            where
+                #lifetime: '__f,
+            {
+                match self {
+                    #(#ident::#variants(__object) => #m::Member::shared::<__X>(__object),)*
+                    #others
+                }
+            }
+            fn register(__to: #m::ModelSet) -> #m::ModelSet {
+                #(let __to = #members::register(__to);)*
+                __to
+            }
+        }
+
+        #[automatically_derived]
+        #allowed
+        #[allow(clippy::wrong_self_convention)]
+        impl<#lifetime> #ident<#lifetime> {
+            /// The object ID.
+            #visibility fn id(&self) -> #m::ObjId {
+                #m::Member::any(self).id()
+            }
+
+            /// The object, for access by name.
+            #visibility fn any(&self) -> #m::AnyObj<#lifetime> {
+                #m::Member::any(self)
+            }
+
+            /// A reference to the object, which outlives the transaction.
+            #visibility fn to_ref(&self) -> #m::Ref<#kind> {
+                #m::Ref::new(#m::Member::any(self).id())
+            }
+
+            /// The transaction.
+            #visibility fn tx(&self) -> &#lifetime #m::Tx {
+                #m::Member::any(self).tx()
+            }
+
+            /// Whether the object exists. Cost: one get, or none if the object is known in this
+            /// transaction.
+            ///
+            /// # Errors
+            /// If the store fails.
+            #visibility fn exists(&self) -> #m::Result<::core::primitive::bool> {
+                #m::Member::any(self).exists()
+            }
+
+            /// Deletes the object. Returns false if it does not exist.
+            ///
+            /// # Errors
+            /// If a reference to it forbids the deletion.
+            #visibility fn delete(&self) -> #m::Result<::core::primitive::bool> {
+                #m::Member::any(self).delete()
+            }
+        }
+
+        #fields
+        #conversions
+    }
+}
+
+/// The arm of a `match` for variants with mistakes.
+fn others(model: &KindModel) -> Option<TokenStream> {
+    model.is_partial.then(|| quote!(_ => ::core::unreachable!(),))
+}
+
+/// `<Obj<'static, Dog> as Member<'static>>`
+fn forever_member(model: &KindModel, member: &Member, lifetime: &Lifetime) -> TokenStream {
+    let span = names::here(member.ty.span());
+    let krate = names::located(&model.krate, span);
+    let ty = forever(member.ty.to_token_stream(), lifetime);
+    quote_spanned!(span=> <#ty as #krate::__private::Member<'static>>)
+}
+
+/// What the enum has of the mix-in of all its members.
+fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Option<TokenStream> {
+    let KindModel { ident, krate, kind, visibility, fields, .. } = model;
+    let fields = fields.as_ref()?;
+    let span = names::here(fields.span());
+    let located = names::located(krate, span);
+    let m = quote!(#krate::__private);
+    let mixin = quote_spanned!(span=> <#fields as #located::__private::Mixin>);
+    let name = types::last_segment(fields).map(|(name, _)| name).unwrap_or_default();
+    let constant = names::constant(&name, span);
+    let doc = format!("The fields of `{name}`, which all members have.");
+    let checks = model.members.iter().zip(members).map(|(member, of)| {
+        let span = names::here(member.ty.span());
+        let krate = names::located(krate, span);
+        let message = format!(
+            "`{}` lacks the fields of `{name}`, which all members of the kind have: flatten it in the struct",
+            member.variant
+        );
+        quote_spanned! {span=>
+            const _: () = ::core::assert!(
+                #krate::__private::Included::in_all::<#fields>(#of::MIXINS),
+                #message
+            );
+        }
+    });
+    let allowed = expand::allowed();
+    Some(quote! {
+        #(#checks)*
+
+        #[automatically_derived]
+        #allowed
+        impl #kind {
+            #[doc = #doc]
+            #visibility const #constant: #mixin::Constants<#kind, ()> = #m::Constants::ALL;
+        }
+
+        #[automatically_derived]
+        impl #m::Source for #kind {
+            type Found = #kind;
+            fn places(__tx: &#m::Tx, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
+                #m::Places::of_kind::<#kind, #fields>(__tx, __slot)
+            }
+        }
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::ops::Deref for #ident<#lifetime> {
+            type Target = #mixin::Shared<#lifetime>;
+            fn deref(&self) -> &Self::Target {
+                #m::Member::shared::<#fields>(self)
+            }
+        }
+    })
+}
+
+/// Conversions, and the traits of a handle.
+fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
+    let KindModel { ident, krate, kind, .. } = model;
+    let m = quote!(#krate::__private);
+    let of_members = model.members.iter().map(|member| {
+        let Member { variant, ty } = member;
+        // The enum of another kind does not show how the kind is called.
+        let within = types::argument_of(ty, "Obj").map(|target| {
+            quote! {
+                #[automatically_derived]
+                impl #m::Within<#kind> for #target {}
+            }
+        });
+        quote! {
+            #within
+
+            #[automatically_derived]
+            impl<#lifetime> ::core::convert::From<#ty> for #ident<#lifetime> {
+                fn from(__object: #ty) -> Self {
+                    #ident::#variant(__object)
+                }
+            }
+        }
+    });
+    let of_targets = [quote!(#kind), quote!(#m::Any)].into_iter().map(|target| {
+        let values = [quote!(#m::Ref<#target>), quote!(::core::option::Option<#m::Ref<#target>>)];
+        let encode = values.into_iter().map(|value| {
+            quote! {
+                #[automatically_derived]
+                impl<#lifetime> #m::EncodeAs<#value> for #ident<#lifetime> {
+                    fn encode_as(
+                        &self,
+                        __out: &mut #m::Vec<::core::primitive::u8>,
+                    ) -> ::core::result::Result<(), #m::EncodingError> {
+                        #m::encode_id(#m::Member::any(self).id(), __out)
+                    }
+                }
+            }
+        });
+        quote! {
+            #[automatically_derived]
+            impl #m::Within<#target> for #kind {}
+
+            #[automatically_derived]
+            impl<#lifetime> ::core::convert::From<#ident<#lifetime>> for #m::Ref<#target> {
+                fn from(__object: #ident<#lifetime>) -> Self {
+                    #m::Ref::new(#m::Member::any(&__object).id())
+                }
+            }
+
+            #(#encode)*
+        }
+    });
+    let variants: Vec<_> = model.members.iter().map(|member| &member.variant).collect();
+    let others = others(model);
+    quote! {
+        #(#of_members)*
+        #(#of_targets)*
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::clone::Clone for #ident<#lifetime> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::marker::Copy for #ident<#lifetime> {}
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::fmt::Debug for #ident<#lifetime> {
+            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    #(#ident::#variants(__object) => ::core::fmt::Debug::fmt(__object, __f),)*
+                    #others
+                }
+            }
+        }
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::cmp::PartialEq for #ident<#lifetime> {
+            fn eq(&self, __other: &Self) -> ::core::primitive::bool {
+                #m::Member::any(self) == #m::Member::any(__other)
+            }
+        }
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::cmp::Eq for #ident<#lifetime> {}
+
+        #[automatically_derived]
+        impl<#lifetime> ::core::hash::Hash for #ident<#lifetime> {
+            fn hash<__H: ::core::hash::Hasher>(&self, __state: &mut __H) {
+                ::core::hash::Hash::hash(&#m::Member::any(self), __state);
+            }
+        }
+    }
+}
+
+/// The type of a kind with mistakes, without content.
+pub(crate) fn stub(model: &KindModel, errors: TokenStream) -> TokenStream {
+    let (visibility, kind) = (&model.visibility, &model.kind);
+    // Without a lifetime, the enum cannot be what a reference gives.
+    let code = if model.lifetime.is_some() && !model.members.is_empty() {
+        expand(model)
+    } else {
+        quote! {
+            #[allow(dead_code)]
+            #visibility enum #kind {}
+        }
+    };
+    quote!(#errors #code)
+}

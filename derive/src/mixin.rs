@@ -1,0 +1,357 @@
+//! Mix-ins: the code of one, and what a struct that flattens mix-ins has of them.
+//!
+//! The macro does not see the fields of the mix-ins that a struct flattens. It names their types,
+//! and the compiler puts declarations, accessors and constants together.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::Ident;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+
+use crate::expand::{self, Access, position};
+use crate::names;
+use crate::object_model::{Flattened, ObjectModel};
+
+/// `<Named as Mixin>`
+fn as_mixin(model: &ObjectModel, mixin: &Flattened) -> TokenStream {
+    let span = names::here(mixin.ty.span());
+    let (krate, ty) = (names::located(&model.krate, span), &mixin.ty);
+    quote_spanned!(span=> <#ty as #krate::__private::Mixin>)
+}
+
+/// The accessors of a struct, which has those of its mix-ins before its own:
+/// `<Named as Mixin>::Fields<'t, DogFields<'t>>`.
+pub(crate) fn fields_type(
+    model: &ObjectModel,
+    lifetime: &TokenStream,
+    own: TokenStream,
+) -> TokenStream {
+    model.flattened.iter().fold(own, |before, flattened| {
+        let mixin = as_mixin(model, flattened);
+        let span = names::here(flattened.ty.span());
+        quote_spanned!(span=> #mixin::Fields<#lifetime, #before>)
+    })
+}
+
+/// The mix-ins of a struct with the places where they begin, starting with `before`, the place of
+/// the struct itself.
+fn places<'m>(
+    model: &'m ObjectModel,
+    before: &TokenStream,
+) -> impl Iterator<Item = (&'m Flattened, TokenStream)> + use<'m> {
+    let krate = &model.krate;
+    let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
+    let mut place = quote!(#krate::__private::Inside<#before, #fields, #composites>);
+    model.flattened.iter().map(move |mixin| {
+        let (here, ty) = (place.clone(), &mixin.ty);
+        place = quote!(#krate::__private::Next<#here, #ty>);
+        (mixin, here)
+    })
+}
+
+/// `pub const NAMED: <Named as Mixin>::Constants<Dog, …> = …;` for each mix-in.
+pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
+    let (owner, krate) = (&model.ident, &model.krate);
+    let each = places(model, &quote!(())).map(|(flattened, place)| {
+        let Flattened { ident, visibility, docs, .. } = flattened;
+        let name = names::constant(&ident.unraw().to_string(), ident.span());
+        let mixin = as_mixin(model, flattened);
+        let doc = format!("The fields of `{}` that come with `{ident}`.", model.ident);
+        let docs = if docs.is_empty() { quote!(#[doc = #doc]) } else { quote!(#(#docs)*) };
+        quote! {
+            #docs
+            #visibility const #name: #mixin::Constants<#owner, #place> =
+                #krate::__private::Constants::ALL;
+        }
+    });
+    quote!(#(#each)*)
+}
+
+/// The declarations of a struct with those of its mix-ins.
+pub(crate) fn declarations(
+    model: &ObjectModel,
+    own_fields: &TokenStream,
+    own_composites: &TokenStream,
+) -> TokenStream {
+    let krate = &model.krate;
+    let m = quote!(#krate::__private);
+    let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
+    let blocks = model.flattened.iter().map(|mixin| {
+        let span = names::here(mixin.ty.span());
+        let (krate, ty) = (names::located(krate, span), &mixin.ty);
+        quote_spanned!(span=> #krate::__private::Block::of::<#ty>())
+    });
+    let blocks = quote!(&[#(#blocks),*]);
+    quote! {
+        const FIELDS: &'static [#m::FieldDecl] =
+            &#m::Block::fields::<{ #m::Block::count_fields(#fields, #blocks) }>(
+                #own_fields, #fields, #blocks,
+            );
+        const COMPOSITES: &'static [#m::CompositeDecl] =
+            &#m::Block::composites::<{ #m::Block::count_composites(#composites, #blocks) }>(
+                #own_composites, #fields, #blocks,
+            );
+        const MIXINS: &'static [#m::Included] =
+            &#m::Block::mixins::<{ #m::Block::count_mixins(#blocks) }>(
+                #fields, #composites, #blocks,
+            );
+    }
+}
+
+/// The mix-ins of a struct, with the expression for where their fields begin.
+fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)> {
+    let own = position(model.fields.len());
+    let mut start = quote!(#own);
+    model.flattened.iter().map(move |flattened| {
+        let here = start.clone();
+        let mixin = as_mixin(model, flattened);
+        start = quote!(#here + #mixin::FIELDS.len());
+        (flattened, here)
+    })
+}
+
+/// The fields of the struct literal in `read` that are mix-ins.
+pub(crate) fn reads(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
+    starts(model).map(|(flattened, start)| {
+        let (ident, mixin) = (&flattened.ident, as_mixin(model, flattened));
+        quote!(#ident: #mixin::read(&mut __from.after(#start))?)
+    })
+}
+
+/// The statements that write the mix-ins.
+pub(crate) fn writes(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
+    starts(model).map(|(flattened, start)| {
+        let (ident, mixin) = (&flattened.ident, as_mixin(model, flattened));
+        quote!(__to.after(#start, |__to| #mixin::write(&self.#ident, __to))?;)
+    })
+}
+
+/// `NamedConstants`
+fn constants_name(model: &ObjectModel) -> Ident {
+    format_ident!("{}Constants", model.ident.unraw(), span = names::here(model.ident.span()))
+}
+
+/// `NamedAccess`
+fn access_name(model: &ObjectModel) -> Ident {
+    format_ident!("{}Access", model.ident.unraw(), span = names::here(model.ident.span()))
+}
+
+/// The code of a mix-in.
+pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let allowed = expand::allowed();
+    let field_constants = expand::field_constants(model);
+    let composites = model.composites.iter().enumerate();
+    let composites = composites.map(|(at, index)| expand::composite_constant(model, at, index));
+    let mixin_constants = constants(model);
+    let (accessors, access_name) = (expand::accessors_name(model), access_name(model));
+    let (accessors_type, access, constants_type) =
+        (accessors_type(model), access(model), constants_type(model));
+    let constants_name = constants_name(model);
+    let fields_type = fields_type(model, &quote!('t), quote!(#accessors<'t, __R>));
+    let declarations = expand::declarations(model);
+    let content = expand::content(model);
+    quote! {
+        #allowed
+        impl #ident {
+            #(#field_constants)*
+            #(#composites)*
+            #mixin_constants
+        }
+
+        #accessors_type
+        #access
+        #constants_type
+
+        #[automatically_derived]
+        #allowed
+        impl #m::Mixin for #ident {
+            type Fields<'t, __R: #m::Accessors<'t>> = #fields_type;
+            type Shared<'t> = dyn #access_name<'t> + 't;
+            type Constants<__S, __P: #m::Place> = #constants_name<__S, __P>;
+            const PATH: &'static ::core::primitive::str =
+                ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident));
+            #declarations
+            fn shared<'f, 't: 'f, __A: #m::Accessors<'t>>(
+                __accessors: &'f __A,
+            ) -> &'f (dyn #access_name<'t> + 't) {
+                __accessors
+            }
+            #content
+        }
+
+        #[automatically_derived]
+        impl #m::Source for #ident {
+            type Found = #m::Any;
+            fn places(__tx: &#m::Tx, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
+                #m::Places::of_mixin::<Self>(__tx, __slot)
+            }
+        }
+    }
+}
+
+/// The accessors of the mix-in's fields in a model, before those in `R`.
+fn accessors_type(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, visibility, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let accessors = expand::accessors_name(model);
+    let len = position(model.fields.len());
+    let access = Access {
+        object: quote!(#m::Accessors::handle(&self.0)),
+        start: Some(quote!(<__R as #m::Accessors<'t>>::LEN)),
+    };
+    let methods = methods(model, &access);
+    let allowed = expand::allowed();
+    let doc =
+        format!("Accessors of the fields of [`{ident}`], reached from an object without a detour.");
+    quote! {
+        #[doc = #doc]
+        #visibility struct #accessors<'t, __R>(__R, ::core::marker::PhantomData<&'t ()>);
+
+        #[automatically_derived]
+        impl<'t, __R: #m::Accessors<'t>> ::core::clone::Clone for #accessors<'t, __R> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        #[automatically_derived]
+        impl<'t, __R: #m::Accessors<'t>> ::core::marker::Copy for #accessors<'t, __R> {}
+
+        #[automatically_derived]
+        impl<'t, __R: #m::Accessors<'t>> ::core::fmt::Debug for #accessors<'t, __R> {
+            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Debug::fmt(&self.0, __f)
+            }
+        }
+
+        #[automatically_derived]
+        impl<'t, __R: #m::Accessors<'t>> #m::Accessors<'t> for #accessors<'t, __R> {
+            const LEN: ::core::primitive::usize = __R::LEN + #len;
+            fn bind(__handle: #m::Handle<'t>) -> Self {
+                Self(__R::bind(__handle), ::core::marker::PhantomData)
+            }
+            fn handle(&self) -> #m::Handle<'t> {
+                self.0.handle()
+            }
+        }
+
+        #[automatically_derived]
+        impl<'t, __R> ::core::ops::Deref for #accessors<'t, __R> {
+            type Target = __R;
+            fn deref(&self) -> &__R {
+                &self.0
+            }
+        }
+
+        #allowed
+        impl<'t, __R: #m::Accessors<'t>> #accessors<'t, __R> {
+            #methods
+        }
+    }
+}
+
+/// The accessors of the mix-in's fields in any model that has them.
+fn access(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, visibility, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let name = access_name(model);
+    let access = Access {
+        object: quote!(self.__permazen_handle()),
+        start: Some(quote!(#m::start_of::<#ident>(&self.__permazen_handle()))),
+    };
+    let methods = methods(model, &access);
+    let allowed = expand::allowed();
+    let doc =
+        format!("Accessors of the fields of [`{ident}`] in an object of any type that has them.");
+    quote! {
+        #[doc = #doc]
+        #visibility trait #name<'t> {
+            #[doc(hidden)]
+            fn __permazen_handle(&self) -> #m::Handle<'t>;
+        }
+
+        #[automatically_derived]
+        impl<'t, __A: #m::Accessors<'t>> #name<'t> for __A {
+            fn __permazen_handle(&self) -> #m::Handle<'t> {
+                #m::Accessors::handle(self)
+            }
+        }
+
+        #allowed
+        impl<'t> dyn #name<'t> + 't {
+            #methods
+        }
+    }
+}
+
+fn methods(model: &ObjectModel, access: &Access) -> TokenStream {
+    let fields = || model.fields.iter().enumerate();
+    let getters = fields().map(|(at, field)| expand::getter(model, access, at, field));
+    let setters = fields().map(|(at, field)| expand::setter(model, access, at, field));
+    quote!(#(#getters)* #(#setters)*)
+}
+
+/// The name of a constant, for a field of a struct.
+fn in_lower_case(constant: &Ident) -> Ident {
+    let (name, span) = (constant.to_string().to_lowercase(), constant.span());
+    match &*name {
+        "self" | "super" | "crate" => format_ident!("{name}_", span = span),
+        name if syn::parse_str::<Ident>(name).is_err() => Ident::new_raw(name, span),
+        name => Ident::new(name, span),
+    }
+}
+
+/// A struct with the constants of the mix-in's fields in a model or kind.
+fn constants_type(model: &ObjectModel) -> TokenStream {
+    let ObjectModel { ident, visibility, krate, .. } = model;
+    let m = quote!(#krate::__private);
+    let name = constants_name(model);
+    let owner = quote!(__S);
+    let fields = model.fields.iter().enumerate().map(|(at, field)| {
+        let (visibility, at) = (&field.visibility, position(at));
+        let name = expand::getter_name(&field.ident);
+        let ty = expand::constant_type(model, field, &owner);
+        let doc = format!("Field `{}`.", field.name);
+        let declared = quote!(#[doc = #doc] #visibility #name: #ty);
+        (declared, quote!(#name: <#ty>::new(__P::FIELDS + #at)))
+    });
+    let composites = model.composites.iter().enumerate().map(|(at, index)| {
+        let at = position(at);
+        let name = in_lower_case(&names::constant(&index.name, index.span));
+        let ty = expand::composite_type(model, index, &owner);
+        let doc = format!("Composite index `{}`.", index.name);
+        let declared = quote!(#[doc = #doc] #visibility #name: #ty);
+        (declared, quote!(#name: <#ty>::new(__P::COMPOSITES + #at)))
+    });
+    let mixins = places(model, &quote!(__P)).map(|(flattened, place)| {
+        let Flattened { ident, visibility, .. } = flattened;
+        let mixin = as_mixin(model, flattened);
+        let doc = format!("The fields that come with `{ident}`.");
+        let declared = quote!(#[doc = #doc] #visibility #ident: #mixin::Constants<__S, #place>);
+        (declared, quote!(#ident: #m::Constants::ALL))
+    });
+    let (declared, made): (Vec<_>, Vec<_>) = fields.chain(composites).chain(mixins).unzip();
+    let allowed = expand::allowed();
+    let doc = format!("Constants of the fields of [`{ident}`].");
+    quote! {
+        #[doc = #doc]
+        #allowed
+        #[allow(missing_copy_implementations, missing_debug_implementations)]
+        #visibility struct #name<__S, __P: #m::Place> {
+            #(#declared,)*
+            __place: ::core::marker::PhantomData<fn() -> (__S, __P)>,
+        }
+
+        #[automatically_derived]
+        #allowed
+        impl<__S, __P: #m::Place> #m::Constants for #name<__S, __P> {
+            const ALL: Self = Self {
+                #(#made,)*
+                __place: ::core::marker::PhantomData,
+            };
+        }
+    }
+}
