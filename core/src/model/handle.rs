@@ -356,7 +356,7 @@ impl<'t> Handle<'t> {
             if !core.is_current(self.id)? {
                 core.require_current(self.id)?;
                 // It moves to be changed, so all its rules are checked, as for a new object.
-                core.notes.moved(self.id);
+                core.notes.moved(self.id, None);
             }
             change()
         })

@@ -121,10 +121,15 @@ impl Notes {
         }
     }
 
-    /// Notes that an object has moved to another schema to be changed.
-    pub(crate) fn moved(&self, id: ObjId) {
-        if self.watches(id) {
-            self.everything(id);
+    /// Notes that an object has moved to another schema to be changed, or to get a value in a
+    /// field. Other fields may have been null before, which is not the fault of the change.
+    pub(crate) fn moved(&self, id: ObjId, given: Option<(StorageId, &[u8])>) {
+        if self.watched(id).is_some_and(|watched| watched.created) {
+            let touched = Touched { whole: true, ..Touched::default() };
+            self.put_back([(id, touched)]);
+        }
+        if let Some((field, value)) = given {
+            self.field(id, field, Some(value));
         }
     }
 

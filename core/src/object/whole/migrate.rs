@@ -151,8 +151,10 @@ impl Transaction<'_> {
         self.write_differences(id, &old, new, late)
             .map_err(|error| unmovable(error, id, schema))?;
         // An object that moves to be read was not changed by anybody, so it is not checked.
-        if !matches!(given, Given::Nothing) {
-            self.notes.created(id, |field| new.simple_value(field));
+        match given {
+            Given::Nothing => {}
+            Given::Field(field, value) => self.notes.moved(id, Some((field, value))),
+            Given::All(..) => self.notes.created(id, |field| new.simple_value(field)),
         }
         let before = layout::object_info(old_index);
         let after = layout::object_info(schema.index);
