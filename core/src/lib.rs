@@ -92,6 +92,10 @@ pub mod __private {
         start_of,
     };
     pub use crate::model::handle::Handle;
+    pub use crate::model::hook::change::{is_any_change_of, is_change_of};
+    pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
+    pub use crate::model::hook::observe::watched;
+    pub use crate::model::hook::told::{Outcome, Told, outcome};
     pub use crate::model::index::{
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
     };
@@ -116,7 +120,7 @@ pub use model::{
     Versioned, Violation, Violations, is_retryable,
 };
 #[cfg(feature = "derive")]
-pub use permazen_derive::{PermazenEnum, PermazenFields, PermazenKind, PermazenObject};
+pub use permazen_derive::{PermazenEnum, PermazenFields, PermazenKind, PermazenObject, hooks};
 
 /// The documentation tests also run the examples of the README.
 #[cfg(all(doctest, feature = "derive"))]
@@ -137,6 +141,8 @@ mod guide {
     struct Encodings;
     #[doc = include_str!("../../docs/src/kinds.md")]
     struct Kinds;
+    #[doc = include_str!("../../docs/src/hooks.md")]
+    struct Hooks;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
     #[doc = include_str!("../../docs/src/rules.md")]

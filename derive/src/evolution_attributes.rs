@@ -201,6 +201,20 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
             const REMOVED: &'static [&'static ::core::primitive::str] = &[#(#removed),*];
         }
     });
+    // The hooks of a block run after the function that the struct names.
+    let hooks = model.hooks.map(|_| {
+        quote! {
+            if let ::core::option::Option::Some(__hooks) = <#owner as #m::Hooks>::UPGRADE_WITH {
+                __hooks(__old, __to)?;
+            }
+        }
+    });
+    let of_hooks = hooks.is_some().then(|| {
+        quote! {
+            const UPGRADE_WITH: ::core::option::Option<#m::UpgradeWith> =
+                <#owner as #m::Hooks>::UPGRADE_WITH;
+        }
+    });
     let upgrade_with = on_schema_change.as_ref().map(|path| {
         let span = names::here(path.span());
         let located = names::located(&m, span);
@@ -216,11 +230,14 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
                 ::core::option::Option::Some(
                     |__old: &#m::OldValues<'_>, __to: &mut #m::ObjectWriter<'_>| -> #m::Result<()> {
                         #function
-                        __upgrade(__old, &mut #m::NewValues::<#owner>::new(__to))
+                        __upgrade(__old, &mut #m::NewValues::<#owner>::new(__to))?;
+                        #hooks
+                        ::core::result::Result::Ok(())
                     },
                 );
         }
     });
+    let upgrade_with = upgrade_with.or(of_hooks);
     quote!(#removed #upgrade_with)
 }
 

@@ -11,6 +11,7 @@ use syn::{Ident, Type};
 
 use crate::evolution_attributes;
 use crate::exclude::{Bound, Exclude};
+use crate::hooks;
 use crate::mixin;
 use crate::names;
 use crate::object_model::{
@@ -38,6 +39,8 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let evolution = evolution_attributes::constants(model);
     let validate = validate::methods(model);
     let nullable = nullable(model);
+    let hooks = model.hooks.map(|at| hooks::of_struct(krate, ident, at));
+    let (hooks, has_hooks) = hooks.unwrap_or_default();
     let storage_id =
         model.storage_id.map(|id| quote!(const STORAGE_ID: ::core::primitive::u32 = #id;));
     let singleton = model.singleton.then(|| {
@@ -58,6 +61,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
 
         #accessors_type
         #nullable
+        #has_hooks
 
         #allowed
         impl<'t> #accessors<'t> {
@@ -86,6 +90,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             #declarations
             #evolution
             #validate
+            #hooks
             #content
         }
     }

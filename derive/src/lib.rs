@@ -13,6 +13,7 @@ mod errors;
 mod evolution_attributes;
 mod exclude;
 mod expand;
+mod hooks;
 mod kind;
 mod mixin;
 mod names;
@@ -55,6 +56,7 @@ use object_model::Role;
 /// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
 /// - `removed("…", "…")`, `on_schema_change = path`, see [below](#when-the-struct-changes);
 /// - `validate = path`, see [below](#rules);
+/// - `hooks` if the struct has a block of [`hooks`];
 /// - `crate = "path::to::permazen"`.
 ///
 /// On a field, it takes:
@@ -315,4 +317,69 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
         Some(errors) => kind::stub(&model, errors),
     }
     .into()
+}
+
+/// Makes functions of a struct hooks: they are called when objects change, within the transaction
+/// that changes them. The struct has `#[permazen(hooks)]`, and one block:
+///
+/// ```
+/// use permazen::model::{Change, Changed};
+/// use permazen::{Obj, PermazenObject, Result};
+///
+/// #[derive(PermazenObject, Default)]
+/// #[permazen(hooks)]
+/// struct Person {
+///     name: String,
+///     age: i32,
+///     changes: i64,
+/// }
+///
+/// #[permazen::hooks]
+/// impl Person {
+///     #[on_create]
+///     fn init(this: Obj<'_, Self>) -> Result<()> {
+///         println!("new: {}", this.id());
+///         Ok(())
+///     }
+///
+///     #[on_change(fields(age))]
+///     fn aged(this: Obj<'_, Self>, age: &Changed<'_, Self, i32>) -> Result<()> {
+///         println!("{}: {} -> {}", this.name()?, age.old()?, age.new()?);
+///         Ok(())
+///     }
+///
+///     #[on_change(except(changes))]
+///     fn count(this: Obj<'_, Self>, _change: &Change<'_, Self>) -> Result<()> {
+///         this.set_changes(this.changes()? + 1)
+///     }
+///
+///     #[on_delete]
+///     fn keep(this: Obj<'_, Self>) -> Result<(), String> {
+///         Err(format!("{} stays", this.id()))
+///     }
+/// }
+/// ```
+///
+/// | attribute | called | parameters after `this: Obj<'_, Self>` |
+/// |---|---|---|
+/// | `#[on_create]` | for a new object, when it has default values | none |
+/// | `#[on_change]` | after each change of any field but counters | `&Change<'_, Self>`, or none |
+/// | `#[on_change(fields(a, b))]` | after changes of these fields | also `&Changed<'_, Self, V>` if they are simple fields with values of type `V`; `&SetChanged<'_, Self, E>`, `&ListChanged<'_, Self, E>`, `&MapChanged<'_, Self, K, V>` |
+/// | `#[on_change(except(a, b))]` | after changes of all other fields but counters | `&Change<'_, Self>`, or none |
+/// | `#[on_delete]` | before the object is deleted | none |
+///
+/// A function can have several of these attributes. There can be any number of hooks for an event;
+/// they are called in the order of the block. A hook returns `Result<(), E>`, where `E` is any error
+/// type that can be boxed. An error undoes the operation of which the hook was told.
+///
+/// `#[on_schema_change] fn name(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) ->
+/// permazen::Result<()>` is called before an object moves to the schema of the struct, as the
+/// function of [`on_schema_change = path`](macro@PermazenObject#when-the-struct-changes).
+///
+/// Other functions in the block are left as they are. `#[permazen::hooks(crate = "path")]` names the
+/// crate if it is not `::permazen`.
+#[proc_macro_attribute]
+pub fn hooks(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let block = parse_macro_input!(item as syn::ItemImpl);
+    hooks::expand(&attribute.into(), block).into()
 }

@@ -37,6 +37,8 @@ pub(crate) struct ObjectModel {
     pub(crate) evolution: TypeEvolution,
     /// A function of the program that checks the struct.
     pub(crate) validate: Option<ExprPath>,
+    /// Where the struct says that it has hooks.
+    pub(crate) hooks: Option<Span>,
 }
 
 /// A field whose type is a mix-in.

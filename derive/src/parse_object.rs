@@ -28,6 +28,7 @@ const STRUCT_KEYS: &[&str] = &[
     "removed",
     "on_schema_change",
     "validate",
+    "hooks",
     "accessors",
     "crate",
 ];
@@ -101,6 +102,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
         composites: Vec::new(),
         evolution: TypeEvolution::default(),
         validate: None,
+        hooks: None,
     };
     let mut defaults = Defaults { case: Case::Camel, allow_deleted: false, upgrade: None };
     let mut name_tokens = input.ident.to_token_stream();
@@ -131,6 +133,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
                 defaults.upgrade = errors.note(evolution_attributes::upgrade(&item));
             }
             "removed" => model.evolution.removed(&item, &mut errors),
+            "hooks" => model.hooks = item.flag(&mut errors).then(|| item.key.span()),
             "on_schema_change" => model.evolution.on_schema_change(&item, &mut errors),
             "validate" => model.validate = errors.note(item.function()),
             "crate" => {

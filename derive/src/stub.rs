@@ -27,8 +27,10 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
     let allowed = expand::allowed();
+    let has_hooks = model.hooks.map(|_| quote!(impl #m::HasHooks for #ident {}));
     quote! {
         #errors
+        #has_hooks
         #accessors_type
         #members
 

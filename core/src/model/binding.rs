@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::declare::{Shape, ValueDecl};
 use super::error::{Error, ModelErrors, Result};
 use super::evolution::{Evolution, FieldPlan, Plan};
+use super::hook;
 use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
 use super::rules::{Rules, watched};
@@ -15,7 +16,7 @@ use super::target::{Model, ModelInfo};
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
-use crate::object::{self, IndexShape, Migrate, ObjectData, WatchedFields};
+use crate::object::{self, IndexShape, ListenerSet, Migrate, ObjectData, WatchedFields};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType, Schema, SchemaBundle, SchemaId};
 
 /// All registered models, bound to one recorded schema.
@@ -26,6 +27,7 @@ pub(crate) struct Bindings {
     models: Arc<Models>,
     /// Which changes the rules of the models must know of.
     watched: Arc<WatchedFields>,
+    hooks: Arc<ListenerSet>,
 }
 
 /// The bound models, in the order of their type IDs.
@@ -118,10 +120,12 @@ impl Bindings {
         }
         Rules::share(&mut bound);
         let watched = Arc::new(watched(bound.iter(), bundle)?);
+        // In the order in which the models were registered.
+        let hooks = hook::compile(bound.iter(), bundle)?;
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let models = Arc::new(Models { bindings: bound, evolution });
-        Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched })
+        Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched, hooks })
     }
 
     /// Whether these bindings fit a transaction.
@@ -136,6 +140,11 @@ impl Bindings {
     /// Which changes the rules of the models must know of.
     pub(crate) fn watched(&self) -> &Arc<WatchedFields> {
         &self.watched
+    }
+
+    /// The listeners that call the hooks of the models.
+    pub(crate) fn hooks(&self) -> &Arc<ListenerSet> {
+        &self.hooks
     }
 
     /// The recorded schemas in which the entries of a model's objects are not just those of an

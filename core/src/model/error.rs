@@ -5,6 +5,7 @@ use std::fmt;
 use permazen_kv::KvError;
 
 use super::evolution::{EvolutionReport, Refusal};
+use super::hook::{self, HookCall};
 use super::index::{PageTokenError, described};
 use super::rules::{CommitError, Violations};
 use super::versioned::ChangedSince;
@@ -196,6 +197,19 @@ pub enum Error {
     /// they were, and nothing was committed.
     #[error("{0}")]
     Invalid(Violations),
+    /// A hook or an observer failed. The operation of which it was told was undone.
+    #[error("{hook} of object {object} failed{}: {source}", hook::failed(.calls))]
+    Hook {
+        /// The hook, `Person::aged`, or what an observer observes.
+        hook: String,
+        /// The object for which it was called.
+        object: ObjId,
+        /// The calls of hooks that led to this one, the first one first. Each did what the next was
+        /// told of.
+        calls: Vec<HookCall>,
+        /// The error that it has returned, or the [`HookLimit`](object::HookLimit) that it exceeds.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// An error of the application, made by [`Error::other`].
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
@@ -212,7 +226,7 @@ impl Error {
         match self {
             Error::Object(error) => is_object_error_retryable(error),
             Error::Upgrade { source, .. } => source.is_retryable(),
-            Error::Other(error) => is_retryable(&**error),
+            Error::Other(error) | Error::Hook { source: error, .. } => is_retryable(&**error),
             _ => false,
         }
     }
@@ -231,8 +245,8 @@ impl From<SchemaError> for Error {
 }
 
 impl From<object::Error> for Error {
-    /// Why the typed layer does not move an object, and which rules are broken, is returned as it
-    /// is, not as the error of a listener.
+    /// Why the typed layer does not move an object, which rules are broken, and the error of a hook,
+    /// are returned as they are, not as the error of a listener.
     fn from(error: object::Error) -> Self {
         match error {
             object::Error::MoveRefused(cause) => match cause.downcast() {
@@ -243,6 +257,10 @@ impl From<object::Error> for Error {
             object::Error::RulesBroken(cause) => match cause.downcast() {
                 Ok(own) => *own,
                 Err(cause) => Error::Object(object::Error::RulesBroken(cause)),
+            },
+            object::Error::Hook(cause) => match cause.downcast() {
+                Ok(own) => *own,
+                Err(cause) => Error::Object(object::Error::Hook(cause)),
             },
             error => Error::Object(error),
         }
@@ -319,7 +337,8 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
         // know.
         object::Error::Listener(cause)
         | object::Error::MoveRefused(cause)
-        | object::Error::RulesBroken(cause) => is_retryable(&**cause),
+        | object::Error::RulesBroken(cause)
+        | object::Error::Hook(cause) => is_retryable(&**cause),
         _ => error.is_retryable(),
     }
 }

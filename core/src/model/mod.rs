@@ -18,6 +18,7 @@ mod evolution;
 mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
+pub(crate) mod hook;
 pub(crate) mod index;
 pub(crate) mod kind;
 pub(crate) mod load;
@@ -50,6 +51,11 @@ pub use evolution::{
 pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
+};
+pub use hook::{
+    AnyChange, Change, Changed, Creation, Deletion, HookCall, ListChange, ListChanged, MapChange,
+    MapChanged, Observed, ObserverId, SetChange, SetChanged, Watched, changes, creations,
+    deletions,
 };
 pub use index::{
     ByKey, ByPosition, ByTuple, ByValue, Column, Column0, Column1, Column2, Column3, Column4,

@@ -8,8 +8,10 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
+use super::hook::{Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
+use super::obj::Obj;
 use super::owned_transaction::OwnedTransaction;
 use super::rules::{RuleOptions, Validation};
 use super::target::Model;
@@ -56,6 +58,7 @@ struct Shared {
     /// The models bound to the schema of the last transaction.
     bindings: Mutex<Arc<Bindings>>,
     rules: RuleOptions,
+    observers: Observers,
 }
 
 impl fmt::Debug for Permazen {
@@ -242,6 +245,7 @@ impl Builder {
             _using: using,
             bindings: Mutex::new(Arc::new(bindings)),
             rules: self.rules,
+            observers: Observers::default(),
         };
         Ok(Permazen { shared: Arc::new(shared) })
     }
@@ -431,8 +435,37 @@ impl Permazen {
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
+        let hooks = shared.observers.with_hooks(&bindings)?;
         core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
-        Ok(Transaction::new(Tx::new(core, bindings, shared.rules)))
+        Ok(Transaction::new(Tx::new(core, bindings, shared.rules, hooks)))
+    }
+
+    /// Calls `observer` in all transactions that begin from now on, until
+    /// [`stop_observing`](Permazen::stop_observing), as [`Tx::observe`] does in one. It is called in
+    /// the threads of the transactions.
+    ///
+    /// Cost: the next transaction takes time proportional to the number of all hooks.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`].
+    pub fn observe<O: Observed>(
+        &self,
+        on: O,
+        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<ObserverId> {
+        let bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        bindings.models().of::<O::Model>()?;
+        drop(bindings);
+        Ok(self.shared.observers.add(on, observer))
+    }
+
+    /// Ends what [`observe`](Permazen::observe) began. Transactions that have begun before still
+    /// call the observer. Returns false if there is no such observer.
+    pub fn stop_observing(&self, observer: ObserverId) -> bool {
+        self.shared.observers.remove(observer)
     }
 
     /// Runs a transaction. It commits if `body` succeeds, and rolls back if `body` fails.

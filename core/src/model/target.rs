@@ -11,6 +11,7 @@ use super::any_obj::AnyObj;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
 use super::handle::Handle;
+use super::hook::declare::HookDecl;
 use super::kind::{Included, Mixin, Within};
 use super::load::{ObjectReader, ObjectWriter};
 use super::obj::Obj;
@@ -59,6 +60,8 @@ pub trait Model: for<'t> Target<Live<'t> = Obj<'t, Self>> + 'static {
 
     /// Calls these functions.
     fn validate(&self, _with: &mut Validating) {}
+    /// The hooks.
+    const HOOKS: &'static [HookDecl] = &[];
 
     /// Reads the struct of a stored object.
     ///
@@ -265,6 +268,7 @@ pub(crate) struct ModelInfo {
     pub(crate) singleton: bool,
     pub(crate) validates: Validates,
     pub(crate) validate: Option<Validate>,
+    pub(crate) hooks: &'static [HookDecl],
 }
 
 /// Reads the struct of an object, and calls the functions that check it.
@@ -287,6 +291,7 @@ impl ModelInfo {
                 M::read(from)?.validate(with);
                 Ok(())
             }),
+            hooks: M::HOOKS,
         }
     }
 

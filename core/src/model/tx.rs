@@ -10,6 +10,7 @@ use ref_cast::{RefCastCustom, ref_cast_custom};
 
 use super::binding::{Binding, Bindings, Models};
 use super::error::{Error, Result};
+use super::hook;
 use super::index::{IndexOn, SeenObjects};
 use super::load::ObjectWriter;
 use super::obj::Obj;
@@ -19,7 +20,7 @@ use super::target::{Any, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
-use crate::object::{self, Event, Hook, IndexView};
+use crate::object::{self, IndexView, ListenerSet};
 use crate::schema::Schema;
 
 /// An open transaction, as handles, queries and hooks see it. Objects are reached through it.
@@ -48,10 +49,12 @@ impl fmt::Debug for Tx {
 }
 
 impl Tx {
+    /// `hooks` are the hooks of the models and the observers of the database.
     pub(super) fn new(
         core: object::Transaction<'static>,
         bindings: Arc<Bindings>,
         rules: RuleOptions,
+        hooks: Arc<ListenerSet>,
     ) -> Self {
         core.notes.watch(bindings.watched());
         note_for(&core, rules.validation);
@@ -59,9 +62,12 @@ impl Tx {
         let state = State { bindings, seen_objects: RefCell::default(), rules };
         core.attach(
             Box::new(state),
-            |core, hook, event| call(Tx::of(core), hook, event),
+            |core, hook, event| hook::call(Tx::of(core), hook, event),
             |core| check_rules(Tx::of(core)),
         );
+        if !hooks.is_empty() {
+            core.set_hooks(hooks);
+        }
         Tx { core }
     }
 
@@ -310,11 +316,6 @@ impl Tx {
         let result = value.encode_as(&mut bytes);
         body(result, &bytes)
     }
-}
-
-/// Calls a hook of a model.
-fn call(_tx: &Tx, _hook: &Hook, _event: &Event<'_>) -> object::Result<()> {
-    Ok(())
 }
 
 /// Lets the object layer note what the rules need to know.

@@ -3,20 +3,15 @@
 //! A hook is a function of the layer above, which works with handles of that layer. The listeners
 //! of this layer call it: [`Transaction::call_hook`] hands the hook and the event to the layer
 //! above, which makes the handles.
-#![allow(dead_code, reason = "the hooks of models use it")]
 
 use std::any::Any;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::notify::{
-    CreateListener, DeleteListener, FieldChange, FieldListener, SchemaChange, SchemaChangeListener,
-};
+use super::calls::{Hook, Running};
+use super::notify::{CreateListener, DeleteListener, FieldChange, FieldListener};
 use super::{Error, Result, Transaction};
 use crate::id::ObjId;
-
-/// A function of the layer above, of a type that only that layer knows.
-pub(crate) type Hook = Arc<dyn Any + Send + Sync>;
 
 /// Calls a hook. The transaction is given with its own lifetime, which listeners do not know.
 pub(crate) type CallHook<'db> = fn(&Transaction<'db>, &Hook, &Event<'_>) -> Result<()>;
@@ -30,12 +25,20 @@ pub(crate) type CheckRules<'db> = fn(&Transaction<'db>) -> Result<()>;
 pub(crate) enum Event<'a> {
     /// An object was created.
     Created(ObjId),
-    /// An object was moved to another schema.
-    Moved(&'a SchemaChange),
     /// A field was changed.
     Changed { change: &'a FieldChange, observers: &'a [ObjId] },
     /// An object is about to be deleted.
     Deleting { id: ObjId, observers: &'a [ObjId] },
+}
+
+impl Event<'_> {
+    /// For which objects a hook is called.
+    pub(crate) fn observers(&self) -> &[ObjId] {
+        match self {
+            Event::Created(id) => std::slice::from_ref(id),
+            Event::Changed { observers, .. } | Event::Deleting { observers, .. } => observers,
+        }
+    }
 }
 
 /// What the layer above has attached to a transaction.
@@ -72,6 +75,11 @@ impl<'db> Transaction<'db> {
         self.above.get()?.state.downcast_ref()
     }
 
+    /// Begins the call of a hook for an object. It ends when the returned guard is dropped.
+    pub(crate) fn begin_call(&self, hook: &Hook, object: ObjId) -> Running<'_> {
+        self.notifier.calls().begin(hook, object)
+    }
+
     /// Calls a hook of the layer above.
     fn call_hook(&self, hook: &Hook, event: &Event<'_>) -> Result<()> {
         match self.above.get() {
@@ -86,11 +94,6 @@ impl<'db> Transaction<'db> {
 /// A listener to creations that calls a hook.
 pub(crate) fn created(hook: Hook) -> CreateListener {
     Arc::new(move |tx, id| tx.call_hook(&hook, &Event::Created(id)))
-}
-
-/// A listener to moves to another schema that calls a hook.
-pub(crate) fn moved(hook: Hook) -> SchemaChangeListener {
-    Arc::new(move |tx, change| tx.call_hook(&hook, &Event::Moved(change)))
 }
 
 /// A listener to deletions that calls a hook.

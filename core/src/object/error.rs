@@ -236,6 +236,9 @@ pub enum Error {
     /// checked at its end was undone; after `commit`, everything was rolled back.
     #[error("{0}")]
     RulesBroken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A hook of a model failed. The operation of which it was told was undone.
+    #[error("{0}")]
+    Hook(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The operating system gave no random bytes.
     #[error("no random bytes from the operating system: {0}")]
     Random(#[source] std::io::Error),
@@ -295,9 +298,10 @@ impl Error {
         match self {
             Error::Kv { source, .. } => source.is_retryable(),
             Error::Schema(error) => error.is_retryable(),
-            Error::Listener(error) | Error::MoveRefused(error) | Error::RulesBroken(error) => {
-                first_to_say(&**error, says_retryable)
-            }
+            Error::Listener(error)
+            | Error::MoveRefused(error)
+            | Error::RulesBroken(error)
+            | Error::Hook(error) => first_to_say(&**error, says_retryable),
             _ => false,
         }
     }

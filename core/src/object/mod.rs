@@ -28,6 +28,7 @@
 
 mod above;
 mod callbacks;
+mod calls;
 mod collection;
 mod database;
 mod describe;
@@ -48,8 +49,10 @@ mod touched;
 mod transaction;
 mod whole;
 
-pub(crate) use above::{Event, Hook};
+pub(crate) use above::{Event, changed, created, deleting};
 pub use callbacks::Callback;
+pub use calls::HookLimit;
+pub(crate) use calls::{Call, Hook};
 pub use collection::{ContentIter, ListCursor, ListView, MAX_LIST_LEN, MapView, SetView};
 pub use database::{Database, TransactionConfig};
 pub use encoded::Encoded;

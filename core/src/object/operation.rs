@@ -9,6 +9,10 @@
 //! | [`Transaction::mutate`] | the same | after the outermost `mutate` |
 //! | [`Transaction::operation_then_tell`] | the same | after all of several changes |
 //! | [`Transaction::undone`] | undoes its changes in any case | never |
+//!
+//! An error of a hook undoes the whole operation of which the hook was told
+//! ([`Transaction::operation_told`]). After the error of another listener to a creation or to
+//! fields, the changes stay.
 
 use super::notify::Pending;
 use super::{Error, Result, Transaction};
@@ -89,23 +93,24 @@ impl Transaction<'_> {
         tell: impl FnOnce(&R) -> Result<()>,
     ) -> Result<R> {
         self.check_open()?;
+        let notifier = &self.notifier;
         // This is part of another such operation, which calls the listeners when it is complete.
-        if self.notifier.is_queueing() {
-            let result = self.operation(body)?;
-            return tell(&result).map(|()| result);
+        if notifier.is_queueing() {
+            return self.operation_told(body, tell);
         }
         // There are no listeners. `tell` only calls listeners, so it is left out too.
-        if self.notifier.is_idle() {
+        if notifier.is_idle() {
             return self.operation(body);
         }
-        let _queueing = self.notifier.queue(Pending::default());
-        let result = self.operation(body)?;
-        let heard = tell(&result);
-        // A larger operation that holds changes back calls the listeners when it is complete.
-        if !self.notifier.hold_queued() {
-            self.deliver()?;
-        }
-        heard.map(|()| result)
+        let _queueing = notifier.queue(Pending::default());
+        self.operation_told(body, |result| {
+            let heard = tell(result);
+            // A larger operation that holds changes back calls the listeners when it is complete.
+            if !notifier.hold_queued() {
+                self.deliver()?;
+            }
+            heard
+        })
     }
 
     /// Runs `body`, which makes several changes, as one operation. After `body`, calls the listeners
@@ -119,12 +124,35 @@ impl Transaction<'_> {
             return self.operation(body);
         }
         let holding = notifier.hold();
-        let result = self.operation(body)?;
-        for pending in holding.end() {
-            let _queueing = notifier.queue(pending);
-            self.deliver()?;
+        self.operation_told(body, |_| {
+            for pending in holding.end() {
+                let _queueing = notifier.queue(pending);
+                self.deliver()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `body` as one operation, then `tell`, which calls those that are told of it. If a hook
+    /// fails, the changes of `body` are undone, with all that was done by those that were told. After
+    /// another error of `tell`, they stay.
+    pub(in crate::object) fn operation_told<R>(
+        &self,
+        body: impl FnOnce() -> Result<R>,
+        tell: impl FnOnce(&R) -> Result<()>,
+    ) -> Result<R> {
+        if !self.notifier.has_hooks() {
+            let result = self.operation(body)?;
+            return tell(&result).map(|()| result);
         }
-        Ok(result)
+        let (result, heard) = self.operation(|| {
+            let result = body()?;
+            match tell(&result) {
+                Err(error @ Error::Hook(_)) => Err(error),
+                heard => Ok((result, heard)),
+            }
+        })?;
+        heard.map(|()| result)
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ChangeKind, FieldChange};
-use super::listeners::{SchemaChange, Watch};
+use super::listeners::{ListenerSet, SchemaChange, Watch};
+use super::notifier::Queued;
 use crate::id::ObjId;
 use crate::object::reference::PathStep;
 use crate::object::{Error, Result, Transaction};
@@ -15,20 +16,34 @@ use crate::schema::{ResolvedField, ResolvedType};
 impl Transaction<'_> {
     /// Calls the listeners to the changes that are queued, also to those that they make themselves.
     pub(in crate::object) fn deliver(&self) -> Result<()> {
-        while let Some(mut changes) = self.notifier.take_next() {
-            changes.try_for_each(|change| self.tell(&change))?;
+        while let Some(changes) = self.notifier.take_next() {
+            changes.iter().try_for_each(|queued| self.tell(queued))?;
         }
         Ok(())
     }
 
-    fn tell(&self, change: &FieldChange) -> Result<()> {
-        let listeners = self.notifier.all();
-        let field = change.field.storage_id;
-        for monitor in listeners.iter().flat_map(|set| set.of_field(field)) {
+    fn tell(&self, queued: &Queued) -> Result<()> {
+        let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
+        let _caused = self.notifier.calls().caused_by(queued.cause.clone());
+        // A move to another schema is no change for hooks: it keeps what the object says.
+        if !queued.by_move {
+            // A hook that could not be called counts as failed too.
+            self.tell_those(&hooks, &queued.change, of_hook).map_err(of_hook)?;
+        }
+        self.tell_those(&listeners, &queued.change, of_listener)
+    }
+
+    fn tell_those(
+        &self,
+        listeners: &ListenerSet,
+        change: &FieldChange,
+        failed: fn(Error) -> Error,
+    ) -> Result<()> {
+        for monitor in listeners.of_field(change.field.storage_id) {
             if monitor.watch.watches(change.id) {
                 let referrers = self.observers(&monitor.watch, change.id)?;
                 if !referrers.is_empty() {
-                    (monitor.listener)(self, change, &referrers).map_err(of_listener)?;
+                    (monitor.listener)(self, change, &referrers).map_err(failed)?;
                 }
             }
         }
@@ -60,32 +75,38 @@ impl Transaction<'_> {
     // ------------------------------------------------------------------ immediate notifications
 
     pub(crate) fn tell_created(&self, id: ObjId) -> Result<()> {
-        let listeners = self.notifier.all();
+        let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
         let _plain = self.outside_of_copies();
         let of_type = id.storage_id();
-        for (_, listener) in listeners.iter().flat_map(|set| set.of_creation(of_type)) {
+        for (_, hook) in hooks.of_creation(of_type) {
+            hook(self, id).map_err(of_hook)?;
+        }
+        for (_, listener) in listeners.of_creation(of_type) {
             listener(self, id).map_err(of_listener)?;
         }
         Ok(())
     }
 
     pub(crate) fn tell_schema_changed(&self, change: &SchemaChange) -> Result<()> {
-        let listeners = self.notifier.all();
+        let listeners = self.notifier.listeners();
         let _plain = self.outside_of_copies();
         let of_type = change.id.storage_id();
-        for (_, listener) in listeners.iter().flat_map(|set| set.of_schema_change(of_type)) {
+        for (_, listener) in listeners.of_schema_change(of_type) {
             listener(self, change).map_err(of_listener)?;
         }
         Ok(())
     }
 
     pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
-        let listeners = self.notifier.all();
-        for monitor in listeners.iter().flat_map(|set| set.of_deletion()) {
+        let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
+        let hooks = hooks.of_deletion().iter().map(|monitor| (monitor, of_hook as fn(_) -> _));
+        let listeners = listeners.of_deletion().iter();
+        let listeners = listeners.map(|monitor| (monitor, of_listener as fn(_) -> _));
+        for (monitor, failed) in hooks.chain(listeners) {
             if monitor.watch.watches(id) {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {
-                    (monitor.listener)(self, id, &referrers).map_err(of_listener)?;
+                    (monitor.listener)(self, id, &referrers).map_err(failed)?;
                     // A listener may have deleted an object from which the path leads to this one,
                     // and this one with it.
                     if !self.exists(id)? {
@@ -123,6 +144,14 @@ impl Transaction<'_> {
                 .collect();
         }
         Ok(current)
+    }
+}
+
+/// The error of a hook, marked as such: the operation of which it was told is undone.
+fn of_hook(error: Error) -> Error {
+    match error {
+        Error::Hook(_) => error,
+        error => Error::Hook(error.into()),
     }
 }
 

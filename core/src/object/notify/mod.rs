@@ -14,4 +14,4 @@ pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,
 };
-pub(in crate::object) use notifier::{Notifier, Pending};
+pub(in crate::object) use notifier::{ByMove, Notifier, Pending};

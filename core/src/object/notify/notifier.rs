@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::change::FieldChange;
 use super::listeners::ListenerSet;
 use crate::id::StorageId;
+use crate::object::calls::{Call, Calls};
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
 
@@ -16,6 +17,8 @@ pub(in crate::object) struct Notifier {
     /// Listeners that call the hooks of the layer above. They are called first, and cannot be
     /// replaced by others.
     hooks: RefCell<Arc<ListenerSet>>,
+    /// The calls of hooks that are running.
+    calls: Calls,
     /// Whether the listeners were installed as a set, so that none can be added or removed.
     installed: Cell<bool>,
     /// The changes of the current operation.
@@ -23,12 +26,35 @@ pub(in crate::object) struct Notifier {
     /// Changes made in a larger operation that is not complete, to be delivered after it.
     held: RefCell<Option<Vec<Pending>>>,
     silent: Cell<bool>,
+    /// Whether the changes that are queued come from the move of an object to another schema.
+    moving: Cell<ByMove>,
+}
+
+/// Which of the changes that are queued come from the move of an object to another schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::object) enum ByMove {
+    #[default]
+    None,
+    All,
+    /// All but those of one field, which the program sets.
+    AllBut(StorageId),
+}
+
+/// A change that is waiting for delivery.
+#[derive(Debug)]
+pub(super) struct Queued {
+    number: u64,
+    pub(super) change: FieldChange,
+    /// The call of a hook that made it.
+    pub(super) cause: Option<Arc<Call>>,
+    /// Whether it comes from the move of an object to another schema.
+    pub(super) by_move: bool,
 }
 
 /// Changes waiting for delivery, by the storage ID of the field.
 #[derive(Debug, Default)]
 pub(in crate::object) struct Pending {
-    changes: BTreeMap<StorageId, Vec<(u64, FieldChange)>>,
+    changes: BTreeMap<StorageId, Vec<Queued>>,
     next: u64,
 }
 
@@ -44,10 +70,12 @@ impl Notifier {
         Notifier {
             listeners: RefCell::new(Arc::clone(&none)),
             hooks: RefCell::new(none),
+            calls: Calls::default(),
             installed: Cell::new(false),
             queue: RefCell::default(),
             held: RefCell::default(),
             silent: Cell::new(false),
+            moving: Cell::default(),
         }
     }
 
@@ -64,14 +92,30 @@ impl Notifier {
     }
 
     /// Sets the listeners that call the hooks of the layer above.
-    #[allow(dead_code, reason = "the hooks of models use it")]
-    pub(in crate::object) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
+    pub(super) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
         self.hooks.replace(hooks);
     }
 
-    /// All listeners, in the order in which they are called.
-    pub(super) fn all(&self) -> [Arc<ListenerSet>; 2] {
-        [Arc::clone(&self.hooks.borrow()), self.listeners()]
+    /// Changes the listeners that call the hooks of the layer above.
+    pub(super) fn change_hooks<R>(
+        &self,
+        change: impl FnOnce(&mut ListenerSet) -> Result<R>,
+    ) -> Result<R> {
+        change(Arc::make_mut(&mut self.hooks.borrow_mut()))
+    }
+
+    pub(in crate::object) fn has_hooks(&self) -> bool {
+        !self.hooks.borrow().is_empty()
+    }
+
+    /// The calls of hooks that are running.
+    pub(in crate::object) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// The listeners that call hooks. They are called first.
+    pub(super) fn hooks(&self) -> Arc<ListenerSet> {
+        Arc::clone(&self.hooks.borrow())
     }
 
     pub(super) fn change<R>(
@@ -161,14 +205,34 @@ impl Notifier {
         if let Some(pending) = &mut *self.queue.borrow_mut() {
             let (number, change) = (pending.next, change());
             pending.next += 1;
-            pending.changes.entry(change.field.storage_id).or_default().push((number, change));
+            let field = change.field.storage_id;
+            let by_move = match self.moving.get() {
+                ByMove::None => false,
+                ByMove::All => true,
+                ByMove::AllBut(set) => field != set,
+            };
+            let queued = Queued { number, change, cause: self.calls.current(), by_move };
+            pending.changes.entry(field).or_default().push(queued);
         }
     }
 
+    /// Runs `queue`, which queues changes. They come from the move of an object to another schema,
+    /// as far as `by_move` says so.
+    pub(in crate::object) fn queueing_move<R>(
+        &self,
+        by_move: ByMove,
+        queue: impl FnOnce() -> R,
+    ) -> R {
+        let before = self.moving.replace(by_move);
+        let result = queue();
+        self.moving.set(before);
+        result
+    }
+
     /// Takes the changes of the field with the lowest storage ID.
-    pub(super) fn take_next(&self) -> Option<impl Iterator<Item = FieldChange> + use<>> {
+    pub(super) fn take_next(&self) -> Option<Vec<Queued>> {
         let (_, changes) = self.queue.borrow_mut().as_mut()?.changes.pop_first()?;
-        Some(changes.into_iter().map(|(_, change)| change))
+        Some(changes)
     }
 
     pub(in crate::object) fn mark(&self) -> Mark {
@@ -184,7 +248,10 @@ impl Notifier {
             held.truncate(len);
         }
         if let (Some(next), Some(pending)) = (mark.queued, &mut *self.queue.borrow_mut()) {
-            pending.changes.values_mut().for_each(|list| list.retain(|(number, _)| *number < next));
+            pending
+                .changes
+                .values_mut()
+                .for_each(|list| list.retain(|queued| queued.number < next));
             pending.changes.retain(|_, list| !list.is_empty());
         }
     }

@@ -69,11 +69,17 @@ impl Transaction<'_> {
     }
 
     /// Sets the listeners that call the hooks of the layer above. They are called before all others.
-    #[allow(dead_code, reason = "the hooks of models use it")]
-    pub(crate) fn set_hooks(&self, hooks: &Arc<ListenerSet>) -> Result<()> {
+    pub(crate) fn set_hooks(&self, hooks: Arc<ListenerSet>) {
+        self.notifier.set_hooks(hooks.shared_among(&self.bundle()));
+    }
+
+    /// Changes the listeners that call the hooks of the layer above, in this transaction alone.
+    pub(crate) fn change_hooks<R>(
+        &self,
+        change: impl FnOnce(&mut ListenerSet) -> Result<R>,
+    ) -> Result<R> {
         self.check_open()?;
-        self.notifier.set_hooks(Arc::clone(hooks).shared_among(&self.bundle()));
-        Ok(())
+        self.notifier.change_hooks(change)
     }
 
     fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {

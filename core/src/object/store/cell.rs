@@ -374,8 +374,9 @@ impl<'db> Store<'db> {
         match undo {
             Undo::Absent => self.journal.borrow_mut().absent(key),
             Undo::Old(value) => self.journal.borrow_mut().present(key, value),
-            // The only write of the outermost operation: if it fails, nothing was written.
-            Undo::Unread if depth == 1 => {}
+            // The only write of the outermost operation: if it fails, nothing was written. Nobody is
+            // told of it, so no hook fails after it.
+            Undo::Unread if depth == 1 && self.journal.borrow().is_empty() => {}
             Undo::Unread => {
                 let mut journal = self.journal.borrow_mut();
                 self.get(key, |value| match value {

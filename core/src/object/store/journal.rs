@@ -45,6 +45,11 @@ impl Journal {
         Mark(self.records.len())
     }
 
+    /// Whether the operations that are running have written nothing that they record.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Whether nothing was recorded since `mark`.
     pub(crate) fn is_clear_since(&self, mark: Mark) -> bool {
         self.records.len() <= mark.0

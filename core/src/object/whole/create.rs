@@ -132,9 +132,13 @@ impl Transaction<'_> {
     /// not exist.
     fn create_default(&self, id: ObjId, object_type: &Arc<ResolvedType>) -> Result<()> {
         let data = ObjectBuilder::new(Arc::clone(object_type)).finish();
-        self.operation(|| self.put_object(id, &data))
-            .map_err(|error| error.about(|| format!("new object {id}")))?;
-        self.tell_created(id)
+        self.operation_told(
+            || {
+                let put = self.put_object(id, &data);
+                put.map_err(|error| error.about(|| format!("new object {id}")))
+            },
+            |()| self.tell_created(id),
+        )
     }
 
     /// Writes an object, and queues the changes for listeners. The object must not exist. Call it
@@ -142,7 +146,8 @@ impl Transaction<'_> {
     ///
     /// If there are listeners to the creation, the object is created with default values and they
     /// are called. Then the object gets its content, whatever they wrote. The error of a listener
-    /// is returned in the inner result; then the object exists.
+    /// is returned in the inner result; then the object exists. The error of a hook is returned in
+    /// the outer one.
     pub(in crate::object) fn put_new(
         &self,
         id: ObjId,
@@ -160,7 +165,11 @@ impl Transaction<'_> {
         }
         self.check_keys(id, data)?;
         self.put_object(id, &ObjectBuilder::new(Arc::clone(object_type)).finish())?;
-        let heard = self.tell_created(id);
+        let heard = match self.tell_created(id) {
+            // The object is not created.
+            Err(error @ Error::Hook(_)) => return Err(error),
+            heard => heard,
+        };
         let data = &*self.after_listeners(id, data)?;
         self.replace_content(id, data, changes)?;
         Ok(heard)

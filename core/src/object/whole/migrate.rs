@@ -12,8 +12,7 @@ use crate::encoding::string::compare as utf16_cmp;
 use crate::id::{ObjId, StorageId};
 use crate::layout::{self, SchemaIndex};
 use crate::object::info::ObjectInfo;
-use crate::object::notify::ChangeKind;
-use crate::object::notify::SchemaChange;
+use crate::object::notify::{ByMove, ChangeKind, SchemaChange};
 use crate::object::reference::target_of;
 use crate::object::store::Undo;
 use crate::object::{Error, Migrate, Result, Transaction};
@@ -134,6 +133,11 @@ impl Transaction<'_> {
         // This fails if a value must not be lost. `write_differences` fails before its first write
         // if a key is too long. In both cases the object stays in its schema.
         let converted = self.converted_alone(id, &old, &kept, given)?;
+        let by_move = match given {
+            Given::Nothing => ByMove::All,
+            Given::Field(field, _) => ByMove::AllBut(field),
+            Given::All(..) => ByMove::None,
+        };
         let replaced = match given {
             Given::Nothing => converted.map(Cow::Owned),
             Given::Field(field, value) => {
@@ -165,7 +169,9 @@ impl Transaction<'_> {
         let object_type = Some(Arc::clone(new_type));
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
         if let Some(replaced) = replaced {
-            self.queue_differences(id, &kept, replaced, CollectionChanges::Differences)?;
+            self.notifier.queueing_move(by_move, || {
+                self.queue_differences(id, &kept, replaced, CollectionChanges::Differences)
+            })?;
         }
         Ok(SchemaChange {
             id,
@@ -359,11 +365,13 @@ impl Transaction<'_> {
         if queue == Queue::Changes {
             // Listeners get the changes in the order of names.
             removed.sort_by(|(a, _), (b, _)| utf16_cmp(&a.name, &b.name));
-            for (field, kind) in removed {
-                if self.is_monitored(old_type, field) {
-                    self.queue_change(id, old_type, field, kind);
+            self.notifier.queueing_move(ByMove::All, || {
+                for (field, kind) in removed {
+                    if self.is_monitored(old_type, field) {
+                        self.queue_change(id, old_type, field, kind);
+                    }
                 }
-            }
+            });
         }
         Ok(new.finish())
     }

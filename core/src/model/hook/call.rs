@@ -1,0 +1,117 @@
+//! Calling hooks and observers.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::told::{Outcome, Told};
+use crate::id::ObjId;
+use crate::model::error::Error;
+use crate::model::tx::Tx;
+use crate::object::{self, Call, Event, Hook};
+
+/// A hook or observer, as the object layer keeps it.
+pub(super) struct Callable {
+    pub(super) name: Cow<'static, str>,
+    pub(super) run: Run,
+}
+
+/// What a hook or observer does.
+pub(super) type Run = Box<dyn Fn(&Told<'_>) -> Outcome + Send + Sync>;
+
+impl fmt::Debug for Callable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Callable({})", self.name)
+    }
+}
+
+/// The call of a hook that led to another one, as an error says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HookCall {
+    /// `Person::aged`, or what an observer observes.
+    pub hook: String,
+    /// The object for which it was called.
+    pub object: ObjId,
+}
+
+/// Calls a hook for each object that observes the event.
+pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()> {
+    let Some(callable) = hook.downcast_ref::<Callable>() else {
+        return Err(object::Error::invalid_argument("a hook of another layer was called"));
+    };
+    for &observer in event.observers() {
+        // Another hook has deleted it.
+        if !tx.core.exists(observer)? {
+            continue;
+        }
+        let running = tx.core.begin_call(hook, observer);
+        let outcome = match running.exceeded() {
+            Some(limit) => Err(limit.into()),
+            None => (callable.run)(&Told { tx, event, observer }),
+        };
+        outcome.map_err(|source| {
+            let error = failed_in(callable, observer, &running.call, source);
+            object::Error::Hook(Box::new(error))
+        })?;
+    }
+    Ok(())
+}
+
+/// The error of a hook.
+fn failed_in(
+    hook: &Callable,
+    object: ObjId,
+    call: &Call,
+    source: Box<dyn std::error::Error + Send + Sync>,
+) -> Error {
+    // The error of a hook that this one has called says everything.
+    let source = match source.downcast::<Error>() {
+        Ok(error) if matches!(*error, Error::Hook { .. }) => return *error,
+        Ok(error) => error,
+        Err(source) => match source.downcast::<object::Error>() {
+            Ok(error) => match Error::from(*error) {
+                hook @ Error::Hook { .. } => return hook,
+                error => error.into(),
+            },
+            Err(source) => source,
+        },
+    };
+    let mut calls = Vec::new();
+    let mut cause = call.cause.as_ref();
+    while let Some(call) = cause {
+        let hook = call
+            .hook
+            .downcast_ref::<Callable>()
+            .map_or_else(String::new, |hook| hook.name.to_string());
+        calls.push(HookCall { hook, object: call.object });
+        cause = call.cause.as_ref();
+    }
+    calls.reverse();
+    Error::Hook { hook: hook.name.to_string(), object, calls, source }
+}
+
+/// What an error says about the calls that led to a failed one: nothing, or the path of calls. The
+/// middle of a long path is left out.
+pub(crate) fn failed(calls: &[HookCall]) -> String {
+    const SHOWN: usize = 4;
+    let Some(left_out) = calls.len().checked_sub(2 * SHOWN).filter(|more| *more > 0) else {
+        return match calls {
+            [] => String::new(),
+            calls => format!(" (for what {} did)", path(calls)),
+        };
+    };
+    let (first, last) = (&calls[..SHOWN], &calls[calls.len() - SHOWN..]);
+    format!(" (for what {} → {left_out} more → {} did)", path(first), path(last))
+}
+
+/// `Person::aged of 4b1e… → Account::check of 17c0…`
+fn path(calls: &[HookCall]) -> String {
+    let call = |call: &HookCall| format!("{} of {}", call.hook, call.object);
+    calls.iter().map(call).collect::<Vec<_>>().join(" → ")
+}
+
+/// A hook for the object layer.
+pub(super) fn hook(name: impl Into<Cow<'static, str>>, run: Run) -> Hook {
+    Arc::new(Callable { name: name.into(), run })
+}

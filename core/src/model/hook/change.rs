@@ -1,0 +1,343 @@
+//! Changes of fields, as hooks and observers are told of them.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::observe::Watched;
+use crate::encoding::{FieldType, Value};
+use crate::id::ObjId;
+use crate::model::error::{Error, Result};
+use crate::model::fields::{Field, ListField, MapField, SetField};
+use crate::model::obj::Obj;
+use crate::model::target::{Model, Ref};
+use crate::model::tx::Tx;
+use crate::object::{ChangeKind, FieldChange};
+
+/// A type in which a change is told.
+pub trait FromChange<'a>: Sized {
+    /// The change of a field in a transaction.
+    fn from_change(tx: &'a Tx, change: &'a FieldChange) -> Self;
+}
+
+/// What a change of a field of type `F` can be told as.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a change of this field is told as",
+    label = "this field has other changes",
+    note = "a change of a `{F}`: a simple field with values of type `V` has `&Changed<'_, M, V>`, a set has \
+            `&SetChanged<'_, M, E>`, a list `&ListChanged<'_, M, E>`, a map `&MapChanged<'_, M, K, V>`; any field has \
+            `&Change<'_, M>`; a counter has none"
+)]
+pub trait IsChangeOf<F> {}
+
+/// What a change of any field of model `M` can be told as.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what the changes of several fields of `{M}` are told as",
+    label = "expected `&Change<'_, {M}>`",
+    note = "a hook that names its fields (`#[on_change(fields(…))]`) can have a narrower type"
+)]
+pub trait IsAnyChangeOf<M> {}
+
+/// Compiles if a change of this field can be told as `C`.
+pub fn is_change_of<F: Watched, C: IsChangeOf<F>>(_: &C, _: F) {}
+
+/// Compiles if a change of any field of `M` can be told as `C`.
+pub fn is_any_change_of<M, C: IsAnyChangeOf<M>>(_: &C) {}
+
+macro_rules! change_type {
+    ($(#[$doc:meta])* $name:ident<M $(, $parameter:ident)*>) => {
+        $(#[$doc])*
+        pub struct $name<'a, M $(, $parameter)*> {
+            tx: &'a Tx,
+            change: &'a FieldChange,
+            types: PhantomData<fn() -> (M, $($parameter),*)>,
+        }
+
+        impl<'a, M: Model $(, $parameter)*> $name<'a, M $(, $parameter)*> {
+            /// The changed object.
+            ///
+            /// # Errors
+            /// If the model is not registered.
+            pub fn object(&self) -> Result<Obj<'a, M>> {
+                self.tx.get(Ref::new(self.change.id()))
+            }
+
+            /// The name of the field in the database.
+            pub fn field(&self) -> &'a str {
+                &self.change.field().name
+            }
+
+            /// Whether this is a change of that field.
+            pub fn is(&self, field: impl Watched<Model = M>) -> bool {
+                let bound = self.tx.binding::<M>().and_then(|binding| binding.field(field.position()));
+                bound.is_ok_and(|bound| bound.storage_id == self.change.field().storage_id)
+            }
+
+            /// What has changed, in dynamic form.
+            ///
+            /// # Errors
+            /// If stored values are damaged.
+            pub fn kind(&self) -> Result<ChangeKind<Value>> {
+                Ok(self.change.decode()?)
+            }
+        }
+
+        impl<'a, M $(, $parameter)*> FromChange<'a> for $name<'a, M $(, $parameter)*> {
+            fn from_change(tx: &'a Tx, change: &'a FieldChange) -> Self {
+                $name { tx, change, types: PhantomData }
+            }
+        }
+
+        impl<M $(, $parameter)*> Clone for $name<'_, M $(, $parameter)*> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<M $(, $parameter)*> Copy for $name<'_, M $(, $parameter)*> {}
+
+        impl<M $(, $parameter)*> fmt::Debug for $name<'_, M $(, $parameter)*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.change.fmt(f)
+            }
+        }
+    };
+}
+
+change_type! {
+    /// A change of any field of an object of model `M`.
+    ///
+    /// [`kind`](Change::kind) gives the values in dynamic form, [`of`](Change::of) in typed form if
+    /// it is a change of a certain field:
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, model::Change};
+    /// # #[derive(PermazenObject)]
+    /// # struct Person { age: i32 }
+    /// fn describe(change: &Change<'_, Person>) -> permazen::Result<String> {
+    ///     Ok(match change.of(Person::AGE) {
+    ///         Some(age) => format!("{} years, before {}", age.new()?, age.old()?),
+    ///         None => format!("{}: {:?}", change.field(), change.kind()?),
+    ///     })
+    /// }
+    /// ```
+    Change<M>
+}
+change_type! {
+    /// A change of a simple field of an object of model `M` with values of type `V`.
+    Changed<M, V>
+}
+change_type! {
+    /// A change of a set of an object of model `M` with elements of type `E`.
+    SetChanged<M, E>
+}
+change_type! {
+    /// A change of a list of an object of model `M` with elements of type `E`.
+    ListChanged<M, E>
+}
+change_type! {
+    /// A change of a map of an object of model `M` from `K` to `V`.
+    MapChanged<M, K, V>
+}
+
+impl<M, F> IsChangeOf<F> for Change<'_, M> where F: Watched<Model = M> {}
+impl<M> IsAnyChangeOf<M> for Change<'_, M> {}
+impl<M, V, I> IsChangeOf<Field<M, V, I>> for Changed<'_, M, V> {}
+impl<M, E, I> IsChangeOf<SetField<M, E, I>> for SetChanged<'_, M, E> {}
+impl<M, E, I> IsChangeOf<ListField<M, E, I>> for ListChanged<'_, M, E> {}
+impl<M, K, V, KI, VI> IsChangeOf<MapField<M, K, V, KI, VI>> for MapChanged<'_, M, K, V> {}
+
+impl<'a, M: Model> Change<'a, M> {
+    /// The change with its types, if it is one of that field.
+    pub fn of<F: Watched<Model = M>>(&self, field: F) -> Option<F::Change<'a>> {
+        self.is(field).then(|| F::Change::from_change(self.tx, self.change))
+    }
+}
+
+impl<M: Model, V: FieldType> Changed<'_, M, V> {
+    /// The value before the change.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the field had no value and `V` has no null, as in a new object whose
+    /// fields get their values; [`old_if_any`](Changed::old_if_any) is for that.
+    /// [`Error::Decode`] if the stored value was damaged.
+    pub fn old(&self) -> Result<V> {
+        let (old, _) = self.bytes()?;
+        decoded::<M, V>(self.tx, self.change, old)
+    }
+
+    /// The value before the change; `None` if the field had no value and `V` has no null.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the stored value was damaged.
+    pub fn old_if_any(&self) -> Result<Option<V>> {
+        match self.old() {
+            Err(Error::Missing { .. }) => Ok(None),
+            old => old.map(Some),
+        }
+    }
+
+    /// The value after the change. The field may have another one by now.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the value is null and `V` has no null.
+    #[allow(clippy::new_ret_no_self, reason = "the new value")]
+    pub fn new(&self) -> Result<V> {
+        let (_, new) = self.bytes()?;
+        decoded::<M, V>(self.tx, self.change, new)
+    }
+
+    fn bytes(&self) -> Result<(&[u8], &[u8])> {
+        match self.change.kind() {
+            ChangeKind::Simple { old, new } => Ok((old, new)),
+            _ => Err(other_kind(self.change)),
+        }
+    }
+}
+
+/// What has changed in a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetChange<E> {
+    /// An element was added.
+    Add(E),
+    /// An element was removed.
+    Remove(E),
+    /// The set, which had elements, became empty.
+    Clear,
+}
+
+/// What has changed in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListChange<E> {
+    /// An element was inserted.
+    Add {
+        /// Its new position.
+        index: u32,
+        /// The element.
+        element: E,
+    },
+    /// An element was removed.
+    Remove {
+        /// Its old position.
+        index: u32,
+        /// The element.
+        element: E,
+    },
+    /// An element was replaced.
+    Replace {
+        /// Its position.
+        index: u32,
+        /// The old element.
+        old: E,
+        /// The new element.
+        new: E,
+    },
+    /// The list, which had elements, became empty.
+    Clear,
+}
+
+/// What has changed in a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MapChange<K, V> {
+    /// An entry was added.
+    Add {
+        /// Its key.
+        key: K,
+        /// Its value.
+        value: V,
+    },
+    /// An entry was removed.
+    Remove {
+        /// Its key.
+        key: K,
+        /// Its value.
+        value: V,
+    },
+    /// The value of an entry was replaced.
+    Replace {
+        /// The key.
+        key: K,
+        /// The old value.
+        old: V,
+        /// The new value.
+        new: V,
+    },
+    /// The map, which had entries, became empty.
+    Clear,
+}
+
+impl<M: Model, E: FieldType> SetChanged<'_, M, E> {
+    /// What has changed.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if a stored element was damaged.
+    pub fn what(&self) -> Result<SetChange<E>> {
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, bytes);
+        Ok(match self.change.kind() {
+            ChangeKind::SetAdd { value } => SetChange::Add(element(value)?),
+            ChangeKind::SetRemove { value } => SetChange::Remove(element(value)?),
+            ChangeKind::SetClear => SetChange::Clear,
+            _ => return Err(other_kind(self.change)),
+        })
+    }
+}
+
+impl<M: Model, E: FieldType> ListChanged<'_, M, E> {
+    /// What has changed.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if a stored element was damaged.
+    pub fn what(&self) -> Result<ListChange<E>> {
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, bytes);
+        Ok(match self.change.kind() {
+            ChangeKind::ListAdd { index, value } => {
+                ListChange::Add { index: *index, element: element(value)? }
+            }
+            ChangeKind::ListRemove { index, value } => {
+                ListChange::Remove { index: *index, element: element(value)? }
+            }
+            ChangeKind::ListReplace { index, old, new } => {
+                ListChange::Replace { index: *index, old: element(old)?, new: element(new)? }
+            }
+            ChangeKind::ListClear => ListChange::Clear,
+            _ => return Err(other_kind(self.change)),
+        })
+    }
+}
+
+impl<M: Model, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
+    /// What has changed.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if a stored key or value was damaged.
+    pub fn what(&self) -> Result<MapChange<K, V>> {
+        let key_of = |bytes: &[u8]| decoded::<M, K>(self.tx, self.change, bytes);
+        let value_of = |bytes: &[u8]| decoded::<M, V>(self.tx, self.change, bytes);
+        Ok(match self.change.kind() {
+            ChangeKind::MapAdd { key, value } => {
+                MapChange::Add { key: key_of(key)?, value: value_of(value)? }
+            }
+            ChangeKind::MapRemove { key, value } => {
+                MapChange::Remove { key: key_of(key)?, value: value_of(value)? }
+            }
+            ChangeKind::MapReplace { key, old, new } => {
+                MapChange::Replace { key: key_of(key)?, old: value_of(old)?, new: value_of(new)? }
+            }
+            ChangeKind::MapClear => MapChange::Clear,
+            _ => return Err(other_kind(self.change)),
+        })
+    }
+}
+
+fn decoded<M: Model, V: FieldType>(tx: &Tx, change: &FieldChange, bytes: &[u8]) -> Result<V> {
+    let schema = Some(change.object_type().schema_of);
+    let undecodable = |source| {
+        let binding = tx.binding::<M>()?;
+        Err(binding.undecodable(change.id(), schema, change.field(), source))
+    };
+    V::decode_all(bytes).or_else(undecodable)
+}
+
+fn other_kind(change: &FieldChange) -> Error {
+    let (id, field): (ObjId, _) = (change.id(), &change.field().name);
+    Error::other(format!("field {field:?} of object {id} is of another kind than its model says"))
+}

@@ -1,0 +1,86 @@
+//! What a block of hooks says about its functions. `#[permazen::hooks]` writes this constant data.
+
+use super::told::{Outcome, Told};
+use crate::model::declare::UpgradeWith;
+
+/// A hook as its block declares it.
+#[derive(Debug, Clone, Copy)]
+pub struct HookDecl {
+    pub(crate) name: &'static str,
+    pub(crate) on: On,
+    pub(crate) run: RunHook,
+}
+
+/// Calls a hook.
+pub(crate) type RunHook = fn(&Told<'_>) -> Outcome;
+
+/// The position of a field among the fields of the struct.
+pub(crate) type FieldPosition = fn() -> usize;
+
+/// When a hook is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum On {
+    Create,
+    Delete,
+    Change(Fields),
+}
+
+/// Which fields a hook watches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fields {
+    These(&'static [FieldPosition]),
+    AllBut(&'static [FieldPosition]),
+}
+
+impl HookDecl {
+    /// A hook that is called for new objects.
+    pub const fn on_create(name: &'static str, run: RunHook) -> Self {
+        HookDecl { name, on: On::Create, run }
+    }
+
+    /// A hook that is called before objects are deleted.
+    pub const fn on_delete(name: &'static str, run: RunHook) -> Self {
+        HookDecl { name, on: On::Delete, run }
+    }
+
+    /// A hook that is called after changes of these fields.
+    pub const fn on_change(
+        name: &'static str,
+        fields: &'static [FieldPosition],
+        run: RunHook,
+    ) -> Self {
+        HookDecl { name, on: On::Change(Fields::These(fields)), run }
+    }
+
+    /// A hook that is called after changes of all fields but these.
+    pub const fn on_other_change(
+        name: &'static str,
+        except: &'static [FieldPosition],
+        run: RunHook,
+    ) -> Self {
+        HookDecl { name, on: On::Change(Fields::AllBut(except)), run }
+    }
+}
+
+/// A model whose struct says that it has hooks.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say that it has hooks",
+    label = "add `#[permazen(hooks)]` to the struct",
+    note = "the struct has `#[derive(PermazenObject)]` and `#[permazen(hooks)]`; without the latter, nothing would \
+            call these functions"
+)]
+pub trait HasHooks {}
+
+/// The hooks of a model.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` says `#[permazen(hooks)]`, but has no block of hooks",
+    label = "no hooks",
+    note = "add a block `#[permazen::hooks] impl {Self} {{ … }}`, or leave out `#[permazen(hooks)]`"
+)]
+pub trait Hooks: HasHooks {
+    /// In the order of the block.
+    const DECLS: &'static [HookDecl];
+
+    /// Calls the functions with `#[on_schema_change]`.
+    const UPGRADE_WITH: Option<UpgradeWith>;
+}

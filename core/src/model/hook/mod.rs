@@ -1,0 +1,25 @@
+//! Hooks: functions of models that are called when objects change, and observers, which are the same
+//! for a transaction or a database (docs/src/hooks.md).
+//!
+//! `#[permazen::hooks]` writes declarations (`declare.rs`). They are bound to the recorded schemas
+//! with the models (`compile.rs`). A listener of the object layer calls them (`call.rs`) and tells
+//! them (`told.rs`) what has changed (`change.rs`). Observers take the same way (`observe.rs`).
+
+mod after;
+mod call;
+pub(crate) mod change;
+mod compile;
+pub(crate) mod declare;
+pub(crate) mod observe;
+pub(crate) mod told;
+
+pub use call::HookCall;
+pub(super) use call::{call, failed};
+pub use change::{
+    Change, Changed, ListChange, ListChanged, MapChange, MapChanged, SetChange, SetChanged,
+};
+pub(super) use compile::compile;
+pub(super) use observe::Observers;
+pub use observe::{
+    AnyChange, Creation, Deletion, Observed, ObserverId, Watched, changes, creations, deletions,
+};

@@ -1,0 +1,334 @@
+//! Observers: closures that are called like hooks, in one transaction or in all of a database.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::call::hook;
+use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
+use super::compile::{itself, watchable};
+use super::told::Told;
+use crate::encoding::FieldType;
+use crate::model::binding::{Binding, Bindings};
+use crate::model::error::Result;
+use crate::model::fields::{Field, ListField, MapField, SetField};
+use crate::model::obj::Obj;
+use crate::model::target::Model;
+use crate::model::tx::Tx;
+use crate::object::{self, Hook, ListenerSet};
+
+/// A field whose changes are told: a constant of a simple field, set, list or map.
+#[diagnostic::on_unimplemented(
+    message = "changes of a `{Self}` are not told",
+    label = "no simple field, set, list or map",
+    note = "counters never tell of their changes"
+)]
+pub trait Watched: Copy + Send + Sync + 'static {
+    /// The model that has the field.
+    type Model: Model;
+
+    /// The change of such a field.
+    type Change<'a>: FromChange<'a>;
+
+    /// The position of the field among the fields of the struct.
+    #[doc(hidden)]
+    fn position(self) -> usize;
+}
+
+macro_rules! watched {
+    ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
+        impl<M: Model, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
+            type Model = M;
+            type Change<'a> = $change<'a, M, $($value),+>;
+
+            fn position(self) -> usize {
+                self.position
+            }
+        }
+    };
+}
+
+watched!(Field<M, V; I> as Changed);
+watched!(SetField<M, E; I> as SetChanged);
+watched!(ListField<M, E; I> as ListChanged);
+watched!(MapField<M, K, V; KI, VI> as MapChanged);
+
+/// The position of a field, for generated code.
+pub fn watched(field: impl Watched) -> usize {
+    field.position()
+}
+
+/// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
+/// [`changes`] of a model.
+pub trait Observed: Copy + Send + Sync + 'static {
+    /// The model whose objects are observed.
+    type Model: Model;
+
+    /// What an observer is told beside the object.
+    type Event<'a>;
+
+    /// Registers a hook for this.
+    #[doc(hidden)]
+    fn register(self, to: &mut Listeners<'_>) -> Result<()>;
+
+    /// What an observer is told.
+    #[doc(hidden)]
+    fn event<'a>(told: &Told<'a>) -> Result<Self::Event<'a>>;
+}
+
+/// Where an observer is registered.
+pub struct Listeners<'a> {
+    set: &'a mut ListenerSet,
+    binding: &'a Binding,
+    hook: Hook,
+}
+
+impl fmt::Debug for Listeners<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listeners").field(&self.hook).finish()
+    }
+}
+
+impl Listeners<'_> {
+    fn fields(&mut self, positions: &[usize]) -> Result<()> {
+        let listener = object::changed(Arc::clone(&self.hook));
+        for position in positions {
+            let field = self.binding.field(*position)?.storage_id;
+            self.set.on_change(field, itself(self.binding)?, Arc::clone(&listener))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Watched> Observed for W {
+    type Model = W::Model;
+    type Event<'a> = W::Change<'a>;
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        to.fields(&[self.position()])
+    }
+
+    fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
+        told.change()
+    }
+}
+
+macro_rules! events_of_models {
+    ($($(#[$doc:meta])* $name:ident from $(#[$function_doc:meta])* $function:ident;)*) => {$(
+        $(#[$doc])*
+        pub struct $name<M>(PhantomData<fn() -> M>);
+
+        $(#[$function_doc])*
+        pub const fn $function<M: Model>() -> $name<M> {
+            $name(PhantomData)
+        }
+
+        impl<M> Clone for $name<M> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<M> Copy for $name<M> {}
+
+        impl<M: Model> fmt::Debug for $name<M> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), M::TYPE_NAME)
+            }
+        }
+    )*};
+}
+
+events_of_models! {
+    /// The creation of objects of model `M`, for [`Tx::observe`].
+    Creation from
+    /// The creation of objects of a model. It is told when the object has default values; its other
+    /// values follow as changes.
+    creations;
+    /// The deletion of objects of model `M`, for [`Tx::observe`].
+    Deletion from
+    /// The deletion of objects of a model. It is told before the deletion, while the object can be
+    /// read.
+    deletions;
+    /// Changes of objects of model `M`, for [`Tx::observe`].
+    AnyChange from
+    /// Changes of any field of the objects of a model, except counters.
+    changes;
+}
+
+impl<M: Model> Observed for Creation<M> {
+    type Model = M;
+    type Event<'a> = ();
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        let listener = object::created(Arc::clone(&to.hook));
+        to.set.on_create(to.binding.storage_id(), listener)?;
+        Ok(())
+    }
+
+    fn event(_: &Told<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<M: Model> Observed for Deletion<M> {
+    type Model = M;
+    type Event<'a> = ();
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        let listener = object::deleting(Arc::clone(&to.hook));
+        to.set.on_delete(itself(to.binding)?, listener)?;
+        Ok(())
+    }
+
+    fn event(_: &Told<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<M: Model> Observed for AnyChange<M> {
+    type Model = M;
+    type Event<'a> = Change<'a, M>;
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        to.fields(&watchable(to.binding))
+    }
+
+    fn event<'a>(told: &Told<'a>) -> Result<Change<'a, M>> {
+        told.change()
+    }
+}
+
+/// The name of an observer of a database; see [`Permazen::observe`](crate::Permazen::observe).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObserverId(u64);
+
+/// Adds an observer to listeners.
+type Register = dyn Fn(&Bindings, &mut ListenerSet) -> Result<()> + Send + Sync;
+
+fn register_fn<O: Observed>(
+    on: O,
+    observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()> + Send + Sync + 'static,
+) -> Box<Register> {
+    let name = format!("observer of {}", O::Model::TYPE_NAME);
+    let run = move |told: &Told<'_>| Ok(observer(told.this()?, &O::event(told)?)?);
+    let hook = hook(name, Box::new(run));
+    Box::new(move |bindings, set| {
+        let binding = bindings.models().of::<O::Model>()?;
+        on.register(&mut Listeners { set, binding, hook: Arc::clone(&hook) })
+    })
+}
+
+impl Tx {
+    /// Calls `observer` for what happens from now on until the end of this transaction, as if it
+    /// were a hook: after the hooks of the models and the observers that were added before. If it
+    /// fails, the operation of which it was told is undone.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// use permazen::model::deletions;
+    /// # #[derive(PermazenObject, Default)]
+    /// # struct Person { age: i32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// db.write(|tx| {
+    ///     tx.observe(Person::AGE, |person, change| {
+    ///         println!("{person:?}: {} -> {}", change.old()?, change.new()?);
+    ///         Ok(())
+    ///     })?;
+    ///     tx.observe(deletions::<Person>(), |person, _| {
+    ///         println!("{person:?} goes, at {} years", person.age()?);
+    ///         Ok(())
+    ///     })?;
+    ///     let ann = tx.create(Person { age: 30 })?;
+    ///     ann.set_age(31)?;
+    ///     ann.delete().map(drop)
+    /// })?;
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: time proportional to the number of all hooks. Each call costs what a hook costs.
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`](crate::Error::NotRegistered); if the transaction has ended.
+    pub fn observe<O: Observed>(
+        &self,
+        on: O,
+        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<()> {
+        let register = register_fn(on, observer);
+        let bindings = self.bindings()?;
+        let mut registered = Ok(());
+        self.core.change_hooks(|set| {
+            registered = register(bindings, set);
+            Ok(())
+        })?;
+        registered
+    }
+}
+
+/// The observers of a database.
+#[derive(Default)]
+pub(crate) struct Observers {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    observers: Vec<(ObserverId, Box<Register>)>,
+    /// The hooks of the models and the observers, as far as they were asked for.
+    together: Option<(Arc<Bindings>, Arc<ListenerSet>)>,
+}
+
+impl Observers {
+    pub(crate) fn add<O: Observed>(
+        &self,
+        on: O,
+        observer: impl for<'a> Fn(Obj<'a, O::Model>, &O::Event<'a>) -> Result<()>
+        + Send
+        + Sync
+        + 'static,
+    ) -> ObserverId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = ObserverId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.observers.push((id, register_fn(on, observer)));
+        state.together = None;
+        id
+    }
+
+    pub(crate) fn remove(&self, id: ObserverId) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = state.observers.len();
+        let removed: Vec<_> = state.observers.extract_if(.., |(other, _)| *other == id).collect();
+        state.together = None;
+        let found = state.observers.len() < before;
+        // Dropped without the lock, because the destructor of an observer may use the database.
+        drop(state);
+        drop(removed);
+        found
+    }
+
+    /// The hooks of the models, and the observers after them.
+    pub(crate) fn with_hooks(&self, bindings: &Arc<Bindings>) -> Result<Arc<ListenerSet>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.observers.is_empty() {
+            return Ok(Arc::clone(bindings.hooks()));
+        }
+        if let Some((known, together)) = &state.together
+            && Arc::ptr_eq(known, bindings)
+        {
+            return Ok(Arc::clone(together));
+        }
+        let mut set = ListenerSet::clone(bindings.hooks());
+        for (_, register) in &state.observers {
+            register(bindings, &mut set)?;
+        }
+        let together = Arc::new(set);
+        state.together = Some((Arc::clone(bindings), Arc::clone(&together)));
+        Ok(together)
+    }
+}

@@ -1,0 +1,81 @@
+//! What a hook is told when it is called.
+
+use super::change::FromChange;
+use crate::id::ObjId;
+use crate::model::error::{Error, Result};
+use crate::model::obj::Obj;
+use crate::model::target::{Model, Ref};
+use crate::model::tx::Tx;
+use crate::object::{Event, FieldChange};
+
+/// What the call of a hook gives.
+pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// What a hook is told when it is called, for generated code.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    pub(super) tx: &'a Tx,
+    pub(super) event: &'a Event<'a>,
+    /// The object for which the hook is called.
+    pub(super) observer: ObjId,
+}
+
+impl<'a> Told<'a> {
+    /// The object for which the hook is called.
+    ///
+    /// # Errors
+    /// If the model is not registered.
+    pub fn this<M: Model>(&self) -> Result<Obj<'a, M>> {
+        self.tx.get(Ref::new(self.observer))
+    }
+
+    /// The change of a field.
+    ///
+    /// # Errors
+    /// If the hook is called for something else.
+    pub fn change<C: FromChange<'a>>(&self) -> Result<C> {
+        Ok(C::from_change(self.tx, self.field_change()?))
+    }
+
+    /// The object that is about to be deleted.
+    ///
+    /// # Errors
+    /// If the hook is called for something else, or for an object of another type.
+    pub fn deleted<M: Model>(&self) -> Result<Obj<'a, M>> {
+        match self.event {
+            Event::Deleting { id, .. } => self.tx.get(Ref::new(*id)),
+            _ => Err(Error::other("a hook to deletions was called for something else")),
+        }
+    }
+
+    pub(super) fn field_change(&self) -> Result<&'a FieldChange> {
+        match self.event {
+            Event::Changed { change, .. } => Ok(change),
+            _ => Err(Error::other("a hook to changes was called for something else")),
+        }
+    }
+}
+
+/// What a hook returns.
+#[diagnostic::on_unimplemented(
+    message = "a hook returns `Result<(), E>`, not `{Self}`",
+    label = "expected `permazen::Result<()>`, or a `Result<(), E>` with an error type of the program"
+)]
+pub trait Returned {
+    /// Success, or the error in a box.
+    fn outcome(self) -> Outcome;
+}
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> Returned for Result<(), E> {
+    fn outcome(self) -> Outcome {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a hook has returned.
+///
+/// # Errors
+/// The error that it has returned.
+pub fn outcome(returned: impl Returned) -> Outcome {
+    returned.outcome()
+}

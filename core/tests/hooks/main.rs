@@ -1,0 +1,34 @@
+//! Hooks and observers through the public interface, over the memory store.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod after;
+mod errors;
+mod events;
+mod observers;
+mod other_schemas;
+mod recursion;
+mod whole;
+
+use std::cell::RefCell;
+
+use permazen::kv::memory::MemoryStore;
+use permazen::{Builder, Permazen};
+
+thread_local! {
+    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes that something has happened in this thread.
+fn log(line: impl Into<String>) {
+    LOG.with_borrow_mut(|log| log.push(line.into()));
+}
+
+/// Takes what has happened in this thread.
+#[track_caller]
+fn assert_log<const N: usize>(expected: [&str; N]) {
+    assert_eq!(LOG.take(), expected);
+}
+
+fn builder() -> Builder {
+    Permazen::builder(MemoryStore::new())
+}

@@ -1,0 +1,400 @@
+//! `#[permazen::hooks]`: a block of functions that are called when objects change.
+//!
+//! The block stays as it is, without the attributes of its hooks. Beside it, each hook becomes one
+//! declaration, whose closure calls the function. The compiler checks the arguments there, at the
+//! types that the function names.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType, Token, Type};
+
+use crate::attribute_syntax::{self as attributes, Item};
+use crate::errors::Errors;
+use crate::names;
+
+const EVENTS: [&str; 4] = ["on_create", "on_delete", "on_change", "on_schema_change"];
+
+/// The block, and the declarations of its hooks.
+pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
+    let mut errors = Errors::default();
+    let krate = crate_path(attribute, &mut errors);
+    let owner = owner(&block, &mut errors);
+    let mut hooks =
+        Hooks { m: quote!(#krate::__private), owner, decls: Vec::new(), moves: Vec::new() };
+    for item in &mut block.items {
+        if let ImplItem::Fn(function) = item {
+            hooks.take(function, &mut errors);
+        }
+    }
+    let errors = errors.into_compile_errors();
+    // The block of a trait stands beside the right one.
+    let declarations =
+        block.trait_.is_none().then(|| hooks.implementation(&block.self_ty, errors.is_some()));
+    quote! {
+        #errors
+        #block
+        #declarations
+    }
+}
+
+/// The value of `crate = "path"`, or `::permazen`.
+fn crate_path(attribute: &TokenStream, errors: &mut Errors) -> TokenStream {
+    let mut krate = quote!(::permazen);
+    for item in attributes::items(attribute, &[], errors) {
+        if item.is("crate") {
+            krate = errors.note(attributes::crate_path(&item)).unwrap_or(krate);
+        } else {
+            errors.push(item.unknown("a block of hooks", &["crate"]));
+        }
+    }
+    krate
+}
+
+/// The name of the struct, for errors at run time.
+fn owner(block: &ItemImpl, errors: &mut Errors) -> String {
+    if let Some((path, _)) = &block.trait_ {
+        errors.at(path, "hooks are in a block of the struct itself: `impl Person { … }`");
+    }
+    if !block.generics.params.is_empty() {
+        errors.at(&block.generics, "a struct with hooks is not generic");
+    }
+    match crate::types::last_segment(&block.self_ty) {
+        Some((name, _)) => name,
+        None => {
+            errors.at(&block.self_ty, "expected the name of a struct");
+            String::new()
+        }
+    }
+}
+
+/// The declarations of a block.
+struct Hooks {
+    m: TokenStream,
+    owner: String,
+    decls: Vec<TokenStream>,
+    /// The calls of the functions with `#[on_schema_change]`.
+    moves: Vec<TokenStream>,
+}
+
+/// A function of the block that is a hook.
+struct Function<'f> {
+    name: &'f Ident,
+    cfgs: Vec<&'f Attribute>,
+    /// The types of the parameters.
+    parameters: Vec<&'f Type>,
+    /// Where the compiler reports a wrong return type.
+    returned: Span,
+}
+
+impl Hooks {
+    /// Takes the attributes of hooks off a function, and adds a declaration for each.
+    fn take(&mut self, function: &mut ImplItemFn, errors: &mut Errors) {
+        let (events, others): (Vec<_>, Vec<_>) = std::mem::take(&mut function.attrs)
+            .into_iter()
+            .partition(|attribute| event(attribute).is_some());
+        function.attrs = others;
+        if events.is_empty() {
+            return;
+        }
+        let Some(parsed) = signature(function, errors) else { return };
+        for attribute in &events {
+            let Some(event) = event(attribute) else { continue };
+            let items = match &attribute.meta {
+                Meta::Path(_) => Vec::new(),
+                Meta::List(list) => attributes::items(&list.tokens, &[], errors),
+                Meta::NameValue(value) => {
+                    errors.at(value, format!("expected `#[{event}]` or `#[{event}(…)]`"));
+                    continue;
+                }
+            };
+            match event.as_str() {
+                "on_create" => self.on_create(attribute, &parsed, &items, errors),
+                "on_delete" => self.on_delete(attribute, &parsed, &items, errors),
+                "on_change" => self.on_change(attribute, &parsed, &items, errors),
+                _ => self.on_schema_change(attribute, &parsed, &items, errors),
+            }
+        }
+    }
+
+    fn on_create(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        items: &[Item],
+        errors: &mut Errors,
+    ) {
+        nothing(items, "`#[on_create]`", errors);
+        if let [this] = function.parameters[..] {
+            let call = self.call(function, &[self.this(this)]);
+            self.declare(function, &quote!(on_create), None, &call);
+        } else {
+            errors.at(at, "a hook with `#[on_create]` has one parameter: `this: Obj<'_, Self>`");
+        }
+    }
+
+    fn on_delete(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        items: &[Item],
+        errors: &mut Errors,
+    ) {
+        nothing(items, "`#[on_delete]`", errors);
+        if let [this] = function.parameters[..] {
+            let call = self.call(function, &[self.this(this)]);
+            self.declare(function, &quote!(on_delete), None, &call);
+        } else {
+            errors.at(at, "a hook with `#[on_delete]` has one parameter: `this: Obj<'_, Self>`");
+        }
+    }
+
+    fn on_change(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        items: &[Item],
+        errors: &mut Errors,
+    ) {
+        let m = &self.m;
+        let (mut named, mut except) = (None, None);
+        for item in items {
+            match item.key.to_string().as_str() {
+                "fields" => named = errors.note(fields(item)),
+                "except" => except = errors.note(fields(item)),
+                _ => errors.push(item.unknown("`#[on_change]`", &["fields", "except"])),
+            }
+            if named.is_some() && except.is_some() {
+                errors.at(&item.key, "`fields` and `except` exclude each other");
+            }
+        }
+        let constants = |fields: &[Ident]| -> Vec<TokenStream> {
+            let constant = |field: &Ident| {
+                let constant = names::constant(&field.unraw().to_string(), field.span());
+                quote_spanned!(constant.span()=> Self::#constant)
+            };
+            fields.iter().map(constant).collect()
+        };
+        let named = named.map(|fields| constants(&fields));
+        let watched = named.clone().unwrap_or_else(|| constants(&except.unwrap_or_default()));
+        let positions = watched.iter().map(|field| {
+            let span = field.span();
+            let m = names::located(m, span);
+            quote_spanned!(span=> || #m::watched(#field))
+        });
+        let positions = quote!(&[#(#positions),*],);
+        let constructor = if named.is_some() { quote!(on_change) } else { quote!(on_other_change) };
+        let call = match function.parameters[..] {
+            [this] => self.call(function, &[self.this(this)]),
+            [this, change] => {
+                let span = names::here(change.span());
+                let located = names::located(m, span);
+                let checks = match &named {
+                    Some(fields) => fields
+                        .iter()
+                        .map(|field| quote_spanned!(span=> #located::is_change_of(&__change, #field);))
+                        .collect(),
+                    None => quote_spanned!(span=> #located::is_any_change_of::<Self, _>(&__change);),
+                };
+                let given = match crate::types::unparenthesized(change) {
+                    Type::Reference(_) => quote_spanned!(span=> &__change),
+                    _ => quote_spanned!(span=> __change),
+                };
+                let call = self.call(function, &[self.this(this), given]);
+                quote_spanned! {span=>
+                    let __change = #located::Told::change(__told)?;
+                    #checks
+                    #call
+                }
+            }
+            _ => {
+                let message = "a hook with `#[on_change]` has one or two parameters: `this: Obj<'_, Self>`, and, if it \
+                               asks for it, the change: `change: &Changed<'_, Self, i32>`";
+                errors.at(at, message);
+                return;
+            }
+        };
+        self.declare(function, &constructor, Some(&positions), &call);
+    }
+
+    fn on_schema_change(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        items: &[Item],
+        errors: &mut Errors,
+    ) {
+        nothing(items, "`#[on_schema_change]`", errors);
+        let [old, new] = function.parameters[..] else {
+            let message = "a hook with `#[on_schema_change]` has two parameters: `old: &OldValues<'_>` and \
+                           `new: &mut NewValues<'_, '_, Self>`";
+            errors.at(at, message);
+            return;
+        };
+        let (old, new) = (names::here(old.span()), names::here(new.span()));
+        let m = names::located(&self.m, new);
+        let old = quote_spanned!(old=> __old);
+        let new = quote_spanned!(new=> &mut #m::NewValues::<Self>::new(__to));
+        let (name, cfgs, m) = (function.name, &function.cfgs, &self.m);
+        // The error of the function, which is one of this crate, is returned as it is.
+        let result = names::located(m, function.returned);
+        let span = function.returned;
+        self.moves.push(quote_spanned! {span=>
+            #(#cfgs)*
+            {
+                let __returned: #result::Result<()> = Self::#name(#old, #new);
+                __returned?;
+            }
+        });
+    }
+
+    /// The object for which a hook is called, as the argument for a parameter of this type.
+    fn this(&self, parameter: &Type) -> TokenStream {
+        let span = names::here(parameter.span());
+        let m = names::located(&self.m, span);
+        quote_spanned!(span=> #m::Told::this::<Self>(__told)?)
+    }
+
+    /// The call of a function, with the outcome of the hook as its value.
+    fn call(&self, function: &Function<'_>, arguments: &[TokenStream]) -> TokenStream {
+        let span = function.returned;
+        let m = names::located(&self.m, span);
+        let name = function.name;
+        quote_spanned!(span=> #m::outcome(Self::#name(#(#arguments),*)))
+    }
+
+    fn declare(
+        &mut self,
+        function: &Function<'_>,
+        constructor: &TokenStream,
+        fields: Option<&TokenStream>,
+        call: &TokenStream,
+    ) {
+        let (m, cfgs) = (&self.m, &function.cfgs);
+        let name = format!("{}::{}", self.owner, function.name.unraw());
+        self.decls.push(quote! {
+            #(#cfgs)*
+            #m::HookDecl::#constructor(
+                #name,
+                #fields
+                |__told: &#m::Told<'_>| -> #m::Outcome { #call },
+            )
+        });
+    }
+
+    /// The implementation that the struct refers to. If there are mistakes, it is empty.
+    fn implementation(&self, owner: &Type, mistakes: bool) -> TokenStream {
+        let m = names::located(&self.m, names::here(owner.span()));
+        let Hooks { decls, moves, .. } = self;
+        let (decls, moves): (&[_], &[_]) = if mistakes { (&[], &[]) } else { (decls, moves) };
+        let upgrade_with = if moves.is_empty() {
+            quote!(::core::option::Option::None)
+        } else {
+            quote! {
+                ::core::option::Option::Some(
+                    |__old: &#m::OldValues<'_>, __to: &mut #m::ObjectWriter<'_>| -> #m::Result<()> {
+                        #(#moves)*
+                        ::core::result::Result::Ok(())
+                    },
+                )
+            }
+        };
+        let span = names::here(owner.span());
+        quote_spanned! {span=>
+            #[automatically_derived]
+            #[allow(deprecated)]
+            impl #m::Hooks for #owner {
+                const DECLS: &'static [#m::HookDecl] = &[#(#decls),*];
+                const UPGRADE_WITH: ::core::option::Option<#m::UpgradeWith> = #upgrade_with;
+            }
+        }
+    }
+}
+
+/// The name of the event, if this is the attribute of a hook.
+fn event(attribute: &Attribute) -> Option<String> {
+    let name = attribute.path().get_ident()?.to_string();
+    EVENTS.contains(&&*name).then_some(name)
+}
+
+/// What a declaration needs of a function; `None` after reporting a mistake.
+fn signature<'f>(function: &'f ImplItemFn, errors: &mut Errors) -> Option<Function<'f>> {
+    let signature = &function.sig;
+    let mut mistake = |at: &dyn ToTokens, message: &str| {
+        errors.at(at.to_token_stream(), message);
+        None
+    };
+    if let Some(asyncness) = &signature.asyncness {
+        return mistake(
+            asyncness,
+            "a hook runs inside the operation of which it is told: it cannot be `async`",
+        );
+    }
+    if let Some(parameter) = signature.generics.type_params().next() {
+        return mistake(parameter, "a hook has no type parameters");
+    }
+    if let Some(parameter) = signature.generics.const_params().next() {
+        return mistake(parameter, "a hook has no const parameters");
+    }
+    let mut parameters = Vec::new();
+    for input in &signature.inputs {
+        match input {
+            FnArg::Typed(input) => parameters.push(&*input.ty),
+            FnArg::Receiver(this) => {
+                let message = "the struct is plain data, and a hook works with an object: write `this: Obj<'_, Self>`";
+                return mistake(this, message);
+            }
+        }
+    }
+    let returned = match &signature.output {
+        ReturnType::Type(_, ty) => names::here(ty.span()),
+        ReturnType::Default => {
+            return mistake(&signature.ident, "a hook returns a result: `-> permazen::Result<()>`");
+        }
+    };
+    let cfgs = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    Some(Function { name: &signature.ident, cfgs: cfgs.collect(), parameters, returned })
+}
+
+/// Reports items where there are none.
+fn nothing(items: &[Item], place: &str, errors: &mut Errors) {
+    for item in items {
+        errors.at(&item.key, format!("{place} takes no arguments"));
+    }
+}
+
+/// `fields(a, b)`
+fn fields(item: &Item) -> syn::Result<Vec<Ident>> {
+    let list = item.list()?.clone();
+    let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
+    let fields: Vec<Ident> = parser.parse2(list)?.into_iter().collect();
+    if fields.is_empty() {
+        return Err(syn::Error::new_spanned(
+            &item.key,
+            format!("expected the names of fields: `{}(a, b)`", item.key),
+        ));
+    }
+    Ok(fields)
+}
+
+/// What the implementation of `Model` says about hooks, and the mark that the struct has some.
+pub(crate) fn of_struct(
+    krate: &TokenStream,
+    owner: &Ident,
+    at: Span,
+) -> (TokenStream, TokenStream) {
+    let span = names::here(at);
+    let m = names::located(&quote!(#krate::__private), span);
+    let hooks = format_ident!("Hooks", span = span);
+    let constant = quote_spanned! {span=>
+        const HOOKS: &'static [#m::HookDecl] = <#owner as #m::#hooks>::DECLS;
+    };
+    let mark = quote_spanned! {span=>
+        #[automatically_derived]
+        impl #m::HasHooks for #owner {}
+    };
+    (constant, mark)
+}
