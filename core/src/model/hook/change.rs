@@ -58,7 +58,7 @@ macro_rules! change_type {
             /// # Errors
             /// If the model is not registered.
             pub fn object(&self) -> Result<Obj<'a, M>> {
-                self.tx.get(Ref::new(self.change.id()))
+                self.tx.get(Ref::<M>::new(self.change.id()))
             }
 
             /// The name of the field in the database.

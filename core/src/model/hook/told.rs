@@ -26,7 +26,7 @@ impl<'a> Told<'a> {
     /// # Errors
     /// If the model is not registered.
     pub fn this<M: Model>(&self) -> Result<Obj<'a, M>> {
-        self.tx.get(Ref::new(self.observer))
+        self.tx.get(Ref::<M>::new(self.observer))
     }
 
     /// The change of a field.
@@ -43,7 +43,7 @@ impl<'a> Told<'a> {
     /// If the hook is called for something else, or for an object of another type.
     pub fn deleted<M: Model>(&self) -> Result<Obj<'a, M>> {
         match self.event {
-            Event::Deleting { id, .. } => self.tx.get(Ref::new(*id)),
+            Event::Deleting { id, .. } => self.tx.get(Ref::<M>::new(*id)),
             _ => Err(Error::other("a hook to deletions was called for something else")),
         }
     }
