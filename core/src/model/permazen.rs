@@ -8,13 +8,13 @@ use permazen_kv::{KvDatabase, Retry, TxOptions};
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
 use super::evolution::{self, Evolution, EvolutionReport};
-use super::hook::{Observed, ObserverId, Observers};
+use super::hook::{Committed, Observed, ObserverId, Observers};
 use super::kind::Kind;
 use super::model_set::ModelSet;
 use super::obj::Obj;
 use super::owned_transaction::OwnedTransaction;
 use super::rules::{RuleOptions, Validation};
-use super::target::Model;
+use super::target::{Model, Ref};
 use super::to_schema::schema_model;
 use super::tx::{Transaction, Tx};
 use crate::encoding::EncodingRegistry;
@@ -436,6 +436,7 @@ impl Permazen {
         }
         let bindings = Arc::clone(&bindings);
         let hooks = shared.observers.with_hooks(&bindings)?;
+        shared.observers.attend(&core)?;
         core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
         Ok(Transaction::new(Tx::new(core, bindings, shared.rules, hooks)))
     }
@@ -462,7 +463,40 @@ impl Permazen {
         Ok(self.shared.observers.add(on, observer))
     }
 
-    /// Ends what [`observe`](Permazen::observe) began. Transactions that have begun before still
+    /// Calls `observer` after the commit of each transaction that begins from now on, once for each
+    /// object of the model that the transaction has created, changed or deleted, in the thread of the
+    /// transaction. It is told what the transaction has done with the object in sum. Commits of other
+    /// processes are not told; `watch_object` of the object layer is for these.
+    ///
+    /// An observer can begin other transactions.
+    ///
+    /// ```
+    /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
+    /// # #[derive(PermazenObject, Default)]
+    /// # struct Person { age: i32 }
+    /// # let db = Permazen::builder(MemoryStore::new()).model::<Person>().build()?;
+    /// let observer = db.observe_committed::<Person>(|person, what| println!("{person}: {what:?}"))?;
+    /// db.write(|tx| tx.create(Person { age: 30 })?.set_age(31))?; // prints one line: Created
+    /// db.stop_observing(observer);
+    /// # Ok::<(), permazen::Error>(())
+    /// ```
+    ///
+    /// Cost: all fields of the model are watched, see [`observe`](Permazen::observe).
+    ///
+    /// # Errors
+    /// [`Error::NotRegistered`].
+    pub fn observe_committed<M: Model>(
+        &self,
+        observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
+    ) -> Result<ObserverId> {
+        let bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        let object_type = bindings.models().of::<M>()?.storage_id();
+        drop(bindings);
+        Ok(self.shared.observers.add_committed(object_type, observer))
+    }
+
+    /// Ends what [`observe`](Permazen::observe) or [`observe_committed`](Permazen::observe_committed)
+    /// began. Transactions that have begun before still
     /// call the observer. Returns false if there is no such observer.
     pub fn stop_observing(&self, observer: ObserverId) -> bool {
         self.shared.observers.remove(observer)

@@ -65,6 +65,7 @@ pub(crate) use index::{
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
+pub(crate) use notify::Happened;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,

@@ -8,6 +8,7 @@
 mod after;
 mod call;
 pub(crate) mod change;
+mod committed;
 mod compile;
 pub(crate) mod declare;
 pub(crate) mod observe;
@@ -18,6 +19,7 @@ pub(super) use call::{call, failed};
 pub use change::{
     Change, Changed, ListChange, ListChanged, MapChange, MapChanged, SetChange, SetChanged,
 };
+pub use committed::Committed;
 pub(super) use compile::compile;
 pub(super) use observe::Observers;
 pub use observe::{

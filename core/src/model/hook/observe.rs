@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
+use super::committed::{AfterCommit, Committed, CommittedObserver};
 use super::compile::{itself, watchable};
 use super::told::Told;
 use crate::encoding::FieldType;
+use crate::id::{ObjId, StorageId};
 use crate::model::binding::{Binding, Bindings};
 use crate::model::error::Result;
 use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::obj::Obj;
-use crate::model::target::Model;
+use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
-use crate::object::{self, Hook, ListenerSet};
+use crate::object::{self, Event, Happened, Hook, ListenerSet};
 
 /// A field whose changes are told: a constant of a simple field, set, list or map.
 #[diagnostic::on_unimplemented(
@@ -220,6 +222,32 @@ fn register_fn<O: Observed>(
     })
 }
 
+/// Notes what happens to objects of a model, for observers of commits.
+fn noting<M: Model>() -> Box<Register> {
+    let run = |told: &Told<'_>| {
+        let what = match told.event {
+            Event::Created(_) => Happened::Created,
+            Event::Changed { .. } => Happened::Changed,
+            Event::Deleting { .. } => Happened::Deleted,
+        };
+        told.tx.core.note_happened(told.observer, what);
+        Ok(())
+    };
+    let hook = hook(format!("observer of commits of {}", M::TYPE_NAME), Box::new(run));
+    Box::new(move |bindings, set| {
+        let binding = bindings.models().of::<M>()?;
+        let mut to = Listeners { set, binding, hook: Arc::clone(&hook) };
+        creations::<M>().register(&mut to)?;
+        deletions::<M>().register(&mut to)?;
+        changes::<M>().register(&mut to)
+    })
+}
+
+fn next_id() -> ObserverId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    ObserverId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 impl Tx {
     /// Calls `observer` for what happens from now on until the end of this transaction, as if it
     /// were a hook: after the hooks of the models and the observers that were added before. If it
@@ -279,6 +307,7 @@ pub(crate) struct Observers {
 #[derive(Default)]
 struct State {
     observers: Vec<(ObserverId, Box<Register>)>,
+    committed: Vec<(ObserverId, CommittedObserver)>,
     /// The hooks of the models and the observers, as far as they were asked for.
     together: Option<(Arc<Bindings>, Arc<ListenerSet>)>,
 }
@@ -292,23 +321,47 @@ impl Observers {
         + Sync
         + 'static,
     ) -> ObserverId {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = ObserverId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let id = next_id();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.observers.push((id, register_fn(on, observer)));
         state.together = None;
         id
     }
 
+    pub(crate) fn add_committed<M: Model>(
+        &self,
+        object_type: StorageId,
+        observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
+    ) -> ObserverId {
+        let id = next_id();
+        let tell = Arc::new(move |id: ObjId, done| observer(Ref::new(id), done));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.observers.push((id, noting::<M>()));
+        state.committed.push((id, CommittedObserver { object_type, tell }));
+        state.together = None;
+        id
+    }
+
+    /// Lets a transaction tell the observers of commits, if there are any.
+    pub(crate) fn attend(&self, tx: &object::Transaction<'_>) -> Result<()> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.committed.is_empty() {
+            return Ok(());
+        }
+        let observers = state.committed.iter().map(|(_, observer)| observer.clone()).collect();
+        Ok(tx.add_callback(Arc::new(AfterCommit::new(observers)))?)
+    }
+
     pub(crate) fn remove(&self, id: ObserverId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.observers.len();
         let removed: Vec<_> = state.observers.extract_if(.., |(other, _)| *other == id).collect();
+        let told: Vec<_> = state.committed.extract_if(.., |(other, _)| *other == id).collect();
         state.together = None;
         let found = state.observers.len() < before;
         // Dropped without the lock, because the destructor of an observer may use the database.
         drop(state);
-        drop(removed);
+        drop((removed, told));
         found
     }
 

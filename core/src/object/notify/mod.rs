@@ -14,4 +14,5 @@ pub use listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChange,
     SchemaChangeListener, Watch,
 };
+pub(crate) use notifier::Happened;
 pub(in crate::object) use notifier::{ByMove, Notifier, Pending};

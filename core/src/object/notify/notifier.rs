@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::change::FieldChange;
 use super::listeners::ListenerSet;
-use crate::id::StorageId;
+use crate::id::{ObjId, StorageId};
 use crate::object::calls::{Call, Calls};
 use crate::object::{Error, Result};
 use crate::schema::{ResolvedType, SchemaBundle};
@@ -28,6 +28,16 @@ pub(in crate::object) struct Notifier {
     silent: Cell<bool>,
     /// Whether the changes that are queued come from the move of an object to another schema.
     moving: Cell<ByMove>,
+    /// What has happened to objects, for those that are told after the commit.
+    happened: RefCell<Vec<(ObjId, Happened)>>,
+}
+
+/// What has happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Happened {
+    Created,
+    Changed,
+    Deleted,
 }
 
 /// Which of the changes that are queued come from the move of an object to another schema.
@@ -62,6 +72,7 @@ pub(in crate::object) struct Pending {
 pub(in crate::object) struct Mark {
     queued: Option<u64>,
     held: Option<usize>,
+    happened: usize,
 }
 
 impl Notifier {
@@ -76,6 +87,7 @@ impl Notifier {
             held: RefCell::default(),
             silent: Cell::new(false),
             moving: Cell::default(),
+            happened: RefCell::default(),
         }
     }
 
@@ -239,11 +251,26 @@ impl Notifier {
         Mark {
             queued: self.queue.borrow().as_ref().map(|pending| pending.next),
             held: self.held.borrow().as_ref().map(Vec::len),
+            happened: self.happened.borrow().len(),
         }
     }
 
-    /// Forgets what was queued and held back since `mark`.
+    /// Notes what has happened to an object.
+    pub(super) fn note(&self, id: ObjId, what: Happened) {
+        let mut happened = self.happened.borrow_mut();
+        if happened.last() != Some(&(id, what)) {
+            happened.push((id, what));
+        }
+    }
+
+    /// Takes what has happened to objects.
+    pub(super) fn take_happened(&self) -> Vec<(ObjId, Happened)> {
+        self.happened.take()
+    }
+
+    /// Forgets what was queued, held back and noted since `mark`.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
+        self.happened.borrow_mut().truncate(mark.happened);
         if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {
             held.truncate(len);
         }

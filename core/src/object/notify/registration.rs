@@ -6,7 +6,8 @@ use super::listeners::{
     CreateListener, DeleteListener, FieldListener, ListenerId, ListenerSet, SchemaChangeListener,
     Watch,
 };
-use crate::id::StorageId;
+use super::notifier::Happened;
+use crate::id::{ObjId, StorageId};
 use crate::object::{Result, Transaction};
 
 /// Listeners stay registered for the rest of the transaction.
@@ -80,6 +81,17 @@ impl Transaction<'_> {
     ) -> Result<R> {
         self.check_open()?;
         self.notifier.change_hooks(change)
+    }
+
+    /// Notes what has happened to an object, for those that are told after the commit. It is
+    /// forgotten if the operation that does it is undone.
+    pub(crate) fn note_happened(&self, id: ObjId, what: Happened) {
+        self.notifier.note(id, what);
+    }
+
+    /// Takes what has happened to objects, in order.
+    pub(crate) fn take_happened(&self) -> Vec<(ObjId, Happened)> {
+        self.notifier.take_happened()
     }
 
     fn change_listeners<R>(&self, change: impl FnOnce(&mut ListenerSet) -> Result<R>) -> Result<R> {

@@ -1,0 +1,89 @@
+//! Observers that are told after a commit what it has done.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::id::{ObjId, StorageId};
+use crate::object::{self, Callback, Happened, Transaction};
+
+/// What a committed transaction has done with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Committed {
+    /// It has created the object.
+    Created,
+    /// It has changed fields of the object, other than counters.
+    Changed,
+    /// It has deleted the object.
+    Deleted,
+}
+
+/// An observer of the objects of one type.
+#[derive(Clone)]
+pub(super) struct CommittedObserver {
+    pub(super) object_type: StorageId,
+    pub(super) tell: Arc<dyn Fn(ObjId, Committed) + Send + Sync>,
+}
+
+impl fmt::Debug for CommittedObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CommittedObserver(#{})", self.object_type)
+    }
+}
+
+/// Tells observers after the commit of one transaction.
+pub(super) struct AfterCommit {
+    observers: Vec<CommittedObserver>,
+    happened: Mutex<Vec<(ObjId, Happened)>>,
+}
+
+impl AfterCommit {
+    pub(super) fn new(observers: Vec<CommittedObserver>) -> Self {
+        AfterCommit { observers, happened: Mutex::default() }
+    }
+}
+
+impl Callback for AfterCommit {
+    fn before_completion(&self, tx: &Transaction<'_>) -> object::Result<()> {
+        let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
+        *happened = tx.take_happened();
+        Ok(())
+    }
+
+    fn after_completion(&self, committed: bool) -> object::Result<()> {
+        let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
+        let happened = std::mem::take(&mut *happened);
+        if committed {
+            for (id, done) in in_sum(&happened) {
+                let of_type = |other: &&CommittedObserver| other.object_type == id.storage_id();
+                self.observers
+                    .iter()
+                    .filter(of_type)
+                    .for_each(|observer| (observer.tell)(id, done));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a transaction has done with each object in sum, in the order in which it first did something
+/// with it. Nothing if it has created and deleted it.
+fn in_sum(happened: &[(ObjId, Happened)]) -> Vec<(ObjId, Committed)> {
+    let mut order = Vec::new();
+    // Whether the object existed before, and whether it exists after.
+    let mut sums: BTreeMap<ObjId, (bool, bool)> = BTreeMap::new();
+    for (id, what) in happened {
+        let sum = sums.entry(*id).or_insert_with(|| {
+            order.push(*id);
+            (*what != Happened::Created, true)
+        });
+        sum.1 = *what != Happened::Deleted;
+    }
+    let done = |id: ObjId| match sums.get(&id)? {
+        (false, true) => Some((id, Committed::Created)),
+        (true, true) => Some((id, Committed::Changed)),
+        (true, false) => Some((id, Committed::Deleted)),
+        (false, false) => None,
+    };
+    order.into_iter().filter_map(done).collect()
+}

@@ -1,0 +1,131 @@
+//! Observers that are told after a commit.
+
+use std::sync::{Arc, Mutex};
+
+use permazen::kv::KvError;
+use permazen::model::Committed::{self, Changed, Created, Deleted};
+use permazen::{Counter, Error, Permazen, PermazenObject, Ref};
+
+use crate::builder;
+
+#[derive(PermazenObject, Default)]
+struct Person {
+    age: i32,
+    tags: Vec<String>,
+    hits: Counter,
+    #[permazen(inverse_delete = "nullify")]
+    friend: Option<Ref<Person>>,
+}
+
+#[derive(PermazenObject, Default)]
+struct Other {
+    n: i32,
+}
+
+#[derive(PermazenObject, Default)]
+struct Unregistered {}
+
+type Told = Arc<Mutex<Vec<(Ref<Person>, Committed)>>>;
+
+fn database() -> (Permazen, Told) {
+    let db = builder().model::<Person>().model::<Other>().build().unwrap();
+    let told = Told::default();
+    let log = Arc::clone(&told);
+    db.observe_committed::<Person>(move |person, what| log.lock().unwrap().push((person, what)))
+        .unwrap();
+    (db, told)
+}
+
+fn take(told: &Told) -> Vec<(Ref<Person>, Committed)> {
+    std::mem::take(&mut *told.lock().unwrap())
+}
+
+#[test]
+fn each_object_is_told_once_with_what_was_done_in_sum() {
+    let (db, told) = database();
+    let (ann, bob) = db
+        .write(|tx| {
+            let ann = tx.create(Person { age: 3, ..Person::default() })?;
+            tx.create(Other { n: 1 })?;
+            let bob = tx.create(Person { friend: Some(ann.to_ref()), ..Person::default() })?;
+            ann.set_age(4)?;
+            bob.tags()?.push("x")?;
+            tx.create_default::<Person>()?.delete()?;
+            assert!(told.lock().unwrap().is_empty());
+            Ok((ann.to_ref(), bob.to_ref()))
+        })
+        .unwrap();
+    assert_eq!(take(&told), [(ann, Created), (bob, Created)]);
+    db.write(|tx| {
+        tx.get(bob)?.set_age(9)?;
+        tx.get(ann)?.set_age(4)?;
+        tx.get(ann)?.hits().add(1)
+    })
+    .unwrap();
+    assert_eq!(take(&told), [(bob, Changed)]);
+    db.write(|tx| {
+        tx.get(ann)?.set_age(1)?;
+        tx.get(ann)?.delete()
+    })
+    .unwrap();
+    assert_eq!(take(&told), [(ann, Deleted), (bob, Changed)]);
+    db.write(|tx| {
+        tx.get(bob)?.delete()?;
+        tx.get(bob)?.recreate()
+    })
+    .unwrap();
+    assert_eq!(take(&told), [(bob, Changed)]);
+}
+
+#[test]
+fn what_was_undone_or_not_committed_is_not_told() {
+    let (db, told) = database();
+    let ann =
+        db.write(|tx| Ok(tx.create(Person { age: 3, ..Person::default() })?.to_ref())).unwrap();
+    take(&told);
+    let mut attempt = 0;
+    db.write(|tx| {
+        attempt += 1;
+        if attempt == 1 {
+            tx.get(ann)?.set_age(100)?;
+            return Err(KvError::Retry("planned".into()).into());
+        }
+        let undone: Result<(), Error> = tx.core().atomic(|_| {
+            tx.get(ann)?.set_age(50)?;
+            tx.create_default::<Person>()?;
+            Err(Error::other("undone"))
+        });
+        assert!(undone.is_err());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(take(&told), []);
+    let tx = db.begin().unwrap();
+    tx.get(ann).unwrap().set_age(8).unwrap();
+    tx.rollback().unwrap();
+    assert_eq!(take(&told), []);
+    assert_eq!(db.read(|tx| tx.get(ann)?.age()).unwrap(), 3);
+}
+
+#[test]
+fn an_observer_may_write_and_can_be_removed() {
+    let (db, told) = database();
+    assert!(matches!(
+        db.observe_committed::<Unregistered>(|_, _| ()),
+        Err(Error::NotRegistered { .. })
+    ));
+    let writer = db.clone();
+    let observer = db
+        .observe_committed::<Person>(move |_, what| {
+            if what == Created {
+                writer.write(|tx| tx.create(Other { n: 1 }).map(drop)).unwrap();
+            }
+        })
+        .unwrap();
+    let add = || db.write(|tx| tx.create_default::<Person>().map(drop)).unwrap();
+    add();
+    assert!(db.stop_observing(observer));
+    add();
+    assert_eq!(take(&told).len(), 2);
+    assert_eq!(db.read(|tx| tx.all::<Other>()?.count()).unwrap(), 1);
+}
