@@ -143,6 +143,10 @@ mod guide {
     struct Kinds;
     #[doc = include_str!("../../docs/src/hooks.md")]
     struct Hooks;
+    #[doc = include_str!("../../docs/src/references.md")]
+    struct References;
+    #[doc = include_str!("../../docs/src/copies.md")]
+    struct Copies;
     #[doc = include_str!("../../docs/src/listeners.md")]
     struct Listeners;
     #[doc = include_str!("../../docs/src/rules.md")]

@@ -174,10 +174,6 @@ use object_model::Role;
 /// }
 /// ```
 ///
-/// # No effect yet
-///
-/// `cascade` is checked and kept in the model, and has no effect yet.
-///
 /// The macro generates typed field constants (`Person::NAME`), accessors for handles
 /// (`person.name()?`, `person.set_name("Ann")?`) and the implementation of `permazen::Model`. The
 /// accessors are in the type `PersonFields`. If the program has its own `PersonFields`, choose

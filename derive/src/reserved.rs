@@ -6,10 +6,13 @@
 /// The public methods of `permazen::Obj`. `tests/tests/handle_methods.rs` compares them.
 const OF_HANDLES: &[&str] = &[
     "any",
+    "cascade",
+    "copy_to",
     "counter",
     "delete",
     "exists",
     "fields",
+    "follow",
     "get",
     "id",
     "list_of",
@@ -18,6 +21,7 @@ const OF_HANDLES: &[&str] = &[
     "map_of",
     "migrate",
     "recreate",
+    "referrers",
     "revalidate",
     "schema_id",
     "set",

@@ -4,9 +4,12 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::copy::Cascade;
 use super::error::Result;
 use super::obj::Obj;
-use super::target::{Any, Model, Ref};
+use super::objects::Objs;
+use super::path::{self, Path, Plurality, ReferenceField};
+use super::target::{Any, Model, Ref, Target};
 use super::tx::Tx;
 use crate::encoding::Value;
 use crate::id::ObjId;
@@ -108,6 +111,35 @@ impl<'t> AnyObj<'t> {
         let decode =
             |field: &Arc<ResolvedField>| Ok((field.name.to_string(), data.decode_field(field)?));
         object_type.fields.iter().map(decode).collect()
+    }
+
+    /// The objects that refer to this one through a field, each once. See
+    /// [`Obj::referrers`] for costs and errors.
+    pub fn referrers<F: ReferenceField>(&self, field: F) -> Result<Objs<'t, F::Owner>> {
+        path::referrers(self.tx, field, self.id)
+    }
+
+    /// What a path finds from this object. See [`Obj::follow`].
+    ///
+    /// # Errors
+    /// The errors of [`Path::follow`].
+    pub fn follow<A: Target, B: Target, N: Plurality>(
+        &self,
+        path: &Path<A, B, N>,
+    ) -> Result<N::Found<'t, B>> {
+        N::found(path.follow_ids(self.tx, [Ok(self.id)])?)
+    }
+
+    /// The objects to which a named cascade leads from this one. See [`Cascade`].
+    pub fn cascade(&self, name: impl Into<String>) -> Cascade<'t> {
+        Cascade::new(self.tx, vec![self.id], vec![name.into()])
+    }
+
+    /// Copies the object, and those to which the cascades of `copy` lead. Returns the copy of this
+    /// object. See [`Tx::copy_all`] for costs and errors.
+    pub fn copy_to<'d>(&self, dest: &'d Tx, copy: super::copy::Copy) -> Result<AnyObj<'d>> {
+        let copied = self.tx.copy_all([self.id], dest, copy)?;
+        Ok(dest.any(copied.get(&self.id).copied().unwrap_or(self.id)))
     }
 
     /// Deletes the object. Returns false if it does not exist.

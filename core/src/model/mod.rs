@@ -10,6 +10,7 @@
 mod any_obj;
 mod binding;
 mod collection;
+mod copy;
 mod counter;
 pub(crate) mod declare;
 mod error;
@@ -27,6 +28,7 @@ mod obj;
 mod objects;
 mod other_errors;
 mod owned_transaction;
+mod path;
 mod permazen;
 pub(crate) mod rules;
 #[cfg(feature = "serde")]
@@ -41,6 +43,7 @@ pub use self::permazen::{Builder, Permazen};
 pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use collection::{ListOf, MapOf, SetOf};
+pub use copy::{Cascade, Copy, Detached};
 pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{
@@ -66,6 +69,7 @@ pub use kind::{Kind, Member, Mixin, Source, Within};
 pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};
+pub use path::{Many, Meets, One, Path, Plurality, ReferenceField};
 pub use permazen_kv::Retry;
 pub use rules::{CommitError, Rule, RulesReport, Validation, Violation, Violations};
 pub use target::{Any, Model, PlainData, Ref, Target};

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use super::error::Result;
 use super::index::{Page, PageToken, PageTokenError};
+use super::path::{Meets, Path, Plurality};
 use super::target::{Any, Ref, Target};
 use super::tx::Tx;
 use crate::id::ObjId;
@@ -65,6 +66,18 @@ impl<'t, T: Target> Objs<'t, T> {
     #[must_use]
     pub fn any(&self) -> Objs<'t, Any> {
         Objs::new(self.tx, self.ids.clone())
+    }
+
+    /// The objects that a path reaches from any object of this set, each once. Reads this set at
+    /// once. See [`Path::follow`] for costs and errors.
+    pub fn follow<A: Target, B: Target, N: Plurality>(
+        &self,
+        path: &Path<A, B, N>,
+    ) -> Result<Objs<'t, B>>
+    where
+        T: Meets<A>,
+    {
+        path.follow_ids(self.tx, self.ids.iter().map(|id| Ok(id?)))
     }
 
     /// The objects in this set or the other one.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use permazen_kv::{KvDatabase, Retry, TxOptions};
+use permazen_kv::{KvDatabase, KvWrite, Retry, TxOptions};
 
 use super::binding::Bindings;
 use super::error::{Error, Failure, Result};
@@ -500,6 +500,21 @@ impl Permazen {
     /// call the observer. Returns false if there is no such observer.
     pub fn stop_observing(&self, observer: ObserverId) -> bool {
         self.shared.observers.remove(observer)
+    }
+
+    /// A transaction on a store in memory, with the models of this database.
+    pub(super) fn over_detached(&self, kv: Box<dyn KvWrite + Send>) -> Result<Tx> {
+        let shared = &*self.shared;
+        let core = shared.database.detached(kv, &shared.config)?;
+        let evolution = {
+            let bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+            bindings.models().evolution()
+        };
+        let models = shared.models.as_slice();
+        let bindings = Bindings::new(models, core.schema(), &core.bundle(), evolution)?;
+        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
+        let hooks = Arc::clone(bindings.hooks());
+        Ok(Tx::new(core, Arc::new(bindings), shared.rules, hooks))
     }
 
     /// Runs a transaction. It commits if `body` succeeds, and rolls back if `body` fails.

@@ -97,6 +97,10 @@ impl Tx {
         Ok(&self.state()?.bindings)
     }
 
+    pub(super) fn shared_bindings(&self) -> Result<Arc<Bindings>> {
+        Ok(Arc::clone(&self.state()?.bindings))
+    }
+
     pub(super) fn seen_objects(&self) -> Result<&RefCell<SeenObjects>> {
         Ok(&self.state()?.seen_objects)
     }

@@ -1,11 +1,12 @@
 //! Transactions in memory: empty ones and snapshots
 //! (docs/src/transactions.md#snapshots-and-detached-transactions).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use permazen_kv::KvWrite;
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::overlay::MutableView;
+use permazen_kv::{Direction, KeySpan, KvWrite};
 
 use super::store::Store;
 use super::{Error, Result, Transaction};
@@ -56,6 +57,19 @@ impl Transaction<'_> {
         tx
     }
 
+    /// All pairs of the transaction. Cost: one scan.
+    pub(crate) fn all_pairs(&self) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+        self.check_open()?;
+        self.store.read(|kv| {
+            let pairs = kv.scan(KeySpan::FULL, Direction::Forward)?;
+            let owned = pairs.map(|pair| {
+                let (key, value) = pair?;
+                Ok((key.into_owned(), value.into_owned()))
+            });
+            owned.collect()
+        })
+    }
+
     /// Removes all objects from a detached transaction, and keeps all other meta-data. Listeners
     /// are not called. Cost: one scan of everything, which is kept in memory until the end, and
     /// three range removals.
@@ -67,7 +81,7 @@ impl Transaction<'_> {
         if !self.is_detached() {
             return Err(Error::Unsupported("to reset a transaction that is not detached"));
         }
-        let all = permazen_kv::KeySpan::FULL;
+        let all = KeySpan::FULL;
         self.operation(|| self.store.rewrite_span(all, |kv| Ok(layout::delete_object_data(kv)?)))?;
         self.infos.clear();
         Ok(())

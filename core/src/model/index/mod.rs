@@ -11,6 +11,7 @@ mod find;
 mod page;
 mod partial;
 mod query;
+mod referrers;
 mod starts_with;
 
 pub use composite::{
@@ -23,4 +24,5 @@ pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
 pub(super) use partial::{SeenObjects, complete, described, lacks_entries};
 pub use query::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
+pub(super) use referrers::referrers;
 pub use starts_with::StoredAsString;

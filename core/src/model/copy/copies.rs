@@ -1,0 +1,167 @@
+//! Copying objects, with those that belong to them, to any transaction.
+
+use std::collections::BTreeMap;
+
+use super::cascade::Cascade;
+use crate::id::ObjId;
+use crate::model::error::{Error, Result};
+use crate::model::tx::Tx;
+use crate::object::{self, CopyOptions, IdMap, Migrate, MissingTargets};
+
+/// How to copy an object: which others are copied with it, and whether the copies get new IDs.
+///
+/// ```
+/// # use permazen::{PermazenObject, Permazen, Ref, model::Copy, kv::memory::MemoryStore};
+/// # #[derive(PermazenObject, Default)]
+/// # struct Node {
+/// #     #[permazen(cascade(forward = ["tree"], inverse = ["tree"]))]
+/// #     parent: Option<Ref<Node>>,
+/// # }
+/// # let db = Permazen::builder(MemoryStore::new()).model::<Node>().build()?;
+/// # db.write(|tx| {
+/// let root = tx.create(Node { parent: None })?;
+/// let child = tx.create(Node { parent: Some(root.to_ref()) })?;
+/// let memory = tx.detached()?;
+/// let copy = root.copy_to(&memory, Copy::new().cascade("tree"))?;
+/// assert_eq!(copy.id(), root.id());
+/// assert_eq!(memory.all::<Node>()?.count()?, 2);
+/// // The same tree again, beside the first one.
+/// let clone = root.copy_to(tx, Copy::new().cascade("tree").clone_ids())?;
+/// assert_ne!(clone, root);
+/// assert_eq!(clone.referrers(Node::PARENT)?.count()?, 1);
+/// # Ok(()) })
+/// # ; Ok::<(), permazen::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "these are options for `copy_to`"]
+pub struct Copy {
+    names: Vec<String>,
+    limit: Option<usize>,
+    silent: bool,
+    new_ids: bool,
+    migrate: bool,
+}
+
+impl Copy {
+    /// Copies the object alone, with its ID.
+    pub fn new() -> Self {
+        Copy::default()
+    }
+
+    /// Also copies the objects to which this cascade leads. Several cascades work together, as
+    /// [`Cascade`] says.
+    pub fn cascade(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Copies only objects that are at most so many steps away.
+    pub fn limit(mut self, steps: usize) -> Self {
+        self.limit = Some(steps);
+        self
+    }
+
+    /// Calls no listeners to creation and changes at the destination.
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    /// Gives every copy a new ID, and lets references among the copied objects refer to the copies.
+    /// References to other objects stay.
+    pub fn clone_ids(mut self) -> Self {
+        self.new_ids = true;
+        self
+    }
+
+    /// First moves each source object to the schema of its transaction. Needed where the destination
+    /// does not record the schema in which the object is.
+    pub fn migrating(mut self) -> Self {
+        self.migrate = true;
+        self
+    }
+}
+
+impl Tx {
+    /// Copies objects, and those to which the cascades of `copy` lead from them, to another
+    /// transaction or within this one. An object that exists at the destination is replaced. Returns
+    /// the ID of each copy by that of its source.
+    ///
+    /// Everything is copied or nothing. References may go to objects that are copied later, so cycles
+    /// are no problem. Objects are copied in the schema in which they are.
+    ///
+    /// Cost: that of [`Cascade::ids`], and for each object that of reading it whole at the source and
+    /// of creating or storing it at the destination.
+    ///
+    /// # Errors
+    /// Nothing is copied then, except that [`migrating`](Copy::migrating) may have moved source
+    /// objects. If an object does not exist, or an object that is not copied is missing at the
+    /// destination and a reference to it may not dangle there (in a [`Detached`](super::Detached)
+    /// transaction any may); [`SchemaMismatch`](object::Error::SchemaMismatch) if the destination
+    /// does not record the schema of an object; errors of listeners.
+    pub fn copy_all(
+        &self,
+        objects: impl IntoIterator<Item = impl Into<ObjId>>,
+        dest: &Tx,
+        copy: Copy,
+    ) -> Result<BTreeMap<ObjId, ObjId>> {
+        let starts: Vec<ObjId> = objects.into_iter().map(Into::into).collect();
+        let cascade = Cascade::new(self, starts, copy.names.clone()).limited(copy.limit);
+        // Without cascades, objects are copied as they are, and lead nowhere.
+        let ids = match copy.names.is_empty() {
+            true => cascade.limit(0).ids()?,
+            false => cascade.ids()?,
+        };
+        let copied = dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
+        copied.map_err(Error::from)
+    }
+}
+
+/// Copies these objects.
+fn copy_each(
+    tx: &Tx,
+    ids: &[ObjId],
+    dest: &Tx,
+    copy: &Copy,
+) -> object::Result<BTreeMap<ObjId, ObjId>> {
+    let mut new_ids = IdMap::new();
+    if copy.new_ids {
+        // All IDs are known before the first object is copied, because objects may refer to each
+        // other in a circle.
+        let mut taken = std::collections::BTreeSet::new();
+        for id in ids {
+            let name = tx.core.object_type(*id)?.name.clone();
+            let new = loop {
+                let new = dest.core.generate_id(&name)?;
+                if taken.insert(new) {
+                    break new;
+                }
+            };
+            new_ids.insert(*id, Some(new));
+        }
+    }
+    let mut missing = MissingTargets::new();
+    let mut copied = BTreeMap::new();
+    for id in ids {
+        let mut options = CopyOptions::new().noting_missing(&mut missing);
+        if copy.new_ids {
+            options = options.mapping_ids(&mut new_ids);
+        }
+        if copy.silent {
+            options = options.silent();
+        }
+        if copy.migrate {
+            options = options.migrating(Migrate::Yes);
+        }
+        tx.core.copy_to(*id, &dest.core, &mut options)?;
+        copied.insert(*id, new_ids.get(id).copied().flatten().unwrap_or(*id));
+    }
+    for (id, field) in missing {
+        if !dest.core.exists(id)? {
+            let attempted =
+                format!("a copy may not refer to it in field {field:?}, because it was not copied");
+            return Err(object::Error::DeletedObject { id, attempted });
+        }
+    }
+    Ok(copied)
+}

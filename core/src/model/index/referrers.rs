@@ -1,0 +1,24 @@
+//! Who refers to an object, by the index of a field with references.
+
+use super::partial::{OpenAs, complete};
+use crate::id::ObjId;
+use crate::model::binding::{Binding, Part};
+use crate::model::error::Result;
+use crate::model::tx::Tx;
+use crate::object::IdSet;
+
+/// The objects of a model that refer to `target` through a field, each once. The errors are those of
+/// a query of the index.
+pub(in crate::model) fn referrers<'t>(
+    tx: &'t Tx,
+    binding: &'t Binding,
+    (position, part): (usize, Part),
+    target: ObjId,
+    how: OpenAs,
+) -> Result<IdSet<'t>> {
+    let shape = binding.index_shape(position, part)?;
+    // Columns after the object, such as list positions, would repeat it.
+    let view = tx.core.index_view(shape)?.of_types([binding.storage_id()]).distinct(2);
+    let view = complete(tx, &view, &[binding], false, how)?;
+    Ok(view.encoded().with_value(0, target.as_bytes())?.id_set()?)
+}
