@@ -11,7 +11,8 @@ use crate::{KeySpan, KeyWatch, KvError, Result, Writes};
 pub type Blob<'a> = Cow<'a, [u8]>;
 /// A key and its value.
 pub type Pair<'a> = (Blob<'a>, Blob<'a>);
-/// A running scan; it borrows the transaction. After its end or an error it returns `None`.
+/// A running scan; it borrows the transaction. An error ends it: after an error, as after the last
+/// pair, it returns `None`.
 pub type Scan<'a> = Box<dyn Iterator<Item = Result<Pair<'a>>> + 'a>;
 // A scan returns a `Result` for each pair, so an error must not make that larger.
 const _: () = assert!(size_of::<Result<Pair<'_>>>() == size_of::<Pair<'_>>());
@@ -40,9 +41,9 @@ pub enum Direction {
 /// is a tree, it leads from the root to a leaf. A *step* moves from one pair to the next one. What
 /// the guide calls a get, a seek, a put or a delete costs one descent.
 ///
-/// Every method can return these errors: [`KvError::Stale`] if the transaction has failed before,
-/// [`KvError::Timeout`] if its time is over, a retryable error if the store finds a conflict while
-/// it reads, and [`KvError::Store`] if the store itself fails.
+/// Every method that reads pairs can return these errors: [`KvError::Stale`] if the transaction has
+/// failed before, [`KvError::Timeout`] if its time is over, a retryable error if the store finds a
+/// conflict while it reads, and [`KvError::Store`] if the store itself fails.
 ///
 /// ```
 /// use permazen_kv::{Direction, KeySpan, KvDatabase, KvRead, KvWrite, TxOptions, memory::MemoryStore};
@@ -71,8 +72,8 @@ pub trait KvRead {
     fn scan<'a>(&'a self, span: KeySpan<'_>, direction: Direction) -> Result<Scan<'a>>;
 
     /// Calls `visitor` with each pair of `span` in the order of `direction`, until it breaks. Costs
-    /// as much as the same steps of [`KvRead::scan`]. It is the faster way to read many pairs,
-    /// because the store need not stop between them.
+    /// as much as the same steps of [`KvRead::scan`]. On LMDB and in memory, it is faster than a scan,
+    /// because the store need not stop between the pairs.
     ///
     /// # Errors
     /// `min > max` is [`KvError::InvalidArgument`]. The visitor cannot return an error; it must
@@ -135,12 +136,13 @@ pub trait KvRead {
         usize::MAX
     }
 
-    /// The value that this store keeps for a counter with the number `count`. Free.
+    /// The bytes that this store keeps as the value of a counter that stands at `count`. Free.
     fn encode_counter(&self, count: i64) -> [u8; 8] {
         count.to_be_bytes()
     }
 
-    /// The number of a counter for which this store keeps `value`. Free.
+    /// At what number a counter stands whose stored value is `value`: the inverse of
+    /// [`encode_counter`](KvRead::encode_counter). Free.
     ///
     /// # Errors
     /// [`KvError::InvalidArgument`] if `value` does not have eight bytes.
@@ -233,7 +235,7 @@ pub trait KvWrite: KvRead {
 ///
 /// let store = MemoryStore::new();
 /// let _writer = store.begin(&TxOptions::writing())?;
-/// // Tries only once, because only one transaction may write at a time.
+/// // The first transaction has the right to write, so one that does not wait for it fails.
 /// let second = store.begin(&TxOptions::writing().with_wait(Duration::ZERO));
 /// assert!(second.is_err_and(|error| error.is_retryable()));
 /// assert!(store.begin(&TxOptions::reading())?.is_read_only());
@@ -246,15 +248,19 @@ pub struct TxOptions {
     /// is written in it; `commit` discards that.
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
-    /// once. `None` is 30 seconds. When the time is over, the error is retryable.
+    /// once; if another process has the right, LMDB waits for at least 100 ms. `None` is 30 seconds,
+    /// and 3 seconds on SQLite for a transaction that takes the right with its first write
+    /// (`late_lock`). When the time is over, the error is retryable.
     pub wait: Option<Duration>,
     /// How long the transaction may be used, see [`KvTransaction::set_timeout`]. `None` means no
     /// limit.
     pub timeout: Option<Duration>,
     /// How often this work was tried before and failed for a reason that may pass;
-    /// [`Retry`](crate::Retry) counts it. Where transactions can overtake each other, one that has
-    /// failed five times gets its turn: it waits until it may write alone, and cannot be overtaken
-    /// from then on.
+    /// [`Retry`](crate::Retry) counts it. A transaction that has failed five times gets its turn. On
+    /// the optimistic engine, commits of other threads then wait until it ends, for at most their
+    /// [`wait`](TxOptions::wait). Every second turn also takes the right to write to the underlying
+    /// store, so that other processes and direct writers wait too. On SQLite with `late_lock`, it
+    /// takes the right to write when it begins.
     pub failed: u32,
 }
 
@@ -336,8 +342,9 @@ pub trait KvTransaction: KvWrite {
     fn is_read_only(&self) -> bool;
 
     /// Makes this a read-only transaction from now on: `commit` will discard everything that is
-    /// written in it, before or after this call. Free. If the transaction gives up the right to
-    /// write here, others can take it at once.
+    /// written in it, before or after this call. Free. In some stores, the transaction gives up the
+    /// right to write with this call. Then another transaction can take that right before this one
+    /// ends.
     ///
     /// # Errors
     /// [`KvError::IllegalState`] if the store cannot switch after the first access; the transaction
@@ -367,9 +374,10 @@ pub trait KvTransaction: KvWrite {
         Err(KvError::Unsupported("a snapshot of a transaction"))
     }
 
-    /// The number of the committed state this transaction reads. Transactions of one store that
-    /// return the same number see the same pairs, apart from their own writes. So several threads
-    /// can read one state, each in its own transaction. A commit that puts or removes a pair adds
+    /// The number of the committed state that this transaction reads. If two transactions of one
+    /// store return the same number, they see the same pairs, apart from what each has written
+    /// itself. So several threads can read one state, each in its own transaction, and compare the
+    /// numbers to be sure of it. A commit that puts or removes a pair adds
     /// one to the number; a commit that finds nothing to change does not. Free.
     ///
     /// If other programs write to the same files, LMDB counts their commits in the same way. SQLite
@@ -402,8 +410,9 @@ pub trait KvTransaction: KvWrite {
         None
     }
 
-    /// Makes the changes durable and visible to others. A read-only transaction only ends. Costs
-    /// what the store needs to write the changes to disk, and nothing if there are none.
+    /// Makes the changes visible to others, and durable as far as the options of the store promise
+    /// it. A read-only transaction ends without that. Costs what the store needs to keep the changes,
+    /// and nothing if there are none.
     ///
     /// # Errors
     /// [`KvError::Conflict`] if transactions are checked when they commit, [`KvError::Full`],
@@ -435,8 +444,10 @@ pub trait KvTransaction: KvWrite {
 /// # Ok::<(), permazen_kv::KvError>(())
 /// ```
 pub trait KvDatabase: Send + Sync {
-    /// Begins a transaction. Reads no pairs. A transaction that writes waits for its turn (see
-    /// [`TxOptions::wait`]), unless several transactions can write to the store at the same time.
+    /// Begins a transaction. Reads no pairs. In stores with one writer at a time, a transaction that
+    /// writes waits here for the right to write (see [`TxOptions::wait`]), unless it takes that right
+    /// with its first write (`late_lock` of SQLite). On the optimistic engine, only a transaction that
+    /// gets its turn (see [`TxOptions::failed`]) can wait here.
     ///
     /// # Errors
     /// Retryable if the right to write was not free in time. [`KvError::ReadersFull`] if there are
@@ -466,8 +477,9 @@ pub trait KvDatabase: Send + Sync {
     }
 }
 
-/// What a store offers. If a program asks for something that the store does not offer, the store
-/// returns an error. It never silently does something else.
+/// What a store offers. If a program calls a method that the store does not offer, the method returns
+/// an error, or `None` if its documentation says so. Three fields only describe how the store behaves:
+/// `serializable`, `concurrent_writers` and `conflict_free_counters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -518,7 +530,8 @@ pub struct Statistics {
     pub entries: Option<u64>,
     /// Bytes in use for pairs and the structure that holds them.
     pub used_bytes: Option<u64>,
-    /// Bytes inside the file that can be used again.
+    /// Bytes inside the file that the newest state does not use. Old readers may still need a part of
+    /// them; that part cannot be used again before those readers end.
     pub free_bytes: Option<u64>,
     /// Size of the file.
     pub file_bytes: Option<u64>,
@@ -526,12 +539,13 @@ pub struct Statistics {
     pub limit_bytes: Option<u64>,
     /// Size of a page of the file.
     pub page_bytes: Option<u64>,
-    /// Open read-only transactions and snapshots, in all processes.
+    /// The largest number of slots for readers (read-only transactions and snapshots) that have been
+    /// in use, in all processes. It does not become smaller when readers end.
     pub readers: Option<u64>,
-    /// The largest possible number of `readers`.
+    /// How many slots for readers there are.
     pub max_readers: Option<u64>,
     /// How many commits were made since the oldest open reader of this process began. Space that
     /// was freed since then cannot be used again before that reader ends, so the file grows. A
-    /// reader in another process has the same effect, but is counted in `readers` only.
+    /// reader in another process has the same effect, but does not count here.
     pub oldest_reader_lag: Option<u64>,
 }

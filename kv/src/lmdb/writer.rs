@@ -158,7 +158,8 @@ impl Writer {
         };
         let knocker = thread::Builder::new().name("permazen-knock".to_owned()).spawn(knock);
         if knocker.is_err() {
-            // Without this thread, `begin` may wait in vain. Then it fails and says so.
+            // Without this thread nothing wakes the writer thread. If that sleeps although the lock is
+            // free, `begin` waits until its time is over, and then fails with a retryable error.
             self.knocking.store(false, Ordering::Release);
         }
     }
@@ -176,7 +177,8 @@ impl Writer {
         committed.map_err(|error| self.env.commit_failed(error))
     }
 
-    /// Whether a thread of this process waits for the lock, which another process may hold.
+    /// Whether the writer thread waits for the lock, which another process may hold, or a thread is
+    /// in [`knock`](Writer::knock).
     pub(super) fn is_blocked(&self) -> bool {
         self.progress.blocked.load(Ordering::Acquire) || self.knocking.load(Ordering::Acquire)
     }
@@ -190,7 +192,8 @@ impl Writer {
         created.map_err(|error| self.env.failed("cannot create the database in it", error))
     }
 
-    /// Rolls back. A later `begin` waits until this is done.
+    /// Rolls back. Does not wait for that. The writer thread serves requests in order, so a later
+    /// `begin` gets its transaction after that.
     pub(super) fn abort(&self, txn: RwTxn<'static>) {
         // If the thread has ended, dropping the request ends the transaction here.
         let _ = self.send(Request::Abort(txn));
@@ -217,7 +220,7 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
     let mut using = None;
     while let Ok(request) = inbox.recv() {
         match request {
-            // It has given up while others were served.
+            // The thread that asked has given up, while this one served others or waited for them.
             Request::Begin(asker) if asker.gone.load(Ordering::Acquire) => {}
             Request::Begin(asker) => {
                 progress.blocked.store(true, Ordering::Release);
@@ -250,13 +253,14 @@ fn serve(env: &OpenEnv, inbox: &Receiver<Request>, progress: &Progress) {
 }
 
 /// Gives the new transaction, or the error of beginning it, to `asker`. If `asker` has given up, the
-/// next one in the `inbox` that still waits gets it, because the lock may have been hard to get.
-/// Returns `false` if nobody has a transaction now.
+/// next one in the `inbox` that still waits gets it, so that this thread need not take the lock again
+/// for that one. Returns `false` if nobody has a transaction now.
 fn hand_over(mut begun: Result<RwTxn<'static>>, asker: Asker, inbox: &Receiver<Request>) -> bool {
     let mut next = Some(asker);
     while let Some(Asker { reply, shared, .. }) = next {
-        // This must come first: the thread that gets the transaction has the environment open, and
-        // must be the one that closes it.
+        // This must come before `send`. Otherwise the thread that gets the transaction could end it
+        // and close the environment while this thread still shares the environment. Then the
+        // environment would stay open until this thread drops its share.
         drop(shared);
         let is_begun = begun.is_ok();
         match reply.send(begun) {
