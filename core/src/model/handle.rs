@@ -74,12 +74,15 @@ impl<'t> Handle<'t> {
         self.tx.with_encoded(&value, |result, bytes| {
             result.map_err(|source| self.unencodable(field, source))?;
             let set = |migrate| self.tx.core.encoded().set(self.id, field, bytes, migrate);
+            // The object must move: by the rules of access, or because its own schema does not have
+            // this definition of the field.
             if self.access() == Migrate::Yes || !self.tx.core.encoded().defines(self.id, field)? {
                 return Ok(set(Migrate::Yes)?);
             }
             match set(Migrate::No) {
-                // The schema of the models may allow it. The value that is replaced does not keep
-                // the object from moving.
+                // The object's own schema refuses the new value, but the schema of the models may
+                // allow it. So the object moves, and gets the new value with the move. The old value
+                // cannot prevent the move, because it is replaced.
                 Err(error) if self.may_depend_on_schema(&error)? => Ok(set(Migrate::Yes)?),
                 set => Ok(set?),
             }

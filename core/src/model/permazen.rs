@@ -91,7 +91,8 @@ impl fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// Registers a model. Register every model that a reference can refer to.
+    /// Registers a model. Register every struct that the program stores, and every struct that a
+    /// reference in a registered struct can refer to.
     pub fn model<M: Model>(mut self) -> Self {
         self.models = self.models.model::<M>();
         self
@@ -103,7 +104,8 @@ impl Builder {
         self
     }
 
-    /// Registers all models of a kind.
+    /// Registers all models of a kind. A [`Kind`] is a set of models, made with
+    /// `#[derive(PermazenKind)]` on an enum.
     pub fn kind<K: Kind>(mut self) -> Self {
         self.models = self.models.kind::<K>();
         self
@@ -133,9 +135,10 @@ impl Builder {
     /// or lack required ones, and leave the database untouched then. Without it, such objects stay
     /// as they are, and only what needs them to move is refused.
     ///
-    /// This is judged by the recorded schemas of types that have objects, and not by values. A field
-    /// counts as lost if none of its values could be kept except null and empty collections, even if
-    /// no object has another value in it. [`Builder::evolution_report`] gives the same verdict. Do not
+    /// This is judged by the recorded schemas of types that have objects; no value is read. The
+    /// values of a field would be lost if only null or an empty collection could be kept of them.
+    /// `build` then refuses the models, even if no object has another value in that field.
+    /// [`Builder::evolution_report`] judges in the same way. Do not
     /// use this in a program that may be rolled back: its earlier version would refuse a database in
     /// which the later one has stored fields that the earlier one does not know.
     pub fn strict(mut self) -> Self {
@@ -152,15 +155,16 @@ impl Builder {
     }
 
     /// Sets whether the schema of the models may be recorded if it is not recorded yet. By default
-    /// it may. If not, a database that was recorded with other models is refused, and the error
-    /// says what differs.
+    /// it may. If it may not, an empty database is refused, and so is a database that has recorded
+    /// only other models. The error says what differs.
     pub fn allow_new_schema(mut self, allow: bool) -> Self {
         self.allow_new_schema = allow;
         self
     }
 
-    /// Sets when recorded schemas without objects are removed. By default this is when the
-    /// configuration changes, or never if new schemas are not allowed. A schema stays while a
+    /// Sets when recorded schemas without objects are removed. The default is
+    /// [`SchemaRemoval::ConfigChange`]; if new schemas are not allowed, it is
+    /// [`SchemaRemoval::Never`]. A schema stays while a
     /// database of this process is open with it.
     pub fn schema_removal(mut self, removal: SchemaRemoval) -> Self {
         self.schema_removal = Some(removal);
@@ -174,24 +178,26 @@ impl Builder {
         self
     }
 
-    /// Sets how [`build`](Builder::build), [`Permazen::write`] and [`Permazen::read`] run a
-    /// transaction again after a failure that may pass.
+    /// Sets how a transaction runs again after a failure that may pass. This applies to
+    /// [`build`](Builder::build), to [`Permazen::write`], [`Permazen::read`] and their `try_` forms,
+    /// and to the beginning of the transactions of [`Permazen::begin`] and
+    /// [`Permazen::begin_read`].
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
     /// Sets when the rules of the models are checked: what must be unique, singletons, required
-    /// values and own validation. By default that is when a transaction commits.
+    /// values, and the functions that a model names to check its objects. By default that is when a transaction commits.
     /// [`Tx::set_validation`] changes it for one transaction.
     pub fn validation(mut self, validation: Validation) -> Self {
         self.rules.validation = validation;
         self
     }
 
-    /// Checks uniqueness among the objects that are in the index, while objects in other recorded
-    /// schemas lack entries in it. By default, a commit is refused then if it writes the field,
-    /// because the check would not find these objects.
+    /// Makes the check of a unique field compare only the objects that have an entry in its index.
+    /// This matters while objects in other recorded schemas have no entries in that index: the check
+    /// cannot find them. By default, a commit that writes the field is then refused.
     pub fn unique_among_indexed(mut self) -> Self {
         self.rules.among_indexed = true;
         self
@@ -250,8 +256,9 @@ impl Builder {
         Ok(Permazen { shared: Arc::new(shared) })
     }
 
-    /// What would become of the stored objects if the database were opened with these models, as
-    /// [`Permazen::evolution_report`] says it afterwards. Nothing is recorded and nothing is removed.
+    /// What would become of the stored objects if the database were opened with these models. This is
+    /// the report that [`Permazen::evolution_report`] gives after opening. It writes nothing to the
+    /// database: it records no schema and removes none.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -309,7 +316,8 @@ impl Builder {
     }
 }
 
-/// Begins a transaction that keeps the database open, after `failed` attempts have failed.
+/// Begins a transaction that owns a share of the store, so that the store stays open until the
+/// transaction ends. `failed` is how many attempts have failed before.
 fn begin(
     database: &Database,
     config: &TransactionConfig,
@@ -319,8 +327,8 @@ fn begin(
     database.begin_on_new(Box::new(kv), config)
 }
 
-/// Begins a transaction of the store that keeps the database open, after `failed` attempts have
-/// failed.
+/// Begins a transaction of the store that does the same. `failed` is how many attempts have failed
+/// before.
 fn begin_below(
     database: &Database,
     config: &TransactionConfig,
@@ -401,8 +409,9 @@ impl Permazen {
     /// [`Database::begin`] says what it reads of the recorded schemas.
     ///
     /// # Errors
-    /// If the store fails, or if another program has removed the schema or recorded one that
-    /// contradicts it.
+    /// If the store fails. If another program has removed the schema, this records it again; that is
+    /// an error if new schemas are not allowed ([`Builder::allow_new_schema`]). It is also an error
+    /// if another program has recorded a schema that contradicts this one.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&self.shared.config)
     }
@@ -521,7 +530,8 @@ impl Permazen {
     ///
     /// After a failure that may pass, such as a conflict with another transaction, everything is
     /// rolled back and `body` runs again, as [`Builder::retry`] says. So `body` should have no
-    /// effects outside of the transaction. To return an error of the application, use
+    /// effects outside of the transaction. If the transaction, or another one within `body`, has
+    /// waited in vain for the right to write, `body` is not run again. To return an error of the application, use
     /// [`Error::other`] or [`try_write`](Permazen::try_write).
     ///
     /// # Errors
@@ -547,7 +557,8 @@ impl Permazen {
 
     /// Runs `body` on a snapshot, which keeps no writer waiting. Changes are refused in it with
     /// [`object::Error::ReadOnly`]. An object that must move to be read moves only for this
-    /// transaction; nothing is written to the database. After a failure that may pass, `body` runs again, as in [`write`](Permazen::write).
+    /// transaction; nothing is written to the database. After a failure that may pass, `body` runs
+    /// again, except in the cases in which [`write`](Permazen::write) does not run it again.
     ///
     /// # Errors
     /// The errors of [`Permazen::begin`] and of `body`.

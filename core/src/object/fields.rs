@@ -199,6 +199,8 @@ impl Transaction<'_> {
         }
         let mut entries = self.buffer();
         let mut ends = Vec::new();
+        // Finds the old and new entries of composite indexes before the first write, like the entries
+        // of the field's own index below.
         if !field.indexes.is_empty() {
             self.composite_entries(id, object_type, field, &old, new, &mut entries, &mut ends)?;
         }

@@ -199,8 +199,15 @@ pub(in crate::model) fn lacks_entries(
     Ok(false)
 }
 
-/// Extends `view` to the objects of these models in all recorded schemas, or refuses the query, as
-/// `open_as` says. `with_keys` tells whether the query returns map keys.
+/// Extends `view` to the objects of these models in all recorded schemas. Entries in other indexes
+/// that mean the same are added, and entries of values that the model sees differently are left out.
+/// Objects that still lack entries are treated as [`OpenAs::on_partial`] says:
+///
+/// * [`OnPartial::Refuse`]: if there is such an object, the query is refused.
+/// * [`OnPartial::Allow`]: the query does not find them.
+/// * [`OnPartial::Scan`]: they are loaded, and their entries are added to the view.
+///
+/// `with_keys` tells whether the query returns map keys.
 pub(in crate::model) fn complete<'t>(
     tx: &'t Tx,
     view: &IndexView<'t>,
@@ -232,9 +239,12 @@ fn complete_with<'t>(
     for binding in models {
         let of_type = binding.storage_id();
         for other in tx.bindings()?.others(binding, wanted, &tx.core).iter() {
+            // These objects have no entries to add or to leave out, and `Allow` does not find them.
             if on_partial == OnPartial::Allow && matches!(other.entries, Entries::Missing) {
                 continue;
             }
+            // A query must not be refused because of objects that are gone. So where it may be refused,
+            // what the transaction remembers counts only until the next write.
             let may_refuse = on_partial == OnPartial::Refuse && other.may_lack_entries();
             let rely = if may_refuse { Rely::UntilNextWrite } else { Rely::Always };
             if has_none(tx, other.schema, of_type, rely)? {
@@ -256,6 +266,7 @@ fn complete_with<'t>(
     }
     match on_partial {
         OnPartial::Refuse if !missing.is_empty() => return Err(refusal(tx, wanted, &missing)?),
+        // Nothing is missing, or what is missing is not found.
         OnPartial::Refuse | OnPartial::Allow => {}
         OnPartial::Scan => {
             for (binding, other) in &missing {

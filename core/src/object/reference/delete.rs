@@ -70,8 +70,9 @@ impl Transaction<'_> {
         })
     }
 
-    /// Deletes one object and the references to it. Adds the objects that must be deleted with it
-    /// to `todo`, and does not delete them itself. Returns `false` if there is no such object.
+    /// Deletes one object, and makes references to it null or removes them where the fields ask for
+    /// that. Adds the objects that must be deleted with it to `todo`, and does not delete them
+    /// itself. Returns `false` if there is no such object.
     fn delete_and_queue(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
         let mut entered = None;
         let (object_type, incoming) = loop {
@@ -85,8 +86,8 @@ impl Transaction<'_> {
                     return Err(self.referenced(id, referrer, field.field));
                 }
             }
-            // Listeners are called only once. After that the loop checks again, because they may
-            // have changed what refers to the object.
+            // Listeners are called only in the first round. After that the loop checks again, because
+            // they may have changed what refers to the object.
             let first_time = self.being_deleted.enter(id);
             let calls_listeners =
                 first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
@@ -98,10 +99,13 @@ impl Transaction<'_> {
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        // A deletion around this one may be deleting the same object, and has then marked it.
-        // Remove that mark now, because a new object may get this ID, and it must be possible to
-        // delete that.
+        // A listener to this object's deletion may have begun this deletion, for example by deleting
+        // another object whose deletion leads here. The deletion for which the listener was called
+        // has then marked the object. That mark must go too: the object is deleted, a new object may
+        // get this ID, and it must be possible to delete the new object.
         self.being_deleted.leave(id);
+        // `forward_delete`: the objects to which the deleted one referred. They are deleted in a later
+        // round of `delete`.
         data.each_reference(|field, bytes| {
             if field.reference().is_some_and(|reference| reference.forward_delete)
                 && let Ok(Some(target)) = super::check::target_of(bytes)
