@@ -248,8 +248,8 @@ pub struct TxOptions {
     /// is written in it; `commit` discards that.
     pub read_only: bool,
     /// How long to wait for the right to write, where only one transaction can have it. Zero tries
-    /// once; if another process has the right, LMDB waits for at least 100 ms. `None` is 30 seconds,
-    /// and 3 seconds on SQLite for a transaction that takes the right with its first write
+    /// once; but if another process has the right, LMDB waits for up to 100 ms. `None` is 30 seconds,
+    /// or 3 seconds on SQLite for a transaction that takes the right with its first write
     /// (`late_lock`). When the time is over, the error is retryable.
     pub wait: Option<Duration>,
     /// How long the transaction may be used, see [`KvTransaction::set_timeout`]. `None` means no
