@@ -1,4 +1,4 @@
-//! Rules between the parts of a model.
+//! Rules about the names, accessors, constants and composite indexes of a model.
 
 use std::collections::HashMap;
 

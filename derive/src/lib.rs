@@ -1,7 +1,9 @@
 //! Derive macros of the Permazen object database.
 //!
 //! `#[derive(PermazenObject)]` makes a plain struct an object type. `#[derive(PermazenEnum)]` makes
-//! an enum without fields a field type. Both take the same three steps: they parse the attributes,
+//! an enum without fields a field type. `#[derive(PermazenFields)]` makes a struct whose fields models
+//! share, `#[derive(PermazenKind)]` an enum that stands for several models. `#[hooks]` marks functions
+//! that are called at changes of objects. All take the same three steps: they parse the attributes,
 //! check the model as a whole, and generate code. They report all mistakes at once, each at the
 //! token that must change. The generated code uses only public items of the `permazen` crate.
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! Names on disk: case rules and the name pattern.
+//! Names on disk (case rules and the name pattern), names of constants, and paths in generated code.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;

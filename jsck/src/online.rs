@@ -303,7 +303,7 @@ impl Walk<'_, '_> {
             }
             self.course.passed += 1;
             self.out.pair()?;
-            let finding = if !self.judge.is_called_for(kind, &key)? {
+            let finding = if !self.judge.is_required(kind, &key)? {
                 self.judge.surplus(kind, &key)?.map(|finding| finding.value(&value))
             } else if value.is_empty() {
                 None

@@ -5,7 +5,7 @@
 pub(crate) mod entry_findings;
 pub(crate) mod fingerprint;
 pub(crate) mod indexes;
-pub(crate) mod lookup;
+pub(crate) mod is_required;
 pub(crate) mod required;
 pub(crate) mod sort;
-pub(crate) mod spill;
+pub(crate) mod temporary_items;

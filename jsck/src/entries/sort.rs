@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
 
-use crate::entries::spill::{self, Next};
+use crate::entries::temporary_items::{self, Next};
 
 /// Collects byte strings in any order and returns them sorted, each once.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Sorter {
         self.bytes.extend_from_slice(item);
         self.ends.push(self.bytes.len());
         if self.bytes.len() + self.ends.len() * size_of::<Entry>() > self.limit {
-            self.spill().map_err(spill::explained)?;
+            self.spill().map_err(temporary_items::explained)?;
         }
         Ok(())
     }
@@ -40,7 +40,7 @@ impl Sorter {
         let entries = self.sorted_entries();
         let mut run = BufWriter::with_capacity(1 << 18, tempfile::tempfile()?);
         for entry in entries {
-            spill::write_item(&mut run, Some(entry.of(&self.bytes)))?;
+            temporary_items::write_item(&mut run, Some(entry.of(&self.bytes)))?;
         }
         let mut file = run.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
@@ -75,7 +75,7 @@ impl Sorter {
             return Ok(Sorted::Memory { bytes: self.bytes, entries, next: 0 });
         }
         if !self.ends.is_empty() {
-            self.spill().map_err(spill::explained)?;
+            self.spill().map_err(temporary_items::explained)?;
         }
         let mut runs = Vec::with_capacity(self.runs.len());
         let mut heads = BinaryHeap::with_capacity(self.runs.len());
@@ -156,7 +156,7 @@ impl Sorted {
 
 /// Reads the next byte string of a run; tells whether there is one.
 fn read_item(run: &mut BufReader<File>, item: &mut Vec<u8>) -> io::Result<bool> {
-    Ok(spill::read_item(run, item).map_err(spill::explained)? == Next::Item)
+    Ok(temporary_items::read_item(run, item).map_err(temporary_items::explained)? == Next::Item)
 }
 
 #[cfg(test)]

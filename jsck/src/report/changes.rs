@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
-use crate::entries::spill::{self, Next};
+use crate::entries::temporary_items::{self, Next};
 use crate::{Error, Result};
 
 /// Collects changes and returns them in the order in which they came.
@@ -34,11 +34,11 @@ impl Changes {
 
     /// Adds a change: the key gets this value, or is removed if the value is `None`.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
-        spill::write_item(&mut self.bytes, Some(key))?;
-        spill::write_item(&mut self.bytes, value)?;
+        temporary_items::write_item(&mut self.bytes, Some(key))?;
+        temporary_items::write_item(&mut self.bytes, value)?;
         self.count += 1;
         if self.bytes.len() > self.limit {
-            self.spill().map_err(spill::explained)?;
+            self.spill().map_err(temporary_items::explained)?;
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Changes {
     ) -> Result<()> {
         let from_file: Box<dyn Read> = match &mut self.file {
             Some(file) => {
-                file.seek(SeekFrom::Start(0)).map_err(spill::explained)?;
+                file.seek(SeekFrom::Start(0)).map_err(temporary_items::explained)?;
                 Box::new(BufReader::with_capacity(1 << 16, file))
             }
             None => Box::new(io::empty()),
@@ -69,7 +69,8 @@ impl Changes {
         let mut all = from_file.chain(&self.bytes[..]);
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut read = |item: &mut Vec<u8>| {
-            spill::read_item(&mut all, item).map_err(|e| Error::File(spill::explained(e)))
+            temporary_items::read_item(&mut all, item)
+                .map_err(|e| Error::File(temporary_items::explained(e)))
         };
         while read(&mut key)? != Next::End {
             let has_value = read(&mut value)? == Next::Item;

@@ -11,8 +11,8 @@ use permazen::kv::{Direction, KeySpan, KvDatabase, KvRead, KvTransaction, TxOpti
 use crate::report::describe_key::Describer;
 use crate::report::finding::Finding;
 use crate::report::output::{Checked, Halt, Output};
+use crate::running::finding_queue::{Next, Queue};
 use crate::running::parts::Part;
-use crate::running::queue::{Next, Queue};
 use crate::{Progress, Result};
 
 /// Reads one state of a store, with one thread for each view in `others`, or in the caller's thread

@@ -20,10 +20,10 @@
 //! [`LmdbStore::statistics`](KvDatabase::statistics) shows how old the oldest one is, in commits.
 
 mod builder;
-mod commit_numbers;
 mod copy;
 mod env;
 mod error;
+mod files_match;
 mod header;
 mod key;
 mod map;

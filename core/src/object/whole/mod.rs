@@ -6,7 +6,6 @@
 mod builder;
 mod converter;
 mod copy;
-mod counter_form;
 mod create;
 mod data;
 mod generate_id;
@@ -14,6 +13,7 @@ mod load;
 mod migrate;
 mod migrate_many;
 mod replace;
+mod stored_counter;
 mod translate;
 
 pub use builder::ObjectBuilder;

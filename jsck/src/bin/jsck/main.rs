@@ -1,11 +1,11 @@
 //! `jsck`: checks a Permazen database and repairs it if asked to.
 
 mod args;
+mod check_and_repair;
 mod database;
 mod files;
 mod interrupt;
 mod json;
-mod mend;
 mod online;
 mod plan;
 mod progress;
@@ -75,13 +75,14 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let options = args.options(interrupt.flag())?;
     if let Some(file) = &args.apply_undo {
         let database = database::open(path, args.kind, true)?;
-        if !args.no_store_check && mend::check_store(&database, &mut *presenter(args))? {
+        if !args.no_store_check && check_and_repair::check_store(&database, &mut *presenter(args))?
+        {
             return not_looked_at(path);
         }
         undo::apply(&database, file, &args.force)?;
         return Ok(CLEAN);
     }
-    let files = mend::Files::of(args)?;
+    let files = check_and_repair::Files::of(args)?;
     let mut output = presenter(args);
     let write = args.repair.is_some() && !args.dry_run;
     let database = match database::open(path, args.kind, write) {
@@ -90,7 +91,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     };
     output.start(&database);
     terminal::written()?;
-    let damaged = !args.no_store_check && mend::check_store(&database, &mut *output)?;
+    let damaged = !args.no_store_check && check_and_repair::check_store(&database, &mut *output)?;
     if damaged && !database.can_be_read_damaged() {
         output.failed();
         return not_looked_at(path);
@@ -103,9 +104,9 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let report = if args.online {
         online::run(args, &options, position, &database, &mut *output)
     } else if args.repair.is_some() {
-        mend::run(args, &options, &database, &files, &mut *output)
+        check_and_repair::run(args, &options, &database, &files, &mut *output)
     } else {
-        mend::check(&options, &database, &mut *output)
+        check_and_repair::check(&options, &database, &mut *output)
     };
     let report = report.inspect_err(|_| output.failed())?;
     Ok(match report {
@@ -164,7 +165,7 @@ fn generate(what: Generate) -> Result<(), Failure> {
 #[derive(Default)]
 struct End<'e> {
     seconds: f64,
-    mended: Option<&'e mend::Mended>,
+    mended: Option<&'e check_and_repair::Mended>,
     /// Where an online check continued; `None` if it started at the beginning.
     from: Option<&'e [u8]>,
     /// Where an online check stopped before its end.

@@ -7,9 +7,9 @@ use permazen::kv::Hex;
 use permazen_jsck::{Class, Finding, Fix, RepairScope, Report};
 
 use crate::args::Args;
+use crate::check_and_repair::Mended;
 use crate::database::Database;
 use crate::json::hex;
-use crate::mend::Mended;
 use crate::plan::Change;
 use crate::terminal::{Line, path_text, say};
 use crate::{End, Presenter};

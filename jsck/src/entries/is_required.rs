@@ -19,7 +19,7 @@ use crate::tables::ranges::IndexRange;
 impl Judge<'_> {
     /// Whether the object that an entry names requires it with its stored values and with known
     /// default values. Positions in a list are taken as they are stored. Costs a few lookups.
-    pub(crate) fn is_called_for(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<bool> {
+    pub(crate) fn is_required(&self, kind: &Kind<'_>, key: &[u8]) -> Checked<bool> {
         let index = match kind {
             Kind::Index(index) => index,
             Kind::ObjectSchema => {
