@@ -75,8 +75,8 @@ impl Plurality for Many {
 /// db.write(|tx| {
 ///     let artist = tx.create(Artist { name: "Ella".into() })?;
 ///     let first = tx.create(Album { artist: Some(artist.to_ref()) })?;
-///     let second = tx.create(Album { artist: Some(artist.to_ref()) })?;
-///     assert_eq!(first.follow(&related)?.to_vec()?, [first, second]);
+///     tx.create(Album { artist: Some(artist.to_ref()) })?;
+///     assert_eq!(first.follow(&related)?.count()?, 2);
 ///     assert_eq!(artist.referrers(Album::ARTIST)?.count()?, 2);
 ///     let singular = Path::of::<Album>().to(Album::ARTIST);
 ///     assert_eq!(first.follow(&singular)?, Some(artist));
