@@ -9,13 +9,13 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
 
+use crate::declarations::declarations;
 use crate::evolution_attributes;
-use crate::exclude::{Bound, Exclude};
 use crate::hooks;
 use crate::mixin;
 use crate::names;
 use crate::object_model::{
-    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Role, Shape, ValueModel,
+    CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
 };
 use crate::validate;
 
@@ -93,27 +93,6 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             #hooks
             #content
         }
-    }
-}
-
-/// The constants of a model or mix-in with its declarations, those of its mix-ins included.
-pub(crate) fn declarations(model: &ObjectModel) -> TokenStream {
-    let krate = &model.krate;
-    let m = quote!(#krate::__private);
-    let fields = model.fields.iter().enumerate();
-    let fields = fields.map(|(at, field)| declaration(model, at, field));
-    let composites = model.composites.iter().map(|index| composite_declaration(model, &m, index));
-    let (fields, composites) = (quote!(&[#(#fields),*]), quote!(&[#(#composites),*]));
-    if !model.flattened.is_empty() {
-        return mixin::declarations(model, &fields, &composites);
-    }
-    // A model without mix-ins need not say so.
-    let mixins =
-        (model.role == Role::Mixin).then(|| quote!(const MIXINS: &'static [#m::Included] = &[];));
-    quote! {
-        const FIELDS: &'static [#m::FieldDecl] = #fields;
-        const COMPOSITES: &'static [#m::CompositeDecl] = #composites;
-        #mixins
     }
 }
 
@@ -211,7 +190,7 @@ pub(crate) fn accessors_type(model: &ObjectModel) -> TokenStream {
 
 /// The type of `value` as calls name it: through the trait that it must implement. If a type does
 /// not implement it, the compiler reports one error, and not one for each call.
-fn stored(model: &ObjectModel, value: &ValueModel) -> TokenStream {
+pub(crate) fn stored(model: &ObjectModel, value: &ValueModel) -> TokenStream {
     let (krate, ty) = (&model.krate, &value.ty);
     let span = names::here(ty.span());
     quote_spanned!(span=> <#ty as #krate::__private::Stored>::Itself)
@@ -226,7 +205,7 @@ fn referred(model: &ObjectModel, target: &Type) -> TokenStream {
 
 /// For a field that is a reference: the functions that take its target, and the target, named as
 /// [`stored`] names a type.
-fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStream)> {
+pub(crate) fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Ident, TokenStream)> {
     match &value.reference {
         Some(ReferenceModel { target: Some(target), optional }) if !value.converted => {
             let function = if *optional { "reference" } else { "required_reference" };
@@ -339,7 +318,7 @@ pub(crate) fn composite_type(
 }
 
 /// The fields of a composite index, with their positions.
-fn columns<'m>(
+pub(crate) fn columns<'m>(
     model: &'m ObjectModel,
     index: &'m CompositeModel,
 ) -> impl Iterator<Item = (usize, &'m FieldModel)> {
@@ -515,118 +494,6 @@ pub(crate) fn setter(
             #body
         }
     })
-}
-
-/// `FieldDecl::simple("name", ValueDecl::of::<String>().indexed())`
-fn declaration(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
-    let (name, krate) = (&field.name, &model.krate);
-    let m = &quote!(#krate::__private);
-    let value = |value: &ValueModel| {
-        let stored = stored(model, value);
-        value_declaration(m, value, &quote!(of::<#stored>()))
-    };
-    let declared = match &field.shape {
-        Shape::Simple(simple) => {
-            let simple = match reference(model, simple) {
-                Some((function, target)) => {
-                    value_declaration(m, simple, &quote!(#function::<#target>()))
-                }
-                None => value(simple),
-            };
-            quote!(simple(#name, #simple))
-        }
-        Shape::Counter => quote!(counter(#name)),
-        Shape::Set(element) => {
-            let element = value(element);
-            quote!(set(#name, #element))
-        }
-        Shape::List(element) => {
-            let element = value(element);
-            quote!(list(#name, #element))
-        }
-        Shape::Map(key, mapped) => {
-            let (key, mapped) = (value(key), value(mapped));
-            quote!(map(#name, #key, #mapped))
-        }
-    };
-    let storage_id = field.storage_id.map(|id| quote!(.storage_id(#id)));
-    let unique = field.unique.then(|| quote!(.unique()));
-    let excludes = (!field.excludes.is_empty()).then(|| {
-        let list = excludes(m, &field.excludes);
-        quote!(.exclude(#list))
-    });
-    let evolution = evolution_attributes::declaration(model, at, field);
-    let declared_in = declared_in(model);
-    // The names of accessors can only clash with those of mix-ins, or of models that have some.
-    let accessor = (model.role == Role::Mixin || !model.flattened.is_empty()).then(|| {
-        let accessor = field.accessor.unraw().to_string();
-        quote!(.accessor(#accessor))
-    });
-    quote!(#m::FieldDecl::#declared #storage_id #unique #excludes #evolution #accessor #declared_in)
-}
-
-/// What a schema says about the values of a field, starting from the function that begins with
-/// their type.
-fn value_declaration(m: &TokenStream, value: &ValueModel, typed: &TokenStream) -> TokenStream {
-    let of = quote!(#m::ValueDecl::#typed);
-    let storage_id = value.storage_id.map(|id| quote!(.storage_id(#id)));
-    let indexed = value.indexed.then(|| quote!(.indexed()));
-    let encoding = value.encoding.as_ref().map(|id| quote!(.encoding(#id)));
-    let inverse_delete = value.inverse_delete.map(|action| {
-        let action = format_ident!("{}", action.variant());
-        quote!(.inverse_delete(#m::DeleteAction::#action))
-    });
-    let forward_delete = value.forward_delete.then(|| quote!(.forward_delete()));
-    let allow_deleted = value.allow_deleted.then(|| quote!(.allow_deleted()));
-    let (forward, inverse) = (&value.forward_cascades, &value.inverse_cascades);
-    let cascades = (!forward.is_empty() || !inverse.is_empty())
-        .then(|| quote!(.cascades(&[#(#forward),*], &[#(#inverse),*])));
-    quote!(#of #storage_id #indexed #encoding #inverse_delete #forward_delete #allow_deleted #cascades)
-}
-
-fn composite_declaration(
-    model: &ObjectModel,
-    m: &TokenStream,
-    index: &CompositeModel,
-) -> TokenStream {
-    let name = &index.name;
-    let positions = columns(model, index).map(|(at, _)| position(at));
-    let storage_id = index.storage_id.map(|id| quote!(.storage_id(#id)));
-    let unique = index.unique.then(|| quote!(.unique()));
-    let exempt = (!index.excludes.is_empty()).then(|| {
-        let lists = index.excludes.iter().map(|columns| {
-            let columns = columns.iter().map(|column| excludes(m, column));
-            quote!(&[#(#columns),*])
-        });
-        quote!(.exclude(&[#(#lists),*]))
-    });
-    let declared_in = declared_in(model);
-    quote!(#m::CompositeDecl::new(#name, &[#(#positions),*]) #storage_id #unique #exempt #declared_in)
-}
-
-/// What follows in a declaration of a mix-in.
-fn declared_in(model: &ObjectModel) -> Option<TokenStream> {
-    let ident = &model.ident;
-    (model.role == Role::Mixin).then(|| quote!(.declared_in::<#ident>()))
-}
-
-fn excludes(m: &TokenStream, list: &[Exclude]) -> TokenStream {
-    let bound = |bound: &Option<Bound>| match bound {
-        Some(Bound { value, inclusive }) => {
-            quote!(::core::option::Option::Some(#m::ExcludeBound { value: #value, inclusive: #inclusive }))
-        }
-        None => quote!(::core::option::Option::None),
-    };
-    let list = list.iter().map(|exclude| match exclude {
-        Exclude::Nulls => quote!(#m::Exclude::Nulls),
-        Exclude::NonNulls => quote!(#m::Exclude::NonNulls),
-        Exclude::Value(text) => quote!(#m::Exclude::Value(#text)),
-        Exclude::Range { lower, upper } => {
-            let (lower, upper) = (bound(lower), bound(upper));
-            quote!(#m::Exclude::Range { lower: #lower, upper: #upper })
-        }
-    });
-    quote!(&[#(#list),*])
 }
 
 /// Lets the compiler refuse `inverse_delete = "nullify"` where an alias hides that the reference is

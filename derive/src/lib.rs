@@ -10,6 +10,7 @@
 
 mod attribute_syntax;
 mod check;
+mod declarations;
 mod enums;
 mod errors;
 mod evolution_attributes;

@@ -9,6 +9,7 @@ use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+use crate::declarations;
 use crate::expand::{self, Access, position};
 use crate::names;
 use crate::object_model::{Flattened, ObjectModel};
@@ -151,7 +152,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         (accessors_type(model), access(model), constants_type(model));
     let constants_name = constants_name(model);
     let fields_type = fields_type(model, &quote!('t), quote!(#accessors<'t, __R>));
-    let declarations = expand::declarations(model);
+    let declarations = declarations::declarations(model);
     let content = expand::content(model);
     quote! {
         #allowed

@@ -400,20 +400,29 @@ impl<'t> Handle<'t> {
 
     /// The content of the object as the model sees it, and the schema in which the object is.
     pub(super) fn content(&self) -> Result<(ObjectData, SchemaId)> {
-        let (core, current) = (&self.tx.core, &self.binding.object_type);
-        if self.access() == Migrate::No {
-            let data = core.load(self.id, Migrate::No)?;
-            if data.object_type().schema == current.schema {
-                return Ok((data, current.schema_of));
-            }
-            let plan = self.binding.plan(data.object_type());
-            if self.binding.fits_in_place(&plan) {
-                let seen = self.binding.see(data, core)?;
-                return Ok((seen.data, seen.schema));
-            }
+        if self.access() == Migrate::No
+            && let Some(content) = self.content_in_place()?
+        {
+            return Ok(content);
         }
-        let moved = self.or_unmovable(core.load(self.id, Migrate::Yes), Ok)?;
-        Ok((moved, current.schema_of))
+        let moved = self.or_unmovable(self.tx.core.load(self.id, Migrate::Yes), Ok)?;
+        Ok((moved, self.binding.object_type.schema_of))
+    }
+
+    /// The content of the object as the model sees it where the object is, and its schema; `None` if
+    /// the model cannot read it there.
+    pub(super) fn content_in_place(&self) -> Result<Option<(ObjectData, SchemaId)>> {
+        let (core, current) = (&self.tx.core, &self.binding.object_type);
+        let data = core.load(self.id, Migrate::No)?;
+        if data.object_type().schema == current.schema {
+            return Ok(Some((data, current.schema_of)));
+        }
+        let plan = self.binding.plan(data.object_type());
+        if !self.binding.fits_in_place(&plan) {
+            return Ok(None);
+        }
+        let seen = self.binding.see(data, core)?;
+        Ok(Some((seen.data, seen.schema)))
     }
 
     pub(crate) fn undecodable(&self, field: &ResolvedField, source: EncodingError) -> Error {

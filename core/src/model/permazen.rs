@@ -444,10 +444,13 @@ impl Permazen {
             *bindings = Arc::new(bound);
         }
         let bindings = Arc::clone(&bindings);
-        let hooks = shared.observers.with_hooks(&bindings)?;
-        shared.observers.attend(&core)?;
-        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
+        let hooks = shared.observers.begin(&core, &bindings)?;
         Ok(Transaction::new(Tx::new(core, bindings, shared.rules, hooks)))
+    }
+
+    /// The models, bound to the schema of the last transaction.
+    fn bindings(&self) -> Arc<Bindings> {
+        Arc::clone(&self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Calls `observer` in all transactions that begin from now on, until
@@ -466,9 +469,7 @@ impl Permazen {
         + Sync
         + 'static,
     ) -> Result<ObserverId> {
-        let bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
-        bindings.models().of::<O::Model>()?;
-        drop(bindings);
+        self.bindings().models().of::<O::Model>()?;
         Ok(self.shared.observers.add(on, observer))
     }
 
@@ -498,9 +499,7 @@ impl Permazen {
         &self,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> Result<ObserverId> {
-        let bindings = self.shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
-        let object_type = bindings.models().of::<M>()?.storage_id();
-        drop(bindings);
+        let object_type = self.bindings().models().of::<M>()?.storage_id();
         Ok(self.shared.observers.add_committed(object_type, observer))
     }
 
@@ -515,13 +514,9 @@ impl Permazen {
     pub(super) fn over_detached(&self, kv: Box<dyn KvWrite + Send>) -> Result<Tx> {
         let shared = &*self.shared;
         let core = shared.database.detached(kv, &shared.config)?;
-        let evolution = {
-            let bindings = shared.bindings.lock().unwrap_or_else(PoisonError::into_inner);
-            bindings.models().evolution()
-        };
+        let evolution = self.bindings().models().evolution();
         let models = shared.models.as_slice();
         let bindings = Bindings::new(models, core.schema(), &core.bundle(), evolution)?;
-        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
         let hooks = Arc::clone(bindings.hooks());
         Ok(Tx::new(core, Arc::new(bindings), shared.rules, hooks))
     }

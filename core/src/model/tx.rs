@@ -5,9 +5,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::any_obj::AnyObj;
 use ref_cast::{RefCastCustom, ref_cast_custom};
 
+use super::any_obj::AnyObj;
 use super::binding::{Binding, Bindings, Models};
 use super::error::{Error, Result};
 use super::hook;
@@ -56,6 +56,7 @@ impl Tx {
         rules: RuleOptions,
         hooks: Arc<ListenerSet>,
     ) -> Self {
+        core.convert_with(Arc::clone(bindings.models()) as Arc<_>);
         core.notes.watch(bindings.watched());
         note_for(&core, rules.validation);
         let rules = Cell::new(rules);
@@ -303,8 +304,6 @@ impl Tx {
     /// # Errors
     /// [`Error::Invalid`] with all objects that break rules.
     pub fn validate(&self) -> Result<()> {
-        // What the check itself changes is checked with it, not at the end of each operation.
-        let _checking = self.core.notes.begin_check();
         Ok(self.core.check_rules()?)
     }
 

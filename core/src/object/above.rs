@@ -64,6 +64,8 @@ impl<'db> Transaction<'db> {
     /// Checks the rules of the layer above for the objects that were noted. Does nothing if none
     /// was.
     pub(crate) fn check_rules(&self) -> Result<()> {
+        // What the check itself changes is checked with it, not at the end of each operation.
+        let _checking = self.notes.begin_check();
         match self.above.get() {
             Some(above) if !self.notes.is_empty() => (above.check)(self),
             _ => Ok(()),

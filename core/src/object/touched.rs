@@ -164,7 +164,7 @@ impl Notes {
 
     /// Begins a check, or an operation that ends with one. Until the returned guard is dropped, no
     /// other begins. `None` if one has begun.
-    pub(crate) fn begin_check(&self) -> Option<Checking<'_>> {
+    pub(super) fn begin_check(&self) -> Option<Checking<'_>> {
         (!self.checking.replace(true)).then(|| Checking(self))
     }
 
@@ -181,7 +181,7 @@ impl Notes {
 }
 
 /// A check, or an operation that ends with one.
-pub(crate) struct Checking<'n>(&'n Notes);
+pub(super) struct Checking<'n>(&'n Notes);
 
 impl Drop for Checking<'_> {
     fn drop(&mut self) {

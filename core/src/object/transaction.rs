@@ -298,9 +298,7 @@ impl<'db> Transaction<'db> {
         // Callbacks may have changed objects, so the rules are checked after them. A transaction
         // that writes nothing for good breaks no rule.
         if refused.is_none() && !read_only && !self.rollback_only.get() {
-            let checking = self.notes.begin_check();
             let checked = self.check_rules();
-            drop(checking);
             if let Err(error @ Error::RulesBroken(_)) = checked {
                 self.callbacks.replace(callbacks);
                 self.state.set(State::Open);

@@ -1,6 +1,6 @@
 //! Copying objects, with those that belong to them, to any transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cascade::Cascade;
 use crate::id::ObjId;
@@ -128,7 +128,7 @@ fn copy_each(
     if copy.new_ids {
         // All IDs are known before the first object is copied, because objects may refer to each
         // other in a circle.
-        let mut taken = std::collections::BTreeSet::new();
+        let mut taken = BTreeSet::new();
         for id in ids {
             let name = tx.core.object_type(*id)?.name.clone();
             let new = loop {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
@@ -321,11 +321,7 @@ impl Observers {
         + Sync
         + 'static,
     ) -> ObserverId {
-        let id = next_id();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.observers.push((id, register_fn(on, observer)));
-        state.together = None;
-        id
+        self.state().add(register_fn(on, observer))
     }
 
     pub(crate) fn add_committed<M: Model>(
@@ -333,27 +329,15 @@ impl Observers {
         object_type: StorageId,
         observer: impl Fn(Ref<M>, Committed) + Send + Sync + 'static,
     ) -> ObserverId {
-        let id = next_id();
         let tell = Arc::new(move |id: ObjId, done| observer(Ref::new(id), done));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.observers.push((id, noting::<M>()));
+        let mut state = self.state();
+        let id = state.add(noting::<M>());
         state.committed.push((id, CommittedObserver { object_type, tell }));
-        state.together = None;
         id
     }
 
-    /// Lets a transaction tell the observers of commits, if there are any.
-    pub(crate) fn attend(&self, tx: &object::Transaction<'_>) -> Result<()> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.committed.is_empty() {
-            return Ok(());
-        }
-        let observers = state.committed.iter().map(|(_, observer)| observer.clone()).collect();
-        Ok(tx.add_callback(Arc::new(AfterCommit::new(observers)))?)
-    }
-
     pub(crate) fn remove(&self, id: ObserverId) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let before = state.observers.len();
         let removed: Vec<_> = state.observers.extract_if(.., |(other, _)| *other == id).collect();
         let told: Vec<_> = state.committed.extract_if(.., |(other, _)| *other == id).collect();
@@ -365,23 +349,50 @@ impl Observers {
         found
     }
 
+    /// Lets a transaction tell the observers of commits. Returns what is called in it: the hooks of
+    /// the models, and the observers after them.
+    pub(crate) fn begin(
+        &self,
+        tx: &object::Transaction<'_>,
+        bindings: &Arc<Bindings>,
+    ) -> Result<Arc<ListenerSet>> {
+        let mut state = self.state();
+        if !state.committed.is_empty() {
+            let observers = state.committed.iter().map(|(_, observer)| observer.clone()).collect();
+            tx.add_callback(Arc::new(AfterCommit::new(observers)))?;
+        }
+        state.together(bindings)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, register: Box<Register>) -> ObserverId {
+        let id = next_id();
+        self.observers.push((id, register));
+        self.together = None;
+        id
+    }
+
     /// The hooks of the models, and the observers after them.
-    pub(crate) fn with_hooks(&self, bindings: &Arc<Bindings>) -> Result<Arc<ListenerSet>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.observers.is_empty() {
+    fn together(&mut self, bindings: &Arc<Bindings>) -> Result<Arc<ListenerSet>> {
+        if self.observers.is_empty() {
             return Ok(Arc::clone(bindings.hooks()));
         }
-        if let Some((known, together)) = &state.together
+        if let Some((known, together)) = &self.together
             && Arc::ptr_eq(known, bindings)
         {
             return Ok(Arc::clone(together));
         }
         let mut set = ListenerSet::clone(bindings.hooks());
-        for (_, register) in &state.observers {
+        for (_, register) in &self.observers {
             register(bindings, &mut set)?;
         }
         let together = Arc::new(set);
-        state.together = Some((Arc::clone(bindings), Arc::clone(&together)));
+        self.together = Some((Arc::clone(bindings), Arc::clone(&together)));
         Ok(together)
     }
 }

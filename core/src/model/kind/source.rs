@@ -1,8 +1,8 @@
 //! What has fields to query: a model, a mix-in, or a kind whose models share a mix-in.
 
-use super::mixin::Mixin;
 use std::sync::Arc;
 
+use super::mixin::Mixin;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
 use crate::model::target::{Model, Target};

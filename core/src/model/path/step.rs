@@ -242,10 +242,7 @@ pub(super) fn storage_ids(
     models: &Models,
 ) -> Result<Option<BTreeSet<StorageId>>> {
     let Some(names) = names else { return Ok(None) };
-    let id_of = |name: &&'static str| {
-        let found = models.iter().find(|binding| binding.info.name == *name);
-        found.map(Binding::storage_id).ok_or(Error::NotRegistered { type_name: name })
-    };
+    let id_of = |name: &&'static str| models.named(name).map(Binding::storage_id);
     names.iter().map(id_of).collect::<Result<_>>().map(Some)
 }
 

@@ -1,6 +1,7 @@
 //! Checks the rules for the objects that have changed in a transaction.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::unique::Unique;
 use super::validating::Validating;
@@ -14,7 +15,8 @@ use crate::model::handle::Handle;
 use crate::model::index::{OnPartial, OpenAs, Wanted, complete};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
-use crate::object::{IndexView, Migrate, Touched};
+use crate::object::{self, IndexView, Migrate, Touched};
+use crate::schema::ResolvedField;
 
 /// How often hooks may change objects that must then be checked, until this counts as endless.
 const ROUNDS: usize = 100;
@@ -124,9 +126,7 @@ impl<'t> Check<'t> {
             return Ok(None);
         };
         let field = binding.field(position)?;
-        let Some(simple) = field.simple() else { return Ok(None) };
-        let is_null = |bytes: &[u8]| simple.encoding.decode_all(bytes).is_ok_and(|it| it.is_null());
-        let null = core.encoded().find(id, field, Migrate::No, is_null)?;
+        let null = core.encoded().find(id, field, Migrate::No, |value| is_null(field, value))?;
         let violation = || Violation::new(id, binding.path(field), Rule::Required);
         Ok((null == Some(true)).then(violation))
     }
@@ -179,7 +179,7 @@ impl<'t> Check<'t> {
             core.require_current(id)?;
         }
         let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
-        Ok(rule.columns.iter().map(|field| value(field)).collect::<crate::object::Result<_>>()?)
+        Ok(rule.columns.iter().map(|field| value(field)).collect::<object::Result<_>>()?)
     }
 
     /// Whether objects in another schema have just the entries of the index.
@@ -242,13 +242,16 @@ pub(super) fn keeps_from_checking(error: &Error) -> bool {
     }
 }
 
+/// Whether an encoded value of a simple field is null.
+pub(super) fn is_null(field: &ResolvedField, value: &[u8]) -> bool {
+    let decoded = field.simple().map(|simple| simple.encoding.decode_all(value));
+    decoded.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
+}
+
 /// The first objects but `id`.
-fn first_others(
-    ids: impl Iterator<Item = crate::object::Result<ObjId>>,
-    id: ObjId,
-) -> Result<Vec<ObjId>> {
-    let is_other = |other: &crate::object::Result<ObjId>| other.as_ref().ok() != Some(&id);
-    Ok(ids.filter(is_other).take(OTHERS).collect::<crate::object::Result<_>>()?)
+fn first_others(ids: impl Iterator<Item = object::Result<ObjId>>, id: ObjId) -> Result<Vec<ObjId>> {
+    let is_other = |other: &object::Result<ObjId>| other.as_ref().ok() != Some(&id);
+    Ok(ids.filter(is_other).take(OTHERS).collect::<object::Result<_>>()?)
 }
 
 impl Unique {
@@ -270,7 +273,7 @@ impl Tx {
 
     /// The same entries, whether objects lack entries in the index or not.
     pub(super) fn unique_view_as(&self, rule: &Unique, how: OpenAs) -> Result<IndexView<'_>> {
-        let view = self.core.index_view(std::sync::Arc::clone(&rule.shape))?;
+        let view = self.core.index_view(Arc::clone(&rule.shape))?;
         let view = view.of_types(rule.scope.iter().copied());
         let models = self.models()?;
         let scope: Vec<_> = rule.scope.iter().filter_map(|id| models.of_type(*id)).collect();

@@ -52,16 +52,11 @@ pub(super) fn null_of(encoding: &dyn Encoding) -> Option<Vec<u8>> {
 }
 
 impl Binding {
-    /// Whether something checks whole objects of this model.
-    fn validates(&self) -> bool {
-        self.info.validates.any()
-    }
-
     /// What the object layer notes of objects of this model.
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
         let (rules, validates) = (&self.rules, &self.info.validates);
         let mut watched = WatchedType {
-            created: self.info.singleton || !rules.unique.is_empty() || self.validates(),
+            created: self.info.singleton || !rules.unique.is_empty() || validates.any(),
             any: validates.object,
             ..WatchedType::default()
         };

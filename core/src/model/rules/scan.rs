@@ -2,18 +2,19 @@
 
 use std::ops::ControlFlow;
 
-use super::check::keeps_from_checking;
+use super::check::{is_null, keeps_from_checking};
 use super::unique::Unique;
 use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
+use crate::model::handle::Handle;
 use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
-use crate::object::{self, Migrate, ObjectData};
+use crate::object::ObjectData;
 use crate::schema::SchemaId;
 
 /// What breaks rules in a database.
@@ -221,9 +222,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for position in &binding.rules.required {
         let field = binding.field(*position)?;
-        let value = data.simple_value(field.storage_id).zip(field.simple());
-        let value = value.map(|(value, simple)| simple.encoding.decode_all(value));
-        if value.is_some_and(|value| value.is_ok_and(|value| value.is_null())) {
+        if data.simple_value(field.storage_id).is_some_and(|value| is_null(field, value)) {
             found.push(Violation::new(id, binding.path(field), Rule::Required));
         }
     }
@@ -242,16 +241,8 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
 
 /// The content of an object as the model sees it, and the schema in which it is.
 fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<(ObjectData, SchemaId)> {
-    let current = &binding.object_type;
-    let data = tx.core.load(id, Migrate::No)?;
-    if data.object_type().schema == current.schema {
-        return Ok((data, current.schema_of));
+    match (Handle { tx, binding, id }).content_in_place()? {
+        Some(content) => Ok(content),
+        None => Ok((tx.core.load_unmovable(id)?, binding.object_type.schema_of)),
     }
-    let plan = binding.plan(data.object_type());
-    if binding.fits_in_place(&plan) {
-        let seen = binding.see(data, &tx.core)?;
-        return Ok((seen.data, seen.schema));
-    }
-    let moved: object::Result<_> = tx.core.load_unmovable(id);
-    Ok((moved?, current.schema_of))
 }

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::fmt;
 
-use super::error::Error;
+use super::Error;
 
 /// The text of the error, then the causes that it does not mention, as a `main` that returns the error
 /// should print it. `{:#?}` shows the parts of the error.

@@ -3,7 +3,7 @@
 use permazen_kv::MergeError;
 use permazen_kv::xml::XmlError;
 
-use super::error::Error;
+use super::Error;
 use crate::object_xml::ObjectXmlError;
 use crate::schema::ParseSchemaIdError;
 use crate::schema_file::SchemaFileError;

@@ -1,16 +1,19 @@
 //! Why the typed layer refused something.
 
+mod debug;
+mod from;
+
 use std::fmt;
 
 use permazen_kv::KvError;
 
-use super::evolution::{EvolutionReport, Refusal};
-use super::hook::{self, HookCall};
-use super::index::{PageTokenError, described};
-use super::rules::{CommitError, Violations};
-use super::versioned::ChangedSince;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
+use crate::model::evolution::{EvolutionReport, Refusal};
+use crate::model::hook::{self, HookCall};
+use crate::model::index::{PageTokenError, described};
+use crate::model::rules::{CommitError, Violations};
+use crate::model::versioned::ChangedSince;
 use crate::object;
 use crate::schema::{SchemaError, SchemaId};
 
@@ -148,14 +151,14 @@ pub enum Error {
         schema: SchemaId,
     },
     /// Models were refused because stored objects would lose values or lack required ones
-    /// ([`Builder::strict`](super::Builder::strict)). The database is untouched.
+    /// ([`Builder::strict`](crate::Builder::strict)). The database is untouched.
     #[error("the models are refused, because stored objects would not fit them (`strict`): {}", join(.0.warnings()))]
     WouldLose(Box<EvolutionReport>),
     /// A value that was loaded earlier is not stored, because another transaction has changed the
     /// same fields since.
     #[error("{0}")]
     ChangedSince(Box<ChangedSince>),
-    /// Bytes are not the [`Base`](super::Base) of an object of this model.
+    /// Bytes are not the [`Base`](crate::Base) of an object of this model.
     #[error(
         "what an object contained when it was loaded cannot be used: {reason}; load the object again"
     )]
@@ -193,7 +196,7 @@ pub enum Error {
         type_name: String,
     },
     /// Objects break rules of their models. An operation that is checked at its end
-    /// ([`Validation::Early`](super::Validation::Early)) was undone. Otherwise the objects are as
+    /// ([`Validation::Early`](crate::Validation::Early)) was undone. Otherwise the objects are as
     /// they were, and nothing was committed.
     #[error("{0}")]
     Invalid(Violations),
@@ -343,7 +346,7 @@ fn is_object_error_retryable(error: &object::Error) -> bool {
     }
 }
 
-/// An error that a transaction closure may return; see [`Permazen::write`](super::Permazen::write).
+/// An error that a transaction closure may return; see [`Permazen::write`](crate::Permazen::write).
 ///
 /// It is implemented for [`Error`], boxed errors and, with the feature `anyhow`, `anyhow::Error`. An
 /// error type of your own needs a `From<permazen::Error>`, and one line:
