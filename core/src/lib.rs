@@ -130,6 +130,10 @@ struct Readme;
 /// They also run the examples of the guide.
 #[cfg(all(doctest, feature = "derive"))]
 mod guide {
+    #[doc = include_str!("../../docs/src/questions.md")]
+    struct Questions;
+    #[doc = include_str!("../../docs/src/attributes.md")]
+    struct Attributes;
     #[doc = include_str!("../../docs/src/transactions.md")]
     struct Transactions;
     #[doc = include_str!("../../docs/src/objects.md")]

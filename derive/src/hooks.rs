@@ -16,7 +16,7 @@ use crate::attribute_syntax::{self as attributes, Item};
 use crate::errors::Errors;
 use crate::names;
 
-const EVENTS: [&str; 4] = ["on_create", "on_delete", "on_change", "on_schema_change"];
+pub(crate) const EVENTS: [&str; 4] = ["on_create", "on_delete", "on_change", "on_schema_change"];
 
 /// The block, and the declarations of its hooks.
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {

@@ -9,6 +9,8 @@
 #![deny(missing_docs)]
 
 mod attribute_syntax;
+#[cfg(test)]
+mod attributes_page;
 mod check;
 mod declarations;
 mod enums;
