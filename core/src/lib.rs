@@ -132,6 +132,9 @@ struct Readme;
 mod guide {
     #[doc = include_str!("../../docs/src/questions.md")]
     struct Questions;
+    #[cfg(feature = "lmdb")]
+    #[doc = include_str!("../../docs/src/tutorial.md")]
+    struct Tutorial;
     #[doc = include_str!("../../docs/src/attributes.md")]
     struct Attributes;
     #[doc = include_str!("../../docs/src/transactions.md")]
