@@ -132,6 +132,8 @@ struct Readme;
 mod guide {
     #[doc = include_str!("../../docs/src/questions.md")]
     struct Questions;
+    #[doc = include_str!("../../docs/src/costs.md")]
+    struct Costs;
     #[cfg(feature = "lmdb")]
     #[doc = include_str!("../../docs/src/tutorial.md")]
     struct Tutorial;
