@@ -81,16 +81,13 @@ mod xml;
 pub mod __private {
     pub use std::vec::Vec;
 
-    pub use crate::encoding::EncodingError;
+    pub use crate::encoding::{EncodingError, FieldType};
     pub use crate::id::ObjId;
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
-    pub use crate::model::for_derive::{
-        Converted, IsCounter, Referred, Stored, can_be_null, encode_id, made, object, of_no_member,
-        start_of,
-    };
+    pub use crate::model::for_derive::{encode_id, made, object, of_no_member, start_of};
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::change::{is_any_change_of, is_change_of};
     pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
@@ -100,16 +97,16 @@ pub mod __private {
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
     };
     pub use crate::model::kind::{
-        Block, Constants, Included, Inside, Next, Place, Places, Slot, distinct, joined, member,
+        Block, Constants, Included, Inside, Next, Place, Places, Slot, distinct, joined,
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::rules::validating::{Validates, Validating};
     pub use crate::model::target::Accessors;
     pub use crate::model::{
-        Any, AnyObj, Composite, CounterField, CounterOf, DeleteAction, EncodeAs, EnumType, Field,
-        Indexed, Kind, ListField, ListOf, MapField, MapOf, Member, Mixin, Model, ModelSet,
-        NewValues, Obj, OldValues, Ref, Result, SetField, SetOf, Source, Target, Tx, Unindexed,
-        Within,
+        Any, AnyObj, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction, EncodeAs,
+        EnumType, Field, HeldFor, Indexed, IsCounter, Kind, ListField, ListOf, MapField, MapOf,
+        Member, Mixin, Model, ModelSet, NewValues, Obj, OldValues, Ref, Referred, Result, SetField,
+        SetOf, Source, Stored, Target, Tx, Unindexed, Within,
     };
 }
 

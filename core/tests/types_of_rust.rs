@@ -214,3 +214,110 @@ fn values_that_do_not_fit_are_refused() {
         Ok(())
     });
 }
+
+/// A type of another crate, for which a program cannot implement our traits.
+mod foreign {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::net::SocketAddr;
+
+    use permazen::encoding::{AsText, Encodable, FieldType, Value};
+    use permazen::kv::memory::MemoryStore;
+    use permazen::{Permazen, PermazenObject};
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    #[permazen(composite(name = "place", fields(address, rank)))]
+    struct Server {
+        #[permazen(with = AsText<SocketAddr>, indexed, unique)]
+        address: SocketAddr,
+        #[permazen(with = AsText<SocketAddr>, indexed)]
+        public: Option<SocketAddr>,
+        #[permazen(with = Option<AsText<SocketAddr>>)]
+        private: Option<SocketAddr>,
+        direct: AsText<SocketAddr>,
+        rank: i32,
+        #[permazen(element(indexed))]
+        peers: BTreeSet<AsText<SocketAddr>>,
+        list: Vec<Option<AsText<SocketAddr>>>,
+        names: BTreeMap<AsText<SocketAddr>, String>,
+        array: Box<[AsText<SocketAddr>]>,
+    }
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn server(text: &str) -> Server {
+        let address = address(text);
+        Server {
+            address,
+            public: Some(address),
+            private: None,
+            direct: AsText(address),
+            rank: 3,
+            peers: [AsText(address)].into(),
+            list: vec![None, Some(AsText(address))],
+            names: [(AsText(address), "here".to_owned())].into(),
+            array: [AsText(address)].into(),
+        }
+    }
+
+    #[test]
+    fn types_of_other_crates_are_stored_as_their_text() {
+        let db = Permazen::builder(MemoryStore::new()).model::<Server>().build().unwrap();
+        let (one, two) = ("10.0.0.1:80", "[::1]:443");
+        db.write(|tx| {
+            let plain = server(one);
+            let object = tx.create(&plain)?;
+            let other = tx.create(server(two))?;
+            assert_eq!(object.load()?, plain);
+            assert_eq!(object.address()?, address(one));
+            assert_eq!(tx.find(Server::ADDRESS, address(one))?, Some(object));
+            assert_eq!(tx.find(Server::ADDRESS, &address(two))?, Some(other));
+            assert_eq!(tx.index(Server::PUBLIC)?.get(address(one))?.count()?, 1);
+            assert_eq!(tx.index(Server::PUBLIC)?.get(Some(AsText(address(one))))?.count()?, 1);
+            assert_eq!(tx.index(Server::PEERS)?.get(address(two))?.count()?, 1);
+            assert_eq!(tx.index(Server::ADDRESS)?.starts_with("10.")?.count()?, 1);
+            assert_eq!(tx.index(Server::PUBLIC)?.starts_with("[")?.count()?, 1);
+            assert_eq!(tx.index(Server::PLACE)?.get((address(two), 3))?.count()?, 1);
+            object.set_public(None)?;
+            object.set_private(Some(address(two)))?;
+            object.set_direct(address(two))?;
+            object.set_peers([address(one), address(two)])?;
+            object.list()?.push(address(two))?;
+            object.names()?.insert(address(two), "there")?;
+            assert_eq!((object.public()?, object.private()?), (None, Some(address(two))));
+            assert_eq!(object.direct()?.port(), 443);
+            assert_eq!(object.peers()?.len()?, 2);
+            assert_eq!(object.names()?.get(address(two))?.as_deref(), Some("there"));
+            // By name, the values are strings.
+            assert_eq!(object.any().get("address")?, Value::from(one));
+            object.any().set("address", &"nowhere".into())?;
+            let error = object.address().unwrap_err().to_string();
+            assert!(error.contains("\"nowhere\"") && error.contains("address"), "{error}");
+            object.set_address(address(one))?;
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_text() {
+        let (mut text, mut value) = (Vec::new(), Vec::new());
+        "10.0.0.1:80".to_owned().encode_to(&mut text).unwrap();
+        AsText(address("10.0.0.1:80")).encode_to(&mut value).unwrap();
+        assert_eq!(text, value);
+        assert_eq!(
+            <AsText<SocketAddr> as FieldType>::encoding_id(),
+            <String as FieldType>::encoding_id()
+        );
+        let read = AsText::<SocketAddr>::decode_all(&text).unwrap();
+        assert_eq!(read.to_string(), "10.0.0.1:80");
+        let shown = Encodable::to_text(&read);
+        assert_eq!(<AsText<SocketAddr> as Encodable>::from_text(&shown).unwrap(), read);
+        assert_eq!(AsText::<SocketAddr>::from_value(&read.to_value()).unwrap(), read);
+        let mut wrong = Vec::new();
+        "nowhere".to_owned().encode_to(&mut wrong).unwrap();
+        assert!(AsText::<SocketAddr>::decode_all(&wrong).is_err());
+        assert!(AsText::<SocketAddr>::from_value(&"nowhere".into()).is_err());
+    }
+}

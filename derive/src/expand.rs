@@ -17,6 +17,7 @@ use crate::names;
 use crate::object_model::{
     CompositeModel, DeleteAction, FieldModel, ObjectModel, ReferenceModel, Shape, ValueModel,
 };
+use crate::types;
 use crate::validate;
 
 /// Field constants, accessors and the `Model` implementation of `model`.
@@ -49,6 +50,17 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         )
     });
     let allowed = allowed();
+    let live = quote! {
+        fn live<'t>(__tx: &'t #m::Tx, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
+            #m::object(__tx, __id)
+        }
+    };
+    // If the type of a field is no mix-in, the compiler reports that here too. At the same place it is
+    // the same message, which the compiler shows once.
+    let live = match model.flattened.first() {
+        Some(flattened) => names::everywhere(&live, flattened.ty.span()),
+        None => live,
+    };
     // No parameter may have a name that the program could use for a constant or static: as a
     // pattern, that name would mean the constant.
     quote! {
@@ -75,9 +87,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
             type Live<'t> = #m::Obj<'t, #ident>;
             const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
                 ::core::option::Option::Some(&[#name]);
-            fn live<'t>(__tx: &'t #m::Tx, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
-                #m::object(__tx, __id)
-            }
+            #live
         }
 
         #[automatically_derived]
@@ -149,9 +159,18 @@ impl Access {
 }
 
 /// Allows what generated code does on purpose: it offers accessors that nobody may call; fields may
-/// be deprecated; types may be less visible than an index on them; declarations are long constants.
+/// be deprecated; types may be less visible than an index on them; declarations are long constants,
+/// and the types of the constants of several mix-ins are long.
 pub(crate) fn allowed() -> TokenStream {
-    quote!(#[allow(dead_code, deprecated, private_interfaces, clippy::large_stack_arrays)])
+    quote! {
+        #[allow(
+            dead_code,
+            deprecated,
+            private_interfaces,
+            clippy::large_stack_arrays,
+            clippy::type_complexity
+        )]
+    }
 }
 
 /// `PersonFields`, or the name that the struct asks for.
@@ -215,24 +234,28 @@ pub(crate) fn reference(model: &ObjectModel, value: &ValueModel) -> Option<(Iden
     }
 }
 
-/// What converts a field: the function that has a name like `function`, the stored type, and the type
-/// in the struct. The types are named as [`stored`] names a type.
+/// What converts a field: the function that has a name like `function`, and its type arguments: the
+/// stored type, the type in the struct, and the way. The types are named as [`stored`] names a type.
 fn conversion(
     model: &ObjectModel,
     field: &FieldModel,
     value: &ValueModel,
     function: &str,
-) -> (Ident, TokenStream, TokenStream) {
+) -> (Ident, TokenStream) {
     let krate = &model.krate;
-    let (held, disk, suffix) = match &value.inside_option {
+    let (held, disk_type, suffix) = match &value.inside_option {
         Some((held, disk)) => (held, disk, "_inside"),
         None => (&field.ty, &value.ty, ""),
     };
-    let span = names::here(disk.span());
-    let disk = quote_spanned!(span=> <#disk as #krate::__private::Stored>::Itself);
+    let span = names::here(disk_type.span());
+    let disk = quote_spanned!(span=> <#disk_type as #krate::__private::Stored>::Itself);
+    // The tokens show which conversion it is, so that the compiler need not find out.
+    let is_text = types::last_segment(disk_type).is_some_and(|(name, _)| name == "AsText");
+    let how = format_ident!("{}", if is_text { "ByText" } else { "ByTryFrom" });
     let span = names::here(held.span());
-    let held = quote_spanned!(span=> <#held as #krate::__private::Converted<#disk>>::Itself);
-    (format_ident!("{function}{suffix}", span = span), disk, held)
+    let held = quote_spanned!(span=> <#held as #krate::__private::HeldFor<#disk, #krate::__private::#how>>::Itself);
+    let function = format_ident!("{function}{suffix}", span = span);
+    (function, quote_spanned!(span=> #disk, #held, #krate::__private::#how))
 }
 
 fn indexed(m: &TokenStream, value: &ValueModel) -> TokenStream {
@@ -372,10 +395,10 @@ pub(crate) fn getter(
                 }
             }
             _ if value.converted => {
-                let (function, disk, held) = conversion(model, field, value, "get_converted");
+                let (function, types) = conversion(model, field, value, "get_converted");
                 (
                     quote_spanned!(span=> #m::Result<#ty>),
-                    quote_spanned!(span=> #m::Handle::#function::<#disk, #held>(&#object, #at)),
+                    quote_spanned!(span=> #m::Handle::#function::<#types>(&#object, #at)),
                 )
             }
             _ => {
@@ -455,8 +478,8 @@ pub(crate) fn setter(
     let (argument, body) = match &field.shape {
         Shape::Counter => return None,
         Shape::Simple(value) if value.converted => {
-            let (function, disk, held) = conversion(model, field, value, "set_converted");
-            (quote!(#ty), quote!(#m::Handle::#function::<#disk, #held>(&#object, #at, __value)))
+            let (function, types) = conversion(model, field, value, "set_converted");
+            (quote!(#ty), quote!(#m::Handle::#function::<#types>(&#object, #at, __value)))
         }
         Shape::Simple(value) => {
             let disk = &value.ty;
@@ -507,7 +530,13 @@ fn nullable(model: &ObjectModel) -> TokenStream {
     let checks = hidden.map(|value| {
         let span = names::here(value.ty.span());
         let (krate, ty) = (names::located(krate, span), &value.ty);
-        quote_spanned!(span=> const _: () = #krate::__private::can_be_null::<#ty>();)
+        quote_spanned! {span=>
+            const _: () = ::core::assert!(
+                <#ty as #krate::__private::FieldType>::IS_OPTION,
+                "the reference is never null, so it cannot become null when its target is deleted: use an `Option`, or \
+                 another `inverse_delete`"
+            );
+        }
     });
     quote!(#(#checks)*)
 }
@@ -518,8 +547,8 @@ fn read(model: &ObjectModel, at: usize, field: &FieldModel) -> TokenStream {
     let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let (function, disk, held) = conversion(model, field, value, "converted");
-            quote!(#ident: __from.#function::<#disk, #held>(#at)?)
+            let (function, types) = conversion(model, field, value, "converted");
+            quote!(#ident: __from.#function::<#types>(#at)?)
         }
         Shape::Simple(value) => match reference(model, value) {
             Some((function, target)) => quote!(#ident: __from.#function::<#target>(#at)?),
@@ -562,8 +591,8 @@ pub(crate) fn write(
     let stored = |value| stored(model, value);
     match &field.shape {
         Shape::Simple(value) if value.converted => {
-            let (function, disk, held) = conversion(model, field, value, "converted");
-            quote!(__to.#function::<#disk, #held>(#at, &#place)?;)
+            let (function, types) = conversion(model, field, value, "converted");
+            quote!(__to.#function::<#types>(#at, &#place)?;)
         }
         Shape::Simple(value) => match reference(model, value) {
             Some((function, target)) => quote!(__to.#function::<#target>(#at, #place)?;),

@@ -9,6 +9,7 @@ use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Lifetime, Type, Visibi
 use crate::attribute_syntax;
 use crate::errors::Errors;
 use crate::expand;
+use crate::mixin;
 use crate::names;
 use crate::types;
 
@@ -115,7 +116,7 @@ fn member(variant: &Ident, ty: &Type, model: &mut KindModel, errors: &mut Errors
     }
     // Without a lifetime, the code would have a mistake in each place that names the type.
     if let (Some(lifetime), Some((name, _))) = (&model.lifetime, types::last_segment(ty))
-        && !mentions(ty.to_token_stream(), lifetime)
+        && (name == "AnyObj" || !mentions(ty.to_token_stream(), lifetime))
     {
         // The compiler says what to write for a handle.
         if name != "Obj" {
@@ -181,10 +182,14 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
     let m = quote!(#krate::__private);
     let name = ident.unraw().to_string();
     let variants: Vec<_> = model.members.iter().map(|member| &member.variant).collect();
-    let types: Vec<_> = model.members.iter().map(|member| &member.ty).collect();
     // The handles without the lifetime of the enum, at the place of the type in the source.
     let members: Vec<_> =
         model.members.iter().map(|member| forever_member(model, member, lifetime)).collect();
+    let found = model.members.iter().map(|member| {
+        let (span, ty) = (names::here(member.ty.span()), &member.ty);
+        let krate = names::located(krate, span);
+        quote_spanned!(span=> <#ty as #krate::__private::Member<#lifetime>>)
+    });
     let known_types = members.iter().map(|member| {
         quote! {
             match <#member::Of as #m::Target>::TYPES {
@@ -260,7 +265,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
             ) -> #m::Result<::core::option::Option<Self>> {
                 #(
                     if let ::core::option::Option::Some(__object) =
-                        #m::member::<#types, Self>(__tx, __id, #ident::#variants)?
+                        #found::found(__tx, __id, #ident::#variants)?
                     {
                         return ::core::result::Result::Ok(::core::option::Option::Some(__object));
                     }
@@ -352,7 +357,7 @@ fn forever_member(model: &KindModel, member: &Member, lifetime: &Lifetime) -> To
 fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Option<TokenStream> {
     let KindModel { ident, krate, kind, visibility, fields, .. } = model;
     let fields = fields.as_ref()?;
-    let span = names::here(fields.span());
+    let span = fields.span();
     let located = names::located(krate, span);
     let m = quote!(#krate::__private);
     let mixin = quote_spanned!(span=> <#fields as #located::__private::Mixin>);
@@ -368,12 +373,21 @@ fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Op
         );
         quote_spanned! {span=>
             const _: () = ::core::assert!(
-                #krate::__private::Included::in_all::<#fields>(#of::MIXINS),
+                #krate::__private::Included::in_all(#mixin::PATH, #of::MIXINS),
                 #message
             );
         }
     });
     let allowed = expand::allowed();
+    let constants = quote_spanned!(span=> #mixin::Constants<#kind, ()>);
+    let all = mixin::all_constants(krate, &constants, span);
+    let shared_of = quote_spanned!(span=> #located::__private::Member::shared::<#mixin::Itself>);
+    let deref = quote_spanned! {span=>
+        fn deref(&self) -> &#mixin::Shared<#lifetime> {
+            #shared_of(self)
+        }
+    };
+    let shared = quote_spanned!(span=> #mixin::Shared<#lifetime>);
     Some(quote! {
         #(#checks)*
 
@@ -381,23 +395,21 @@ fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Op
         #allowed
         impl #kind {
             #[doc = #doc]
-            #visibility const #constant: #mixin::Constants<#kind, ()> = #m::Constants::ALL;
+            #visibility const #constant: #constants = #all;
         }
 
         #[automatically_derived]
         impl #m::Source for #kind {
             type Found = #kind;
             fn places(__tx: &#m::Tx, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
-                #m::Places::of_kind::<#kind, #fields>(__tx, __slot)
+                #m::Places::of_kind::<#kind, #mixin::Itself>(__tx, __slot)
             }
         }
 
         #[automatically_derived]
         impl<#lifetime> ::core::ops::Deref for #ident<#lifetime> {
-            type Target = #mixin::Shared<#lifetime>;
-            fn deref(&self) -> &Self::Target {
-                #m::Member::shared::<#fields>(self)
-            }
+            type Target = #shared;
+            #deref
         }
     })
 }

@@ -74,7 +74,8 @@ use object_model::Role;
 ///   constant and of the field in the database stay;
 /// - `unique`, `exclude(…)`, `validate = path`, see [below](#rules);
 /// - `encoding = "urn:…"`; `with = Type`: the field is stored as this type, and converted with
-///   `TryFrom` both ways, an `Option` inside;
+///   `TryFrom` both ways, an `Option` inside; `with = AsText<T>`: a `T` of another crate is stored as
+///   its text;
 /// - `was = "…"`, `default`, `default = value`, `upgrade = "exact" | "lossy" | "reset"`,
 ///   `upgrade_with = path`, see [below](#when-the-struct-changes);
 /// - on references, `inverse_delete = "exception" | "ignore" | "nullify" | "remove" | "delete"`,

@@ -3,7 +3,7 @@
 //! The macro does not see the fields of the mix-ins that a struct flattens. It names their types,
 //! and the compiler puts declarations, accessors and constants together.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
@@ -16,9 +16,20 @@ use crate::object_model::{Flattened, ObjectModel};
 
 /// `<Named as Mixin>`
 fn as_mixin(model: &ObjectModel, mixin: &Flattened) -> TokenStream {
-    let span = names::here(mixin.ty.span());
+    // The compiler reports in some places the whole of this, and in others only the type. The same
+    // span makes the same message, which it shows once.
+    let span = mixin.ty.span();
     let (krate, ty) = (names::located(&model.krate, span), &mixin.ty);
     quote_spanned!(span=> <#ty as #krate::__private::Mixin>)
+}
+
+/// The same for an item that is a value. There the compiler would report at the type that it is no
+/// mix-in, and once more than for the types.
+fn value_of_mixin(model: &ObjectModel, mixin: &Flattened, item: &str) -> TokenStream {
+    let span = mixin.ty.span();
+    let (krate, of) = (names::located(&model.krate, span), as_mixin(model, mixin));
+    let item = Ident::new(item, span);
+    quote_spanned!(span=> <#of::Itself as #krate::__private::Mixin>::#item)
 }
 
 /// The accessors of a struct, which has those of its mix-ins before its own:
@@ -30,7 +41,7 @@ pub(crate) fn fields_type(
 ) -> TokenStream {
     model.flattened.iter().fold(own, |before, flattened| {
         let mixin = as_mixin(model, flattened);
-        let span = names::here(flattened.ty.span());
+        let span = flattened.ty.span();
         quote_spanned!(span=> #mixin::Fields<#lifetime, #before>)
     })
 }
@@ -45,7 +56,10 @@ fn places<'m>(
     let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
     let mut place = quote!(#krate::__private::Inside<#before, #fields, #composites>);
     model.flattened.iter().map(move |mixin| {
-        let (here, ty) = (place.clone(), &mixin.ty);
+        let here = place.clone();
+        let of = as_mixin(model, mixin);
+        let span = mixin.ty.span();
+        let ty = quote_spanned!(span=> #of::Itself);
         place = quote!(#krate::__private::Next<#here, #ty>);
         (mixin, here)
     })
@@ -60,13 +74,22 @@ pub(crate) fn constants(model: &ObjectModel) -> TokenStream {
         let mixin = as_mixin(model, flattened);
         let doc = format!("The fields of `{}` that come with `{ident}`.", model.ident);
         let docs = if docs.is_empty() { quote!(#[doc = #doc]) } else { quote!(#(#docs)*) };
+        let span = flattened.ty.span();
+        let place = names::everywhere(&place, span);
+        let ty = quote_spanned!(span=> #mixin::Constants<#owner, #place>);
+        let value = all_constants(krate, &ty, span);
         quote! {
             #docs
-            #visibility const #name: #mixin::Constants<#owner, #place> =
-                #krate::__private::Constants::ALL;
+            #visibility const #name: #ty = #value;
         }
     });
     quote!(#(#each)*)
+}
+
+/// The one value of a type of constants.
+pub(crate) fn all_constants(krate: &TokenStream, ty: &TokenStream, span: Span) -> TokenStream {
+    let krate = names::located(krate, span);
+    quote_spanned!(span=> <#ty as #krate::__private::Constants>::ALL)
 }
 
 /// The declarations of a struct with those of its mix-ins.
@@ -79,9 +102,10 @@ pub(crate) fn declarations(
     let m = quote!(#krate::__private);
     let (fields, composites) = (position(model.fields.len()), position(model.composites.len()));
     let blocks = model.flattened.iter().map(|mixin| {
-        let span = names::here(mixin.ty.span());
+        let span = mixin.ty.span();
         let (krate, ty) = (names::located(krate, span), &mixin.ty);
-        quote_spanned!(span=> #krate::__private::Block::of::<#ty>())
+        let of = quote_spanned!(span=> <#ty as #krate::__private::Mixin>::Itself);
+        quote_spanned!(span=> #krate::__private::Block::of::<#of>())
     });
     let blocks = quote!(&[#(#blocks),*]);
     quote! {
@@ -106,8 +130,8 @@ fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)
     let mut start = quote!(#own);
     model.flattened.iter().map(move |flattened| {
         let here = start.clone();
-        let mixin = as_mixin(model, flattened);
-        start = quote!(#here + #mixin::FIELDS.len());
+        let fields = value_of_mixin(model, flattened, "FIELDS");
+        start = quote!(#here + #fields.len());
         (flattened, here)
     })
 }
@@ -115,16 +139,16 @@ fn starts(model: &ObjectModel) -> impl Iterator<Item = (&Flattened, TokenStream)
 /// The fields of the struct literal in `read` that are mix-ins.
 pub(crate) fn reads(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
     starts(model).map(|(flattened, start)| {
-        let (ident, mixin) = (&flattened.ident, as_mixin(model, flattened));
-        quote!(#ident: #mixin::read(&mut __from.after(#start))?)
+        let (ident, read) = (&flattened.ident, value_of_mixin(model, flattened, "read"));
+        quote!(#ident: #read(&mut __from.after(#start))?)
     })
 }
 
 /// The statements that write the mix-ins.
 pub(crate) fn writes(model: &ObjectModel) -> impl Iterator<Item = TokenStream> {
     starts(model).map(|(flattened, start)| {
-        let (ident, mixin) = (&flattened.ident, as_mixin(model, flattened));
-        quote!(__to.after(#start, |__to| #mixin::write(&self.#ident, __to))?;)
+        let (ident, write) = (&flattened.ident, value_of_mixin(model, flattened, "write"));
+        quote!(__to.after(#start, |__to| #write(&self.#ident, __to))?;)
     })
 }
 
@@ -169,6 +193,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         #[automatically_derived]
         #allowed
         impl #m::Mixin for #ident {
+            type Itself = Self;
             type Fields<'t, __R: #m::Accessors<'t>> = #fields_type;
             type Shared<'t> = dyn #access_name<'t> + 't;
             type Constants<__S, __P: #m::Place> = #constants_name<__S, __P>;
@@ -331,8 +356,13 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
         let Flattened { ident, visibility, .. } = flattened;
         let mixin = as_mixin(model, flattened);
         let doc = format!("The fields that come with `{ident}`.");
-        let declared = quote!(#[doc = #doc] #visibility #ident: #mixin::Constants<__S, #place>);
-        (declared, quote!(#ident: #m::Constants::ALL))
+        let span = flattened.ty.span();
+        let place = names::everywhere(&place, span);
+        let ty = quote_spanned!(span=> #mixin::Constants<__S, #place>);
+        let value = all_constants(krate, &ty, span);
+        let mut field = ident.clone();
+        field.set_span(span);
+        (quote!(#[doc = #doc] #visibility #ident: #ty), quote_spanned!(span=> #field: #value))
     });
     let (declared, made): (Vec<_>, Vec<_>) = fields.chain(composites).chain(mixins).unzip();
     let allowed = expand::allowed();

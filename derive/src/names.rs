@@ -1,6 +1,6 @@
 //! Names on disk (case rules and the name pattern), names of constants, and paths in generated code.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Type};
@@ -68,6 +68,22 @@ pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
     let at = |mut token: TokenTree| {
         token.set_span(span);
         token
+    };
+    tokens.clone().into_iter().map(at).collect()
+}
+
+/// `tokens` at the place of `span`, also inside of groups.
+pub(crate) fn everywhere(tokens: &TokenStream, span: Span) -> TokenStream {
+    let at = |token: TokenTree| match token {
+        TokenTree::Group(group) => {
+            let mut inside = Group::new(group.delimiter(), everywhere(&group.stream(), span));
+            inside.set_span(span);
+            TokenTree::Group(inside)
+        }
+        mut token => {
+            token.set_span(span);
+            token
+        }
     };
     tokens.clone().into_iter().map(at).collect()
 }

@@ -144,6 +144,7 @@ pub(crate) fn mixin(model: &ObjectModel, generics: &Generics, errors: TokenStrea
         #errors
 
         impl #of #m::Mixin for #ident #arguments #bounds {
+            type Itself = Self;
             type Fields<'__live, __R: #m::Accessors<'__live>> = __R;
             type Shared<'__live> = ();
             type Constants<__S, __P: #m::Place> = ();

@@ -6,3 +6,18 @@ fn models() {
     cases.pass("tests/ui/pass/*.rs");
     cases.compile_fail("tests/ui/fail/*.rs");
 }
+
+/// Messages name public types only.
+#[test]
+fn messages_have_no_hidden_names() {
+    for file in std::fs::read_dir("tests/ui/fail").unwrap() {
+        let path = file.unwrap().path();
+        let of_hooks = path.file_stem().is_some_and(|name| name == "hooks");
+        if path.extension().is_some_and(|it| it == "stderr") && !of_hooks {
+            let messages = std::fs::read_to_string(&path).unwrap();
+            for hidden in ["__", "for_derive"] {
+                assert!(!messages.contains(hidden), "`{hidden}` in {}", path.display());
+            }
+        }
+    }
+}

@@ -73,6 +73,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod array;
+mod as_text;
 mod convert;
 mod dynamic;
 mod enumeration;
@@ -104,6 +105,7 @@ pub use crate::bytes::{EncodingError, Reader, Result, uint};
 #[doc(hidden)]
 pub use array::ArrayHooks;
 pub use array::{ArrayEncoding, ByteArray};
+pub use as_text::AsText;
 pub use dynamic::{Encoding, EncodingKind, Primitive};
 pub use enumeration::{EnumArrayEncoding, EnumEncoding};
 pub use exact_conversion::{Conversion, Inexact};

@@ -1,82 +1,13 @@
-//! Names the types of fields for generated code, and has functions for it. The code reaches each
-//! type through a trait that says what the type is needed for.
-//!
-//! If a type cannot be used that way, each use gives the same error, and the compiler reports it
-//! only once.
+//! Functions for generated code.
 
 use super::error::{Error, Result};
 use super::handle::Handle;
 use super::kind::{Included, Mixin};
 use super::obj::Obj;
-use super::target::{Model, Ref, Target};
+use super::target::Model;
 use super::tx::Tx;
-use super::values::Counter;
-use crate::encoding::{EncodingError, FieldType};
+use crate::encoding::EncodingError;
 use crate::id::ObjId;
-
-type BoxedError = Box<dyn std::error::Error + Send + Sync>;
-
-/// The type of a value that is stored.
-pub trait Stored {
-    /// The type itself.
-    type Itself: FieldType;
-}
-
-impl<T: FieldType> Stored for T {
-    type Itself = T;
-}
-
-/// The type that a reference refers to.
-pub trait Referred {
-    /// The type itself.
-    type Itself: Target;
-
-    /// What following a reference returns.
-    type Live<'t>: Copy;
-}
-
-impl<T: Target> Referred for T {
-    type Itself = T;
-    type Live<'t> = T::Live<'t>;
-}
-
-/// The type of a field with `#[permazen(with = D)]`. It is stored as a `D` and converted both ways.
-pub trait Converted<D> {
-    /// The type itself.
-    type Itself: Clone + TryFrom<D, Error: Into<BoxedError>>;
-}
-
-impl<D, V> Converted<D> for V
-where
-    D: TryFrom<V, Error: Into<BoxedError>>,
-    V: Clone + TryFrom<D, Error: Into<BoxedError>>,
-{
-    type Itself = V;
-}
-
-/// The type of a field that is a counter because its type is called `Counter`.
-#[diagnostic::on_unimplemented(
-    message = "a field of a type called `Counter` is a counter, and `{Self}` is not `permazen::Counter`",
-    label = "another `Counter`",
-    note = "add `#[permazen(simple)]` to the field: it then has one value of this type"
-)]
-pub trait IsCounter {
-    /// The value of the field for this counter.
-    fn of(counter: Counter) -> Self;
-
-    /// The counter for the value of this field.
-    fn counter(&self) -> Counter;
-}
-
-impl IsCounter for Counter {
-    fn of(counter: Counter) -> Self {
-        counter
-    }
-
-    fn counter(&self) -> Counter {
-        *self
-    }
-}
 
 /// The object of model `M` with this ID.
 ///
@@ -110,16 +41,3 @@ pub fn encode_id(id: ObjId, out: &mut Vec<u8>) -> Result<(), EncodingError> {
 pub fn made<T>(make: fn() -> T) -> T {
     make()
 }
-
-/// A reference that can become null, for `inverse_delete = "nullify"` where an alias hides the type.
-#[diagnostic::on_unimplemented(
-    message = "`inverse_delete = \"nullify\"` on a reference that is never null",
-    label = "`{Self}` has no null",
-    note = "use `Option<Ref<…>>`, or another action"
-)]
-pub trait Nullable {}
-
-impl<T: Target> Nullable for Option<Ref<T>> {}
-
-/// Compiles for a reference that can become null.
-pub const fn can_be_null<T: Nullable>() {}

@@ -8,6 +8,7 @@ use super::collection::{ListOf, MapOf, SetOf};
 use super::counter::CounterOf;
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
+use super::stored_as::StoredAs;
 use super::target::{Model, Ref, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
@@ -93,24 +94,21 @@ impl<'t> Handle<'t> {
     ///
     /// # Errors
     /// If the object does not exist, the stored value does not fit `D`, or the conversion fails.
-    pub fn get_converted<D, V>(&self, position: usize) -> Result<V>
-    where
-        D: FieldType,
-        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn get_converted<D: FieldType, V: StoredAs<D, H>, H>(&self, position: usize) -> Result<V> {
         let value: D = self.get(position)?;
-        V::try_from(value).map_err(|source| self.unconvertible(position, source))
+        V::from_stored(value).map_err(|source| self.unconvertible(position, source))
     }
 
     /// Sets a simple field whose type in the struct is converted to `D`.
     ///
     /// # Errors
     /// If the object does not exist, the conversion fails, or the field cannot hold the value.
-    pub fn set_converted<D, V>(&self, position: usize, value: V) -> Result<()>
-    where
-        D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
-        let value = D::try_from(value).map_err(|source| self.unconvertible(position, source))?;
+    pub fn set_converted<D: FieldType, V: StoredAs<D, H>, H>(
+        &self,
+        position: usize,
+        value: V,
+    ) -> Result<()> {
+        let value = value.into_stored().map_err(|source| self.unconvertible(position, source))?;
         self.set::<D>(position, value)
     }
 
@@ -118,13 +116,12 @@ impl<'t> Handle<'t> {
     ///
     /// # Errors
     /// The errors of [`get_converted`](Handle::get_converted).
-    pub fn get_converted_inside<D, V>(&self, position: usize) -> Result<Option<V>>
-    where
-        D: Encodable,
-        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn get_converted_inside<D: Encodable, V: StoredAs<D, H>, H>(
+        &self,
+        position: usize,
+    ) -> Result<Option<V>> {
         let value: Option<D> = self.get(position)?;
-        let value = value.map(V::try_from).transpose();
+        let value = value.map(V::from_stored).transpose();
         value.map_err(|source| self.unconvertible(position, source))
     }
 
@@ -132,11 +129,12 @@ impl<'t> Handle<'t> {
     ///
     /// # Errors
     /// The errors of [`set_converted`](Handle::set_converted).
-    pub fn set_converted_inside<D, V>(&self, position: usize, value: Option<V>) -> Result<()>
-    where
-        D: Encodable + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
-        let value = value.map(D::try_from).transpose();
+    pub fn set_converted_inside<D: Encodable, V: StoredAs<D, H>, H>(
+        &self,
+        position: usize,
+        value: Option<V>,
+    ) -> Result<()> {
+        let value = value.map(V::into_stored).transpose();
         let value = value.map_err(|source| self.unconvertible(position, source))?;
         self.set::<Option<D>>(position, value)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::binding::Binding;
 use super::error::{Error, Result};
+use super::stored_as::StoredAs;
 use super::target::{Model, Ref, Target};
 use super::values::Counter;
 use crate::encoding::{Encodable, EncodingError, FieldType};
@@ -63,28 +64,23 @@ impl<'a> ObjectReader<'a> {
     ///
     /// # Errors
     /// If the value does not fit `D`, or the conversion fails.
-    pub fn converted<D, V>(&mut self, position: usize) -> Result<V>
-    where
-        D: FieldType,
-        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn converted<D: FieldType, V: StoredAs<D, H>, H>(&mut self, position: usize) -> Result<V> {
         let value: D = self.simple(position)?;
         let field = self.field(position)?;
-        V::try_from(value).map_err(|source| unconvertible(self.binding, field, source))
+        V::from_stored(value).map_err(|source| unconvertible(self.binding, field, source))
     }
 
     /// The value of a simple field, converted from `D` inside an `Option`.
     ///
     /// # Errors
     /// If the value does not fit `D`, or the conversion fails.
-    pub fn converted_inside<D, V>(&mut self, position: usize) -> Result<Option<V>>
-    where
-        D: Encodable,
-        V: TryFrom<D, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn converted_inside<D: Encodable, V: StoredAs<D, H>, H>(
+        &mut self,
+        position: usize,
+    ) -> Result<Option<V>> {
         let value: Option<D> = self.simple(position)?;
         let field = self.field(position)?;
-        let value = value.map(V::try_from).transpose();
+        let value = value.map(V::from_stored).transpose();
         value.map_err(|source| unconvertible(self.binding, field, source))
     }
 
@@ -274,14 +270,13 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the conversion fails, or the field cannot hold the value.
-    pub fn converted<D, V>(&mut self, position: usize, value: &V) -> Result<()>
-    where
-        V: Clone,
-        D: FieldType + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn converted<D: FieldType, V: StoredAs<D, H>, H>(
+        &mut self,
+        position: usize,
+        value: &V,
+    ) -> Result<()> {
         let field = self.binding.field(self.start + position)?;
-        let value = D::try_from(value.clone())
-            .map_err(|source| unconvertible(self.binding, field, source))?;
+        let value = value.stored().map_err(|source| unconvertible(self.binding, field, source))?;
         self.simple(position, &value)
     }
 
@@ -289,13 +284,13 @@ impl<'a> ObjectWriter<'a> {
     ///
     /// # Errors
     /// If the conversion fails, or the field cannot hold the value.
-    pub fn converted_inside<D, V>(&mut self, position: usize, value: &Option<V>) -> Result<()>
-    where
-        V: Clone,
-        D: Encodable + TryFrom<V, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    pub fn converted_inside<D: Encodable, V: StoredAs<D, H>, H>(
+        &mut self,
+        position: usize,
+        value: &Option<V>,
+    ) -> Result<()> {
         let field = self.binding.field(self.start + position)?;
-        let value = value.clone().map(D::try_from).transpose();
+        let value = value.as_ref().map(V::stored).transpose();
         let value = value.map_err(|source| unconvertible(self.binding, field, source))?;
         self.simple(position, &value)
     }

@@ -15,6 +15,7 @@ mod counter;
 pub(crate) mod declare;
 mod error;
 mod evolution;
+pub(crate) mod field_roles;
 mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
@@ -31,6 +32,7 @@ mod permazen;
 pub(crate) mod rules;
 #[cfg(feature = "serde")]
 mod serde_forms;
+mod stored_as;
 pub(crate) mod target;
 mod to_schema;
 mod tx;
@@ -49,6 +51,7 @@ pub use evolution::{
     NewValues, NotMoved, ObjectCount, OldValues, Progress, Refusal, TypeReport, UpgradeAll,
     UpgradeEnd, UpgradeReport, VersionReport,
 };
+pub use field_roles::{IsCounter, Referred, Stored};
 pub use fields::{
     Composite, CounterField, Field, Indexed, ListField, MapField, MapKey, MapValue, MapValueKeys,
     Positions, SetField, Unindexed,
@@ -70,6 +73,7 @@ pub use objects::{Objs, ObjsIter, SetOfObjs};
 pub use path::{Many, Meets, One, Path, Plurality, ReferenceField};
 pub use permazen_kv::Retry;
 pub use rules::{CommitError, Rule, RulesReport, Validation, Violation, Violations};
+pub use stored_as::{ByText, ByTryFrom, HeldFor, StoredAs};
 pub use target::{Any, Model, PlainData, Ref, Target};
 pub use tx::{Transaction, Tx};
 pub use values::{Counter, EncodeAs, EnumType};

@@ -34,11 +34,14 @@ use crate::schema::SchemaId;
 /// the derive refuses it, and says how to name them (`#[permazen(accessor = "…")]`).
 pub struct Obj<'t, M: Model> {
     fields: M::Fields<'t>,
+    /// The last field says whether a struct has a size. So the compiler need not look at the accessors
+    /// for it, and says nothing more if a model has none, because it flattens what is no mix-in.
+    _sized: (),
 }
 
 impl<'t, M: Model> Obj<'t, M> {
     pub(crate) fn new(tx: &'t Tx, binding: &'t Binding, id: ObjId) -> Self {
-        Obj { fields: M::Fields::bind(Handle { tx, binding, id }) }
+        Obj { fields: M::Fields::bind(Handle { tx, binding, id }), _sized: () }
     }
 
     /// The object with this ID, if it is of the model.

@@ -8,8 +8,8 @@ use super::kind::Within;
 use super::obj::Obj;
 use super::target::{Model, Ref, Target};
 use crate::encoding::{
-    Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm, Value,
-    uint,
+    AsText, Encodable, EncodingError, EncodingId, EnumValue, FieldType, Reader, Result, SchemaForm,
+    Value, uint,
 };
 use crate::id::ObjId;
 
@@ -99,6 +99,52 @@ impl EncodeAs<Option<String>> for &&str {
         crate::encoding::string::write(self, out);
         Ok(())
     }
+}
+
+/// A value that is stored as its text.
+impl<T> EncodeAs<AsText<T>> for T
+where
+    AsText<T>: Encodable,
+    T: std::fmt::Display,
+{
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_text(self, out)
+    }
+}
+
+impl<T> EncodeAs<AsText<T>> for &T
+where
+    AsText<T>: Encodable,
+    T: std::fmt::Display,
+{
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_text(*self, out)
+    }
+}
+
+impl<T> EncodeAs<Option<AsText<T>>> for T
+where
+    AsText<T>: Encodable,
+    T: std::fmt::Display,
+{
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_text(self, out)
+    }
+}
+
+impl<T> EncodeAs<Option<AsText<T>>> for &T
+where
+    AsText<T>: Encodable,
+    T: std::fmt::Display,
+{
+    fn encode_as(&self, out: &mut Vec<u8>) -> Result<()> {
+        write_text(*self, out)
+    }
+}
+
+fn write_text(value: &impl std::fmt::Display, out: &mut Vec<u8>) -> Result<()> {
+    crate::encoding::string::write(&value.to_string(), out);
+    Ok(())
 }
 
 /// An `Option` of another type is given by reference. By value, `None` could be of any of these types.

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::encoding::textual::{FilePath, InternetAddress, Pattern, Uri};
-use crate::encoding::{JavaString, string};
+use crate::encoding::{AsText, JavaString, string};
 use crate::model::error::Result;
 use crate::object::IndexView;
 
@@ -28,6 +28,9 @@ macro_rules! stored_as_string {
         )*
     };
 }
+
+impl<T> StoredAsString for AsText<T> {}
+impl<T> StoredAsString for Option<AsText<T>> {}
 
 stored_as_string!(String, JavaString, FilePath, InternetAddress, Pattern, Uri);
 

@@ -40,6 +40,16 @@ pub trait Member<'t>: Copy {
     /// If the model is not registered.
     fn of(tx: &'t Tx, id: ObjId) -> Result<Option<Self>>;
 
+    /// What `make` makes of the object with this ID, if it is of the model or kind. Another member of
+    /// the kind may have the object.
+    #[doc(hidden)]
+    fn found<T>(tx: &'t Tx, id: ObjId, make: fn(Self) -> T) -> Result<Option<T>> {
+        match Self::of(tx, id) {
+            Err(Error::NotRegistered { .. }) => Ok(None),
+            found => Ok(found?.map(make)),
+        }
+    }
+
     /// The object.
     fn any(&self) -> AnyObj<'t>;
 
@@ -87,18 +97,6 @@ pub trait Within<K> {}
 impl<M: Model> Within<M> for M {}
 
 impl<M: Model> Within<Any> for M {}
-
-/// The object with this ID, if it is of the member.
-///
-/// # Errors
-/// If the model is not registered.
-pub fn member<'t, L: Member<'t>, T>(tx: &'t Tx, id: ObjId, make: fn(L) -> T) -> Result<Option<T>> {
-    // Another member may have the object.
-    match L::of(tx, id) {
-        Err(Error::NotRegistered { .. }) => Ok(None),
-        found => Ok(found?.map(make)),
-    }
-}
 
 /// Whether two texts are equal.
 pub(super) const fn same(a: &str, b: &str) -> bool {

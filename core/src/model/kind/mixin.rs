@@ -20,6 +20,10 @@ use crate::model::target::Accessors;
     note = "add `#[derive(PermazenFields)]` to the struct"
 )]
 pub trait Mixin: Sized + 'static {
+    /// The type itself, as generated code names it.
+    #[doc(hidden)]
+    type Itself: Mixin;
+
     /// The accessors of the fields in an object, before those in `R`.
     type Fields<'t, R: Accessors<'t>>: Accessors<'t>;
 
@@ -97,14 +101,14 @@ impl Included {
         self.type_id() == TypeId::of::<X>()
     }
 
-    /// Whether each of these lists has mix-in `X`. By its path, which is all that constant code can
+    /// Whether each of these lists has the mix-in with this path, which is all that constant code can
     /// compare: two structs of the same path are in bodies of functions.
-    pub const fn in_all<X: Mixin>(lists: &[&[Included]]) -> bool {
+    pub const fn in_all(path: &str, lists: &[&[Included]]) -> bool {
         let mut list = 0;
         while list < lists.len() {
             let (mut at, mut found) = (0, false);
             while at < lists[list].len() {
-                found |= super::member::same(lists[list][at].path, X::PATH);
+                found |= super::member::same(lists[list][at].path, path);
                 at += 1;
             }
             if !found {
