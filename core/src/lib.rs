@@ -91,7 +91,7 @@ pub mod __private {
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::change::{is_any_change_of, is_change_of};
     pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
-    pub use crate::model::hook::observe::watched;
+    pub use crate::model::hook::observe::{checked, watched};
     pub use crate::model::hook::told::{Outcome, Told, outcome};
     pub use crate::model::index::{
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,

@@ -7,7 +7,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType, Token, Type};
@@ -16,7 +16,8 @@ use crate::attribute_syntax::{self as attributes, Item};
 use crate::errors::Errors;
 use crate::names;
 
-pub(crate) const EVENTS: [&str; 4] = ["on_create", "on_delete", "on_change", "on_schema_change"];
+pub(crate) const EVENTS: [&str; 5] =
+    ["on_create", "on_delete", "on_change", "on_schema_change", "on_validate"];
 
 /// The block, and the declarations of its hooks.
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
@@ -115,6 +116,7 @@ impl Hooks {
                 "on_create" => self.on_create(attribute, &parsed, &items, errors),
                 "on_delete" => self.on_delete(attribute, &parsed, &items, errors),
                 "on_change" => self.on_change(attribute, &parsed, &items, errors),
+                "on_validate" => self.on_validate(attribute, &parsed, &items, errors),
                 _ => self.on_schema_change(attribute, &parsed, &items, errors),
             }
         }
@@ -171,21 +173,8 @@ impl Hooks {
                 errors.at(&item.key, "`fields` and `except` exclude each other");
             }
         }
-        let constants = |fields: &[Ident]| -> Vec<TokenStream> {
-            let constant = |field: &Ident| {
-                let constant = names::constant(&field.unraw().to_string(), field.span());
-                quote_spanned!(constant.span()=> Self::#constant)
-            };
-            fields.iter().map(constant).collect()
-        };
-        let named = named.map(|fields| constants(&fields));
-        let watched = named.clone().unwrap_or_else(|| constants(&except.unwrap_or_default()));
-        let positions = watched.iter().map(|field| {
-            let span = field.span();
-            let m = names::located(m, span);
-            quote_spanned!(span=> || #m::watched(#field))
-        });
-        let positions = quote!(&[#(#positions),*],);
+        let watched = named.clone().unwrap_or_else(|| except.unwrap_or_default());
+        let positions = self.positions(&watched, "watched");
         let constructor = if named.is_some() { quote!(on_change) } else { quote!(on_other_change) };
         let call = match function.parameters[..] {
             [this] => self.call(function, &[self.this(this)]),
@@ -218,6 +207,45 @@ impl Hooks {
             }
         };
         self.declare(function, &constructor, Some(&positions), &call);
+    }
+
+    fn on_validate(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        items: &[Item],
+        errors: &mut Errors,
+    ) {
+        let mut named = None;
+        for item in items {
+            match item.key.to_string().as_str() {
+                "fields" => named = errors.note(fields(item)),
+                _ => errors.push(item.unknown("`#[on_validate]`", &["fields"])),
+            }
+        }
+        let [this] = function.parameters[..] else {
+            errors.at(at, "a hook with `#[on_validate]` has one parameter: `this: Obj<'_, Self>`");
+            return;
+        };
+        let call = self.call(function, &[self.this(this)]);
+        match named {
+            Some(fields) => {
+                let positions = self.positions(&fields, "checked");
+                self.declare(function, &quote!(on_validate_of), Some(&positions), &call);
+            }
+            None => self.declare(function, &quote!(on_validate), None, &call),
+        }
+    }
+
+    /// The positions of fields, each by a call of this function.
+    fn positions(&self, fields: &[TokenStream], function: &str) -> TokenStream {
+        let positions = fields.iter().map(|field| {
+            let span = field.span();
+            let m = names::located(&self.m, span);
+            let function = Ident::new(function, span);
+            quote_spanned!(span=> || #m::#function(#field))
+        });
+        quote!(&[#(#positions),*],)
     }
 
     fn on_schema_change(
@@ -366,18 +394,28 @@ fn nothing(items: &[Item], place: &str, errors: &mut Errors) {
     }
 }
 
-/// `fields(a, b)`
-fn fields(item: &Item) -> syn::Result<Vec<Ident>> {
+/// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`.
+fn fields(item: &Item) -> syn::Result<Vec<TokenStream>> {
+    type Path = Punctuated<Ident, Token![.]>;
     let list = item.list()?.clone();
-    let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
-    let fields: Vec<Ident> = parser.parse2(list)?.into_iter().collect();
+    let field = Path::parse_separated_nonempty;
+    let parser = |input: ParseStream<'_>| input.parse_terminated(field, Token![,]);
+    let expected = |at: &dyn ToTokens| {
+        let key = &item.key;
+        let message = format!("expected the names of fields: `{key}(a, b)`");
+        syn::Error::new_spanned(at.to_token_stream(), message)
+    };
+    let fields = parser.parse2(list.clone()).map_err(|_| expected(&list))?;
     if fields.is_empty() {
-        return Err(syn::Error::new_spanned(
-            &item.key,
-            format!("expected the names of fields: `{}(a, b)`", item.key),
-        ));
+        return Err(expected(&item.key));
     }
-    Ok(fields)
+    let constant = |path: &Path| {
+        let mut names = path.iter();
+        let first = names.next()?;
+        let constant = names::constant(&first.unraw().to_string(), first.span());
+        Some(quote_spanned!(constant.span()=> Self::#constant #(.#names)*))
+    };
+    Ok(fields.iter().filter_map(constant).collect())
 }
 
 /// What the implementation of `Model` says about hooks, and the mark that the struct has some.

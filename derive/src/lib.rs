@@ -369,10 +369,13 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
 /// | `#[on_change(fields(a, b))]` | after changes of these fields | also `&Changed<'_, Self, V>` if they are simple fields with values of type `V`; `&SetChanged<'_, Self, E>`, `&ListChanged<'_, Self, E>`, `&MapChanged<'_, Self, K, V>` |
 /// | `#[on_change(except(a, b))]` | after changes of all other fields but counters | `&Change<'_, Self>`, or none |
 /// | `#[on_delete]` | before the object is deleted | none |
+/// | `#[on_validate]` | when the rules are checked for an object in which anything has changed; an error is a violation | none |
+/// | `#[on_validate(fields(a, b))]` | the same, if one of these fields has changed | none |
 ///
 /// A function can have several of these attributes. There can be any number of hooks for an event;
 /// they are called in the order of the block. A hook returns `Result<(), E>`, where `E` is any error
-/// type that can be boxed. An error undoes the operation of which the hook was told.
+/// type that can be boxed. An error undoes the operation of which the hook was told. A field of a
+/// mix-in is named by the field that has the mix-in: `fields(named.name)`.
 ///
 /// `#[on_schema_change] fn name(old: &OldValues<'_>, new: &mut NewValues<'_, '_, Self>) ->
 /// permazen::Result<()>` is called before an object moves to the schema of the struct, as the

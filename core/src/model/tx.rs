@@ -335,6 +335,7 @@ fn check_rules(tx: &Tx) -> object::Result<()> {
     };
     checked.map_err(|error| match error {
         Error::Object(error) => error,
+        error @ Error::Hook { .. } => object::Error::Hook(Box::new(error)),
         error => object::Error::RulesBroken(Box::new(error)),
     })
 }

@@ -165,8 +165,9 @@ impl Transaction<'_> {
         new: &[u8],
     ) -> Result<()> {
         let monitored = self.is_monitored(object_type, field);
+        let needs_old = simple.indexed || monitored || self.notes.needs_difference();
         // Without index entries and listeners the old value is not needed, so it is not read.
-        if !simple.indexed && field.indexes.is_empty() && !monitored {
+        if !needs_old && field.indexes.is_empty() {
             self.store_simple(&FieldKey::new(id, &field.key), simple, new, Undo::Unread)?;
             self.notes.field(id, field.storage_id, Some(new));
             return Ok(());

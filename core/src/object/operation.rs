@@ -45,7 +45,8 @@ impl Transaction<'_> {
         let result = match self.notes.begin_early() {
             None => self.store.operation(body),
             Some(_until_the_end) => self.store.operation(|| {
-                let result = body()?;
+                // In an operation of its own, because even a single write may have to be undone.
+                let result = self.store.operation(body)?;
                 self.check_rules()?;
                 Ok(result)
             }),
@@ -55,6 +56,18 @@ impl Transaction<'_> {
             self.restore_schemas();
         }
         result
+    }
+
+    /// Runs `body`, which checks something, as an operation apart from the one that is running. Those
+    /// who are told of its changes are told when each is made, not at the end of the running one. An
+    /// assignment that changes nothing is not noted.
+    pub(crate) fn operation_apart<R, E: From<Error>>(
+        &self,
+        body: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let _running = self.notifier.set_aside();
+        let _exact = self.notes.only_differences();
+        self.operation(body)
     }
 
     /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although the

@@ -61,6 +61,8 @@ pub(crate) struct Notes {
     early: Cell<bool>,
     /// Whether an operation runs that will be checked, or a check.
     checking: Cell<bool>,
+    /// Whether an assignment of the same value is no change.
+    exact: Cell<bool>,
     objects: RefCell<TouchedObjects>,
 }
 
@@ -144,6 +146,18 @@ impl Notes {
         self.put_back([(id, touched)]);
     }
 
+    /// Until the returned guard is dropped, an assignment of the same value is no change.
+    pub(super) fn only_differences(&self) -> OnlyDifferences<'_> {
+        OnlyDifferences { exact: &self.exact, before: self.exact.replace(true) }
+    }
+
+    /// Whether an assignment of the same value is no change. Otherwise it may be noted as one, so
+    /// that the old value need not be read.
+    #[inline]
+    pub(super) fn needs_difference(&self) -> bool {
+        self.exact.get()
+    }
+
     /// Whether nothing is noted.
     pub(crate) fn is_empty(&self) -> bool {
         self.objects.borrow().is_empty()
@@ -186,6 +200,18 @@ pub(super) struct Checking<'n>(&'n Notes);
 impl Drop for Checking<'_> {
     fn drop(&mut self) {
         self.0.checking.set(false);
+    }
+}
+
+/// Lets the same value count as a change again when dropped.
+pub(super) struct OnlyDifferences<'n> {
+    exact: &'n Cell<bool>,
+    before: bool,
+}
+
+impl Drop for OnlyDifferences<'_> {
+    fn drop(&mut self) {
+        self.exact.set(self.before);
     }
 }
 

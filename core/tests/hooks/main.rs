@@ -8,6 +8,7 @@ mod events;
 mod observers;
 mod other_schemas;
 mod recursion;
+mod validate;
 mod whole;
 
 use std::cell::RefCell;
@@ -25,6 +26,11 @@ fn log(line: impl Into<String>) {
 }
 
 /// Takes what has happened in this thread.
+fn taken() -> Vec<String> {
+    LOG.take()
+}
+
+/// Takes what has happened in this thread, which must be this.
 #[track_caller]
 fn assert_log<const N: usize>(expected: [&str; N]) {
     assert_eq!(LOG.take(), expected);

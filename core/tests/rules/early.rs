@@ -1,6 +1,6 @@
 //! Rules that are checked at the end of each operation.
 
-use permazen::{Permazen, PermazenObject, Validation};
+use permazen::{Counter, Permazen, PermazenObject, Validation};
 
 use super::*;
 
@@ -31,6 +31,46 @@ fn an_operation_that_breaks_a_rule_is_undone() {
         assert_eq!(tx.index(User::EMAIL)?.get("a")?.count()?, 1);
         ann.set_email("c")?;
         bob.set_email("a")
+    })
+    .unwrap();
+}
+
+#[derive(PermazenObject, Debug, Default, Clone)]
+struct Adult {
+    #[permazen(validate = adult)]
+    age: i32,
+    #[permazen(validate = few)]
+    hits: Counter,
+    #[permazen(validate = short)]
+    names: Vec<String>,
+}
+
+fn adult(age: &i32) -> Result<(), String> {
+    if *age >= 18 { Ok(()) } else { Err(format!("{age} is too young")) }
+}
+
+fn few(hits: &Counter) -> Result<(), String> {
+    if hits.0 < 10 { Ok(()) } else { Err(format!("{} hits", hits.0)) }
+}
+
+fn short(names: &[String]) -> Result<(), String> {
+    if names.len() < 2 { Ok(()) } else { Err(format!("{} names", names.len())) }
+}
+
+/// The field has no index and no listener, so that nobody else needs its old value.
+#[test]
+fn a_single_write_is_undone() {
+    let db = builder::<Adult>().validation(Validation::Early).build().unwrap();
+    db.write(|tx| {
+        let adult = tx.create(Adult { age: 30, ..Adult::default() })?;
+        violations(adult.set_age(7));
+        violations(adult.hits().add(10));
+        violations(adult.hits().set(10));
+        adult.names()?.push("a")?;
+        violations(adult.names()?.push("b"));
+        let loaded = adult.load()?;
+        assert_eq!((loaded.age, loaded.hits, loaded.names.len()), (30, Counter(0), 1));
+        Ok(())
     })
     .unwrap();
 }

@@ -48,7 +48,7 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
         let running = tx.core.begin_call(hook, observer);
         let outcome = match running.exceeded() {
             Some(limit) => Err(limit.into()),
-            None => (callable.run)(&Told { tx, event, observer }),
+            None => (callable.run)(&Told { tx, event: Some(event), observer }),
         };
         outcome.map_err(|source| {
             let error = failed_in(callable, observer, &running.call, source);
@@ -59,7 +59,7 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
 }
 
 /// The error of a hook.
-fn failed_in(
+pub(super) fn failed_in(
     hook: &Callable,
     object: ObjId,
     call: &Call,

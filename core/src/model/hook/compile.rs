@@ -25,21 +25,23 @@ pub(crate) fn compile<'b>(
 }
 
 fn add(listeners: &mut ListenerSet, binding: &Binding, decl: &HookDecl) -> Result<()> {
-    let hook = hook(decl.name, Box::new(decl.run));
+    let hook = || hook(decl.name, Box::new(decl.run));
     match decl.on {
         On::Create => {
-            listeners.on_create(binding.storage_id(), object::created(hook))?;
+            listeners.on_create(binding.storage_id(), object::created(hook()))?;
         }
         On::Delete => {
-            listeners.on_delete(itself(binding)?, object::deleting(hook))?;
+            listeners.on_delete(itself(binding)?, object::deleting(hook()))?;
         }
         On::Change(fields) => {
-            let listener = object::changed(hook);
+            let listener = object::changed(hook());
             for position in positions(binding, fields) {
                 let field = binding.field(position)?.storage_id;
                 listeners.on_change(field, itself(binding)?, Arc::clone(&listener))?;
             }
         }
+        // The rules have these.
+        On::Validate(_) => {}
     }
     Ok(())
 }

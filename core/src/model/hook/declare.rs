@@ -23,6 +23,8 @@ pub(crate) enum On {
     Create,
     Delete,
     Change(Fields),
+    /// When rules are checked; only after changes of these fields, if there are any.
+    Validate(Option<&'static [FieldPosition]>),
 }
 
 /// Which fields a hook watches.
@@ -41,6 +43,20 @@ impl HookDecl {
     /// A hook that is called before objects are deleted.
     pub const fn on_delete(name: &'static str, run: RunHook) -> Self {
         HookDecl { name, on: On::Delete, run }
+    }
+
+    /// A hook that is called when the rules are checked for an object, after any change.
+    pub const fn on_validate(name: &'static str, run: RunHook) -> Self {
+        HookDecl { name, on: On::Validate(None), run }
+    }
+
+    /// A hook that is called when the rules are checked for an object, after changes of these fields.
+    pub const fn on_validate_of(
+        name: &'static str,
+        fields: &'static [FieldPosition],
+        run: RunHook,
+    ) -> Self {
+        HookDecl { name, on: On::Validate(Some(fields)), run }
     }
 
     /// A hook that is called after changes of these fields.

@@ -13,6 +13,7 @@ mod compile;
 pub(crate) mod declare;
 pub(crate) mod observe;
 pub(crate) mod told;
+mod validate;
 
 pub use call::HookCall;
 pub(super) use call::{call, failed};
@@ -25,3 +26,4 @@ pub(super) use observe::Observers;
 pub use observe::{
     AnyChange, Creation, Deletion, Observed, ObserverId, Watched, changes, creations, deletions,
 };
+pub(super) use validate::{Checker, Judgement};

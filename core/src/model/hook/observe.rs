@@ -14,7 +14,7 @@ use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
 use crate::model::binding::{Binding, Bindings};
 use crate::model::error::Result;
-use crate::model::fields::{Field, ListField, MapField, SetField};
+use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
 use crate::model::obj::Obj;
 use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
@@ -38,6 +38,33 @@ pub trait Watched: Copy + Send + Sync + 'static {
     fn position(self) -> usize;
 }
 
+/// A field whose changes lead to checks: a constant of any field.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no field",
+    label = "expected the name of a field of the struct"
+)]
+pub trait Checked: Copy {
+    /// The position of the field among the fields of the struct.
+    fn position(self) -> usize;
+}
+
+impl<W: Watched> Checked for W {
+    fn position(self) -> usize {
+        Watched::position(self)
+    }
+}
+
+impl<M: Model> Checked for CounterField<M> {
+    fn position(self) -> usize {
+        self.position
+    }
+}
+
+/// The position of a field, for generated code.
+pub fn checked(field: impl Checked) -> usize {
+    field.position()
+}
+
 macro_rules! watched {
     ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
         impl<M: Model, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
@@ -58,7 +85,7 @@ watched!(MapField<M, K, V; KI, VI> as MapChanged);
 
 /// The position of a field, for generated code.
 pub fn watched(field: impl Watched) -> usize {
-    field.position()
+    Watched::position(field)
 }
 
 /// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
@@ -108,7 +135,7 @@ impl<W: Watched> Observed for W {
     type Event<'a> = W::Change<'a>;
 
     fn register(self, to: &mut Listeners<'_>) -> Result<()> {
-        to.fields(&[self.position()])
+        to.fields(&[Watched::position(self)])
     }
 
     fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
@@ -226,9 +253,10 @@ fn register_fn<O: Observed>(
 fn noting<M: Model>() -> Box<Register> {
     let run = |told: &Told<'_>| {
         let what = match told.event {
-            Event::Created(_) => Happened::Created,
-            Event::Changed { .. } => Happened::Changed,
-            Event::Deleting { .. } => Happened::Deleted,
+            Some(Event::Created(_)) => Happened::Created,
+            Some(Event::Changed { .. }) => Happened::Changed,
+            Some(Event::Deleting { .. }) => Happened::Deleted,
+            None => return Ok(()),
         };
         told.tx.core.note_happened(told.observer, what);
         Ok(())

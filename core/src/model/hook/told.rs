@@ -15,7 +15,8 @@ pub type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
     pub(super) tx: &'a Tx,
-    pub(super) event: &'a Event<'a>,
+    /// `None` if the object is checked.
+    pub(super) event: Option<&'a Event<'a>>,
     /// The object for which the hook is called.
     pub(super) observer: ObjId,
 }
@@ -43,14 +44,14 @@ impl<'a> Told<'a> {
     /// If the hook is called for something else, or for an object of another type.
     pub fn deleted<M: Model>(&self) -> Result<Obj<'a, M>> {
         match self.event {
-            Event::Deleting { id, .. } => self.tx.get(Ref::<M>::new(*id)),
+            Some(Event::Deleting { id, .. }) => self.tx.get(Ref::<M>::new(*id)),
             _ => Err(Error::other("a hook to deletions was called for something else")),
         }
     }
 
     pub(super) fn field_change(&self) -> Result<&'a FieldChange> {
         match self.event {
-            Event::Changed { change, .. } => Ok(change),
+            Some(Event::Changed { change, .. }) => Ok(change),
             _ => Err(Error::other("a hook to changes was called for something else")),
         }
     }

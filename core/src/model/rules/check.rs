@@ -12,6 +12,7 @@ use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
 use crate::model::evolution::value_text;
 use crate::model::handle::Handle;
+use crate::model::hook::{Checker, Judgement};
 use crate::model::index::{OnPartial, OpenAs, Wanted, complete};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
@@ -27,20 +28,28 @@ const ROUNDS: usize = 100;
 /// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let notes = &tx.core.notes;
-    let mut check = Check { tx, partial: HashSet::new() };
+    let mut check = Check { tx, partial: HashSet::new(), hooks_changed: false };
     let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
     let mut rounds = 0;
-    // A check may change objects, which are then noted.
-    while !notes.is_empty() {
+    // A hook that checks an object may change others. These are then noted, and what was wrong may
+    // be right.
+    while !notes.is_empty() || (check.hooks_changed && !failed.is_empty()) {
         rounds += 1;
-        if rounds > ROUNDS {
-            return Err(Error::other("validation changes objects again and again"));
-        }
         let mut queue = notes.take();
-        while let Some((id, mut touched)) = queue.pop_first() {
-            if let Some((earlier, _)) = failed.remove(&id) {
-                touched.add(earlier);
-            }
+        check.partial.clear();
+        check.hooks_changed = false;
+        for (id, (touched, _)) in std::mem::take(&mut failed) {
+            queue.entry(id).or_default().add(touched);
+        }
+        if rounds > ROUNDS {
+            let first = queue.keys().next().map(ObjId::to_string).unwrap_or_default();
+            notes.put_back(queue);
+            return Err(Error::other(format!(
+                "hooks that validate have changed objects {ROUNDS} times, and object {first} must be checked again: \
+                 they must come to an end, for example by writing only a value that differs"
+            )));
+        }
+        while let Some((id, touched)) = queue.pop_first() {
             match check.object(id, &touched) {
                 Ok(found) if found.is_empty() => {}
                 Ok(found) => drop(failed.insert(id, (touched, found))),
@@ -69,6 +78,8 @@ struct Check<'t> {
     tx: &'t Tx,
     /// The rules of which it was reported that their index is partial, by their paths.
     partial: HashSet<&'t str>,
+    /// Whether hooks have changed something.
+    hooks_changed: bool,
 }
 
 impl<'t> Check<'t> {
@@ -100,10 +111,40 @@ impl<'t> Check<'t> {
         let validates = &binding.info.validates;
         let concerns = |field: &usize| validates.fields.contains(field);
         if validates.object || changed.as_ref().is_none_or(|it| it.iter().any(concerns)) {
-            found.extend(self.valid(binding, id, Validating::new(changed))?);
+            found.extend(self.valid(binding, id, Validating::new(changed.clone()))?);
         }
-        // The model's own hooks that validate are called here.
+        for checker in &binding.rules.checkers {
+            let concerns = |touched: &BTreeSet<usize>| {
+                checker.fields.as_ref().is_none_or(|fields| !fields.is_disjoint(touched))
+            };
+            if !changed.as_ref().is_none_or(concerns) {
+                continue;
+            }
+            found.extend(self.judged(id, checker)?);
+            if !tx.core.exists(id)? {
+                return Ok(Vec::new());
+            }
+        }
         Ok(found)
+    }
+
+    /// Lets a hook check an object.
+    fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Option<Violation>> {
+        let core = &self.tx.core;
+        let (before, noted) = (core.store().changes().get(), core.notes.take());
+        match checker.check(self.tx, id) {
+            Ok(Judgement::Right) => {
+                core.notes.put_back(noted);
+                self.hooks_changed |= core.store().changes().get() != before;
+                Ok(None)
+            }
+            judged => {
+                // What the hook has done is undone.
+                core.notes.take();
+                core.notes.put_back(noted);
+                judged.map(|judged| judged.violation(id))
+            }
+        }
     }
 
     fn singleton(&self, binding: &Binding, id: ObjId) -> Result<Option<Violation>> {
@@ -227,6 +268,13 @@ impl Validating {
             Ok(Violation { message, ..Violation::new(id, path, Rule::Valid) })
         };
         self.findings.into_iter().map(violation).collect()
+    }
+}
+
+impl Judgement {
+    pub(super) fn violation(self, id: ObjId) -> Option<Violation> {
+        let Judgement::Wrong(hook, message) = self else { return None };
+        Some(Violation { message: Some(message), ..Violation::new(id, hook, Rule::Valid) })
     }
 }
 

@@ -6,6 +6,7 @@ use crate::model::binding::Binding;
 use crate::model::declare::Shape;
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
+use crate::model::hook::Checker;
 use crate::object::{WatchedFields, WatchedType};
 use crate::schema::SchemaBundle;
 
@@ -15,6 +16,8 @@ pub(crate) struct Rules {
     pub(super) unique: Vec<Unique>,
     /// The positions of simple fields that can be null in the database, but not in the struct.
     pub(super) required: Vec<usize>,
+    /// The hooks that validate, in the order of their block.
+    pub(super) checkers: Vec<Checker>,
 }
 
 impl Rules {
@@ -29,7 +32,7 @@ impl Rules {
                 required.push(position);
             }
         }
-        Ok(Rules { unique, required })
+        Ok(Rules { unique, required, checkers: Checker::all(binding.info.hooks) })
     }
 
     /// Extends the rules of mix-ins to all models that have them.
@@ -56,13 +59,17 @@ impl Binding {
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
         let (rules, validates) = (&self.rules, &self.info.validates);
         let mut watched = WatchedType {
-            created: self.info.singleton || !rules.unique.is_empty() || validates.any(),
-            any: validates.object,
+            created: self.info.singleton
+                || !rules.unique.is_empty()
+                || validates.any()
+                || !rules.checkers.is_empty(),
+            any: validates.object || rules.checkers.iter().any(|it| it.fields.is_none()),
             ..WatchedType::default()
         };
         let columns = rules.unique.iter().flat_map(|rule| &rule.columns);
         watched.fields.extend(columns.map(|field| field.storage_id));
-        for position in validates.fields {
+        let of_checkers = rules.checkers.iter().filter_map(|it| it.fields.as_ref()).flatten();
+        for position in validates.fields.iter().chain(of_checkers) {
             watched.fields.insert(self.field(*position)?.storage_id);
         }
         for position in &rules.required {

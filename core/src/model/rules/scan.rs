@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::check::{is_null, keeps_from_checking};
+use super::model_rules::Rules;
 use super::unique::Unique;
 use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
@@ -128,7 +129,8 @@ fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<Control
             return Ok(ControlFlow::Break(()));
         }
     }
-    if binding.rules.required.is_empty() && binding.info.validate.is_none() {
+    let Rules { required, checkers, .. } = &binding.rules;
+    if required.is_empty() && binding.info.validate.is_none() && checkers.is_empty() {
         return Ok(ControlFlow::Continue(()));
     }
     for id in tx.core.objects_of([binding.storage_id()])?.iter() {
@@ -209,7 +211,7 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFl
     Ok(report(&values, &mut same))
 }
 
-/// Required values and own validation of one object. It does not move.
+/// Required values and own validation of one object. It stays as it is.
 fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let (data, schema) = match content(tx, binding, id) {
         Ok(content) => content,
@@ -235,6 +237,9 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
         }
         Some(Err(error)) => return Err(error),
         Some(Ok(())) | None => found.extend(validating.violations(binding, id)?),
+    }
+    for checker in &binding.rules.checkers {
+        found.extend(checker.check_only(tx, id)?.violation(id));
     }
     Ok(found)
 }

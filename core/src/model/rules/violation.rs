@@ -16,7 +16,7 @@ pub enum Rule {
     Singleton,
     /// The field has a value, because it is no `Option` in the struct.
     Required,
-    /// A function of the model finds nothing wrong (`validate = …`).
+    /// A function of the model finds nothing wrong (`validate = …`, `#[on_validate]`).
     Valid,
 }
 
@@ -28,7 +28,8 @@ pub struct Violation {
     /// The object.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub object: ObjId,
-    /// What the rule is about: `Person.email`, `Person#byName`, or the type.
+    /// What the rule is about: `Person.email`, `Person#byName`, the type, or the hook that has found
+    /// something wrong, `Person::check`.
     pub path: String,
     /// The rule.
     pub rule: Rule,

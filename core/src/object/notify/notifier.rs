@@ -203,6 +203,12 @@ impl Notifier {
         Holding(self)
     }
 
+    /// Sets aside what is waiting, until the returned guard is dropped.
+    pub(in crate::object) fn set_aside(&self) -> SetAside<'_> {
+        let waiting = (self.queue.take(), self.held.take());
+        SetAside { notifier: self, waiting }
+    }
+
     /// Adds the queued changes to those held back. Returns `false` if changes are not being held
     /// back.
     pub(in crate::object) fn hold_queued(&self) -> bool {
@@ -290,6 +296,20 @@ pub(in crate::object) struct Queueing<'n>(&'n Notifier);
 impl Drop for Queueing<'_> {
     fn drop(&mut self) {
         self.0.queue.replace(None);
+    }
+}
+
+/// Lets changes that were set aside wait again when dropped.
+pub(in crate::object) struct SetAside<'n> {
+    notifier: &'n Notifier,
+    waiting: (Option<Pending>, Option<Vec<Pending>>),
+}
+
+impl Drop for SetAside<'_> {
+    fn drop(&mut self) {
+        let (queue, held) = std::mem::take(&mut self.waiting);
+        self.notifier.queue.replace(queue);
+        self.notifier.held.replace(held);
     }
 }
 

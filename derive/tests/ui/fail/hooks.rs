@@ -59,6 +59,22 @@ impl Syntax {
     fn only_old(old: &OldValues<'_>) -> Result<()> {
         Ok(())
     }
+    #[on_validate(except(n))]
+    fn all_but(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate]
+    fn reports(this: Obj<'_, Self>, report: &mut Vec<String>) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate]
+    fn of_plain_data(&self) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate(fields(n.))]
+    fn half_a_field(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
     #[on_create = "n"]
     fn value(this: Obj<'_, Self>) -> Result<()> {
         Ok(())
@@ -150,6 +166,22 @@ impl Types {
     }
     #[on_change(fields(n))]
     fn no_change(this: Obj<'_, Self>, change: i32) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate(fields(hits, unknown))]
+    fn unknown_to_validation(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate(fields(n.part))]
+    fn no_mixin(this: Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+    #[on_validate]
+    fn says_whether(this: Obj<'_, Self>) -> bool {
+        true
+    }
+    #[on_validate]
+    fn of_another_model(this: Obj<'_, Syntax>) -> Result<()> {
         Ok(())
     }
     #[on_schema_change]
