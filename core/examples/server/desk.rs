@@ -11,48 +11,20 @@ use super::models::{
     Article, Audit, Comment, Commentable, CommentableKind, State, Ticket, Titled, User,
 };
 
-/// A line from a client. Users are named by e-mail address, what can be commented by title.
+/// A line from a client. Users are named by e-mail address, what can be commented by title. To edit a
+/// text, the client gives the `version` of it that `read` answered.
 #[derive(Deserialize, Debug)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    AddUser {
-        name: String,
-        email: String,
-    },
-    AddTicket {
-        title: String,
-        text: String,
-        priority: i32,
-        reporter: String,
-    },
-    AddArticle {
-        title: String,
-        text: String,
-    },
-    Comment {
-        on: String,
-        author: String,
-        text: String,
-    },
-    Take {
-        title: String,
-        user: String,
-    },
-    Vote {
-        title: String,
-    },
-    Read {
-        title: String,
-    },
-    /// `version` is what `read` answered.
-    Edit {
-        title: String,
-        version: Vec<u8>,
-        text: String,
-    },
-    DeleteUser {
-        email: String,
-    },
+    AddUser { name: String, email: String },
+    AddTicket { title: String, text: String, priority: i32, reporter: String },
+    AddArticle { title: String, text: String },
+    Comment { on: String, author: String, text: String },
+    Take { title: String, user: String },
+    Vote { title: String },
+    Read { title: String },
+    Edit { title: String, version: Vec<u8>, text: String },
+    DeleteUser { email: String },
     Trail,
 }
 
