@@ -44,6 +44,8 @@ pub use crate::schema::DeleteAction;
 pub use any_obj::AnyObj;
 pub use collection::{ListOf, MapOf, SetOf};
 pub use copy::{Cascade, Copy, Detached};
+#[cfg(feature = "serde")]
+pub use copy::{Graph, GraphError, GraphObject, GraphValue, Import};
 pub use counter::CounterOf;
 pub use error::{Error, Failure, ModelError, ModelErrors, Result, is_retryable};
 pub use evolution::{

@@ -1,10 +1,18 @@
 //! Named cascades, copies of objects that belong together, and typed transactions in memory.
 #![cfg(feature = "derive")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cascades;
 mod copying;
 mod detached;
+#[cfg(feature = "serde")]
+mod graph;
+#[cfg(feature = "serde")]
+mod graph_of_all_encodings;
+#[cfg(feature = "serde")]
+#[path = "../encodings/samples.rs"]
+#[allow(dead_code, reason = "what the tests of encodings need")]
+mod samples;
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cascade::Cascade;
 use crate::id::ObjId;
+use crate::model::any_obj::AnyObj;
 use crate::model::error::{Error, Result};
+use crate::model::obj::Obj;
+use crate::model::target::Model;
 use crate::model::tx::Tx;
 use crate::object::{self, CopyOptions, IdMap, Migrate, MissingTargets};
 
@@ -114,6 +117,18 @@ impl Tx {
         };
         let copied = dest.core.mutate(|| copy_each(self, &ids, dest, &copy));
         copied.map_err(Error::from)
+    }
+}
+
+impl<M: Model> From<Obj<'_, M>> for ObjId {
+    fn from(object: Obj<'_, M>) -> ObjId {
+        object.id()
+    }
+}
+
+impl From<AnyObj<'_>> for ObjId {
+    fn from(object: AnyObj<'_>) -> ObjId {
+        object.id()
     }
 }
 

@@ -158,6 +158,10 @@ pub enum Error {
     /// same fields since.
     #[error("{0}")]
     ChangedSince(Box<ChangedSince>),
+    /// Plain data cannot be imported as objects, or objects not exported as plain data.
+    #[cfg(feature = "serde")]
+    #[error("{0}")]
+    Graph(#[from] crate::model::copy::GraphError),
     /// Bytes are not the [`Base`](crate::Base) of an object of this model.
     #[error(
         "what an object contained when it was loaded cannot be used: {reason}; load the object again"
