@@ -1,4 +1,5 @@
-//! The conformance suite on every store and on everything that can be used over stores.
+//! The conformance suite on every store and on everything over stores that can write; `wrappers.rs`
+//! tests the read-only wrapper.
 
 #![cfg(feature = "testsuite")]
 #![allow(clippy::expect_used)]

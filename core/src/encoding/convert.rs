@@ -1,4 +1,5 @@
-//! Converts a value to another encoding when a field's encoding changes (docs/src/encodings.md).
+//! Converts a value to another encoding as Java does (docs/src/encodings.md). Moving an object does
+//! not call this: a program does, or `exact_conversion.rs`.
 
 use super::text;
 use super::{

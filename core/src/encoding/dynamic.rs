@@ -176,8 +176,9 @@ impl dyn Encoding + '_ {
         self.default_bytes().and_then(|bytes| self.decode_all(bytes).ok())
     }
 
-    /// The value of this encoding that corresponds to a value of another encoding. Migration uses
-    /// it when the encoding of a field changes.
+    /// The value of this encoding that corresponds to a value of another encoding. It is for
+    /// programs that convert values when they migrate objects: the object layer itself resets a
+    /// field whose encoding has changed.
     ///
     /// # Errors
     /// If there is no such value.

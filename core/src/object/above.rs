@@ -1,4 +1,5 @@
-//! What the typed layer keeps with a transaction, and how its hooks are called.
+//! What the typed layer attaches to a transaction: its state, and the functions that call its hooks
+//! and check its rules.
 //!
 //! A hook is a function of the layer above, which works with handles of that layer. The listeners
 //! of this layer call it: [`Transaction::call_hook`] hands the hook and the event to the layer

@@ -40,12 +40,12 @@ mod id_set;
 mod index;
 mod info;
 mod names;
+mod notes;
 mod notify;
 mod operation;
 mod reference;
 mod schemas;
 mod store;
-mod touched;
 mod transaction;
 mod whole;
 
@@ -65,13 +65,13 @@ pub(crate) use index::{
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
+pub(crate) use notes::{Touched, WatchedFields, WatchedType};
 pub(crate) use notify::Happened;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,
     ListenerSet, SchemaChange, SchemaChangeListener, Watch,
 };
 pub use reference::{IdFilter, MissingTargets, PathStep};
-pub(crate) use touched::{Touched, WatchedFields, WatchedType};
 pub use transaction::Transaction;
 pub(crate) use whole::{Converter, Counters, Given, Moves, Moving, Narrowing};
 pub use whole::{CopyOptions, FieldValue, IdMap, ObjectBuilder, ObjectData};

@@ -6,12 +6,12 @@
 #![deny(clippy::indexing_slicing)]
 
 mod bundle;
+mod comparison;
 mod compress;
 mod differences;
 mod encodings;
 mod error;
 mod item;
-mod migration_effects;
 mod model;
 mod names;
 mod opening;
@@ -24,15 +24,15 @@ mod validate;
 mod xml;
 
 pub use bundle::{BundleItem, Occurrence, ResolvedPart, SchemaBundle};
+pub use comparison::{
+    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
+    TypeDifference, TypeEffect,
+};
 pub use compress::{InflateError, deflate, inflate};
 pub use differences::{Difference, Differences};
 pub use encodings::UnknownEncodings;
 pub use error::{Problem, Problems, Result, SchemaError};
 pub use item::{Item, Part};
-pub use migration_effects::{
-    FieldDifference, FieldEffect, IndexDifference, IndexEffect, Narrowed, SchemaComparison,
-    TypeDifference, TypeEffect,
-};
 pub use model::{
     CompositeIndex, DeleteAction, ELEMENT, Field, FieldKind, KEY, ObjectType, Reference,
     SchemaModel, Simple, SimpleKind, SubField, VALUE,

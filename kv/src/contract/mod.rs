@@ -1,6 +1,7 @@
 //! What a store is, for those who use one and those who write one. Users find all public items at
-//! the root of the crate. The rest of the crate may also call two things: `pass_on!`, which makes
-//! methods that pass their arguments on, and `WatchTracker`, which a store notifies of its commits.
+//! the root of the crate. The rest of the crate may also use `pass_on!`, which makes methods that pass their
+//! arguments on; `WatchTracker`, which the memory store and the optimistic engine notify of their
+//! commits (LMDB and SQLite have no watches); and two constants about waiting.
 //!
 //! `store.rs` has the traits, `error.rs` the errors, `retry.rs` runs transactions until they
 //! succeed, `watch.rs` waits for changes.

@@ -1,5 +1,5 @@
 //! Keys: arithmetic on them (`key.rs`), borrowed bounds (`span.rs`), sets of ranges (`ranges.rs`).
-//! Everything public is public at the root of the crate. The rest of the crate may call all of it.
+//! Users find all public items at the root of the crate.
 
 pub mod key;
 mod ranges;

@@ -7,7 +7,7 @@
 //! transaction, and no transaction waits for them. Transactions that write take turns, in all
 //! processes together. All transactions are strictly serializable.
 //!
-//! Results are copies. Scans read ahead in pages of 16 to 1024 pairs.
+//! Results are copies. Scans read ahead in pages of 16 to 1024 pairs (`connection.rs`).
 //!
 //! An open [`SqliteStore`] numbers the states of the database that it sees
 //! ([`KvTransaction::version`](crate::KvTransaction::version)), also those made by other programs.

@@ -1,5 +1,5 @@
-//! The parts that the stores of this crate are built of. All modules of this crate may use
-//! it: how long a transaction may be used (`deadline.rs`), who may write
+//! Parts that the stores, the optimistic engine and other modules of this crate share. All of them
+//! may use: how long a transaction may be used (`deadline.rs`), who may write
 //! (`write_lock.rs`), transactions that read a fixed state (`read_transaction.rs`), whether two paths
 //! or open files are the same file (`file_identity.rs`), what the stores on disk have in common
 //! (`on_disk.rs`), and locks that survive a panic (`lock.rs`).

@@ -1,4 +1,5 @@
-//! The remaining errors of this crate and of its stores as errors of the typed layer.
+//! The remaining errors of this crate and of its stores as errors of the typed layer; those of the
+//! object layer, of schemas and of stores are in `mod.rs`.
 
 use permazen_kv::MergeError;
 use permazen_kv::xml::XmlError;

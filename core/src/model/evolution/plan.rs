@@ -1,4 +1,4 @@
-//! What becomes of the fields of a type in another schema when its objects are used with a model.
+//! Where the value of each field of a struct comes from when an object is in another schema.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Binds declared hooks to the recorded schemas, as listeners of the object layer.
+//! Binds declared hooks to the recorded schemas, as listeners of the object layer, in the
+//! set that is called before all others.
 
 use std::sync::Arc;
 

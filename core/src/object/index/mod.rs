@@ -2,7 +2,8 @@
 //!
 //! A view has a selection: a restriction for each column. It gives entries, only object IDs, or a
 //! set of IDs. Other folders of `object` find an index by name or storage ID and use views. Entries
-//! are written where values change: by the code for fields, collections and whole objects.
+//! are put and removed where values change: by the code for fields, collections, whole objects and
+//! deletion.
 
 mod column;
 mod ids;

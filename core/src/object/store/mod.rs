@@ -1,4 +1,5 @@
-//! The key/value pairs of the objects. No other folder of `object` writes to the store.
+//! The key/value pairs of the objects. Other folders of `object` read and write them only through
+//! [`Store`].
 //!
 //! [`Store`] is the cell that holds the key/value transaction. The transaction is borrowed only for
 //! the length of one call. The journal records the inverse of every write, so that a failed

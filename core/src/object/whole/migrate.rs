@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::builder::ObjectBuilder;
 use super::converter::{Counters, Given, Moving};
 use super::data::ObjectData;
-use super::migrate_many::LateEntries;
+use super::entries::LateEntries;
 use super::replace::CollectionChanges;
 use crate::encoding::string::compare as utf16_cmp;
 use crate::id::{ObjId, StorageId};

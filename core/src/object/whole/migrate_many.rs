@@ -1,6 +1,6 @@
 //! Moving many objects to another schema, one after the other.
 
-use super::data::{KeyList, differences};
+use super::entries::LateEntries;
 use crate::id::ObjId;
 use crate::layout::SchemaIndex;
 use crate::object::{Result, Transaction};
@@ -15,14 +15,6 @@ use crate::object::{Result, Transaction};
 pub(crate) struct Moves<'t, 'db> {
     tx: &'t Transaction<'db>,
     late: LateEntries,
-}
-
-/// Index entries that are still to be written. Each has the ID of an object that has moved, so none
-/// is to be removed and put.
-#[derive(Debug, Default)]
-pub(in crate::object) struct LateEntries {
-    removed: KeyList,
-    put: KeyList,
 }
 
 impl<'t, 'db> Moves<'t, 'db> {
@@ -69,27 +61,5 @@ impl<'t, 'db> Moves<'t, 'db> {
         removed.clear();
         put.clear();
         Ok(())
-    }
-}
-
-impl Transaction<'_> {
-    /// Writes the index entries that differ between those of an object before and after a change,
-    /// or adds them to `late`.
-    pub(in crate::object) fn write_entries(
-        &self,
-        old: &KeyList,
-        new: &KeyList,
-        mut late: Option<&mut LateEntries>,
-    ) -> Result<()> {
-        differences(old.iter(), new.iter(), Ord::cmp, |before, after| {
-            match (before, after, &mut late) {
-                (Some(key), None, None) => self.store.remove_entry(key)?,
-                (None, Some(key), None) => self.store.put_entry(key)?,
-                (Some(key), None, Some(late)) => late.removed.push(key),
-                (None, Some(key), Some(late)) => late.put.push(key),
-                _ => {}
-            }
-            Ok(())
-        })
     }
 }

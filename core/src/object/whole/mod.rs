@@ -8,6 +8,7 @@ mod converter;
 mod copy;
 mod create;
 mod data;
+mod entries;
 mod generate_id;
 mod load;
 mod migrate;

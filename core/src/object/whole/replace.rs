@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::converter::Counters;
 use super::data::{KeyList, ObjectData, differences};
-use super::migrate_many::LateEntries;
+use super::entries::LateEntries;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::describe::{describe, describe_entry};

@@ -1,5 +1,6 @@
-//! [`SchemaComparison`]: what happens to stored objects if they are moved from one schema to another
-//! (docs/src/schemas.md#evolution). `differences.rs` lists the differences themselves, in words.
+//! [`SchemaComparison`]: what the object layer does with stored objects when they move from one schema
+//! to another (docs/src/schemas.md#evolution). The typed layer judges for itself:
+//! `model/evolution/verdict.rs`. `differences.rs` lists the differences themselves, in words.
 
 use std::collections::HashMap;
 use std::fmt;
