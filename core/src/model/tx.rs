@@ -296,10 +296,11 @@ impl Tx {
     /// transaction, as the commit does. Objects that break a rule are checked again later, others
     /// only if they change again.
     ///
-    /// Cost for each object: for each changed unique field, one get, one seek and at most one step;
-    /// for a new singleton, one seek and a step for each of its pairs; for own validation, one seek and a scan of the object's pairs.
-    /// If objects in other recorded schemas may lack entries in the index of a unique field, a seek
-    /// more for each such schema.
+    /// Cost for each object: for each changed unique field, one get, one seek and one step (more if
+    /// other objects have the value); for a new singleton, one seek and a step for each of its
+    /// pairs; for own validation, one seek and a scan of the object's pairs. If objects in other
+    /// recorded schemas may lack entries in the index of a unique field, a seek more for each such
+    /// schema.
     ///
     /// # Errors
     /// [`Error::Invalid`] with all objects that break rules.
@@ -357,9 +358,12 @@ impl Transaction {
     /// Makes the changes durable and visible to others.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if objects break rules of their models; the error then has this
-    /// transaction as it was. If the store or a callback fails, everything is rolled back; some
-    /// failures of the store are [retryable](Error::is_retryable).
+    /// [`Error::Invalid`] if objects break rules of their models; the error then gives the
+    /// transaction back, still open. Changes that `before_commit` callbacks and the check have made
+    /// stay in it. If the store or a `before_commit` callback fails, everything is rolled back.
+    /// There are two exceptions: after `OutcomeUnknown`, the commit may have taken place; if
+    /// `after_commit` fails, the data is committed. Some failures of the store are
+    /// [retryable](Error::is_retryable).
     pub fn commit(self) -> Result<(), CommitError> {
         self.tx.core.commit_or_return().map_err(|refused| {
             let transaction =

@@ -38,9 +38,9 @@ enum State {
 ///
 /// * With [`Migrate::Yes`](super::Migrate), an operation that reads an object first moves it to the
 ///   transaction's schema. If the operation then fails, the object stays moved.
-/// * Listeners to fields are called after a change. If a listener fails, or if the store fails while
-///   the transaction finds out which listeners to call, the change stays. Listeners to deletions are
-///   called before: if one fails, nothing is deleted.
+/// * Listeners to creation, fields and schema changes are called after a change. If one fails, or
+///   if the store fails while the transaction finds out which listeners to call, the change stays.
+///   Listeners to deletions are called before: if one fails, nothing is deleted.
 ///
 /// Dropping a transaction rolls it back.
 ///
@@ -282,7 +282,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// Does the same as [`Transaction::commit`], but a transaction that is refused because its
-    /// changes break rules is returned as it was.
+    /// changes break rules is returned, still open.
     pub(crate) fn commit_or_return(self) -> Result<(), NotCommitted<'db>> {
         if self.detached {
             return Err(Error::Unsupported("to commit a detached transaction").into());
@@ -296,7 +296,7 @@ impl<'db> Transaction<'db> {
         let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
         let mut refused = callbacks::before_commit(&callbacks, &self, read_only).err();
         // Callbacks may have changed objects, so the rules are checked after them. A transaction
-        // that writes nothing for good breaks no rule.
+        // whose commit writes nothing breaks no rule.
         if refused.is_none() && !read_only && !self.rollback_only.get() {
             let checked = self.check_rules();
             if let Err(error @ Error::RulesBroken(_)) = checked {

@@ -411,8 +411,8 @@ pub trait KvTransaction: KvWrite {
     }
 
     /// Makes the changes visible to others, and durable as far as the options of the store promise
-    /// it. A read-only transaction ends without that. Costs what the store needs to keep the changes,
-    /// and nothing if there are none.
+    /// it. A read-only transaction discards what was written in it. Costs what the store needs to
+    /// keep the changes, and nothing if there are none.
     ///
     /// # Errors
     /// [`KvError::Conflict`] if transactions are checked when they commit, [`KvError::Full`],

@@ -162,7 +162,7 @@ impl KvTransaction for WriteTransaction {
             Some(writer) => writer.commit(txn)?,
             None => return Err(Self::ended()),
         }
-        // If the file was replaced just before the commit, no new reader would ever see it.
+        // If the file was replaced just before this, no new reader would ever see the commit.
         self.env.env.files().check_committed(self.env.path())
     }
 

@@ -20,7 +20,7 @@ use crate::object::{
 };
 use crate::schema::{ResolvedField, ResolvedKind};
 
-/// What may be lost when objects move to the schema of the models, and when they move.
+/// When objects move to the schema of the models, and which values they may lose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Evolution {
     /// An object moves only when it must, and only if nothing is lost but what the model says.
@@ -28,7 +28,7 @@ pub enum Evolution {
     Exact,
     /// As in Java: every access to a field moves the object. Values are converted as well as
     /// possible, collections whose definition has changed start empty, and fields that the model
-    /// lacks are dropped. A field for which the model states `upgrade` keeps to that.
+    /// lacks are dropped. For a field with `upgrade`, that rule is used instead.
     AsJava,
 }
 
@@ -44,7 +44,8 @@ impl Converter for Models {
             judge_dropped(self.evolution(), binding, moving).map(|()| None)
         } else {
             let plan = binding.plan(moving.old.object_type());
-            // The common case if only indexes have changed.
+            // Nothing is converted: all values stay as they are. This is the common case, for
+            // example if only indexes have changed.
             if binding.info.upgrade_with.is_none() && plan.keeps_all {
                 return Ok(None);
             }
@@ -64,7 +65,8 @@ struct Move<'a> {
     tx: &'a dyn Narrows,
     evolution: Evolution,
     plan: Arc<Plan>,
-    /// What own conversions wrote, and the positions of the fields they wrote.
+    /// What own conversions wrote, and the positions of the fields they wrote. Own conversions are
+    /// functions of the program (`upgrade_with`).
     own: ObjectData,
     written: Vec<usize>,
     /// The old fields whose values own conversions carried over.
@@ -87,7 +89,7 @@ impl<'a> Move<'a> {
         Ok(this)
     }
 
-    /// Before anything is converted.
+    /// Makes a `Move` that has converted nothing yet.
     fn begin(
         models: &Models,
         binding: &'a Binding,
@@ -108,9 +110,12 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// Runs the own conversions of fields that the caller gives, and undoes what they create. Only
-    /// what they carry over is noted. If one fails, it carries nothing over. If the caller gives
-    /// everything but counters, what the conversion of the type writes to these is kept in `writer`.
+    /// The caller gives new values for some fields. Runs the conversions of those fields, and the
+    /// conversion of the type if the caller gives all fields but perhaps counters. Undoes what they
+    /// create; notes only which old values they carry over. If a conversion of a field fails, it
+    /// carries nothing over. If the conversion of the type fails, the move fails too if a counter
+    /// depends on it. What the conversion of the type writes to counters that are not given stays
+    /// in `writer`.
     fn conversions_of_given(
         &mut self,
         models: &Models,
@@ -123,7 +128,8 @@ impl<'a> Move<'a> {
                 !self.is_given(position) && !matches!(plan, FieldPlan::Same)
             });
             if let Err(error) = self.undone(convert, models, tx, writer)? {
-                // It might have set a counter, whose number would then be another one.
+                // The conversion might have set a counter before it failed, and that number would
+                // be lost.
                 if makes_others {
                     return Err(self.failed(error, None));
                 }
@@ -137,14 +143,15 @@ impl<'a> Move<'a> {
             let convert = |old: &OldValues<'_>, to: &mut ObjectWriter<'_>| {
                 decl.convert_with_own_code(old, to)
             };
-            // If it fails, nothing is missing but what it would have carried over.
+            // If it fails, only the old values that it would have carried over are missing.
             let _ = self.undone(convert, models, tx, &mut ObjectWriter::new(self.binding))?;
         }
         Ok(())
     }
 
     /// Runs an own conversion, undoes what it creates, and notes what it carries over. The inner
-    /// error is that of the conversion, the outer one that of the store.
+    /// error is that of the conversion. The outer one is that of the store, or a retryable error of
+    /// the conversion.
     fn undone(
         &mut self,
         convert: impl FnOnce(&OldValues<'_>, &mut ObjectWriter<'_>) -> Result<()>,
@@ -328,13 +335,13 @@ impl<'a> Move<'a> {
         }
     }
 
-    /// Notes references that a field of the same definition loses, because it no longer allows
-    /// their type.
+    /// Checks a field that keeps its values (`FieldPlan::Same`). The model may allow fewer types of
+    /// target than before. Notes the first reference whose target is no longer allowed.
     fn judge_narrowing(&mut self, decl: &FieldDecl, to: &ResolvedField) {
         if !is_exact(self.evolution, decl) {
             return;
         }
-        // The common case.
+        // Most fields have no references, so they lose none.
         if !to.is_reference() && !to.sub_fields().any(|part| part.is_reference()) {
             return;
         }
@@ -441,7 +448,7 @@ pub(in crate::model) fn after_move(
     for &position in positions.iter().filter(|position| !is_same(**position)) {
         let to = binding.field(position)?;
         let required = binding.info.fields.get(position).filter(|decl| decl.requires_a_value(to));
-        // Null, which reading the field refuses too.
+        // The value would be null, and reading the field would be refused too.
         if required.is_some() && new.stored(to).is_none() {
             let schema = old.object_type().schema_of;
             return Err(Error::Missing { field: binding.path(to), id, schema });
@@ -450,7 +457,7 @@ pub(in crate::model) fn after_move(
     Ok(new)
 }
 
-/// `kept` with other content of some fields.
+/// A copy of `kept` in which some fields have other content.
 fn with(
     binding: &Binding,
     kept: &ObjectData,
@@ -484,7 +491,8 @@ fn push<'p>(
     pairs.for_each(|(key, value)| to.push_pair(field.storage_id, key, value));
 }
 
-/// The loss if the value of a field that the model lacks goes; `None` if it may go.
+/// The loss of the value of a field that the model lacks; `None` if the model allows this loss, or
+/// there is no value.
 fn dropped(binding: &Binding, old: &ObjectData, field: &ResolvedField) -> Option<Loss> {
     let name = &*field.name;
     if binding.may_go(name) {
@@ -495,8 +503,8 @@ fn dropped(binding: &Binding, old: &ObjectData, field: &ResolvedField) -> Option
     Some(Loss { field: name.to_owned(), value, reason, removed: true })
 }
 
-/// Refuses to give an object content of another schema than that of the models if a field would be
-/// dropped that this schema lacks.
+/// For an object that a copy moves to a schema other than that of the models. Refuses the move if
+/// that other schema lacks a field whose value may not be lost.
 fn judge_dropped(evolution: Evolution, binding: &Binding, moving: &Moving<'_>) -> Result<()> {
     if evolution == Evolution::AsJava {
         return Ok(());

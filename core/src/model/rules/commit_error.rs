@@ -6,8 +6,10 @@ use std::sync::Mutex;
 use crate::model::error::Error;
 use crate::model::tx::Transaction;
 
-/// Why a transaction was not committed. If objects break rules, the transaction is returned in it,
-/// as it was; dropping it rolls it back. After all other errors it was rolled back.
+/// Why a transaction was not committed. If objects break rules, the error has the transaction,
+/// still open; dropping it rolls it back. After other errors there is no transaction to return: it
+/// was rolled back, except after `OutcomeUnknown` (it may be committed) and after an error of
+/// `after_commit` (it is committed).
 ///
 /// It converts into [`Error`], so `?` works as usual.
 ///
@@ -51,8 +53,9 @@ impl CommitError {
         self.error
     }
 
-    /// The transaction, as it was before the commit, if objects break rules. It can be used and
-    /// committed again. Callbacks before the commit are then called again.
+    /// The transaction, still open, if objects break rules. Changes that `before_commit` callbacks
+    /// and the check have made stay in it. It can be used and committed again. Callbacks before the
+    /// commit are then called again.
     pub fn into_transaction(self) -> Option<Transaction> {
         self.into_parts().1
     }

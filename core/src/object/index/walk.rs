@@ -17,17 +17,19 @@ use crate::object::store::{LiveScan, extend_to_after_prefix, has_met};
 /// How many entries with the same returned columns are skipped one by one before a seek.
 const PASSED_BEFORE_SEEK: u32 = 16;
 
-/// A walk over the entries of a selection in one direction.
+/// A walk over the entries of a selection in one direction. A view may show only the first columns
+/// of the index: the *returned* columns.
 pub(crate) struct IndexScan<'t> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
     scan: LiveScan<'t>,
-    /// The columns whose filters the bounds of the scan do not express, so each entry is compared
-    /// with them.
+    /// The columns whose filters the bounds of the scan do not express, so the walk compares these
+    /// columns of each entry with their filters.
     checked: Vec<usize>,
     /// Where each column ends in the current key.
     ends: Vec<usize>,
-    /// The returned columns of the entry that was returned last. Empty unless `distinct`.
+    /// The returned columns of the last entry that the walk gave to its caller. Empty unless
+    /// `distinct`.
     last: Vec<u8>,
     /// Whether several entries can have the same returned columns. They are returned as one.
     distinct: bool,
@@ -65,7 +67,7 @@ impl<'t> IndexScan<'t> {
         }
     }
 
-    /// Reads so many keys with the first seek. The walk must not have begun.
+    /// Sets how many keys the first seek reads. The walk must not have begun.
     pub(super) fn read_at_once(&mut self, keys: usize) {
         self.scan.read_at_once(keys);
     }
@@ -145,8 +147,8 @@ impl<'t> IndexScan<'t> {
                     continue;
                 }
             }
-            // An object's schema is not in the key, so checking it costs a get. Therefore it comes
-            // last.
+            // An object's schema is not in the key, so checking it costs up to one get for each
+            // wanted schema. Therefore it comes last.
             if let Some(schemas) = schemas
                 && !is_in_schemas(*source, schemas, selection.id_in(key, ends), target)?
             {

@@ -24,9 +24,9 @@ impl Transaction<'_> {
     /// deleted.
     ///
     /// If a reference forbids one of these deletions, or if a listener to deletions fails, nothing
-    /// has changed. Objects are deleted one after the other, without recursion, in no defined
-    /// order. Until its end, the operation keeps in memory everything that it removes, so that it
-    /// can undo this.
+    /// changes. Objects are deleted one after the other, without recursion, in no defined order.
+    /// Until its end, the operation keeps in memory everything that it removes, so that it can undo
+    /// this.
     ///
     /// Listeners to deletions are called before each object is deleted. Listeners to fields are
     /// called after the whole deletion: for the changes in referring objects, and for the changes
@@ -39,11 +39,12 @@ impl Transaction<'_> {
     ///
     /// * one scan of its pairs and one range removal;
     /// * one delete for each index entry;
-    /// * one seek for each reference field of any type that may refer to it, unless the field
-    ///   leaves dangling references. If schemas demand different actions for a field, one seek for
-    ///   each action. If listeners to deletions were called, one more for each field that may
-    ///   forbid the deletion;
-    /// * one get for each referring object that is also deleted;
+    /// * one seek for each reference field, in any type, that may refer to the object. Fields that
+    ///   keep references to deleted objects (`ignore`) cost nothing. If schemas demand different
+    ///   actions for a field, one seek for each action. If listeners to deletions were called, one
+    ///   more for each field that may forbid the deletion;
+    /// * one get for each referring object that is also deleted; if it refers from list elements or
+    ///   map values, one seek and at least one get;
     /// * what the changes in other referring objects cost, as with [`Transaction::set`] and the
     ///   views of collections.
     ///
@@ -51,10 +52,12 @@ impl Transaction<'_> {
     /// [`Error::ReferencedObject`] if a referring object forbids it; [`Error::UnknownEncoding`] if
     /// an indexed field has its default value, and the encoding that defines it is not known;
     /// [`Error::Inconsistent`] or [`Error::InvalidObjectVersion`] if the meta-data are damaged.
-    /// Errors of listeners: after an error of a listener to fields, the objects are deleted.
+    /// Errors of listeners. If a listener to fields fails, its error is returned, but the objects
+    /// stay deleted.
     pub fn delete(&self, id: ObjId) -> Result<bool> {
         self.check_open()?;
-        // A listener deletes the object for whose deletion it was called.
+        // A listener may try to delete the object for whose deletion it was called. This does
+        // nothing.
         if self.being_deleted.contains(id) {
             return Ok(false);
         }
@@ -78,7 +81,7 @@ impl Transaction<'_> {
         let (object_type, incoming) = loop {
             // Listeners may have recorded schemas with more reference fields.
             let incoming = self.incoming();
-            // Another object of the cascade, or a listener, may have deleted it already.
+            // It may be deleted already: earlier in this operation, or by a listener.
             let Some(info) = self.find_info(id)? else { return Ok(false) };
             let object_type = self.type_of_info(id, info)?;
             for field in &*incoming {
@@ -86,8 +89,8 @@ impl Transaction<'_> {
                     return Err(self.referenced(id, referrer, field.field));
                 }
             }
-            // Listeners are called only in the first round. After that the loop checks again, because
-            // they may have changed what refers to the object.
+            // Listeners are called only the first time through this loop. After that the loop
+            // checks again, because they may have changed what refers to the object.
             let first_time = self.being_deleted.enter(id);
             let calls_listeners =
                 first_time.is_some() && self.notifier.watches_deletion(id.storage_id());
@@ -99,13 +102,13 @@ impl Transaction<'_> {
         };
         let data = self.remove_object(id, &object_type)?;
         drop(entered);
-        // A listener to this object's deletion may have begun this deletion, for example by deleting
-        // another object whose deletion leads here. The deletion for which the listener was called
-        // has then marked the object. That mark must go too: the object is deleted, a new object may
-        // get this ID, and it must be possible to delete the new object.
+        // An outer deletion of this same object may have called a listener. That listener may have
+        // begun the present deletion, for example by deleting another object that leads here. Then
+        // the mark of the outer deletion is still set. It must go: the object is deleted now, a new
+        // object may get its ID, and it must be possible to delete that one.
         self.being_deleted.leave(id);
-        // `forward_delete`: the objects to which the deleted one referred. They are deleted in a later
-        // round of `delete`.
+        // `forward_delete`: the objects to which the deleted one referred. `delete` deletes them
+        // later, from `todo`.
         data.each_reference(|field, bytes| {
             if field.reference().is_some_and(|reference| reference.forward_delete)
                 && let Ok(Some(target)) = super::check::target_of(bytes)
