@@ -87,7 +87,7 @@ pub mod __private {
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
-    pub use crate::model::for_derive::{encode_id, made, object, of_no_member, start_of};
+    pub use crate::model::for_derive::{encode_id, made, object, of_no_member, start_of, this};
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::change::{is_any_change_of, is_change_of};
     pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
@@ -105,8 +105,8 @@ pub mod __private {
     pub use crate::model::{
         Any, AnyObj, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction, EncodeAs,
         EnumType, Field, HeldFor, Indexed, IsCounter, Kind, ListField, ListOf, MapField, MapOf,
-        Member, Mixin, Model, ModelSet, NewValues, Obj, OldValues, Ref, Referred, Result, SetField,
-        SetOf, Source, Stored, Target, Tx, Unindexed, Within,
+        Member, Mixin, Model, ModelSet, NewValues, Obj, Objs, OldValues, Ref, Referred, Result,
+        SetField, SetOf, Source, Stored, Target, Tx, Unindexed, Within,
     };
 }
 

@@ -12,6 +12,7 @@ use syn::{Ident, Type};
 use crate::declarations::declarations;
 use crate::evolution_attributes;
 use crate::hooks;
+use crate::inverse;
 use crate::mixin;
 use crate::names;
 use crate::object_model::{
@@ -33,6 +34,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     let access = Access::of_model();
     let getters = fields().map(|(at, field)| getter(model, &access, at, field));
     let setters = fields().map(|(at, field)| setter(model, &access, at, field));
+    let inverses = inverse::methods(model);
     let declarations = declarations(model);
     let content = content(model);
     let mixin_constants = mixin::constants(model);
@@ -79,6 +81,7 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         impl<'t> #accessors<'t> {
             #(#getters)*
             #(#setters)*
+            #(#inverses)*
         }
 
         #[automatically_derived]

@@ -19,6 +19,7 @@ mod evolution_attributes;
 mod exclude;
 mod expand;
 mod hooks;
+mod inverse;
 mod kind;
 mod mixin;
 mod names;
@@ -61,6 +62,10 @@ use object_model::Role;
 /// - `default_allow_deleted`, `default_upgrade = "…"`, `accessors = "…"`;
 /// - `removed("…", "…")`, `on_schema_change = path`, see [below](#when-the-struct-changes);
 /// - `validate = path`, see [below](#rules);
+/// - `inverse(albums = Album::ARTIST)`: the handle gets a method `albums()`, which finds the objects
+///   that refer to this one through the field, as `referrers(Album::ARTIST)` does. The field may be
+///   one of the same struct (`Self::PARENT`), a collection, or the keys or values of a map
+///   (`Album::LABELS.key()`), and must refer to this type or to a kind of it;
 /// - `hooks` if the struct has a block of [`hooks`];
 /// - `crate = "path::to::permazen"`.
 ///

@@ -6,6 +6,7 @@ use syn::{Attribute, ExprPath, Ident, LitStr, Type, Visibility};
 
 use crate::evolution_attributes::{FieldEvolution, TypeEvolution};
 use crate::exclude::Exclude;
+use crate::inverse::Inverse;
 
 /// What a struct is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct ObjectModel {
     pub(crate) skipped: Vec<Ident>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) composites: Vec<CompositeModel>,
+    /// Methods that find who refers to an object.
+    pub(crate) inverses: Vec<Inverse>,
     pub(crate) evolution: TypeEvolution,
     /// A function of the program that checks the struct.
     pub(crate) validate: Option<ExprPath>,

@@ -10,6 +10,7 @@ use crate::check;
 use crate::errors::Errors;
 use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
+use crate::inverse;
 use crate::names::{self, Case};
 use crate::object_model::{
     CompositeModel, DeleteAction, FieldModel, Flattened, ObjectModel, ReferenceModel, Refused,
@@ -29,6 +30,7 @@ const STRUCT_KEYS: &[&str] = &[
     "on_schema_change",
     "validate",
     "hooks",
+    "inverse",
     "accessors",
     "crate",
 ];
@@ -100,13 +102,16 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
         refused: Vec::new(),
         accessors: None,
         composites: Vec::new(),
+        inverses: Vec::new(),
         evolution: TypeEvolution::default(),
         validate: None,
         hooks: None,
     };
     let mut defaults = Defaults { case: Case::Camel, allow_deleted: false, upgrade: None };
     let mut name_tokens = input.ident.to_token_stream();
-    for item in attribute_syntax::permazen_items(&input.attrs, &["composite"], &mut errors) {
+    for item in
+        attribute_syntax::permazen_items(&input.attrs, &["composite", "inverse"], &mut errors)
+    {
         match item.key.to_string().as_str() {
             key if role == Role::Mixin && !MIXIN_KEYS.contains(&key) => {
                 errors.push(item.unknown("a mix-in", MIXIN_KEYS));
@@ -131,6 +136,9 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
             "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
             "default_upgrade" => {
                 defaults.upgrade = errors.note(evolution_attributes::upgrade(&item));
+            }
+            "inverse" => {
+                model.inverses.extend(inverse::parse(&item, &input.ident, &mut errors));
             }
             "removed" => model.evolution.removed(&item, &mut errors),
             "hooks" => model.hooks = item.flag(&mut errors).then(|| item.key.span()),
@@ -174,6 +182,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
     check::fields(&model.fields, &mut errors);
     check::flattened(&model, &mut errors);
     check::composites(&model, &mut errors);
+    inverse::check(&model, &mut errors);
     evolution_attributes::check(&model, &mut errors);
     (model, errors)
 }

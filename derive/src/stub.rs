@@ -10,6 +10,7 @@ use syn::{Generics, Ident, parse_quote};
 
 use crate::enums::EnumModel;
 use crate::expand::{self, Access};
+use crate::inverse;
 use crate::mixin;
 use crate::names;
 use crate::object_model::{ObjectModel, Refused};
@@ -117,6 +118,11 @@ fn members(model: &ObjectModel) -> TokenStream {
     for (at, field) in model.fields.iter().enumerate() {
         if is_new("fn", &expand::setter_name(&field.accessor)) {
             methods.extend(expand::setter(model, &access, at, field));
+        }
+    }
+    for (inverse, method) in model.inverses.iter().zip(inverse::stubs(model)) {
+        if is_new("fn", &inverse.name) {
+            methods.extend(method);
         }
     }
     let allowed = expand::allowed();

@@ -132,28 +132,31 @@ fn is_collection(ty: &Type) -> bool {
 
 /// `ty` with the struct's name for `Self`, so that it means the same outside the struct.
 pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
-    fn replace(tokens: TokenStream, owner: &Ident) -> TokenStream {
-        let replaced = tokens.into_iter().map(|token| match token {
-            TokenTree::Ident(ident) if ident == "Self" => {
-                let mut owner = owner.clone();
-                owner.set_span(names::here(ident.span()));
-                TokenTree::Ident(owner)
-            }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), replace(group.stream(), owner));
-                inner.set_span(group.span());
-                TokenTree::Group(inner)
-            }
-            other => other,
-        });
-        replaced.collect()
-    }
     let tokens = ty.to_token_stream();
     if mentions_self(tokens.clone()) {
-        syn::parse2(replace(tokens, owner)).unwrap_or_else(|_| ty.clone())
+        syn::parse2(tokens_without_self(tokens, owner)).unwrap_or_else(|_| ty.clone())
     } else {
         ty.clone()
     }
+}
+
+/// Tokens with the struct's name for `Self`.
+pub(crate) fn tokens_without_self(tokens: TokenStream, owner: &Ident) -> TokenStream {
+    let replaced = tokens.into_iter().map(|token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => {
+            let mut owner = owner.clone();
+            owner.set_span(names::here(ident.span()));
+            TokenTree::Ident(owner)
+        }
+        TokenTree::Group(group) => {
+            let inside = tokens_without_self(group.stream(), owner);
+            let mut inner = Group::new(group.delimiter(), inside);
+            inner.set_span(group.span());
+            TokenTree::Group(inner)
+        }
+        other => other,
+    });
+    replaced.collect()
 }
 
 fn mentions_self(tokens: TokenStream) -> bool {

@@ -17,6 +17,11 @@ pub fn object<M: Model>(tx: &Tx, id: ObjId) -> Result<Obj<'_, M>> {
     Obj::of(tx, id)?.ok_or(Error::WrongType { id, expected: M::TYPE_NAME })
 }
 
+/// The handle to which accessors belong.
+pub fn this<'t, M: Model>(object: &Handle<'t>) -> Obj<'t, M> {
+    Obj::new(object.tx, object.binding, object.id)
+}
+
 /// The error for an object that is of no type of a kind.
 pub fn of_no_member(id: ObjId, kind: &'static str) -> Error {
     Error::WrongType { id, expected: kind }

@@ -45,7 +45,7 @@ pub trait ReferenceField: Copy {
 #[diagnostic::on_unimplemented(
     message = "this step cannot be made from `{Self}`: the field is of or refers to `{Other}`",
     label = "the objects here are `{Self}`",
-    note = "`.to(field)` takes a field of the type that the path has reached; `.from(field)` and `referrers(field)` take a field that refers to it"
+    note = "`.to(field)` takes a field of the type that the path has reached; `.from(field)`, `referrers(field)` and `inverse(name = field)` take a field that refers to it"
 )]
 pub trait Meets<Other> {}
 
