@@ -9,6 +9,7 @@ mod detached;
 mod graph;
 #[cfg(feature = "serde")]
 mod graph_of_all_encodings;
+mod hooks;
 #[cfg(feature = "serde")]
 #[path = "../encodings/samples.rs"]
 #[allow(dead_code, reason = "what the tests of encodings need")]
