@@ -89,7 +89,8 @@ pub mod __private {
     };
     pub use crate::model::for_derive::{encode_id, made, object, of_no_member, start_of, this};
     pub use crate::model::handle::Handle;
-    pub use crate::model::hook::change::{is_any_change_of, is_change_of};
+    pub use crate::model::hook::along::{Route, WatchedAt, begins_at, leads_to, leads_to_handle};
+    pub use crate::model::hook::change::{is_any_change_of, is_change_at_end, is_change_of};
     pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
     pub use crate::model::hook::observe::{checked, watched};
     pub use crate::model::hook::told::{Outcome, Told, outcome};

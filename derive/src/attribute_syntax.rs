@@ -111,6 +111,13 @@ impl Item {
         }
     }
 
+    pub(crate) fn expression(&self) -> syn::Result<Expr> {
+        match &self.argument {
+            Argument::Value(tokens) => syn::parse2(tokens.clone()),
+            _ => Err(self.expected(&format!("`{} = expression`", self.key))),
+        }
+    }
+
     /// The path of a function.
     pub(crate) fn function(&self) -> syn::Result<ExprPath> {
         let Argument::Value(tokens) = &self.argument else {

@@ -10,7 +10,9 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType, Token, Type};
+use syn::{
+    Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, ReturnType, Token, Type,
+};
 
 use crate::attribute_syntax::{self as attributes, Item};
 use crate::errors::Errors;
@@ -145,12 +147,52 @@ impl Hooks {
         items: &[Item],
         errors: &mut Errors,
     ) {
-        nothing(items, "`#[on_delete]`", errors);
-        if let [this] = function.parameters[..] {
-            let call = self.call(function, &[self.this(this)]);
-            self.declare(function, &quote!(on_delete), None, &call);
-        } else {
-            errors.at(at, "a hook with `#[on_delete]` has one parameter: `this: Obj<'_, Self>`");
+        let mut path = None;
+        for item in items {
+            match item.key.to_string().as_str() {
+                "path" => path = errors.note(item.expression()),
+                _ => errors.push(item.unknown("`#[on_delete]`", &["path"])),
+            }
+        }
+        match (path, &function.parameters[..]) {
+            (None, [this]) => {
+                let call = self.call(function, &[self.this(this)]);
+                self.declare(function, &quote!(on_delete), None, &call);
+            }
+            (Some(path), [this, gone]) => {
+                let span = names::here(path.span());
+                let m = names::located(&self.m, span);
+                let ends = quote_spanned!(span=> #m::leads_to_handle::<#gone>(&__path););
+                let route = self.route(&path, &ends);
+                let span = names::here(gone.span());
+                let m = names::located(&self.m, span);
+                let deleted = quote_spanned!(span=> #m::Told::deleted(__told)?);
+                let call = self.call(function, &[self.this(this), deleted]);
+                self.declare(function, &quote!(on_delete_along), Some(&quote!(#route,)), &call);
+            }
+            (None, _) => {
+                let message = "a hook with `#[on_delete]` has one parameter: `this: Obj<'_, Self>`";
+                errors.at(at, message);
+            }
+            (Some(_), _) => {
+                let message = "a hook with `#[on_delete(path = …)]` has two parameters: `this: Obj<'_, Self>`, and \
+                               the object that is about to be deleted: `gone: Obj<'_, Account>`";
+                errors.at(at, message);
+            }
+        }
+    }
+
+    /// What makes the route along a path, after these checks of `__path`.
+    fn route(&self, path: &Expr, checks: &TokenStream) -> TokenStream {
+        let span = names::here(path.span());
+        let m = names::located(&self.m, span);
+        quote_spanned! {span=>
+            || {
+                let __path = #path;
+                #m::begins_at::<Self>(&__path);
+                #checks
+                #m::Route::of(&__path)
+            }
         }
     }
 
@@ -162,15 +204,38 @@ impl Hooks {
         errors: &mut Errors,
     ) {
         let m = &self.m;
-        let (mut named, mut except) = (None, None);
+        let (mut named, mut except, mut path, mut of) = (None, None, None, None);
         for item in items {
             match item.key.to_string().as_str() {
                 "fields" => named = errors.note(fields(item)),
                 "except" => except = errors.note(fields(item)),
-                _ => errors.push(item.unknown("`#[on_change]`", &["fields", "except"])),
+                "path" => path = errors.note(item.expression()),
+                "of" => of = errors.note(constants(item)),
+                _ => {
+                    let known = ["fields", "except", "path", "of"];
+                    errors.push(item.unknown("`#[on_change]`", &known));
+                }
             }
             if named.is_some() && except.is_some() {
                 errors.at(&item.key, "`fields` and `except` exclude each other");
+            }
+            if (named.is_some() || except.is_some()) && (path.is_some() || of.is_some()) {
+                let message = "`fields` and `except` name fields of the struct; with `path`, name those of the \
+                               objects to which it leads: `of = Account::BALANCE`";
+                errors.at(&item.key, message);
+            }
+        }
+        match (path, of) {
+            (None, None) => {}
+            (None, Some(of)) => {
+                let message =
+                    "say which objects are observed: `path = Path::of::<Self>().to(Self::ACCOUNT)`";
+                errors.at(quote!(#(#of)*), message);
+                return;
+            }
+            (Some(path), of) => {
+                self.on_change_along(at, function, &path, &of.unwrap_or_default(), errors);
+                return;
             }
         }
         let watched = named.clone().unwrap_or_else(|| except.unwrap_or_default());
@@ -207,6 +272,61 @@ impl Hooks {
             }
         };
         self.declare(function, &constructor, Some(&positions), &call);
+    }
+
+    fn on_change_along(
+        &mut self,
+        at: &Attribute,
+        function: &Function<'_>,
+        path: &Expr,
+        of: &[Expr],
+        errors: &mut Errors,
+    ) {
+        let m = &self.m;
+        let spot = names::here(path.span());
+        let here = names::located(m, spot);
+        let mut checks: TokenStream = of
+            .iter()
+            .map(|field| quote_spanned!(spot=> #here::leads_to(&__path, #field);))
+            .collect();
+        let call = match function.parameters[..] {
+            [this] => self.call(function, &[self.this(this)]),
+            [this, change] => {
+                let span = names::here(change.span());
+                let located = names::located(m, span);
+                let (bare, given) = match crate::types::unparenthesized(change) {
+                    Type::Reference(reference) => {
+                        (&*reference.elem, quote_spanned!(span=> &__change))
+                    }
+                    bare => (bare, quote_spanned!(span=> __change)),
+                };
+                if of.is_empty() {
+                    checks.extend(quote_spanned! {span=>
+                        #located::is_change_at_end::<#bare, _, _, _>(&__path);
+                    });
+                }
+                let call = self.call(function, &[self.this(this), given]);
+                quote_spanned! {span=>
+                    let __change = #located::Told::change(__told)?;
+                    #(#located::is_change_of(&__change, #of);)*
+                    #call
+                }
+            }
+            _ => {
+                let message = "a hook with `#[on_change(path = …)]` has one or two parameters: `this: Obj<'_, Self>`, \
+                               and, if it asks for it, the change: `change: &Changed<'_, Account, i64>`";
+                errors.at(at, message);
+                return;
+            }
+        };
+        let route = self.route(path, &checks);
+        let fields = of.iter().map(|field| {
+            let span = names::here(field.span());
+            let m = names::located(m, span);
+            quote_spanned!(span=> || #m::WatchedAt::of(#field))
+        });
+        let values = quote!(#route, &[#(#fields),*],);
+        self.declare(function, &quote!(on_change_along), Some(&values), &call);
     }
 
     fn on_validate(
@@ -392,6 +512,14 @@ fn nothing(items: &[Item], place: &str, errors: &mut Errors) {
     for item in items {
         errors.at(&item.key, format!("{place} takes no arguments"));
     }
+}
+
+/// `of = Account::BALANCE` or `of = [Account::BALANCE, Account::OWNER]`
+fn constants(item: &Item) -> syn::Result<Vec<Expr>> {
+    Ok(match item.expression()? {
+        Expr::Array(list) => list.elems.into_iter().collect(),
+        one => vec![one],
+    })
 }
 
 /// `fields(a, mixin.b)`: the constants of fields, `Self::A` and `Self::MIXIN.b`.

@@ -374,6 +374,8 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
 /// | `#[on_change(fields(a, b))]` | after changes of these fields | also `&Changed<'_, Self, V>` if they are simple fields with values of type `V`; `&SetChanged<'_, Self, E>`, `&ListChanged<'_, Self, E>`, `&MapChanged<'_, Self, K, V>` |
 /// | `#[on_change(except(a, b))]` | after changes of all other fields but counters | `&Change<'_, Self>`, or none |
 /// | `#[on_delete]` | before the object is deleted | none |
+/// | `#[on_change(of = Account::BALANCE, path = Path::of::<Self>().to(Self::ACCOUNT))]` | after changes of this field in objects to which the path leads; `of` can be a list, or be left out | `&Changed<'_, Account, V>`, `&Change<'_, Account>`, or none |
+/// | `#[on_delete(path = …)]` | before an object is deleted to which the path leads | `Obj<'_, Account>` |
 /// | `#[on_validate]` | when the rules are checked for an object in which anything has changed; an error is a violation | none |
 /// | `#[on_validate(fields(a, b))]` | the same, if one of these fields has changed | none |
 ///

@@ -104,13 +104,13 @@ pub(crate) struct Binding {
 impl Bindings {
     /// Binds `models` to `schema`, which was made from them.
     pub(crate) fn new(
-        models: &[ModelInfo],
+        infos: &[ModelInfo],
         schema: Arc<Schema>,
         bundle: &Arc<SchemaBundle>,
         evolution: Evolution,
     ) -> Result<Self> {
         let bind = |info: &ModelInfo| Binding::new(*info, &schema, bundle, evolution);
-        let mut bound: Vec<Binding> = models.iter().map(bind).collect::<Result<_>>()?;
+        let mut bound: Vec<Binding> = infos.iter().map(bind).collect::<Result<_>>()?;
         let mut problems = Vec::new();
         for binding in &mut bound {
             binding.rules = Rules::of(binding, &mut problems)?;
@@ -120,11 +120,11 @@ impl Bindings {
         }
         Rules::share(&mut bound);
         let watched = Arc::new(watched(bound.iter(), bundle)?);
-        // In the order in which the models were registered.
-        let hooks = hook::compile(bound.iter(), bundle)?;
         // Sorted for the binary search in `Models::of`.
         bound.sort_unstable_by_key(|binding| binding.info.type_id);
         let models = Arc::new(Models { bindings: bound, evolution });
+        // In the order in which the models were registered.
+        let hooks = hook::compile(infos, &models, bundle)?;
         Ok(Bindings { schema, bundle: Arc::clone(bundle), models, watched, hooks })
     }
 

@@ -59,9 +59,9 @@ pub use fields::{
     Positions, SetField, Unindexed,
 };
 pub use hook::{
-    AnyChange, Change, Changed, Committed, Creation, Deletion, HookCall, ListChange, ListChanged,
-    MapChange, MapChanged, Observed, ObserverId, SetChange, SetChanged, Watched, changes,
-    creations, deletions,
+    Along, AnyChange, Change, Changed, Committed, Creation, Deletion, HookCall, ListChange,
+    ListChanged, MapChange, MapChanged, Observed, ObserverId, SetChange, SetChanged, Watched,
+    along, changes, creations, deletions,
 };
 pub use index::{
     ByKey, ByPosition, ByTuple, ByValue, Column, Column0, Column1, Column2, Column3, Column4,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod after;
+mod along;
 mod committed;
 mod errors;
 mod events;

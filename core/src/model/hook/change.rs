@@ -9,6 +9,7 @@ use crate::id::ObjId;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::obj::Obj;
+use crate::model::path::Path;
 use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
 use crate::object::{ChangeKind, FieldChange};
@@ -42,6 +43,9 @@ pub fn is_change_of<F: Watched, C: IsChangeOf<F>>(_: &C, _: F) {}
 
 /// Compiles if a change of any field of `M` can be told as `C`.
 pub fn is_any_change_of<M, C: IsAnyChangeOf<M>>(_: &C) {}
+
+/// Compiles if the changes of the objects to which a path leads can be told as `C`.
+pub fn is_change_at_end<C: IsAnyChangeOf<B>, A, B, N>(_: &Path<A, B, N>) {}
 
 macro_rules! change_type {
     ($(#[$doc:meta])* $name:ident<M $(, $parameter:ident)*>) => {

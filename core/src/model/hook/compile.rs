@@ -3,29 +3,38 @@
 
 use std::sync::Arc;
 
+use super::along::{Route, WatchedAt};
 use super::call::hook;
 use super::declare::{Fields, HookDecl, On};
-use crate::model::binding::Binding;
+use crate::model::binding::{Binding, Models};
 use crate::model::declare::Shape;
 use crate::model::error::Result;
-use crate::object::{self, IdFilter, ListenerSet, Watch};
+use crate::model::target::ModelInfo;
+use crate::object::{self, FieldListener, IdFilter, ListenerSet, Watch};
 use crate::schema::SchemaBundle;
 
 /// The listeners that call the hooks of models, in the order of the models and their blocks.
-pub(crate) fn compile<'b>(
-    models: impl Iterator<Item = &'b Binding>,
+pub(crate) fn compile(
+    infos: &[ModelInfo],
+    models: &Models,
     bundle: &Arc<SchemaBundle>,
 ) -> Result<Arc<ListenerSet>> {
     let mut listeners = ListenerSet::new(Arc::clone(bundle));
-    for binding in models {
-        for decl in binding.info.hooks {
-            add(&mut listeners, binding, decl)?;
+    for info in infos.iter().filter(|info| !info.hooks.is_empty()) {
+        let binding = models.named(info.name)?;
+        for decl in info.hooks {
+            add(&mut listeners, models, binding, decl)?;
         }
     }
     Ok(Arc::new(listeners))
 }
 
-fn add(listeners: &mut ListenerSet, binding: &Binding, decl: &HookDecl) -> Result<()> {
+fn add(
+    listeners: &mut ListenerSet,
+    models: &Models,
+    binding: &Binding,
+    decl: &HookDecl,
+) -> Result<()> {
     let hook = || hook(decl.name, Box::new(decl.run));
     match decl.on {
         On::Create => {
@@ -41,8 +50,43 @@ fn add(listeners: &mut ListenerSet, binding: &Binding, decl: &HookDecl) -> Resul
                 listeners.on_change(field, itself(binding)?, Arc::clone(&listener))?;
             }
         }
+        On::ChangeAlong(route, fields) => {
+            let listener = object::changed(hook());
+            let fields: Vec<WatchedAt> = fields.iter().map(|field| field()).collect();
+            watch_along(listeners, models, &route(), &fields, &listener)?;
+        }
+        On::DeleteAlong(route) => {
+            let watch = route().watch(models, None)?;
+            listeners.on_delete(watch, object::deleting(hook()))?;
+        }
         // The rules have these.
         On::Validate(_) => {}
+    }
+    Ok(())
+}
+
+/// Calls a listener after changes of these fields in objects to which a route leads; of all fields,
+/// if there are none.
+pub(super) fn watch_along(
+    listeners: &mut ListenerSet,
+    models: &Models,
+    route: &Route,
+    fields: &[WatchedAt],
+    listener: &FieldListener,
+) -> Result<()> {
+    let mut add = |binding: &Binding, position| -> Result<()> {
+        let field = binding.field(position)?.storage_id;
+        let watch = route.watch(models, Some(binding))?;
+        listeners.on_change(field, watch, Arc::clone(listener))?;
+        Ok(())
+    };
+    for field in fields {
+        add((field.binding)(models)?, field.position)?;
+    }
+    if fields.is_empty() {
+        for binding in route.ends(models)? {
+            watchable(binding).into_iter().try_for_each(|position| add(binding, position))?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a block of hooks says about its functions. `#[permazen::hooks]` writes this constant data.
 
+use super::along::{Route, WatchedAt};
 use super::told::{Outcome, Told};
 use crate::model::declare::UpgradeWith;
 
@@ -23,6 +24,10 @@ pub(crate) enum On {
     Create,
     Delete,
     Change(Fields),
+    /// After changes of these fields in objects to which a path leads; of all fields, if there are
+    /// none.
+    ChangeAlong(fn() -> Route, &'static [fn() -> WatchedAt]),
+    DeleteAlong(fn() -> Route),
     /// When rules are checked; only after changes of these fields, if there are any.
     Validate(Option<&'static [FieldPosition]>),
 }
@@ -57,6 +62,22 @@ impl HookDecl {
         run: RunHook,
     ) -> Self {
         HookDecl { name, on: On::Validate(Some(fields)), run }
+    }
+
+    /// A hook that is called after changes of these fields in objects to which a path leads; of all
+    /// fields, if there are none.
+    pub const fn on_change_along(
+        name: &'static str,
+        route: fn() -> Route,
+        fields: &'static [fn() -> WatchedAt],
+        run: RunHook,
+    ) -> Self {
+        HookDecl { name, on: On::ChangeAlong(route, fields), run }
+    }
+
+    /// A hook that is called before objects are deleted to which a path leads.
+    pub const fn on_delete_along(name: &'static str, route: fn() -> Route, run: RunHook) -> Self {
+        HookDecl { name, on: On::DeleteAlong(route), run }
     }
 
     /// A hook that is called after changes of these fields.

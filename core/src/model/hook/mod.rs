@@ -6,6 +6,7 @@
 //! them (`told.rs`) what has changed (`change.rs`). Observers take the same way (`observe.rs`).
 
 mod after;
+pub(crate) mod along;
 mod call;
 pub(crate) mod change;
 mod committed;
@@ -24,6 +25,7 @@ pub use committed::Committed;
 pub(super) use compile::compile;
 pub(super) use observe::Observers;
 pub use observe::{
-    AnyChange, Creation, Deletion, Observed, ObserverId, Watched, changes, creations, deletions,
+    Along, AnyChange, Creation, Deletion, Observed, ObserverId, Watched, along, changes, creations,
+    deletions,
 };
 pub(super) use validate::{Checker, Judgement};

@@ -5,18 +5,20 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::along::{LeadsTo, Route, WatchedAt};
 use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
 use super::committed::{AfterCommit, Committed, CommittedObserver};
-use super::compile::{itself, watchable};
+use super::compile::{itself, watch_along, watchable};
 use super::told::Told;
 use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
-use crate::model::binding::{Binding, Bindings};
+use crate::model::binding::{Binding, Bindings, Models};
 use crate::model::error::Result;
 use crate::model::fields::{CounterField, Field, ListField, MapField, SetField};
 use crate::model::obj::Obj;
-use crate::model::target::{Model, Ref};
+use crate::model::path::{Path, Plurality};
+use crate::model::target::{Model, Ref, Target};
 use crate::model::tx::Tx;
 use crate::object::{self, Event, Happened, Hook, ListenerSet};
 
@@ -90,7 +92,7 @@ pub fn watched(field: impl Watched) -> usize {
 
 /// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
 /// [`changes`] of a model.
-pub trait Observed: Copy + Send + Sync + 'static {
+pub trait Observed: Clone + Send + Sync + 'static {
     /// The model whose objects are observed.
     type Model: Model;
 
@@ -109,6 +111,7 @@ pub trait Observed: Copy + Send + Sync + 'static {
 /// Where an observer is registered.
 pub struct Listeners<'a> {
     set: &'a mut ListenerSet,
+    models: &'a Models,
     binding: &'a Binding,
     hook: Hook,
 }
@@ -120,6 +123,11 @@ impl fmt::Debug for Listeners<'_> {
 }
 
 impl Listeners<'_> {
+    fn along(&mut self, route: &Route, fields: &[WatchedAt]) -> Result<()> {
+        let listener = object::changed(Arc::clone(&self.hook));
+        watch_along(self.set, self.models, route, fields, &listener)
+    }
+
     fn fields(&mut self, positions: &[usize]) -> Result<()> {
         let listener = object::changed(Arc::clone(&self.hook));
         for position in positions {
@@ -229,6 +237,86 @@ impl<M: Model> Observed for AnyChange<M> {
     }
 }
 
+/// What happens to objects to which a path leads; see [`along`].
+#[derive(Debug)]
+pub struct Along<A, B, N, O> {
+    path: Path<A, B, N>,
+    on: O,
+}
+
+impl<A, B, N, O: Clone> Clone for Along<A, B, N, O> {
+    fn clone(&self) -> Self {
+        Along { path: self.path.clone(), on: self.on.clone() }
+    }
+}
+
+/// What happens to the objects to which a path leads, for [`Tx::observe`]: the observer gets each
+/// object from which the path leads there at that time. `on` is a field constant or
+/// [`changes`] of the model at the end of the path.
+///
+/// ```
+/// # use permazen::{PermazenObject, Permazen, Ref, kv::memory::MemoryStore};
+/// use permazen::model::{Path, along};
+///
+/// #[derive(PermazenObject, Default)]
+/// struct Account { balance: i64 }
+///
+/// #[derive(PermazenObject, Default)]
+/// struct Person { account: Option<Ref<Account>>, told: i64 }
+///
+/// # let db = Permazen::builder(MemoryStore::new()).model::<Account>().model::<Person>().build()?;
+/// let accounts = Path::of::<Person>().to(Person::ACCOUNT);
+/// db.observe(along(&accounts, Account::BALANCE), |person, balance| {
+///     person.set_told(balance.new()?)
+/// })?;
+/// db.write(|tx| {
+///     let account = tx.create(Account { balance: 5 })?;
+///     let ann = tx.create(Person { account: Some(account.to_ref()), told: 0 })?;
+///     account.set_balance(7)?;
+///     assert_eq!(ann.told()?, 7);
+///     Ok(())
+/// })?;
+/// # Ok::<(), permazen::Error>(())
+/// ```
+///
+/// Cost: after each change, the path is followed back, with one get for each object on the way, or
+/// one seek and a step per object.
+pub fn along<A: Model, B: Target, N: Plurality, O: Observed>(
+    path: &Path<A, B, N>,
+    on: O,
+) -> Along<A, B, N, O>
+where
+    Path<A, B, N>: LeadsTo<O::Model>,
+{
+    Along { path: path.clone(), on }
+}
+
+impl<A: Model, B: Target, N: Plurality, W: Watched> Observed for Along<A, B, N, W> {
+    type Model = A;
+    type Event<'a> = W::Change<'a>;
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        to.along(&Route::of(&self.path), &[WatchedAt::of(self.on)])
+    }
+
+    fn event<'a>(told: &Told<'a>) -> Result<W::Change<'a>> {
+        told.change()
+    }
+}
+
+impl<A: Model, M: Model, N: Plurality> Observed for Along<A, M, N, AnyChange<M>> {
+    type Model = A;
+    type Event<'a> = Change<'a, M>;
+
+    fn register(self, to: &mut Listeners<'_>) -> Result<()> {
+        to.along(&Route::of(&self.path), &[])
+    }
+
+    fn event<'a>(told: &Told<'a>) -> Result<Change<'a, M>> {
+        told.change()
+    }
+}
+
 /// The name of an observer of a database; see [`Permazen::observe`](crate::Permazen::observe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObserverId(u64);
@@ -245,7 +333,12 @@ fn register_fn<O: Observed>(
     let hook = hook(name, Box::new(run));
     Box::new(move |bindings, set| {
         let binding = bindings.models().of::<O::Model>()?;
-        on.register(&mut Listeners { set, binding, hook: Arc::clone(&hook) })
+        on.clone().register(&mut Listeners {
+            set,
+            models: bindings.models(),
+            binding,
+            hook: Arc::clone(&hook),
+        })
     })
 }
 
@@ -264,7 +357,7 @@ fn noting<M: Model>() -> Box<Register> {
     let hook = hook(format!("observer of commits of {}", M::TYPE_NAME), Box::new(run));
     Box::new(move |bindings, set| {
         let binding = bindings.models().of::<M>()?;
-        let mut to = Listeners { set, binding, hook: Arc::clone(&hook) };
+        let mut to = Listeners { set, models: bindings.models(), binding, hook: Arc::clone(&hook) };
         creations::<M>().register(&mut to)?;
         deletions::<M>().register(&mut to)?;
         changes::<M>().register(&mut to)

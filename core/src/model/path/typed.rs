@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::step::{Meets, ReferenceAt, ReferenceField, TypeNames, storage_ids};
 use super::walk::Walk;
 use crate::id::StorageId;
+use crate::model::binding::Models;
 use crate::model::error::Result;
 use crate::model::objects::Objs;
 use crate::model::target::{Any, Ref, Target};
@@ -219,7 +220,7 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
         tx: &'t Tx,
         starts: impl IntoIterator<Item = Result<crate::ObjId>>,
     ) -> Result<Objs<'t, B>> {
-        let allowed = self.allowed(tx)?;
+        let allowed = self.allowed(tx.models()?)?;
         let starts = starts.into_iter().collect::<Result<Vec<_>>>()?;
         let ids = Walk { tx, steps: &self.steps, allowed: &allowed }.from(starts)?;
         Ok(Objs::new(tx, ids))
@@ -232,19 +233,31 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
     /// # Errors
     /// [`NotRegistered`](crate::Error::NotRegistered) if a type of the path has no model here.
     pub fn resolve(&self, tx: &Tx) -> Result<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
+        self.resolve_in(tx.models()?)
+    }
+
+    /// The path as the object layer sees it, for models that are bound.
+    pub(in crate::model) fn resolve_in(
+        &self,
+        models: &Models,
+    ) -> Result<(Vec<PathStep>, Vec<Option<IdFilter>>)> {
         let step = |step: &Step| {
-            let field = step.field.of(tx.models()?)?.storage_id()?;
+            let field = step.field.of(models)?.storage_id()?;
             Ok(if step.back { PathStep::Inverse(field) } else { PathStep::Forward(field) })
         };
         let steps = self.steps.iter().map(step).collect::<Result<_>>()?;
-        let filters = self.allowed(tx)?.into_iter().map(|types| types.map(IdFilter::of_types));
+        let filters = self.allowed(models)?.into_iter().map(|types| types.map(IdFilter::of_types));
         Ok((steps, filters.collect()))
+    }
+
+    /// The same path without its types.
+    pub(in crate::model) fn untyped(&self) -> Path<Any, Any, Many> {
+        Path { types: Arc::clone(&self.types), steps: Arc::clone(&self.steps), ends: PhantomData }
     }
 
     /// Which types are allowed before the first step, after it, and so on: those that are declared
     /// there, as far as the steps before and after can have them.
-    fn allowed(&self, tx: &Tx) -> Result<Vec<Option<Vec<StorageId>>>> {
-        let models = tx.models()?;
+    fn allowed(&self, models: &Models) -> Result<Vec<Option<Vec<StorageId>>>> {
         let position = |(at, declared): (usize, &TypeNames)| {
             let ends = at.checked_sub(1).and_then(|before| self.steps.get(before));
             let begins = self.steps.get(at);
