@@ -100,7 +100,7 @@ impl<'t> AnyObj<'t> {
         Ok(self.tx.core.set(self.id, field, value, Migrate::No)?)
     }
 
-    /// Reads all fields, in the order of their names. Cost: one seek and a scan of the object's
+    /// Reads all fields, in the order of their names. Cost: a scan of the object's
     /// pairs.
     ///
     /// # Errors

@@ -196,7 +196,7 @@ impl<'t, M: Model> Obj<'t, M> {
         self.any().schema_id()
     }
 
-    /// Reads all fields. Cost: one seek and a scan of the object's pairs.
+    /// Reads all fields. Cost: a scan of the object's pairs.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};
@@ -232,7 +232,7 @@ impl<'t, M: Model> Obj<'t, M> {
     /// change the object; its changes stay. The old and new values that later listeners receive are
     /// still those of this operation.
     ///
-    /// Cost: one seek and a scan of the object's pairs; one put or delete for each pair that
+    /// Cost: a scan of the object's pairs; one put or delete for each pair that
     /// differs, index entries included; one get for each new reference to an object that is not
     /// known in the transaction.
     ///

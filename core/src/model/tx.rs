@@ -298,9 +298,8 @@ impl Tx {
     ///
     /// Cost for each object: for each changed unique field, one get, one seek and one step (more if
     /// other objects have the value); for a new singleton, one seek and a step for each of its
-    /// pairs; for own validation, one seek and a scan of the object's pairs. If objects in other
-    /// recorded schemas may lack entries in the index of a unique field, a seek more for each such
-    /// schema.
+    /// pairs; for own validation, a scan of the object's pairs. If objects in other recorded
+    /// schemas may lack entries in the index of a unique field, a seek more for each such schema.
     ///
     /// # Errors
     /// [`Error::Invalid`] with all objects that break rules.
@@ -360,9 +359,9 @@ impl Transaction {
     /// # Errors
     /// [`Error::Invalid`] if objects break rules of their models; the error then gives the
     /// transaction back, still open. Changes that `before_commit` callbacks and the check have made
-    /// stay in it. If the store or a `before_commit` callback fails, everything is rolled back.
-    /// There are two exceptions: after `OutcomeUnknown`, the commit may have taken place; if
-    /// `after_commit` fails, the data is committed. Some failures of the store are
+    /// stay in it. If the store or a `before_commit` callback fails, everything is rolled back,
+    /// except that after `OutcomeUnknown` the commit may have taken place. If an `after_commit`
+    /// callback fails, the data is committed. Some failures of the store are
     /// [retryable](Error::is_retryable).
     pub fn commit(self) -> Result<(), CommitError> {
         self.tx.core.commit_or_return().map_err(|refused| {

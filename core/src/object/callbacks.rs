@@ -32,7 +32,8 @@ pub trait Callback: Send + Sync {
     }
 
     /// Called before the commit or the rollback. An error is logged and ignored. The transaction is
-    /// usable only if it is being rolled back.
+    /// usable only if it ends without an attempt to commit: by `rollback`, by being dropped, or
+    /// because `set_rollback_only` was called before `commit`.
     fn before_completion(&self, _tx: &Transaction<'_>) -> Result<()> {
         Ok(())
     }

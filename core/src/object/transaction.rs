@@ -271,7 +271,7 @@ impl<'db> Transaction<'db> {
     /// * an error of the store other than `OutcomeUnknown`; it may be
     ///   [retryable](Error::is_retryable).
     ///
-    /// After these errors, it was not rolled back:
+    /// These errors do not mean that everything was rolled back:
     ///
     /// * [`KvError::OutcomeUnknown`](permazen_kv::KvError::OutcomeUnknown) of the store: the commit
     ///   took place completely or not at all;

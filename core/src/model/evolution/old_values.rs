@@ -197,7 +197,7 @@ impl<'a> OldValues<'a> {
     }
 
     /// The values of another object, of any type, in the schema in which that object is stored;
-    /// `None` if it does not exist. Cost: one seek and a scan of its pairs.
+    /// `None` if it does not exist. Cost: a scan of its pairs.
     ///
     /// # Errors
     /// If the store fails or the object is damaged.

@@ -111,11 +111,11 @@ impl<'a> Move<'a> {
     }
 
     /// The caller gives new values for some fields. Runs the conversions of those fields, and the
-    /// conversion of the type if the caller gives all fields but perhaps counters. Undoes what they
-    /// create; notes only which old values they carry over. If a conversion of a field fails, it
-    /// carries nothing over. If the conversion of the type fails, the move fails too if a counter
-    /// depends on it. What the conversion of the type writes to counters that are not given stays
-    /// in `writer`.
+    /// conversion of the type if the caller gives all fields, with or without the counters. Undoes
+    /// what they create; notes only which old values they carry over. If a conversion of a field
+    /// fails, it carries nothing over. If the conversion of the type fails, the move fails too if a
+    /// counter depends on it. What the conversion of the type writes to counters that are not given
+    /// stays in `writer`.
     fn conversions_of_given(
         &mut self,
         models: &Models,
@@ -336,7 +336,8 @@ impl<'a> Move<'a> {
     }
 
     /// Checks a field that keeps its values (`FieldPlan::Same`). The model may allow fewer types of
-    /// target than before. Notes the first reference whose target is no longer allowed.
+    /// target than before. For a simple field, or for each part of a collection, notes the first
+    /// reference whose target is no longer allowed.
     fn judge_narrowing(&mut self, decl: &FieldDecl, to: &ResolvedField) {
         if !is_exact(self.evolution, decl) {
             return;
@@ -397,7 +398,7 @@ pub(super) fn is_exact(evolution: Evolution, decl: &FieldDecl) -> bool {
 /// counters, but only numbers become counters. Everything else starts at the default.
 pub(in crate::model) fn java_rule(from: &ResolvedField, to: &ResolvedField) -> Upgrade {
     use ResolvedKind::{Counter, Simple};
-    // Text that looks like a number is none.
+    // Text that looks like a number is still text.
     let is_number = |encoding: &dyn Encoding| {
         encoding.from_text("0").is_ok_and(|zero| zero.to_counter().is_some())
     };
@@ -426,7 +427,8 @@ pub(in crate::model) fn after_move(
     let (kept, _) = kept.finish();
     let moving = Moving { id, old, kept: &kept, given: Given::Nothing };
     let mut this = Move::begin(models, binding, tx, &moving, Arc::clone(&plan));
-    // A field of the same definition is read where the object is. By Java's rules it moves first.
+    // A field of the same definition is read in the schema that the object has now. By Java's
+    // rules, the object moves first.
     let moves = |position: usize| this.evolution == Evolution::AsJava || !is_same(position);
     let moved: Vec<usize> = positions.iter().copied().filter(|at| moves(*at)).collect();
     let of_type = this.of_type().filter(|_| !moved.is_empty());

@@ -456,7 +456,7 @@ macro_rules! when_partial {
             /// moved to the schema of the models, for [`Tx::index`]. The objects do not move. These
             /// entries are those of the moment at which the index is opened.
             ///
-            /// Opening it costs, for each object that has no entries, one seek and a scan of the
+            /// Opening it costs, for each object that has no entries, a scan of the
             /// object. Only the indexed fields are converted, so other values may keep the
             /// object from moving. It fails if a value of the index cannot be converted; the error
             /// names the object. The entries are kept in memory until the view is dropped.

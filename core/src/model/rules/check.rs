@@ -76,7 +76,7 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
 /// One check of several objects.
 struct Check<'t> {
     tx: &'t Tx,
-    /// The rules of which it was reported that their index is partial, by their paths.
+    /// The paths of the rules whose partial index was reported already.
     partial: HashSet<&'t str>,
     /// Whether hooks have changed something.
     hooks_changed: bool,
@@ -91,7 +91,8 @@ impl<'t> Check<'t> {
         if !tx.core.exists(id)? {
             return Ok(found);
         }
-        // A field of another schema stands for one of the model that is defined differently.
+        // A noted field that the model lacks is from another schema: it stands for a field of the
+        // model that is defined differently there.
         let is_former = |field: &StorageId| binding.field_with(*field).is_none();
         let whole = touched.whole || touched.fields.iter().any(is_former);
         if binding.info.singleton && whole {
@@ -178,7 +179,7 @@ impl<'t> Check<'t> {
         id: ObjId,
         rule: &'t Unique,
     ) -> Result<Option<Violation>> {
-        // It is said once, because finding out what is missing is expensive.
+        // A partial index is reported once, because finding out what is missing is expensive.
         if self.partial.contains(&*rule.path) {
             return Ok(None);
         }
@@ -212,7 +213,7 @@ impl<'t> Check<'t> {
     }
 
     /// The encoded values of an object in the columns of a rule. If the index has no entries of
-    /// objects in its schema, it first moves to the schema of the models.
+    /// objects in the schema of this object, the object first moves to the schema of the models.
     fn values(&self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
         let core = &self.tx.core;
         let schema = core.object_type(id)?.schema;
@@ -223,7 +224,7 @@ impl<'t> Check<'t> {
         Ok(rule.columns.iter().map(|field| value(field)).collect::<object::Result<_>>()?)
     }
 
-    /// Whether objects in another schema have just the entries of the index.
+    /// Whether objects in another schema have exactly the entries of the index.
     fn is_indexed_in(&self, binding: &Binding, rule: &Unique, schema: SchemaIndex) -> Result<bool> {
         let wanted = Wanted { shape: &rule.shape, with_keys: false };
         let others = self.tx.bindings()?.others(binding, wanted, &self.tx.core);

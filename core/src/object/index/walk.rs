@@ -23,7 +23,7 @@ pub(crate) struct IndexScan<'t> {
     source: &'t dyn IndexSource,
     selection: Arc<Selection>,
     scan: LiveScan<'t>,
-    /// The columns whose filters the bounds of the scan do not express, so the walk compares these
+    /// The columns with filters that the bounds of the scan do not express. The walk compares these
     /// columns of each entry with their filters.
     checked: Vec<usize>,
     /// Where each column ends in the current key.

@@ -33,7 +33,8 @@ impl Transaction<'_> {
     /// that listeners to deletions made, in the order of these changes.
     ///
     /// An object counts as referring if its content says so. An index entry without matching
-    /// content is damage: it is ignored, and stays for a check of the database to find.
+    /// content is damage: it is ignored and left where it is, so that a check of the database can
+    /// find it.
     ///
     /// Cost per deleted object:
     ///
