@@ -4,6 +4,9 @@
 //! done then, and no rule is broken by what commits. The seed of a history decides everything in it,
 //! except which of two concurrent transactions is the first.
 //!
+//! `java` has typed models and Permazen for Java on one database. It is skipped without Java, unless
+//! `PERMAZEN_JAVA` is 1 (see the test `java`).
+//!
 //! | variable | what it says | without it |
 //! |---|---|---|
 //! | `PERMAZEN_HISTORIES` | how many histories | 200 |
@@ -12,8 +15,11 @@
 #![allow(unreachable_pub, clippy::print_stdout)]
 
 mod concurrent;
+#[path = "../java/driver.rs"]
+mod driver;
 mod family;
 mod faults;
+mod java;
 mod naive;
 mod steps;
 mod transaction;

@@ -413,8 +413,8 @@ pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId]) -> Result<(), Ref
         Op::Singleton => {
             let first = world.things.iter().find(|(_, it)| it.of_type == "Settings");
             if let Some((first, _)) = first {
-                assert_eq!(new.first().unwrap_or(first), first, "the first one is found");
-                return Ok(());
+                let is_first = new.first().is_none_or(|it| it == first);
+                return if is_first { Ok(()) } else { Err(Refused("another singleton")) };
             }
             (id, of_text("Settings", "theme", Some("light")))
         }
