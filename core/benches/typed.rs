@@ -1,5 +1,5 @@
-//! Typed objects on LMDB, and the same work done by hand with heed, in one run, on equal
-//! environments.
+//! Typed objects on LMDB, and the same work done by hand with heed, and by names and dynamic values
+//! with the object layer, in one run, on equal environments.
 //!
 //! `cargo bench --bench typed` prints the usual report, and then a table of ratios from interleaved
 //! rounds. `PERMAZEN_BENCH_OBJECTS` sets the number of objects (100000).
@@ -9,13 +9,17 @@ mod by_hand;
 mod compare;
 
 use std::hint::black_box;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use by_hand::{ByHand, SAMPLE};
 use compare::{Case, timed};
 use heed::{RoTxn, RwTxn};
+use permazen::encoding::{FieldType, Value};
 use permazen::kv::Durability;
 use permazen::kv::lmdb::LmdbStore;
-use permazen::{Counter, Permazen, PermazenObject, Ref, Tx};
+use permazen::object::{FieldValue, Migrate, ObjectBuilder, Transaction};
+use permazen::{Counter, ObjId, Permazen, PermazenObject, Ref, Tx};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -83,6 +87,7 @@ fn writing<'w>(
     name: &'static str,
     ours: impl Fn(&Tx) + 'w,
     by_hand: impl Fn(&mut RwTxn<'_>) + 'w,
+    dynamic: impl Fn(&Transaction<'_>) + 'w,
 ) -> Case<'w> {
     let ours = move || {
         let tx = world.db.begin().unwrap();
@@ -96,7 +101,13 @@ fn writing<'w>(
         txn.abort();
         time
     };
-    Case::new(name, SAMPLE, ours, by_hand)
+    let dynamic = move || {
+        let tx = world.db.begin().unwrap();
+        let time = timed(|| dynamic(tx.core()));
+        tx.rollback().unwrap();
+        time
+    };
+    Case { dynamic: Some(Box::new(dynamic)), ..Case::new(name, SAMPLE, ours, by_hand) }
 }
 
 /// The second of two equal runs in one transaction counts, so that objects are known.
@@ -106,6 +117,7 @@ fn reading<'w>(
     items: usize,
     ours: impl Fn(&Tx) + 'w,
     by_hand: impl Fn(&RoTxn<'_>) + 'w,
+    dynamic: impl Fn(&Transaction<'_>) + 'w,
 ) -> Case<'w> {
     let ours = move || {
         let tx = world.db.begin_read().unwrap();
@@ -117,12 +129,36 @@ fn reading<'w>(
         by_hand(&txn);
         timed(|| by_hand(&txn))
     };
-    Case::new(name, items, ours, by_hand)
+    let dynamic = move || {
+        let tx = world.db.begin_read().unwrap();
+        dynamic(tx.core());
+        timed(|| dynamic(tx.core()))
+    };
+    Case { dynamic: Some(Box::new(dynamic)), ..Case::new(name, items, ours, by_hand) }
+}
+
+/// Creates a person by the names of its fields.
+fn create_dynamic(tx: &Transaction<'_>, person: by_hand::Person) -> ObjId {
+    let by_hand::Person { age, email, name, score, visits } = person;
+    let schema = tx.schema();
+    let mut object = ObjectBuilder::new(Arc::clone(schema.object_type("Person").unwrap()));
+    let simple = [
+        ("age", age.to_value()),
+        ("email", Value::from(email.as_str())),
+        ("name", Value::from(name.as_str())),
+        ("score", score.to_value()),
+    ];
+    for (field, value) in simple {
+        object.set(field, &FieldValue::Simple(value)).unwrap();
+    }
+    object.set("visits", &FieldValue::Counter(visits)).unwrap();
+    tx.create_with(None, &object.finish()).unwrap().unwrap()
 }
 
 fn cases(world: &World) -> Vec<Case<'_>> {
     let mut random = StdRng::seed_from_u64(2);
     let by_hand: Vec<_> = (0..SAMPLE).map(|_| by_hand::Person::random(&mut random)).collect();
+    let dynamic = by_hand.clone();
     let people: Vec<Person> = by_hand.iter().cloned().map(Person::from).collect();
     let new_ids: Vec<_> = (0..SAMPLE).map(|_| by_hand::new_id(&mut random)).collect();
     let ids = &world.ids[..SAMPLE.min(world.ids.len())];
@@ -152,6 +188,11 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                     world.by_hand.create(txn, *id, &black_box(person.clone()));
                 }
             },
+            move |tx| {
+                for person in &dynamic {
+                    black_box(create_dynamic(tx, black_box(person.clone())));
+                }
+            },
         ),
         reading(
             world,
@@ -163,6 +204,14 @@ fn cases(world: &World) -> Vec<Case<'_>> {
             move |txn| {
                 for id in ids {
                     drop(black_box(world.by_hand.load(txn, id.id())));
+                }
+            },
+            move |tx| {
+                for id in ids {
+                    let data = tx.load(id.id(), Migrate::No).unwrap();
+                    for field in ["age", "email", "name", "score", "visits"] {
+                        drop(black_box(data.decode(field).unwrap()));
+                    }
                 }
             },
         ),
@@ -180,6 +229,11 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                     black_box(world.by_hand.age(txn, id.id()));
                 }
             },
+            move |tx| {
+                for id in known {
+                    black_box(tx.get(id.id(), "age", Migrate::No).unwrap());
+                }
+            },
         ),
         writing(
             world,
@@ -194,6 +248,11 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                     world.by_hand.set_age(txn, id.id(), age);
                 }
             },
+            move |tx| {
+                for (id, age) in ids.iter().zip(200_000..) {
+                    tx.set(id.id(), "age", &i32::to_value(&age), Migrate::No).unwrap();
+                }
+            },
         ),
         reading(
             world,
@@ -201,6 +260,18 @@ fn cases(world: &World) -> Vec<Case<'_>> {
             hits,
             move |tx| assert_eq!(count(tx), hits),
             move |txn| assert_eq!(world.by_hand.visit_by_age(txn, (low, high)), hits),
+            move |tx| {
+                let (low, high) = (i32::to_value(&low), i32::to_value(&high));
+                let index = tx.index_by_name("Person", "age").unwrap();
+                let index =
+                    index.with_bounds(0, Bound::Included(&low), Bound::Excluded(&high)).unwrap();
+                let mut found = 0;
+                for id in index.ids() {
+                    black_box(id.unwrap());
+                    found += 1;
+                }
+                assert_eq!(found, hits);
+            },
         ),
     ]
 }

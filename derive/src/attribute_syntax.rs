@@ -90,6 +90,15 @@ impl Item {
         }
     }
 
+    /// The name of a type.
+    pub(crate) fn type_name(&self) -> syn::Result<Ident> {
+        let text = self.string()?;
+        text.parse().map_err(|_| {
+            let message = format!("`{}` cannot be the name of a type", text.value());
+            syn::Error::new(text.span(), message)
+        })
+    }
+
     /// A storage ID: a positive integer.
     pub(crate) fn storage_id(&self) -> syn::Result<u32> {
         let Argument::Value(tokens) = &self.argument else {
@@ -240,6 +249,9 @@ fn unique_keys(items: Vec<Item>, repeatable: &[&str], errors: &mut Errors) -> Ve
 /// The path of the `permazen` crate: the value of `crate = "path"`, or `::permazen`.
 pub(crate) fn crate_path(item: &Item) -> syn::Result<TokenStream> {
     let text = item.string()?;
-    let path: syn::Path = text.parse()?;
+    let path: syn::Path = text.parse().map_err(|_| {
+        let message = format!("`{}` is no path of a crate, such as `::permazen`", text.value());
+        syn::Error::new(text.span(), message)
+    })?;
     Ok(quote::quote!(#path))
 }

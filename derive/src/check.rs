@@ -148,18 +148,20 @@ pub(crate) fn composites(model: &ObjectModel, errors: &mut Errors) {
             );
             errors.at_span(composite.span, message);
         }
-        for other in
-            earlier().filter(|other| !other.fields.is_empty() && !composite.fields.is_empty())
-        {
-            if other.fields.starts_with(&composite.fields)
-                || composite.fields.starts_with(&other.fields)
-            {
-                let message = format!(
-                    "composite indexes `{}` and `{}` are redundant: the fields of one begin with those of the other",
-                    other.name, composite.name
-                );
-                errors.at_span(composite.span, message);
-            }
+        // The number of fields is a mistake of its own, which was reported already.
+        let is_whole = |index: &CompositeModel| matches!(index.fields.len(), 2..=4);
+        let redundant = |other: &&CompositeModel| {
+            is_whole(composite)
+                && is_whole(other)
+                && (other.fields.starts_with(&composite.fields)
+                    || composite.fields.starts_with(&other.fields))
+        };
+        if let Some(other) = earlier().find(redundant) {
+            let message = format!(
+                "composite indexes `{}` and `{}` are redundant: the fields of one begin with those of the other",
+                other.name, composite.name
+            );
+            errors.at_span(composite.span, message);
         }
     }
 }

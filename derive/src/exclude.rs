@@ -140,15 +140,22 @@ pub(crate) fn parse_columns(
     errors: &mut Errors,
 ) -> Option<Vec<Vec<Exclude>>> {
     let tokens = errors.note(item.list().cloned())?;
+    let mut is_wrong = false;
     let mut lists: Vec<Option<Vec<Exclude>>> = columns.iter().map(|_| None).collect();
     for column in attribute_syntax::items(&tokens, &[], errors) {
         let excludes = parse(&column, errors);
         match columns.iter().position(|name| *name == column.key).and_then(|at| lists.get_mut(at)) {
             Some(slot) => *slot = Some(excludes),
-            None => errors.at(&column.key, format!("`{}` is no field of this index", column.key)),
+            None => {
+                is_wrong = true;
+                errors.at(&column.key, format!("`{}` is no field of this index", column.key));
+            }
         }
     }
     if lists.iter().all(Option::is_none) {
+        if is_wrong {
+            return None;
+        }
         errors
             .at(&item.key, "`exclude` of a composite index names columns: `exclude(field(nulls))`");
         return None;

@@ -56,9 +56,7 @@ pub(crate) fn parse(input: &DeriveInput) -> (KindModel, Errors) {
         match item.key.to_string().as_str() {
             "fields" => model.fields = errors.note(item.ty()),
             "kind" => {
-                let name = errors.note(item.string());
-                let name = name.and_then(|name| errors.note(name.parse::<Ident>()));
-                model.kind = name.unwrap_or(model.kind);
+                model.kind = errors.note(item.type_name()).unwrap_or(model.kind);
             }
             "crate" => {
                 let krate = errors.note(attribute_syntax::crate_path(&item));

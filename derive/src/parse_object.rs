@@ -123,8 +123,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
                 }
             }
             "accessors" => {
-                let name = errors.note(item.string());
-                model.accessors = name.and_then(|name| errors.note(name.parse::<Ident>()));
+                model.accessors = errors.note(item.type_name());
             }
             "storage_id" => model.storage_id = errors.note(item.storage_id()),
             "singleton" => model.singleton = item.flag(&mut errors),
@@ -153,11 +152,14 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
     }
     check::name(&model.name, &name_tokens, &mut errors);
     if !input.generics.params.is_empty() {
-        let what = match role {
-            Role::Model => "an object type",
-            Role::Mixin => "a mix-in",
+        let message = match role {
+            Role::Model => {
+                "a generic struct cannot be an object type, which has one name and one set of fields in the database: \
+                 write a struct for each type, and put the fields that are the same into a mix-in \
+                 (`#[derive(PermazenFields)]`)"
+            }
+            Role::Mixin => "a generic struct cannot be a mix-in: write out each type",
         };
-        let message = format!("a generic struct cannot be {what}: write out each type");
         errors.at(&input.generics, message);
     }
     match &input.data {

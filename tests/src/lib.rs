@@ -1,5 +1,6 @@
 //! Pieces shared by the whole-system tests.
 
+pub mod address_book;
 pub mod digest;
 pub mod files;
 pub mod hex;

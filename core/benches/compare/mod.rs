@@ -14,6 +14,8 @@ pub(crate) struct Case<'w> {
     pub(crate) items: usize,
     pub(crate) ours: Box<dyn Fn() -> Duration + 'w>,
     pub(crate) by_hand: Box<dyn Fn() -> Duration + 'w>,
+    /// The same work by names and dynamic values, if a benchmark compares with that.
+    pub(crate) dynamic: Option<Box<dyn Fn() -> Duration + 'w>>,
 }
 
 impl<'w> Case<'w> {
@@ -23,7 +25,7 @@ impl<'w> Case<'w> {
         ours: impl Fn() -> Duration + 'w,
         by_hand: impl Fn() -> Duration + 'w,
     ) -> Self {
-        Case { name, items, ours: Box::new(ours), by_hand: Box::new(by_hand) }
+        Case { name, items, ours: Box::new(ours), by_hand: Box::new(by_hand), dynamic: None }
     }
 }
 
@@ -47,7 +49,8 @@ pub(crate) fn run(ours: &str, cases: &[Case<'_>]) {
     for case in cases {
         let mut group = criterion.benchmark_group(format!("{ours}: {}", case.name));
         group.throughput(Throughput::Elements(case.items as u64));
-        for (side, run) in [(ours, &case.ours), ("by hand", &case.by_hand)] {
+        let sides = [(ours, &case.ours), ("by hand", &case.by_hand)].into_iter();
+        for (side, run) in sides.chain(case.dynamic.iter().map(|run| ("dynamic", run))) {
             group.bench_function(side, |bencher| {
                 bencher.iter_custom(|rounds| (0..rounds).map(|_| run()).sum());
             });
@@ -56,16 +59,25 @@ pub(crate) fn run(ours: &str, cases: &[Case<'_>]) {
     }
     criterion.final_summary();
     println!("\n{} objects; medians of {ROUNDS} interleaved rounds, time per item", objects());
-    println!("{:32} {ours:>12} {:>12} {:>8}", "", "by hand", "ratio");
+    println!(
+        "{:32} {ours:>12} {:>12} {:>8} {:>12} {:>8}",
+        "", "by hand", "ratio", "dynamic", "ratio"
+    );
     for case in cases {
-        let (mut ours, mut by_hand) = (Vec::new(), Vec::new());
+        let (mut ours, mut by_hand, mut dynamic) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             ours.push((case.ours)());
             by_hand.push((case.by_hand)());
+            dynamic.extend(case.dynamic.as_ref().map(|run| run()));
         }
         let each = |times| median(times).as_nanos() as f64 / case.items as f64;
         let (ours, by_hand) = (each(ours), each(by_hand));
-        println!("{:32} {ours:>9.1} ns {by_hand:>9.1} ns {:>8.2}", case.name, ours / by_hand);
+        print!("{:32} {ours:>9.1} ns {by_hand:>9.1} ns {:>8.2}", case.name, ours / by_hand);
+        if !dynamic.is_empty() {
+            let dynamic = each(dynamic);
+            print!(" {dynamic:>9.1} ns {:>8.2}", ours / dynamic);
+        }
+        println!();
     }
 }
 

@@ -1,0 +1,44 @@
+//! A library that offers models, a mix-in and a kind. `tests/two_crates.rs` is the program.
+
+use permazen::{ModelSet, Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
+
+/// What everything in the address book has.
+#[derive(PermazenFields, Debug, Clone, Default, PartialEq)]
+pub struct Named {
+    /// The name.
+    #[permazen(indexed, unique)]
+    pub name: String,
+}
+
+/// A human being.
+#[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+pub struct Person {
+    /// Its name.
+    #[permazen(flatten)]
+    pub named: Named,
+    /// Where it works.
+    pub employer: Option<Ref<Company>>,
+}
+
+/// A company.
+#[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+pub struct Company {
+    /// Its name.
+    #[permazen(flatten)]
+    pub named: Named,
+}
+
+/// Who can be written to.
+#[derive(PermazenKind)]
+#[permazen(fields = Named)]
+pub enum Contact<'t> {
+    /// A human being.
+    Person(Obj<'t, Person>),
+    /// A company.
+    Company(Obj<'t, Company>),
+}
+
+/// The models of this library.
+pub fn models() -> ModelSet {
+    ModelSet::new().kind::<ContactKind>()
+}
