@@ -65,3 +65,55 @@ fn a_unique_field_costs_a_get_and_a_seek() {
     tx.commit().unwrap();
     assert_eq!(counter.take().reads(), 0);
 }
+
+/// Its hooks are about another field.
+#[derive(PermazenObject, Debug, Default, Clone)]
+#[permazen(hooks)]
+struct Hooked {
+    name: String,
+    age: i32,
+}
+
+#[permazen::hooks]
+impl Hooked {
+    #[on_change(fields(name))]
+    fn renamed(_: permazen::Obj<'_, Self>) -> Result<()> {
+        Ok(())
+    }
+
+    #[on_validate(fields(name))]
+    fn check(this: permazen::Obj<'_, Self>) -> Result<()> {
+        this.name().map(drop)
+    }
+}
+
+#[derive(PermazenObject, Debug, Default, Clone)]
+struct Unhooked {
+    name: String,
+    age: i32,
+}
+
+#[test]
+fn hooks_of_other_fields_cost_nothing() {
+    let store = CountingStore::new(MemoryStore::new());
+    let counter = store.counter();
+    let db = Permazen::builder(store).model::<Hooked>().model::<Unhooked>().build().unwrap();
+    let ids = db.write(|tx| {
+        Ok((tx.create(Hooked::default())?.to_ref(), tx.create(Unhooked::default())?.to_ref()))
+    });
+    let (hooked, unhooked) = ids.unwrap();
+    let cost = |change: &dyn Fn(&permazen::Tx) -> Result<()>| {
+        let tx = db.begin().unwrap();
+        counter.take();
+        change(&tx).unwrap();
+        tx.validate().unwrap();
+        let cost = counter.take();
+        (cost.gets, cost.seeks, cost.steps, cost.writes())
+    };
+    let with = cost(&|tx| tx.get(hooked)?.set_age(2));
+    let without = cost(&|tx| tx.get(unhooked)?.set_age(2));
+    assert_eq!(with, without);
+    // The field with the hooks: its old value is read for one, and the other reads it.
+    let watched = cost(&|tx| tx.get(hooked)?.set_name("b"));
+    assert!(watched.0 > with.0, "{watched:?} {with:?}");
+}

@@ -8,6 +8,8 @@ mod costs;
 mod early;
 mod other_schemas;
 mod random;
+#[cfg(feature = "serde")]
+mod serde_forms;
 mod singletons;
 mod two_transactions;
 mod uniqueness;
