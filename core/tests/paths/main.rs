@@ -2,6 +2,7 @@
 #![cfg(feature = "derive")]
 #![allow(clippy::unwrap_used)]
 
+mod costs;
 mod evolution;
 mod random;
 mod table;
