@@ -37,7 +37,7 @@ fn steps_cost_what_their_documentation_says() {
         let parent = parent.unwrap();
         assert!(parent.exists()?);
         counter.take();
-        let mut cost = |what: &dyn Fn() -> permazen::Result<usize>, found: usize| {
+        let cost = |what: &dyn Fn() -> permazen::Result<usize>, found: usize| {
             assert_eq!(what().unwrap(), found);
             let counts = counter.take();
             assert_eq!(counts.writes(), 0);
