@@ -255,6 +255,7 @@ impl Runner<'_> {
         let mut after = world.clone();
         let expected = apply(&mut after, op, done.as_deref().unwrap_or_default());
         match (done, expected) {
+            (Err(error), _) if is_of_store(&error) => return Err(error),
             (Ok(_), Ok(())) => {
                 assert!(!early || after.breaches().is_empty(), "{op:?} breaks a rule");
                 *world = after;
@@ -271,7 +272,6 @@ impl Runner<'_> {
                     _ => "refused: missing",
                 });
             }
-            (Err(error), _) if is_of_store(&error) => return Err(error),
             (done, expected) => panic!("{op:?}: {done:?}, but {expected:?} in {world:#?}"),
         }
         Ok(())
