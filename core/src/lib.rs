@@ -87,7 +87,7 @@ pub mod __private {
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
-    pub use crate::model::for_derive::{encode_id, made, object, of_no_member, start_of, this};
+    pub use crate::model::for_derive::{encode_id, made, object, object_of_kind, start_of, this};
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::along::{Route, WatchedAt, begins_at, leads_to, leads_to_handle};
     pub use crate::model::hook::change::{is_any_change_of, is_change_at_end, is_change_of};
@@ -102,7 +102,7 @@ pub mod __private {
     };
     pub use crate::model::load::{ObjectReader, ObjectWriter};
     pub use crate::model::rules::validating::{Validates, Validating};
-    pub use crate::model::target::Accessors;
+    pub use crate::model::target::{Accessors, Handles};
     pub use crate::model::{
         Any, AnyObj, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction, EncodeAs,
         EnumType, Field, HeldFor, Indexed, IsCounter, Kind, ListField, ListOf, MapField, MapOf,

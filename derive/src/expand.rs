@@ -53,8 +53,8 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
     });
     let allowed = allowed();
     let live = quote! {
-        fn live<'t>(__tx: &'t #m::Tx, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
-            #m::object(__tx, __id)
+        fn live<'t>(__from: #m::Handles<'t>, __id: #krate::__private::ObjId) -> #m::Result<Self::Live<'t>> {
+            #m::object(__from, __id)
         }
     };
     // If the type of a field is no mix-in, the compiler reports that here too. At the same place it is

@@ -230,15 +230,10 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
                 )
             };
             fn live<'__live>(
-                __tx: &'__live #m::Tx,
+                __from: #m::Handles<'__live>,
                 __id: #m::ObjId,
             ) -> #m::Result<#ident<'__live>> {
-                match <#ident<'__live> as #m::Member<'__live>>::of(__tx, __id)? {
-                    ::core::option::Option::Some(__object) => ::core::result::Result::Ok(__object),
-                    ::core::option::Option::None => {
-                        ::core::result::Result::Err(#m::of_no_member(__id, #name))
-                    }
-                }
+                #m::object_of_kind(__from, __id, #name)
             }
         }
 

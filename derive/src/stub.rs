@@ -41,7 +41,7 @@ pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStre
             const TYPES: ::core::option::Option<&'static [&'static ::core::primitive::str]> =
                 ::core::option::Option::None;
             fn live<'__live>(
-                _: &'__live #m::Tx,
+                _: #m::Handles<'__live>,
                 _: #krate::__private::ObjId,
             ) -> #m::Result<Self::Live<'__live>> {
                 ::core::unreachable!()

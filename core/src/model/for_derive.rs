@@ -2,10 +2,9 @@
 
 use super::error::{Error, Result};
 use super::handle::Handle;
-use super::kind::{Included, Mixin};
+use super::kind::{Included, Member, Mixin};
 use super::obj::Obj;
-use super::target::Model;
-use super::tx::Tx;
+use super::target::{Handles, Model};
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 
@@ -13,8 +12,12 @@ use crate::id::ObjId;
 ///
 /// # Errors
 /// If the model is not registered, or the ID is of another type.
-pub fn object<M: Model>(tx: &Tx, id: ObjId) -> Result<Obj<'_, M>> {
-    Obj::of(tx, id)?.ok_or(Error::WrongType { id, expected: M::TYPE_NAME })
+pub fn object<'t, M: Model>(from: Handles<'t>, id: ObjId) -> Result<Obj<'t, M>> {
+    let binding = from.binding::<M>()?;
+    if id.storage_id() != binding.storage_id() {
+        return Err(Error::WrongType { id, expected: M::TYPE_NAME });
+    }
+    Ok(Obj::new(from.tx, binding, id))
 }
 
 /// The handle to which accessors belong.
@@ -22,9 +25,16 @@ pub fn this<'t, M: Model>(object: &Handle<'t>) -> Obj<'t, M> {
     Obj::new(object.tx, object.binding, object.id)
 }
 
-/// The error for an object that is of no type of a kind.
-pub fn of_no_member(id: ObjId, kind: &'static str) -> Error {
-    Error::WrongType { id, expected: kind }
+/// The object of a kind with this ID.
+///
+/// # Errors
+/// If the ID is of a type that does not belong to the kind, or whose model is not registered.
+pub fn object_of_kind<'t, K: Member<'t>>(
+    from: Handles<'t>,
+    id: ObjId,
+    kind: &'static str,
+) -> Result<K> {
+    K::of(from.tx, id)?.ok_or(Error::WrongType { id, expected: kind })
 }
 
 /// Where the fields of mix-in `X` begin in the model of an object.

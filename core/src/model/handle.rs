@@ -9,7 +9,7 @@ use super::counter::CounterOf;
 use super::error::{Error, Result};
 use super::load::ObjectWriter;
 use super::stored_as::StoredAs;
-use super::target::{Model, Ref, Target};
+use super::target::{Handles, Model, Ref, Target};
 use super::tx::Tx;
 use super::values::EncodeAs;
 use crate::encoding::{Encodable, EncodingError, FieldType};
@@ -165,7 +165,7 @@ impl<'t> Handle<'t> {
         position: usize,
         reference: Ref<T>,
     ) -> Result<T::Live<'t>> {
-        match T::live(self.tx, reference.id()) {
+        match T::live(Handles::one(self.tx), reference.id()) {
             Err(Error::WrongType { id: target, expected }) => {
                 Err(self.wrong_target(position, target, expected)?)
             }

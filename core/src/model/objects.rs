@@ -7,7 +7,7 @@ use std::ops::Bound;
 use super::error::Result;
 use super::index::{Page, PageToken, PageTokenError};
 use super::path::{Meets, Path, Plurality};
-use super::target::{Any, Ref, Target};
+use super::target::{Any, Handles, Ref, Target};
 use super::tx::Tx;
 use crate::id::ObjId;
 use crate::object::{IdSet, Ids};
@@ -49,7 +49,7 @@ impl<'t, T: Target> Objs<'t, T> {
 
     /// The objects by ascending ID; can also be read from the back.
     pub fn iter(&self) -> ObjsIter<'t, T> {
-        ObjsIter { tx: self.tx, ids: self.ids.iter(), target: PhantomData }
+        ObjsIter { from: Handles::many::<T>(self.tx), ids: self.ids.iter(), target: PhantomData }
     }
 
     /// The set of the object IDs.
@@ -145,7 +145,8 @@ impl<'t, T: Target> Objs<'t, T> {
     ) -> Result<Page<T::Live<'t>>> {
         let read: Vec<ObjId> = ids.by_ref().take(limit).collect::<Result<_, _>>()?;
         let more = ids.next().transpose()?.is_some();
-        let entries = read.iter().map(|id| T::live(self.tx, *id)).collect::<Result<_>>()?;
+        let from = Handles::many::<T>(self.tx);
+        let entries = read.iter().map(|id| T::live(from, *id)).collect::<Result<_>>()?;
         let token = |id: &ObjId| PageToken::of_id(id.as_bytes());
         let next = read.last().filter(|_| more).map(token);
         Ok(Page { entries, next, start: read.first().map(token) })
@@ -229,7 +230,7 @@ impl<'t, T: Target> IntoIterator for Objs<'t, T> {
 
 /// The objects of a set by ascending ID.
 pub struct ObjsIter<'t, T> {
-    tx: &'t Tx,
+    from: Handles<'t>,
     ids: Ids<'t>,
     target: PhantomData<fn() -> T>,
 }
@@ -242,7 +243,7 @@ impl<T> fmt::Debug for ObjsIter<'_, T> {
 
 impl<'t, T: Target> ObjsIter<'t, T> {
     fn live(&self, id: crate::object::Result<ObjId>) -> Result<T::Live<'t>> {
-        T::live(self.tx, id?)
+        T::live(self.from, id?)
     }
 }
 

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use super::any_obj::AnyObj;
+use super::binding::Binding;
 use super::declare::{CompositeDecl, FieldDecl, UpgradeWith};
 use super::error::Result;
 use super::handle::Handle;
@@ -130,7 +131,41 @@ pub trait Target: Sized + 'static {
     ///
     /// # Errors
     /// If the ID is of another type.
-    fn live<'t>(tx: &'t Tx, id: ObjId) -> Result<Self::Live<'t>>;
+    #[doc(hidden)]
+    fn live<'t>(from: Handles<'t>, id: ObjId) -> Result<Self::Live<'t>>;
+}
+
+/// What handles are made from: the transaction, and for many objects of one model also its binding,
+/// so that it is not looked up for each.
+#[derive(Debug, Clone, Copy)]
+pub struct Handles<'t> {
+    pub(crate) tx: &'t Tx,
+    binding: Option<&'t Binding>,
+}
+
+impl<'t> Handles<'t> {
+    /// For one object.
+    pub(crate) fn one(tx: &'t Tx) -> Self {
+        Handles { tx, binding: None }
+    }
+
+    /// For many objects of `T`.
+    pub(crate) fn many<T: Target>(tx: &'t Tx) -> Self {
+        let binding = match T::TYPES {
+            // If the model is not registered, making the first handle says so.
+            Some([name]) => tx.models().and_then(|models| models.named(name)).ok(),
+            _ => None,
+        };
+        Handles { tx, binding }
+    }
+
+    /// The binding of a model, which is `T` of [`Handles::many`] if there was one model.
+    pub(crate) fn binding<M: Model>(self) -> Result<&'t Binding> {
+        match self.binding {
+            Some(binding) if binding.info.type_id == TypeId::of::<M>() => Ok(binding),
+            _ => self.tx.binding::<M>(),
+        }
+    }
 }
 
 /// Any object, of a known type or not: `Ref<Any>` is an unrestricted reference.
@@ -141,8 +176,8 @@ impl Target for Any {
     type Live<'t> = AnyObj<'t>;
     const TYPES: Option<&'static [&'static str]> = None;
 
-    fn live<'t>(tx: &'t Tx, id: ObjId) -> Result<AnyObj<'t>> {
-        Ok(tx.any(id))
+    fn live<'t>(from: Handles<'t>, id: ObjId) -> Result<AnyObj<'t>> {
+        Ok(from.tx.any(id))
     }
 }
 

@@ -16,7 +16,7 @@ use super::load::ObjectWriter;
 use super::obj::Obj;
 use super::objects::Objs;
 use super::rules::{self, CommitError, RuleOptions, Validation};
-use super::target::{Any, Model, PlainData, Ref, Target};
+use super::target::{Any, Handles, Model, PlainData, Ref, Target};
 use super::values::EncodeAs;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
@@ -202,7 +202,7 @@ impl Tx {
     /// # Errors
     /// [`Error::NotRegistered`]; [`Error::WrongType`] if the ID belongs to another type.
     pub fn get<T: Target>(&self, object: impl Into<Ref<T>>) -> Result<T::Live<'_>> {
-        T::live(self, object.into().id())
+        T::live(Handles::one(self), object.into().id())
     }
 
     /// A handle on any object. Reads nothing.

@@ -17,7 +17,7 @@ use crate::model::error::{Error, Result};
 use crate::model::fields::Composite;
 use crate::model::kind::{Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
-use crate::model::target::Target;
+use crate::model::target::{Handles, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{IndexEntryRef, IndexView};
@@ -273,8 +273,8 @@ impl<'t, M: Target, V: Tuple + HasColumn<Column0>, P> CompositeIndex<'t, M, V, P
     pub fn objects(
         &self,
     ) -> impl DoubleEndedIterator<Item = Result<M::Live<'t>>> + use<'t, M, V, P> {
-        let tx = self.tx;
-        self.view.ids().map(move |id| M::live(tx, id?))
+        let from = Handles::many::<M>(self.tx);
+        self.view.ids().map(move |id| M::live(from, id?))
     }
 
     /// The objects of a set, in the order of this view; can also be read from the back.

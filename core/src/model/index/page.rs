@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::query::{Columns, bad_entry};
 use crate::encoding::{Reader, uint};
 use crate::model::error::Result;
-use crate::model::target::Target;
+use crate::model::target::{Handles, Target};
 use crate::model::tx::Tx;
 use crate::object::{Entries, IndexShape, IndexView};
 
@@ -198,8 +198,9 @@ pub(super) fn read_page<'t, T: Target, C: Columns>(
             view.beyond(&token.position, direction)
         }
     };
+    let from = Handles::many::<T>(tx);
     let read = rest.read_page(limit, direction, |entry| {
-        let live = T::live(tx, entry.id()?);
+        let live = T::live(from, entry.id()?);
         Ok(live.map(|live| C::entry(&entry, live)))
     })?;
     let Entries { read, ends, more } = read;

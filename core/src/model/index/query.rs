@@ -19,7 +19,7 @@ use crate::model::fields::{
 };
 use crate::model::kind::{Slot, Source};
 use crate::model::objects::{Objs, SetOfObjs};
-use crate::model::target::{Any, Target};
+use crate::model::target::{Any, Handles, Target};
 use crate::model::tx::Tx;
 use crate::model::values::EncodeAs;
 use crate::object::{
@@ -273,8 +273,8 @@ impl<'t, T: Target, C: Columns> Index<'t, T, C> {
     /// The objects in the order of their values; can also be read from the back. An object that has
     /// several values is returned several times.
     pub fn objects(&self) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T, C> {
-        let tx = self.tx;
-        self.view.ids().map(move |id| T::live(tx, id?))
+        let from = Handles::many::<T>(self.tx);
+        self.view.ids().map(move |id| T::live(from, id?))
     }
 
     /// The objects of a set, in the order of this view; can also be read from the back.
@@ -350,8 +350,9 @@ pub(super) fn entries<'t, T: Target, C: Columns>(
     view: &IndexView<'t>,
 ) -> impl DoubleEndedIterator<Item = Result<C::Entry<T::Live<'t>>>> + use<'t, T, C> {
     let name = view.clone();
+    let from = Handles::many::<T>(tx);
     let rows = view.iter_with(move |entry| {
-        let live = T::live(tx, entry.id()?);
+        let live = T::live(from, entry.id()?);
         Ok(live.map(|live| C::entry(&entry, live)))
     });
     rows.map(move |row| row??.map_err(|source| bad_entry(&name, source)))
@@ -363,9 +364,10 @@ pub(super) fn objects_in<'t, T: Target>(
     view: &IndexView<'t>,
     set: IdSet<'t>,
 ) -> impl DoubleEndedIterator<Item = Result<T::Live<'t>>> + use<'t, T> {
+    let from = Handles::many::<T>(tx);
     view.ids().filter_map(move |id| {
         let found = id.and_then(|id| Ok(set.contains(id)?.then_some(id)));
-        found.map_err(Error::from).transpose().map(|id| T::live(tx, id?))
+        found.map_err(Error::from).transpose().map(|id| T::live(from, id?))
     })
 }
 
