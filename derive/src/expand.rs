@@ -617,7 +617,7 @@ pub(crate) fn write(
             quote! {
                 __to.entries::<#key, #value>(
                     #at,
-                    ::core::iter::Iterator::map(
+                    &mut ::core::iter::Iterator::map(
                         ::core::iter::IntoIterator::into_iter(&#place),
                         |(__key, __value)| (__key, __value),
                     ),

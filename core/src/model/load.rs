@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::binding::Binding;
 use super::error::{Error, Result};
 use super::stored_as::StoredAs;
-use super::target::{Model, Ref, Target};
+use super::target::{Any, Model, Ref, Target};
 use super::values::Counter;
 use crate::encoding::{Encodable, EncodingError, FieldType};
 use crate::id::ObjId;
@@ -89,7 +89,9 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value is damaged.
     pub fn reference<T: Target>(&mut self, position: usize) -> Result<Option<Ref<T>>> {
-        self.simple(position)
+        // References of all targets are alike, so the compiler makes this code once.
+        let target: Option<Ref<Any>> = self.simple(position)?;
+        Ok(target.map(|target| Ref::new(target.id())))
     }
 
     /// The value of a reference that is never null.
@@ -97,7 +99,8 @@ impl<'a> ObjectReader<'a> {
     /// # Errors
     /// If the value is damaged or null.
     pub fn required_reference<T: Target>(&mut self, position: usize) -> Result<Ref<T>> {
-        self.simple(position)
+        let target: Ref<Any> = self.simple(position)?;
+        Ok(Ref::new(target.id()))
     }
 
     /// The value of a counter.
@@ -300,7 +303,7 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// If the struct has no such field.
     pub fn reference<T: Target>(&mut self, position: usize, value: Option<Ref<T>>) -> Result<()> {
-        self.simple(position, &value)
+        self.simple(position, &value.map(|target| Ref::<Any>::new(target.id())))
     }
 
     /// Writes a reference that is never null.
@@ -308,7 +311,7 @@ impl<'a> ObjectWriter<'a> {
     /// # Errors
     /// If the struct has no such field.
     pub fn required_reference<T: Target>(&mut self, position: usize, value: Ref<T>) -> Result<()> {
-        self.simple(position, &value)
+        self.simple(position, &Ref::<Any>::new(value.id()))
     }
 
     /// Writes a counter.
@@ -350,7 +353,7 @@ impl<'a> ObjectWriter<'a> {
     pub fn entries<'e, K: FieldType, V: FieldType>(
         &mut self,
         position: usize,
-        entries: impl Iterator<Item = (&'e K, &'e V)>,
+        entries: &mut dyn Iterator<Item = (&'e K, &'e V)>,
     ) -> Result<()> {
         let field = self.field(position)?;
         for (key, value) in entries {
