@@ -1,5 +1,7 @@
 //! What several fuzz targets share.
 
+pub mod model;
+
 use std::sync::{Arc, LazyLock};
 
 use permazen::encoding::{

@@ -1,0 +1,55 @@
+//! Objects as JSON: an import happens as a whole or not at all, and what it has made is exported as a
+//! graph that is imported and exported as it is.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use permazen::model::{Detached, Graph, Import};
+use permazen_fuzz::model::{DATABASE, SMALL};
+
+fn open() -> Detached {
+    DATABASE.detached_from_bytes(&SMALL).expect("it was written here")
+}
+
+fuzz_target!(|input: &[u8]| {
+    // The first byte says how to import.
+    let Some((flags, json)) = input.split_first() else { return };
+    let Ok(graph) = serde_json::from_slice::<Graph>(json) else { return };
+    let mut how = Import::new();
+    if flags & 1 != 0 {
+        how = how.replacing();
+    }
+    if flags & 2 != 0 {
+        how = how.new_ids();
+    }
+    if flags & 4 != 0 {
+        how = how.silent();
+    }
+    let tx = open();
+    let ids = match tx.import_graph(&graph, how) {
+        Ok(ids) => ids,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert_eq!(tx.to_bytes().expect("memory"), *SMALL, "an error changes nothing");
+            return;
+        }
+    };
+    assert_eq!(ids.len(), graph.objects.len());
+
+    let exported = tx.export_graph(ids.values().copied()).expect("what was imported is readable");
+    assert_eq!(exported.objects.len(), ids.len());
+    let json = serde_json::to_string(&exported).expect("a graph is writable");
+    let read: Graph = serde_json::from_str(&json).expect("a written graph is readable");
+    assert_eq!(read, exported);
+
+    // The same content again, over these objects and where they are not.
+    let before = tx.to_bytes().expect("memory");
+    tx.import_graph(&read, Import::new().replacing()).expect("an exported graph is valid");
+    assert_eq!(tx.to_bytes().expect("memory"), before);
+    let other = open();
+    other.import_graph(&read, Import::new().replacing()).expect("an exported graph is valid");
+    let again = other.export_graph(ids.values().copied()).expect("it was imported");
+    assert_eq!(again, exported);
+
+    // The rules of the models may be broken; the checks say so, or that all is well.
+    let _ = tx.validate();
+});
