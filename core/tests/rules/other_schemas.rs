@@ -118,3 +118,66 @@ fn an_index_that_other_schemas_share_is_whole() {
     let refused = violations(later.write(|tx| tx.get::<later::User>(old)?.set_email("b")));
     assert_eq!(refused.iter().next().unwrap().object, old);
 }
+
+#[test]
+fn objects_that_a_partial_index_kept_from_being_checked_are_checked_by_the_next_commit() {
+    let (store, old) = stored();
+    let db = open::<now::User>(&store).build().unwrap();
+    let tx = db.begin().unwrap();
+    let mut users: Vec<_> = (0..3).map(|_| tx.create(now_user("x")).unwrap()).collect();
+    users.sort_by_key(permazen::Obj::id);
+    users[0].set_email("w").unwrap();
+    let refused = tx.commit().unwrap_err();
+    let tx = refused.into_transaction().unwrap();
+    assert!(tx.any(old).delete().unwrap());
+    let refused = tx.commit().unwrap_err();
+    let Error::Invalid(violations) = refused.error() else { panic!("{refused}") };
+    assert!(violations.iter().any(|it| it.rule == Rule::Unique && !it.others.is_empty()));
+    drop(refused);
+    assert!(db.check_rules().unwrap().violations.is_empty());
+}
+
+#[test]
+fn uniqueness_sees_that_an_index_is_partial_also_by_javas_rules() {
+    let (store, _) = stored();
+    let db = open::<now::User>(&store).evolution(permazen::Evolution::AsJava).build().unwrap();
+    let refused = db.write(|tx| Ok(tx.create(now_user("a"))?.id())).unwrap_err();
+    assert!(refused.to_string().contains("email"), "{refused}");
+}
+
+/// The program after: a value is required, and a function looks at another.
+mod checked {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    #[permazen(validate = User::is_young)]
+    pub(super) struct User {
+        pub(super) email: String,
+        pub(super) age: i32,
+        pub(super) name: String,
+    }
+
+    impl User {
+        fn is_young(&self) -> Result<(), String> {
+            if self.age < 10 { Ok(()) } else { Err("is old".into()) }
+        }
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_loaded_does_not_pass_unchecked() {
+    let (store, old) = stored();
+    let db = open::<checked::User>(&store).build().unwrap();
+    let set = |name: Option<&str>| {
+        db.write(|tx| {
+            let user = tx.get::<checked::User>(old)?;
+            user.set_age(99)?;
+            name.map_or(Ok(()), |name| user.set_name(name))
+        })
+    };
+    let refused = set(None).unwrap_err().to_string();
+    assert!(refused.contains("name"), "{refused}");
+    let refused = set(Some("Ann")).unwrap_err().to_string();
+    assert!(refused.contains("is old"), "{refused}");
+    assert_eq!(db.read(|tx| tx.get::<checked::User>(old)?.age()).unwrap(), 1);
+}

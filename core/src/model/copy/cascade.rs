@@ -83,12 +83,13 @@ impl<'t> Cascade<'t> {
                 waiting.push_back((*start, 0));
             }
         }
+        let steps = self.steps()?;
         while let Some((id, distance)) = waiting.pop_front() {
             found.push(id);
             if self.limit.is_some_and(|limit| distance >= limit) {
                 continue;
             }
-            for next in self.next_to(id)? {
+            for next in self.next_to(&steps, id)? {
                 if seen.insert(next) {
                     waiting.push_back((next, distance + 1));
                 }
@@ -97,29 +98,34 @@ impl<'t> Cascade<'t> {
         Ok(found)
     }
 
+    /// The values of all models that the cascades follow.
+    fn steps(&self) -> Result<Steps<'_>> {
+        let parts = || -> Result<_> {
+            let parts = self.tx.models()?.iter().flat_map(ValuePart::all);
+            Ok(parts.filter(|part| part.targets().is_some()))
+        };
+        let forward = parts()?.filter(|part| self.follows(*part, |decl| decl.forward_cascades));
+        let back = parts()?.filter(|part| self.follows(*part, |decl| decl.inverse_cascades));
+        Ok(Steps { forward: forward.collect(), back: back.collect() })
+    }
+
     /// The objects to which one step leads, by ascending ID.
-    fn next_to(&self, id: ObjId) -> Result<BTreeSet<ObjId>> {
-        let (tx, models) = (self.tx, self.tx.models()?);
+    fn next_to(&self, steps: &Steps<'_>, id: ObjId) -> Result<BTreeSet<ObjId>> {
+        let tx = self.tx;
         // An object that does not exist is an error, also if it has no fields to read.
         tx.core.object_type(id)?;
         let mut next = BTreeSet::new();
-        let Some(binding) = models.of_type(id.storage_id()) else { return Ok(next) };
-        for part in ValuePart::all(binding) {
-            if part.targets().is_some() && self.follows(part, |decl| decl.forward_cascades) {
-                part.each_reference(tx, id, &mut |target| {
-                    next.insert(target);
-                })?;
-            }
+        let Some(binding) = tx.models()?.of_type(id.storage_id()) else { return Ok(next) };
+        for part in steps.forward.iter().filter(|part| part.is_of(binding)) {
+            part.each_reference(tx, id, &mut |target| {
+                next.insert(target);
+            })?;
         }
         let refers =
             |types: TypeNames| types.is_none_or(|names| names.contains(&binding.info.name));
-        for part in models.iter().flat_map(ValuePart::all) {
-            if part.targets().is_some_and(refers)
-                && self.follows(part, |decl| decl.inverse_cascades)
-            {
-                for referring in part.referrers(tx, id)?.iter() {
-                    next.insert(referring?);
-                }
+        for part in steps.back.iter().filter(|part| part.targets().is_some_and(refers)) {
+            for referring in part.referrers(tx, id)?.iter() {
+                next.insert(referring?);
             }
         }
         Ok(next)
@@ -134,4 +140,12 @@ impl<'t> Cascade<'t> {
         let cascades = part.decl().map_or(&[][..], cascades);
         self.names.iter().any(|name| cascades.contains(&name.as_str()))
     }
+}
+
+/// What one step of a cascade can follow.
+struct Steps<'m> {
+    /// References from an object.
+    forward: Vec<ValuePart<'m>>,
+    /// References to an object.
+    back: Vec<ValuePart<'m>>,
 }

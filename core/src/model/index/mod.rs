@@ -22,7 +22,7 @@ pub(super) use coverage::{Other, Wanted, others};
 pub use find::FindBy;
 pub use page::{Page, PageToken, PageTokenError};
 pub use partial::{OnPartial, OpenAs, WhenPartial};
-pub(super) use partial::{SeenObjects, complete, described, lacks_entries};
+pub(super) use partial::{SeenObjects, complete_for_rules, described, lacks_entries};
 pub use query::{ByKey, ByPosition, ByValue, Columns, Index, IndexOn};
 pub(super) use referrers::referrers;
 pub use starts_with::StoredAsString;

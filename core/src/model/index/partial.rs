@@ -215,7 +215,26 @@ pub(in crate::model) fn complete<'t>(
     with_keys: bool,
     open_as: OpenAs,
 ) -> Result<IndexView<'t>> {
+    let models = if shows_only_entries(tx, open_as)? { &[] } else { models };
     complete_with(tx, view, models, with_keys, open_as, Vec::new())
+}
+
+/// Whether a query returns the entries that exist and no others: by Java's rules, unless the caller asks
+/// for a scan.
+fn shows_only_entries(tx: &Tx, open_as: OpenAs) -> Result<bool> {
+    let as_java = tx.models()?.evolution() == Evolution::AsJava;
+    Ok(as_java && open_as.on_partial != OnPartial::Scan)
+}
+
+/// Does the same as [`complete`] for the check of a rule, also by Java's rules: what the index does not
+/// have would not be checked.
+pub(in crate::model) fn complete_for_rules<'t>(
+    tx: &'t Tx,
+    view: &IndexView<'t>,
+    models: &[&'t Binding],
+    open_as: OpenAs,
+) -> Result<IndexView<'t>> {
+    complete_with(tx, view, models, false, open_as, Vec::new())
 }
 
 /// Does the same as [`complete`], and leaves out the entries of the objects in `hidden`.
@@ -228,9 +247,6 @@ fn complete_with<'t>(
     hidden: Vec<HiddenObjects>,
 ) -> Result<IndexView<'t>> {
     let OpenAs { on_partial, skip_unknown } = open_as;
-    // By Java's rules a query returns the entries that exist, unless the caller asks for a scan.
-    let as_java = tx.models()?.evolution() == Evolution::AsJava && on_partial != OnPartial::Scan;
-    let models = if as_java { &[] } else { models };
     let shape = &view.selection.shape;
     let wanted = Wanted { shape, with_keys };
     let mut overlay = IndexOverlay::new(Arc::clone(shape));
@@ -331,6 +347,7 @@ pub(super) fn complete_for_all<'t>(
             }
         }
     }
+    let sharing = if shows_only_entries(tx, open_as)? { Vec::new() } else { sharing };
     complete_with(tx, view, &sharing, true, open_as, hidden)
 }
 

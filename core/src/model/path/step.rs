@@ -125,6 +125,11 @@ impl<'m> ValuePart<'m> {
         })
     }
 
+    /// Whether objects of this model have the values.
+    pub(crate) fn is_of(&self, binding: &Binding) -> bool {
+        self.binding.storage_id() == binding.storage_id()
+    }
+
     /// What the model says about the values.
     pub(crate) fn decl(&self) -> Option<&'static ValueDecl> {
         let [first, second] = self.binding.info.fields.get(self.position)?.values();

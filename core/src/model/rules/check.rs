@@ -13,7 +13,7 @@ use crate::model::error::{Error, Result};
 use crate::model::evolution::value_text;
 use crate::model::handle::Handle;
 use crate::model::hook::{Checker, Judgement};
-use crate::model::index::{OnPartial, OpenAs, Wanted, complete};
+use crate::model::index::{OnPartial, OpenAs, Wanted, complete_for_rules};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
 use crate::object::{self, IndexView, Migrate, Touched};
@@ -28,7 +28,7 @@ const ROUNDS: usize = 100;
 /// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let notes = &tx.core.notes;
-    let mut check = Check { tx, partial: HashSet::new(), hooks_changed: false };
+    let mut check = Check { tx, partial: HashSet::new(), unchecked: false, hooks_changed: false };
     let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
     let mut rounds = 0;
     // A hook that checks an object may change others. These are then noted, and what was wrong may
@@ -51,8 +51,11 @@ pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
         }
         while let Some((id, touched)) = queue.pop_first() {
             match check.object(id, &touched) {
-                Ok(found) if found.is_empty() => {}
-                Ok(found) => drop(failed.insert(id, (touched, found))),
+                Ok(found) if found.is_empty() && !std::mem::take(&mut check.unchecked) => {}
+                Ok(found) => {
+                    check.unchecked = false;
+                    failed.insert(id, (touched, found));
+                }
                 Err(error) => {
                     notes.put_back(queue);
                     notes.put_back([(id, touched)]);
@@ -78,6 +81,8 @@ struct Check<'t> {
     tx: &'t Tx,
     /// The paths of the rules whose partial index was reported already.
     partial: HashSet<&'t str>,
+    /// Whether the last object was not checked because of such an index. It must be checked again.
+    unchecked: bool,
     /// Whether hooks have changed something.
     hooks_changed: bool,
 }
@@ -112,7 +117,8 @@ impl<'t> Check<'t> {
         let validates = &binding.info.validates;
         let concerns = |field: &usize| validates.fields.contains(field);
         if validates.object || changed.as_ref().is_none_or(|it| it.iter().any(concerns)) {
-            found.extend(self.valid(binding, id, Validating::new(changed.clone()))?);
+            let is_null = found.iter().any(|it| it.rule == Rule::Required);
+            found.extend(self.valid(binding, id, Validating::new(changed.clone()), is_null)?);
         }
         for checker in &binding.rules.checkers {
             let concerns = |touched: &BTreeSet<usize>| {
@@ -181,6 +187,7 @@ impl<'t> Check<'t> {
     ) -> Result<Option<Violation>> {
         // A partial index is reported once, because finding out what is missing is expensive.
         if self.partial.contains(&*rule.path) {
+            self.unchecked = true;
             return Ok(None);
         }
         let values = match self.values(binding, id, rule) {
@@ -231,12 +238,14 @@ impl<'t> Check<'t> {
         Ok(!others.iter().any(|other| other.schema == schema))
     }
 
-    /// Calls the model's own functions. The object is loaded once.
+    /// Calls the model's own functions. The object is loaded once. `is_null` says whether a null in a
+    /// required field was found already.
     fn valid(
         &self,
         binding: &Binding,
         id: ObjId,
         mut validating: Validating,
+        is_null: bool,
     ) -> Result<Vec<Violation>> {
         let Some(validate) = binding.info.validate else { return Ok(Vec::new()) };
         let handle = Handle { tx: self.tx, binding, id };
@@ -245,8 +254,9 @@ impl<'t> Check<'t> {
         });
         match loaded {
             Ok(()) => {}
-            // The value is null, which is another violation.
-            Err(Error::Missing { .. }) if !binding.rules.required.is_empty() => {}
+            // That null is the violation. A null that is older than the transaction is not, so it is
+            // said that the functions cannot be called.
+            Err(Error::Missing { .. }) if is_null => {}
             Err(error) if keeps_from_checking(&error) => {
                 let path = binding.info.name;
                 return Ok(vec![Violation::unchecked(id, path, Rule::Valid, error)]);
@@ -326,6 +336,6 @@ impl Tx {
         let view = view.of_types(rule.scope.iter().copied());
         let models = self.models()?;
         let scope: Vec<_> = rule.scope.iter().filter_map(|id| models.of_type(*id)).collect();
-        complete(self, &view, &scope, false, how)
+        complete_for_rules(self, &view, &scope, how)
     }
 }

@@ -231,7 +231,7 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
     let mut validating = Validating::new(None);
     let mut reader = ObjectReader::new(binding, id, schema, &data);
     match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
-        Some(Err(Error::Missing { .. })) if !found.is_empty() => {}
+        Some(Err(Error::Missing { .. })) if found.iter().any(|it| it.rule == Rule::Required) => {}
         Some(Err(error)) if keeps_from_checking(&error) => {
             found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));
         }
