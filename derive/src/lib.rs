@@ -8,6 +8,7 @@
 //! token that must change. The generated code uses only public items of the `permazen` crate.
 #![deny(missing_docs)]
 
+mod accessors;
 mod attribute_syntax;
 #[cfg(test)]
 mod attributes_page;

@@ -9,6 +9,7 @@ use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+use crate::accessors;
 use crate::declarations;
 use crate::expand::{self, Access, position};
 use crate::names;
@@ -315,8 +316,8 @@ fn access(model: &ObjectModel) -> TokenStream {
 
 fn methods(model: &ObjectModel, access: &Access) -> TokenStream {
     let fields = || model.fields.iter().enumerate();
-    let getters = fields().map(|(at, field)| expand::getter(model, access, at, field));
-    let setters = fields().map(|(at, field)| expand::setter(model, access, at, field));
+    let getters = fields().map(|(at, field)| accessors::getter(model, access, at, field));
+    let setters = fields().map(|(at, field)| accessors::setter(model, access, at, field));
     quote!(#(#getters)* #(#setters)*)
 }
 
@@ -338,7 +339,7 @@ fn constants_type(model: &ObjectModel) -> TokenStream {
     let owner = quote!(__S);
     let fields = model.fields.iter().enumerate().map(|(at, field)| {
         let (visibility, at) = (&field.visibility, position(at));
-        let name = expand::getter_name(&field.ident);
+        let name = accessors::getter_name(&field.ident);
         let ty = expand::constant_type(model, field, &owner);
         let doc = format!("Field `{}`.", field.name);
         let declared = quote!(#[doc = #doc] #visibility #name: #ty);

@@ -8,6 +8,7 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Generics, Ident, parse_quote};
 
+use crate::accessors;
 use crate::enums::EnumModel;
 use crate::expand::{self, Access};
 use crate::inverse;
@@ -88,7 +89,7 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
     for Refused { ident: field, accessor, visibility, ty } in &model.refused {
         let (krate, name) = (&model.krate, constant_of(field));
-        let (getter, setter) = (expand::getter_name(accessor), expand::setter_name(accessor));
+        let (getter, setter) = (accessors::getter_name(accessor), accessors::setter_name(accessor));
         if is_new("const", &name) {
             let field_type =
                 quote!(#krate::__private::Field<#ident, #ty, #krate::__private::Indexed>);
@@ -111,13 +112,13 @@ fn members(model: &ObjectModel) -> TokenStream {
     }
     let access = Access::of_model();
     for (at, field) in model.fields.iter().enumerate() {
-        if is_new("fn", &expand::getter_name(&field.accessor)) {
-            methods.extend(expand::getter(model, &access, at, field));
+        if is_new("fn", &accessors::getter_name(&field.accessor)) {
+            methods.extend(accessors::getter(model, &access, at, field));
         }
     }
     for (at, field) in model.fields.iter().enumerate() {
-        if is_new("fn", &expand::setter_name(&field.accessor)) {
-            methods.extend(expand::setter(model, &access, at, field));
+        if is_new("fn", &accessors::setter_name(&field.accessor)) {
+            methods.extend(accessors::setter(model, &access, at, field));
         }
     }
     for (inverse, method) in model.inverses.iter().zip(inverse::stubs(model)) {
