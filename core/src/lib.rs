@@ -83,6 +83,7 @@ pub mod __private {
 
     pub use crate::encoding::{EncodingError, FieldType};
     pub use crate::id::ObjId;
+    pub use crate::model::binding::Models;
     pub use crate::model::declare::{
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
@@ -106,8 +107,8 @@ pub mod __private {
     pub use crate::model::{
         Any, AnyObj, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction, EncodeAs,
         EnumType, Field, HeldFor, Indexed, IsCounter, Kind, ListField, ListOf, MapField, MapOf,
-        Member, Mixin, Model, ModelSet, NewValues, Obj, Objs, OldValues, Ref, Referred, Result,
-        SetField, SetOf, Source, Stored, Target, Tx, Unindexed, Within,
+        Meets, Member, Mixin, Model, ModelSet, NewValues, Obj, Objs, OldValues, Ref, Referred,
+        Result, SetField, SetOf, Source, Stored, Target, Tx, Unindexed, Within,
     };
 }
 

@@ -394,8 +394,8 @@ fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Op
         #[automatically_derived]
         impl #m::Source for #kind {
             type Found = #kind;
-            fn places(__tx: &#m::Tx, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
-                #m::Places::of_kind::<#kind, #mixin::Itself>(__tx, __slot)
+            fn places(__models: &#m::Models, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
+                #m::Places::of_kind::<#kind, #mixin::Itself>(__models, __slot)
             }
         }
 
@@ -413,13 +413,27 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     let m = quote!(#krate::__private);
     let of_members = model.members.iter().map(|member| {
         let Member { variant, ty } = member;
-        // The enum of another kind does not show how the kind is called.
-        let within = types::argument_of(ty, "Obj").map(|target| {
-            quote! {
+        let within = match types::argument_of(ty, "Obj") {
+            // That the model meets the kind follows from this.
+            Some(target) => quote! {
                 #[automatically_derived]
                 impl #m::Within<#kind> for #target {}
+
+                #[automatically_derived]
+                impl #m::Meets<#target> for #kind {}
+            },
+            // The enum of another kind does not show how the kind is called.
+            None => {
+                let of = forever_member(model, member, lifetime);
+                quote! {
+                    #[automatically_derived]
+                    impl #m::Meets<#of::Of> for #kind {}
+
+                    #[automatically_derived]
+                    impl #m::Meets<#kind> for #of::Of {}
+                }
             }
-        });
+        };
         quote! {
             #within
 
@@ -451,6 +465,9 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
             impl #m::Within<#target> for #kind {}
 
             #[automatically_derived]
+            impl #m::Meets<#target> for #kind {}
+
+            #[automatically_derived]
             impl<#lifetime> ::core::convert::From<#ident<#lifetime>> for #m::Ref<#target> {
                 fn from(__object: #ident<#lifetime>) -> Self {
                     #m::Ref::new(#m::Member::any(&__object).id())
@@ -465,6 +482,9 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     quote! {
         #(#of_members)*
         #(#of_targets)*
+
+        #[automatically_derived]
+        impl #m::Meets<#kind> for #m::Any {}
 
         #[automatically_derived]
         impl<#lifetime> ::core::clone::Clone for #ident<#lifetime> {

@@ -212,8 +212,8 @@ pub(crate) fn expand(model: &ObjectModel) -> TokenStream {
         #[automatically_derived]
         impl #m::Source for #ident {
             type Found = #m::Any;
-            fn places(__tx: &#m::Tx, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
-                #m::Places::of_mixin::<Self>(__tx, __slot)
+            fn places(__models: &#m::Models, __slot: #m::Slot) -> #m::Result<#m::Places<'_>> {
+                #m::Places::of_mixin::<Self>(__models, __slot)
             }
         }
     }

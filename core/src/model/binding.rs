@@ -12,7 +12,7 @@ use super::hook;
 use super::index::{self, Other, Wanted};
 use super::load::ObjectWriter;
 use super::rules::{Rules, watched};
-use super::target::{Model, ModelInfo};
+use super::target::{Model, ModelInfo, Target};
 use crate::encoding::{EncodingError, uint};
 use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
@@ -32,7 +32,7 @@ pub(crate) struct Bindings {
 
 /// The bound models, in the order of their type IDs.
 #[derive(Debug)]
-pub(crate) struct Models {
+pub struct Models {
     bindings: Vec<Binding>,
     evolution: Evolution,
 }
@@ -49,6 +49,14 @@ impl Models {
         let type_id = TypeId::of::<M>();
         let at = self.bindings.binary_search_by_key(&type_id, |binding| binding.info.type_id);
         at.ok().and_then(|at| self.bindings.get(at)).ok_or(missing)
+    }
+
+    /// The bindings of a model or kind, or all.
+    pub(crate) fn of_target<T: Target>(&self) -> Result<Vec<&Binding>> {
+        match T::TYPES {
+            Some(names) => names.iter().map(|name| self.named(name)).collect(),
+            None => Ok(self.iter().collect()),
+        }
     }
 
     /// The binding of the model of a type, by its name.

@@ -8,7 +8,7 @@
 //! names.
 
 mod any_obj;
-mod binding;
+pub(crate) mod binding;
 mod collection;
 mod copy;
 mod counter;

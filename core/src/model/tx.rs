@@ -112,11 +112,7 @@ impl Tx {
 
     /// The models whose objects a reference to `T` can refer to.
     pub(crate) fn bindings_of<T: Target>(&self) -> Result<Vec<&Binding>> {
-        let models = self.models()?;
-        match T::TYPES {
-            Some(names) => names.iter().map(|name| models.named(name)).collect(),
-            None => Ok(models.iter().collect()),
-        }
+        self.models()?.of_target::<T>()
     }
 
     pub(crate) fn binding<M: Model>(&self) -> Result<&Binding> {

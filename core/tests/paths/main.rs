@@ -4,6 +4,7 @@
 
 mod costs;
 mod evolution;
+mod kinds;
 mod random;
 mod table;
 

@@ -319,7 +319,7 @@ impl<M: Source, V: Tuple + HasColumn<Column0>> IndexOn for Composite<M, V> {
     type View<'t> = CompositeIndex<'t, M::Found, V>;
 
     fn open_as(self, tx: &Tx, how: OpenAs) -> Result<Self::View<'_>> {
-        let places = M::places(tx, Slot::Composite(self.position))?;
+        let places = M::places(tx.models()?, Slot::Composite(self.position))?;
         let (shape, bindings) =
             places.index(|binding, position| binding.composite_shape(position))?;
         let view = tx.core.index_view(shape)?.of_types(ids(&bindings));

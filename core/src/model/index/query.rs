@@ -432,7 +432,7 @@ fn open<'t, S: Source, C: Columns>(
     part: Part,
     how: OpenAs,
 ) -> Result<Index<'t, S::Found, C>> {
-    let places = S::places(tx, Slot::Field(position))?;
+    let places = S::places(tx.models()?, Slot::Field(position))?;
     let (shape, bindings) =
         places.index(|binding, position| binding.index_shape(position, part))?;
     // A query with map keys has three columns.

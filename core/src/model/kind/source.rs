@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::mixin::Mixin;
-use crate::model::binding::Binding;
+use crate::model::binding::{Binding, Models};
 use crate::model::error::{Error, Result};
 use crate::model::target::{Model, Target};
-use crate::model::tx::Tx;
 use crate::object::{self, IndexShape};
 
 /// What a field constant can name a field of: a model; a mix-in, which means all registered models
@@ -16,21 +15,21 @@ use crate::object::{self, IndexShape};
     label = "it has no fields in the database"
 )]
 pub trait Source: Sized + 'static {
-    /// What queries return.
+    /// What queries return, and the type of the objects that have the field.
     type Found: Target;
 
     /// The fields that a constant means.
     ///
     /// # Errors
     /// If a model is not registered.
-    fn places(tx: &Tx, slot: Slot) -> Result<Places<'_>>;
+    fn places(models: &Models, slot: Slot) -> Result<Places<'_>>;
 }
 
 impl<M: Model> Source for M {
     type Found = M;
 
-    fn places(tx: &Tx, slot: Slot) -> Result<Places<'_>> {
-        Ok(Places(Found::One([(tx.binding::<M>()?, slot.position())])))
+    fn places(models: &Models, slot: Slot) -> Result<Places<'_>> {
+        Ok(Places(Found::One([(models.of::<M>()?, slot.position())])))
     }
 }
 
@@ -66,8 +65,8 @@ impl<'t> Places<'t> {
     ///
     /// # Errors
     /// If no model has it.
-    pub fn of_mixin<X: Mixin>(tx: &'t Tx, slot: Slot) -> Result<Self> {
-        let places = tx.models()?.iter().filter_map(|binding| place::<X>(binding, slot));
+    pub fn of_mixin<X: Mixin>(models: &'t Models, slot: Slot) -> Result<Self> {
+        let places = models.iter().filter_map(|binding| place::<X>(binding, slot));
         Self::several::<X>(places.collect())
     }
 
@@ -75,8 +74,8 @@ impl<'t> Places<'t> {
     ///
     /// # Errors
     /// If a model of the kind is not registered.
-    pub fn of_kind<K: Target, X: Mixin>(tx: &'t Tx, slot: Slot) -> Result<Self> {
-        let bindings = tx.bindings_of::<K>()?.into_iter();
+    pub fn of_kind<K: Target, X: Mixin>(models: &'t Models, slot: Slot) -> Result<Self> {
+        let bindings = models.of_target::<K>()?.into_iter();
         Self::several::<X>(bindings.filter_map(|binding| place::<X>(binding, slot)).collect())
     }
 
@@ -87,16 +86,21 @@ impl<'t> Places<'t> {
         Ok(Places(Found::Several(places)))
     }
 
+    /// Each model with the position of the field or index in it.
+    pub(crate) fn as_slice(&self) -> &[(&'t Binding, usize)] {
+        match &self.0 {
+            Found::One(one) => &one[..],
+            Found::Several(several) => several,
+        }
+    }
+
     /// The one index of the field in all models, which `shape_of` gives for each of them, and the
     /// models.
     pub(crate) fn index(
         &self,
         shape_of: impl Fn(&'t Binding, usize) -> Result<Arc<IndexShape>>,
     ) -> Result<(Arc<IndexShape>, Vec<&'t Binding>)> {
-        let places = match &self.0 {
-            Found::One(one) => &one[..],
-            Found::Several(several) => several,
-        };
+        let places = self.as_slice();
         let mut shared: Option<Arc<IndexShape>> = None;
         for (binding, position) in places {
             let shape = shape_of(binding, *position)?;

@@ -10,10 +10,10 @@ use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapKey, MapValue, SetField};
 use crate::model::handle::Handle;
 use crate::model::index::{self, OnPartial, OpenAs};
-use crate::model::kind::Within;
+use crate::model::kind::{Places, Slot, Source, Within};
 use crate::model::target::{Any, Model, Ref, Target};
 use crate::model::tx::Tx;
-use crate::object::IdSet;
+use crate::object::{self, IdSet};
 use crate::schema::ResolvedKind;
 
 use super::typed::{Many, One, Plurality};
@@ -26,8 +26,8 @@ use super::typed::{Many, One, Plurality};
     note = "a step is the constant of a field with references, such as `Person::FRIENDS`; of a map, `Person::LABELS.key()` or `Person::LABELS.value()`"
 )]
 pub trait ReferenceField: Copy {
-    /// The model that has the field.
-    type Owner: Model;
+    /// What has the field: a model or a kind; [`Any`] for a field of a mix-in.
+    type Owner: Target;
 
     /// To what the references refer.
     type To: Target;
@@ -41,7 +41,7 @@ pub trait ReferenceField: Copy {
 }
 
 /// Whether an object can belong to both types: a model meets itself and the
-/// kinds to which it belongs, and [`Any`] meets every model.
+/// kinds to which it belongs, a kind meets itself and its members, and [`Any`] meets all of them.
 #[diagnostic::on_unimplemented(
     message = "this step cannot be made from `{Self}`: the field is of or refers to `{Other}`",
     label = "the objects here are `{Self}`",
@@ -49,6 +49,7 @@ pub trait ReferenceField: Copy {
 )]
 pub trait Meets<Other> {}
 
+#[diagnostic::do_not_recommend]
 impl<M: Model + Within<T>, T: Target> Meets<T> for M {}
 impl<M: Model> Meets<M> for Any {}
 impl Meets<Any> for Any {}
@@ -65,30 +66,24 @@ enum Part {
     Value,
 }
 
-/// A field with references, of a model that is found when the field is used.
+/// A field with references, of models that are found when the field is used.
 #[derive(Debug, Clone, Copy)]
 pub struct ReferenceAt {
-    binding: for<'m> fn(&'m Models) -> Result<&'m Binding>,
+    places: for<'m> fn(&'m Models, Slot) -> Result<Places<'m>>,
     position: usize,
     part: Part,
-    owner: &'static [&'static str],
+    owner: TypeNames,
     to: TypeNames,
 }
 
 impl ReferenceAt {
-    fn new<F: ReferenceField>(position: usize, part: Part) -> Self {
-        ReferenceAt {
-            binding: Models::of::<F::Owner>,
-            position,
-            part,
-            owner: const { &[F::Owner::TYPE_NAME] },
-            to: F::To::TYPES,
-        }
+    fn new<S: Source, F: ReferenceField>(position: usize, part: Part) -> Self {
+        ReferenceAt { places: S::places, position, part, owner: F::Owner::TYPES, to: F::To::TYPES }
     }
 
-    /// The name of the type that has the field.
+    /// The types that the constant says have the field.
     pub(super) fn owner(&self) -> TypeNames {
-        Some(self.owner)
+        self.owner
     }
 
     /// The types to which the field refers.
@@ -97,9 +92,67 @@ impl ReferenceAt {
     }
 
     /// The field, bound to the schema of a transaction.
-    pub(super) fn of<'m>(&self, models: &'m Models) -> Result<ValuePart<'m>> {
-        let binding = (self.binding)(models)?;
-        Ok(ValuePart { binding, position: self.position, part: self.part })
+    pub(super) fn of<'m>(&self, models: &'m Models) -> Result<Parts<'m>> {
+        let places = (self.places)(models, Slot::Field(self.position))?;
+        Ok(Parts { places, part: self.part })
+    }
+}
+
+/// The values of one field, which one model has or several share.
+#[derive(Debug)]
+pub(super) struct Parts<'m> {
+    places: Places<'m>,
+    part: Part,
+}
+
+impl<'m> Parts<'m> {
+    /// The values in each model.
+    fn each(&self) -> impl Iterator<Item = ValuePart<'m>> {
+        let part = self.part;
+        let places = self.places.as_slice().iter();
+        places.map(move |&(binding, position)| ValuePart { binding, position, part })
+    }
+
+    /// The types that have the field.
+    pub(super) fn types(&self) -> BTreeSet<StorageId> {
+        self.each().map(|part| part.binding.storage_id()).collect()
+    }
+
+    /// The storage ID of the field or sub-field. Fields of one name and definition have the same.
+    pub(super) fn storage_id(&self) -> Result<StorageId> {
+        let ids = self.each().map(|part| part.storage_id()).collect::<Result<BTreeSet<_>>>()?;
+        match ids.first() {
+            Some(id) if ids.len() == 1 => Ok(*id),
+            _ => {
+                let what = "a field that several types share has different storage IDs";
+                Err(Error::Object(object::Error::Inconsistent { what: what.into() }))
+            }
+        }
+    }
+
+    /// Visits the objects to which an object refers. An object without the field refers to nothing.
+    pub(super) fn each_reference(
+        &self,
+        tx: &Tx,
+        id: ObjId,
+        visit: &mut dyn FnMut(ObjId),
+    ) -> Result<()> {
+        match self.each().find(|part| part.binding.storage_id() == id.storage_id()) {
+            Some(part) => part.each_reference(tx, id, visit),
+            None => Ok(()),
+        }
+    }
+
+    /// The objects that refer to `target`.
+    pub(super) fn referrers<'t>(&self, tx: &'t Tx, target: ObjId) -> Result<IdSet<'t>>
+    where
+        'm: 't,
+    {
+        let mut sets = self.each().map(|part| part.referrers(tx, target));
+        let first = sets.next().transpose()?;
+        let first = first.map_or_else(|| tx.core.id_set([]), Ok)?;
+        let others = sets.collect::<Result<Vec<_>>>()?;
+        Ok(if others.is_empty() { first } else { first.union_all(others) })
     }
 }
 
@@ -145,7 +198,7 @@ impl<'m> ValuePart<'m> {
     }
 
     /// The storage ID of the field or sub-field.
-    pub(super) fn storage_id(&self) -> Result<StorageId> {
+    fn storage_id(&self) -> Result<StorageId> {
         let field = self.binding.field(self.position)?;
         let part = match (&field.kind, self.part) {
             (ResolvedKind::Set { element } | ResolvedKind::List { element }, _) => element,
@@ -272,20 +325,20 @@ impl<T: Target> ReferenceValue for Option<Ref<T>> {
 
 macro_rules! reference_field {
     ([$($parameter:ident $(: $bound:ident)?),*] $field:ty, $value:ident, $plurality:ident, $part:ident) => {
-        impl<M: Model, $($parameter $(: $bound)?),*> ReferenceField for $field {
-            type Owner = M;
+        impl<S: Source, $($parameter $(: $bound)?),*> ReferenceField for $field {
+            type Owner = S::Found;
             type To = $value::To;
             type Plurality = $plurality;
 
             fn at(self) -> ReferenceAt {
-                ReferenceAt::new::<Self>(self.position, Part::$part)
+                ReferenceAt::new::<S, Self>(self.position, Part::$part)
             }
         }
     };
 }
 
-reference_field!([V: ReferenceValue, I] Field<M, V, I>, V, One, Simple);
-reference_field!([E: ReferenceValue, I] SetField<M, E, I>, E, Many, Element);
-reference_field!([E: ReferenceValue, I] ListField<M, E, I>, E, Many, Element);
-reference_field!([K: ReferenceValue, I] MapKey<M, K, I>, K, Many, Key);
-reference_field!([K, V: ReferenceValue, I] MapValue<M, K, V, I>, V, Many, Value);
+reference_field!([V: ReferenceValue, I] Field<S, V, I>, V, One, Simple);
+reference_field!([E: ReferenceValue, I] SetField<S, E, I>, E, Many, Element);
+reference_field!([E: ReferenceValue, I] ListField<S, E, I>, E, Many, Element);
+reference_field!([K: ReferenceValue, I] MapKey<S, K, I>, K, Many, Key);
+reference_field!([K, V: ReferenceValue, I] MapValue<S, K, V, I>, V, Many, Value);

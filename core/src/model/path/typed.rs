@@ -1,5 +1,6 @@
 //! Paths with the types of both ends.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -92,6 +93,9 @@ impl Plurality for Many {
 /// must be converted moves. After each step, objects of types that the path does not allow there
 /// are left out without an error.
 ///
+/// The field of a step can be one that several models share: that of a kind (`PetKind::NAMED.owner`),
+/// or of a mix-in in all models (`Named::OWNER`), whose owners are [`Any`].
+///
 /// A path is a description. It is made once, and cheap to clone; a `static` holds it in a
 /// [`LazyLock`](std::sync::LazyLock).
 pub struct Path<A, B, N> {
@@ -112,14 +116,19 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The types at the beginning of the step.
-    fn before(&self) -> TypeNames {
-        if self.back { self.field.to() } else { self.field.owner() }
-    }
-
-    /// The types at the end of the step.
+    /// The types that are declared at the end of the step.
     fn after(&self) -> TypeNames {
         if self.back { self.field.owner() } else { self.field.to() }
+    }
+
+    /// The types that can be at the end of the step where the field is, if `owner`, or else at the
+    /// end to which it refers. `None` means all types.
+    fn types(&self, owner: bool, models: &Models) -> Result<Option<BTreeSet<StorageId>>> {
+        if owner {
+            Ok(Some(self.field.of(models)?.types()))
+        } else {
+            storage_ids(self.field.to(), models)
+        }
     }
 }
 
@@ -173,7 +182,8 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
     /// All steps but the last are made at once. If the last step leads back, the set is live and
     /// reads the index when it is used; otherwise it has the objects of this moment. Cost for each
     /// object and step: one get for a reference, one seek and a step per element of a collection,
-    /// one seek and a step per referring object.
+    /// one seek and a step per referring object; for a field that several models share, one seek for each
+    /// of them.
     ///
     /// # Errors
     /// [`NotRegistered`](crate::Error::NotRegistered) if a type of the path has no model here. If an
@@ -261,10 +271,14 @@ impl<A: Target, B: Target, N: Plurality> Path<A, B, N> {
         let position = |(at, declared): (usize, &TypeNames)| {
             let ends = at.checked_sub(1).and_then(|before| self.steps.get(before));
             let begins = self.steps.get(at);
-            let wanted = [Some(*declared), ends.map(Step::after), begins.map(Step::before)];
-            let mut allowed: Option<std::collections::BTreeSet<StorageId>> = None;
-            for names in wanted.into_iter().flatten() {
-                let Some(types) = storage_ids(names, models)? else { continue };
+            let wanted = [
+                Some(storage_ids(*declared, models)),
+                ends.map(|step| step.types(step.back, models)),
+                begins.map(|step| step.types(!step.back, models)),
+            ];
+            let mut allowed: Option<BTreeSet<StorageId>> = None;
+            for types in wanted.into_iter().flatten() {
+                let Some(types) = types? else { continue };
                 allowed = Some(match allowed {
                     None => types,
                     Some(before) => &before & &types,
