@@ -6,7 +6,7 @@
 //! | method | if `body` fails | listeners to fields are called |
 //! |---|---|---|
 //! | [`Transaction::operation`] | its changes are undone | not by this method |
-//! | [`Transaction::mutate`] | the same | after the outermost `mutate` |
+//! | [`Transaction::mutate`] | the same | after the outermost `mutate`, or the `operation_then_tell` around it |
 //! | [`Transaction::mutate_then`] | the same | as with `mutate`, but after `tell` |
 //! | [`Transaction::operation_told`] | the same, also if a hook fails in `tell` | by `tell` |
 //! | [`Transaction::operation_then_tell`] | the same | after all of several changes |

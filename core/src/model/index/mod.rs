@@ -3,7 +3,8 @@
 //! `find` looks up one object, `starts_with` restricts strings, and `page` reads a query in parts.
 //!
 //! Objects that are stored with other models may have no entries in an index. `coverage` finds out
-//! from the schemas which ones, and `partial` completes a query with them, or refuses it.
+//! from the schemas which ones, and `partial` refuses such a query; if the program
+//! asks, it lets it find only what is indexed, or completes it with them.
 
 mod composite;
 mod coverage;
