@@ -1,5 +1,6 @@
-//! Names that accessors and methods of inverse cannot have, because a handle has methods of these names. The compiler would
-//! call the method of the handle, and say nothing about the field or the inverse.
+//! Names that accessors and methods of inverse cannot have, because a handle has methods of these
+//! names. The compiler would call the method of the handle, and say nothing about the field or the
+//! inverse.
 //!
 //! Adding a name here is a breaking change: models with such a field must name their accessor.
 
