@@ -460,7 +460,7 @@ impl Permazen {
     /// Cost: the next transaction takes time proportional to the number of all hooks.
     ///
     /// # Errors
-    /// [`Error::NotRegistered`].
+    /// [`Error::NotRegistered`], also for a model that a path needs; the errors of paths.
     pub fn observe<O: Observed>(
         &self,
         on: O,
@@ -469,8 +469,7 @@ impl Permazen {
         + Sync
         + 'static,
     ) -> Result<ObserverId> {
-        self.bindings().models().of::<O::Model>()?;
-        Ok(self.shared.observers.add(on, observer))
+        self.shared.observers.add(on, observer, &self.bindings())
     }
 
     /// Calls `observer` after the commit of each transaction that begins from now on, once for each

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use permazen::model::{changes, creations, deletions};
+use permazen::model::{Path, along, changes, creations, deletions};
 use permazen::{Error, Obj, Permazen, PermazenObject, Ref, Result};
 
 use crate::{assert_log, builder, log};
@@ -153,4 +153,24 @@ fn an_observer_may_add_another_one() {
     })
     .unwrap();
     assert_eq!(ids.lock().unwrap().len(), 1);
+}
+
+#[derive(PermazenObject, Default)]
+struct Pet {
+    owner: Option<Ref<Person>>,
+    age: i32,
+}
+
+#[test]
+fn an_observer_that_needs_a_model_that_is_missing_is_refused_at_once() {
+    let db = database();
+    let pets = Path::of::<Person>().from(Pet::OWNER);
+    let refused = db.observe(along(&pets, Pet::AGE), |_, _| Ok(()));
+    assert!(matches!(refused, Err(Error::NotRegistered { .. })));
+    db.write(|tx| {
+        let refused = tx.observe(along(&pets, Pet::AGE), |_, _| Ok(()));
+        assert!(matches!(refused, Err(Error::NotRegistered { .. })));
+        tx.create_default::<Person>().map(drop)
+    })
+    .unwrap();
 }

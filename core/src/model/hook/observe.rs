@@ -412,7 +412,12 @@ impl Tx {
         let bindings = self.bindings()?;
         let mut registered = Ok(());
         self.core.change_hooks(|set| {
-            registered = register(bindings, set);
+            let mut with_observer = set.clone();
+            registered = register(bindings, &mut with_observer);
+            // An observer that cannot be registered everywhere is registered nowhere.
+            if registered.is_ok() {
+                *set = with_observer;
+            }
             Ok(())
         })?;
         registered
@@ -441,8 +446,12 @@ impl Observers {
         + Send
         + Sync
         + 'static,
-    ) -> ObserverId {
-        self.state().add(register_fn(on, observer))
+        bindings: &Bindings,
+    ) -> Result<ObserverId> {
+        let register = register_fn(on, observer);
+        // Refuses here what would make each later transaction fail.
+        register(bindings, &mut ListenerSet::clone(bindings.hooks()))?;
+        Ok(self.state().add(register))
     }
 
     pub(crate) fn add_committed<M: Model>(
