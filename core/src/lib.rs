@@ -90,11 +90,13 @@ pub mod __private {
     };
     pub use crate::model::for_derive::{encode_id, made, object, object_of_kind, start_of, this};
     pub use crate::model::handle::Handle;
-    pub use crate::model::hook::along::{Route, WatchedAt, begins_at, leads_to, leads_to_handle};
-    pub use crate::model::hook::change::{is_any_change_of, is_change_at_end, is_change_of};
-    pub use crate::model::hook::declare::{HasHooks, HookDecl, Hooks};
-    pub use crate::model::hook::observe::{checked, watched};
-    pub use crate::model::hook::told::{Outcome, Told, outcome};
+    pub use crate::model::hook::along::{Route, WatchedAt};
+    pub use crate::model::hook::declare::HookDecl;
+    pub use crate::model::hook::told::{Outcome, Told};
+    pub use crate::model::hooks::{
+        BeginsAt, Checked, EndsAt, FromChange, HasHooks, Hooks, IsAnyChangeOf, IsAtEndOf,
+        IsChangeOf, Returned, TellsAllChangesAs, Watched,
+    };
     pub use crate::model::index::{
         Column, Column0, Column1, Column2, Column3, Column4, Columns, HasColumn, Tuple,
     };

@@ -162,7 +162,7 @@ impl Hooks {
             (Some(path), [this, gone]) => {
                 let span = names::here(path.span());
                 let m = names::located(&self.m, span);
-                let ends = quote_spanned!(span=> #m::leads_to_handle::<#gone>(&__path););
+                let ends = quote_spanned!(span=> <_ as #m::EndsAt<<#gone as #m::Member<'_>>::Of>>::ends(&__path););
                 let route = self.route(&path, &ends);
                 let span = names::here(gone.span());
                 let m = names::located(&self.m, span);
@@ -189,9 +189,8 @@ impl Hooks {
         quote_spanned! {span=>
             || {
                 let __path = #path;
-                #m::begins_at::<Self>(&__path);
                 #checks
-                #m::Route::of(&__path)
+                <_ as #m::BeginsAt<Self>>::route(&__path)
             }
         }
     }
@@ -239,7 +238,7 @@ impl Hooks {
             }
         }
         let watched = named.clone().unwrap_or_else(|| except.unwrap_or_default());
-        let positions = self.positions(&watched, "watched");
+        let positions = self.positions(&watched, "Watched");
         let constructor = if named.is_some() { quote!(on_change) } else { quote!(on_other_change) };
         let call = match function.parameters[..] {
             [this] => self.call(function, &[self.this(this)]),
@@ -249,9 +248,9 @@ impl Hooks {
                 let checks = match &named {
                     Some(fields) => fields
                         .iter()
-                        .map(|field| quote_spanned!(span=> #located::is_change_of(&__change, #field);))
+                        .map(|field| quote_spanned!(span=> #located::IsChangeOf::fits(&__change, #field);))
                         .collect(),
-                    None => quote_spanned!(span=> #located::is_any_change_of::<Self, _>(&__change);),
+                    None => quote_spanned!(span=> <_ as #located::IsAnyChangeOf<Self>>::fits_all(&__change);),
                 };
                 let given = match crate::types::unparenthesized(change) {
                     Type::Reference(_) => quote_spanned!(span=> &__change),
@@ -259,7 +258,7 @@ impl Hooks {
                 };
                 let call = self.call(function, &[self.this(this), given]);
                 quote_spanned! {span=>
-                    let __change = #located::Told::change(__told)?;
+                    let __change = #located::FromChange::told(__told)?;
                     #checks
                     #call
                 }
@@ -287,7 +286,7 @@ impl Hooks {
         let here = names::located(m, spot);
         let mut checks: TokenStream = of
             .iter()
-            .map(|field| quote_spanned!(spot=> #here::leads_to(&__path, #field);))
+            .map(|field| quote_spanned!(spot=> #here::IsAtEndOf::at_end(#field, &__path);))
             .collect();
         let call = match function.parameters[..] {
             [this] => self.call(function, &[self.this(this)]),
@@ -302,13 +301,13 @@ impl Hooks {
                 };
                 if of.is_empty() {
                     checks.extend(quote_spanned! {span=>
-                        #located::is_change_at_end::<#bare, _, _, _>(&__path);
+                        <_ as #located::TellsAllChangesAs<#bare>>::tells(&__path);
                     });
                 }
                 let call = self.call(function, &[self.this(this), given]);
                 quote_spanned! {span=>
-                    let __change = #located::Told::change(__told)?;
-                    #(#located::is_change_of(&__change, #of);)*
+                    let __change = #located::FromChange::told(__told)?;
+                    #(#located::IsChangeOf::fits(&__change, #of);)*
                     #call
                 }
             }
@@ -350,20 +349,20 @@ impl Hooks {
         let call = self.call(function, &[self.this(this)]);
         match named {
             Some(fields) => {
-                let positions = self.positions(&fields, "checked");
+                let positions = self.positions(&fields, "Checked");
                 self.declare(function, &quote!(on_validate_of), Some(&positions), &call);
             }
             None => self.declare(function, &quote!(on_validate), None, &call),
         }
     }
 
-    /// The positions of fields, each by a call of this function.
-    fn positions(&self, fields: &[TokenStream], function: &str) -> TokenStream {
+    /// The positions of fields, which the trait of this name gives.
+    fn positions(&self, fields: &[TokenStream], of: &str) -> TokenStream {
         let positions = fields.iter().map(|field| {
             let span = field.span();
             let m = names::located(&self.m, span);
-            let function = Ident::new(function, span);
-            quote_spanned!(span=> || #m::#function(#field))
+            let of = Ident::new(of, span);
+            quote_spanned!(span=> || #m::#of::position(#field))
         });
         quote!(&[#(#positions),*],)
     }
@@ -411,7 +410,7 @@ impl Hooks {
         let span = function.returned;
         let m = names::located(&self.m, span);
         let name = function.name;
-        quote_spanned!(span=> #m::outcome(Self::#name(#(#arguments),*)))
+        quote_spanned!(span=> #m::Returned::outcome(Self::#name(#(#arguments),*)))
     }
 
     fn declare(

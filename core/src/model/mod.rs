@@ -20,6 +20,7 @@ mod fields;
 pub(crate) mod for_derive;
 pub(crate) mod handle;
 pub(crate) mod hook;
+pub mod hooks;
 pub(crate) mod index;
 pub(crate) mod kind;
 pub(crate) mod load;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use super::change::Change;
 use super::observe::Watched;
 use crate::model::binding::{Binding, Models};
 use crate::model::error::Result;
-use crate::model::kind::Member;
 use crate::model::path::{Many, Path, Plurality};
 use crate::model::target::{Any, Model, Target};
 use crate::object::{IdFilter, Watch};
@@ -68,20 +68,32 @@ impl WatchedAt {
     label = "this path begins elsewhere",
     note = "write `Path::of::<{M}>()` and then its steps"
 )]
-pub trait BeginsAt<M> {}
+pub trait BeginsAt<M> {
+    #[doc(hidden)]
+    fn route(&self) -> Route;
+}
 
-impl<A, B, N> BeginsAt<A> for Path<A, B, N> {}
+impl<A: Target, B: Target, N: Plurality> BeginsAt<A> for Path<A, B, N> {
+    fn route(&self) -> Route {
+        Route::of(self)
+    }
+}
 
 /// A path that leads to objects of `M`, perhaps among others.
-#[diagnostic::on_unimplemented(
-    message = "the hook is told of objects of `{M}`, but the path is a `{Self}`",
-    label = "this path does not lead there",
-    note = "the second type of a path is that of the objects to which it leads"
-)]
 pub trait LeadsTo<M> {}
 
-impl<A, M: Model, N> LeadsTo<M> for Path<A, M, N> {}
-impl<A, M: Model, N> LeadsTo<M> for Path<A, Any, N> {}
+impl<A, B: Includes<M>, M, N> LeadsTo<M> for Path<A, B, N> {}
+
+/// The end of a path at which objects of `M` can be: `M` itself, or [`Any`].
+#[diagnostic::on_unimplemented(
+    message = "this path leads to objects of `{Self}`, but the field is one of `{M}`",
+    label = "this path does not lead to `{M}`",
+    note = "name a field of `{Self}`, or write a path that leads to `{M}`"
+)]
+pub trait Includes<M> {}
+
+impl<M: Model> Includes<M> for M {}
+impl<M: Model> Includes<M> for Any {}
 
 /// A path that leads to objects of just the type of `T`.
 #[diagnostic::on_unimplemented(
@@ -89,15 +101,30 @@ impl<A, M: Model, N> LeadsTo<M> for Path<A, Any, N> {}
     label = "this path does not lead there",
     note = "the second type of a path is that of the objects to which it leads"
 )]
-pub trait EndsAt<T> {}
+pub trait EndsAt<T> {
+    #[doc(hidden)]
+    fn ends(&self) {}
+}
 
 impl<A, B, N> EndsAt<B> for Path<A, B, N> {}
 
-/// Compiles for a path that begins at `M`.
-pub fn begins_at<M>(_: &impl BeginsAt<M>) {}
+/// A path to objects whose changes can be told as `C`, whatever field has changed.
+#[diagnostic::on_unimplemented(
+    message = "`{C}` is not what all changes along this path are told as, which is a `{Self}`",
+    label = "expected `&Change<'_, M>`, where `M` is the model to which the path leads",
+    note = "a hook that names a field (`#[on_change(of = Account::BALANCE, path = …)]`) can have a narrower type"
+)]
+pub trait TellsAllChangesAs<C> {
+    #[doc(hidden)]
+    fn tells(&self) {}
+}
 
-/// Compiles for a path that leads to the model of the field.
-pub fn leads_to<W: Watched>(_: &impl LeadsTo<W::Model>, _: W) {}
+impl<A, B, N> TellsAllChangesAs<Change<'_, B>> for Path<A, B, N> {}
 
-/// Compiles for a path that leads to the objects of this handle.
-pub fn leads_to_handle<'t, L: Member<'t>>(_: &impl EndsAt<L::Of>) {}
+/// A field of the objects to which a path of type `P` leads.
+pub trait IsAtEndOf<P>: Sized {
+    #[doc(hidden)]
+    fn at_end(self, _: &P) {}
+}
+
+impl<A, B: Includes<W::Model>, N, W: Watched> IsAtEndOf<Path<A, B, N>> for W {}

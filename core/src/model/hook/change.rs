@@ -4,18 +4,28 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::observe::Watched;
+use super::told::Told;
 use crate::encoding::{FieldType, Value};
 use crate::id::ObjId;
 use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapField, SetField};
 use crate::model::obj::Obj;
-use crate::model::path::Path;
 use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
 use crate::object::{ChangeKind, FieldChange};
 
 /// A type in which a change is told.
+#[diagnostic::on_unimplemented(
+    message = "a change is not told as `{Self}`",
+    label = "expected `&Change<'_, M>`, or the type of a change of this field"
+)]
 pub trait FromChange<'a>: Sized {
+    /// The change of which a hook is told.
+    #[doc(hidden)]
+    fn told(told: &Told<'a>) -> Result<Self> {
+        told.change()
+    }
+
     /// The change of a field in a transaction.
     fn from_change(tx: &'a Tx, change: &'a FieldChange) -> Self;
 }
@@ -28,7 +38,10 @@ pub trait FromChange<'a>: Sized {
             `&SetChanged<'_, M, E>`, a list `&ListChanged<'_, M, E>`, a map `&MapChanged<'_, M, K, V>`; any field has \
             `&Change<'_, M>`; a counter has none"
 )]
-pub trait IsChangeOf<F> {}
+pub trait IsChangeOf<F> {
+    #[doc(hidden)]
+    fn fits(&self, _: F) {}
+}
 
 /// What a change of any field of model `M` can be told as.
 #[diagnostic::on_unimplemented(
@@ -36,16 +49,10 @@ pub trait IsChangeOf<F> {}
     label = "expected `&Change<'_, {M}>`",
     note = "a hook that names its fields (`#[on_change(fields(…))]`) can have a narrower type"
 )]
-pub trait IsAnyChangeOf<M> {}
-
-/// Compiles if a change of this field can be told as `C`.
-pub fn is_change_of<F: Watched, C: IsChangeOf<F>>(_: &C, _: F) {}
-
-/// Compiles if a change of any field of `M` can be told as `C`.
-pub fn is_any_change_of<M, C: IsAnyChangeOf<M>>(_: &C) {}
-
-/// Compiles if the changes of the objects to which a path leads can be told as `C`.
-pub fn is_change_at_end<C: IsAnyChangeOf<B>, A, B, N>(_: &Path<A, B, N>) {}
+pub trait IsAnyChangeOf<M> {
+    #[doc(hidden)]
+    fn fits_all(&self) {}
+}
 
 macro_rules! change_type {
     ($(#[$doc:meta])* $name:ident<M $(, $parameter:ident)*>) => {

@@ -116,8 +116,10 @@ pub trait HasHooks {}
 )]
 pub trait Hooks: HasHooks {
     /// In the order of the block.
+    #[doc(hidden)]
     const DECLS: &'static [HookDecl];
 
     /// Calls the functions with `#[on_schema_change]`.
+    #[doc(hidden)]
     const UPGRADE_WITH: Option<UpgradeWith>;
 }

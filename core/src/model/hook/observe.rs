@@ -62,11 +62,6 @@ impl<M: Model> Checked for CounterField<M> {
     }
 }
 
-/// The position of a field, for generated code.
-pub fn checked(field: impl Checked) -> usize {
-    field.position()
-}
-
 macro_rules! watched {
     ($field:ident<M $(, $value:ident)+; $($index:ident),+> as $change:ident) => {
         impl<M: Model, $($value: FieldType,)+ $($index: 'static),+> Watched for $field<M, $($value,)+ $($index),+> {
@@ -84,11 +79,6 @@ watched!(Field<M, V; I> as Changed);
 watched!(SetField<M, E; I> as SetChanged);
 watched!(ListField<M, E; I> as ListChanged);
 watched!(MapField<M, K, V; KI, VI> as MapChanged);
-
-/// The position of a field, for generated code.
-pub fn watched(field: impl Watched) -> usize {
-    Watched::position(field)
-}
 
 /// What can be observed: the changes of a field (`Person::AGE`), or [`creations`], [`deletions`] and
 /// [`changes`] of a model.

@@ -66,6 +66,9 @@ impl<'a> Told<'a> {
 )]
 pub trait Returned {
     /// Success, or the error in a box.
+    ///
+    /// # Errors
+    /// The error that the hook has returned.
     fn outcome(self) -> Outcome;
 }
 
@@ -73,12 +76,4 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> Returned for Result<(), 
     fn outcome(self) -> Outcome {
         self.map_err(Into::into)
     }
-}
-
-/// What a hook has returned.
-///
-/// # Errors
-/// The error that it has returned.
-pub fn outcome(returned: impl Returned) -> Outcome {
-    returned.outcome()
 }

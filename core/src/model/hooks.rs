@@ -1,0 +1,8 @@
+//! What the compiler checks of the functions in a block with `#[permazen::hooks]`. Messages name these
+//! traits; programs need not.
+
+pub use super::hook::along::{BeginsAt, EndsAt, Includes, IsAtEndOf, LeadsTo, TellsAllChangesAs};
+pub use super::hook::change::{FromChange, IsAnyChangeOf, IsChangeOf};
+pub use super::hook::declare::{HasHooks, Hooks};
+pub use super::hook::observe::{Checked, Watched};
+pub use super::hook::told::Returned;
