@@ -44,25 +44,63 @@ pub trait Callback: Send + Sync {
         Ok(())
     }
 
-    /// Called after the end. `committed` says whether the transaction was committed. An error is
-    /// logged and ignored.
+    /// Called after the end. `committed` says whether the transaction was committed; it is false too
+    /// if the operation in which the callback was added was undone. An error is logged and ignored.
     fn after_completion(&self, _committed: bool) -> Result<()> {
         Ok(())
     }
 }
 
 /// The callbacks of a transaction, in order.
-pub(crate) type Callbacks = Vec<Arc<dyn Callback>>;
+#[derive(Default)]
+pub(super) struct Callbacks {
+    added: Vec<Arc<dyn Callback>>,
+    /// Those that were added in an operation that was undone.
+    undone: Vec<Arc<dyn Callback>>,
+}
+
+impl Callbacks {
+    /// Adds a callback, if it is not there.
+    pub(super) fn add(&mut self, callback: Arc<dyn Callback>) {
+        if !self.added.iter().any(|other| Arc::ptr_eq(other, &callback)) {
+            self.undone.retain(|other| !Arc::ptr_eq(other, &callback));
+            self.added.push(callback);
+        }
+    }
+
+    /// How many callbacks there are, without those that were undone.
+    pub(super) fn len(&self) -> usize {
+        self.added.len()
+    }
+
+    /// The callbacks that are there at this time, without those that were undone.
+    pub(super) fn present(&self) -> Vec<Arc<dyn Callback>> {
+        self.added.clone()
+    }
+
+    /// Undoes the addition of all callbacks after the first `len`. They are only told of the end.
+    pub(super) fn undo_after(&mut self, len: usize) {
+        if len < self.added.len() {
+            self.undone.extend(self.added.drain(len..));
+        }
+    }
+
+    /// Tells all of the end.
+    pub(super) fn after_completion(self, committed: bool) {
+        after_completion(&self.added, committed);
+        after_completion(&self.undone, false);
+    }
+}
 
 pub(super) fn before_commit(
-    callbacks: &Callbacks,
+    callbacks: &[Arc<dyn Callback>],
     tx: &Transaction<'_>,
     read_only: bool,
 ) -> Result<()> {
     callbacks.iter().try_for_each(|callback| callback.before_commit(tx, read_only))
 }
 
-pub(super) fn before_completion(callbacks: &Callbacks, tx: &Transaction<'_>) {
+pub(super) fn before_completion(callbacks: &[Arc<dyn Callback>], tx: &Transaction<'_>) {
     for callback in callbacks {
         if let Err(error) = callback.before_completion(tx) {
             tracing::warn!(%error, "a callback failed before the end of a transaction");
@@ -70,11 +108,11 @@ pub(super) fn before_completion(callbacks: &Callbacks, tx: &Transaction<'_>) {
     }
 }
 
-pub(super) fn after_commit(callbacks: &Callbacks) -> Result<()> {
+pub(super) fn after_commit(callbacks: &[Arc<dyn Callback>]) -> Result<()> {
     callbacks.iter().try_for_each(|callback| callback.after_commit())
 }
 
-pub(super) fn after_completion(callbacks: &Callbacks, committed: bool) {
+fn after_completion(callbacks: &[Arc<dyn Callback>], committed: bool) {
     for callback in callbacks {
         if let Err(error) = callback.after_completion(committed) {
             tracing::warn!(%error, committed, "a callback failed after the end of a transaction");

@@ -44,6 +44,7 @@ impl Transaction<'_> {
         body: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let mark = self.notifier.mark();
+        let callbacks = self.callbacks.borrow().len();
         let result = match self.notes.begin_early() {
             None => self.store.operation(body),
             Some(_until_the_end) => self.store.operation(|| {
@@ -55,6 +56,7 @@ impl Transaction<'_> {
         };
         if result.is_err() {
             self.notifier.forget_since(&mark);
+            self.callbacks.borrow_mut().undo_after(callbacks);
             self.restore_schemas();
         }
         result

@@ -23,8 +23,13 @@ use crate::schema::{Schema, SchemaBundle};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// `commit` or `rollback` has begun. The transaction is still usable.
+    /// `commit` calls `before_commit`. The transaction is still usable.
     Ending,
+    /// The transaction ends without an attempt to commit, and calls `before_completion`. It is still
+    /// usable.
+    RollingBack,
+    /// The store is about to commit or to roll back.
+    Completing,
     Ended,
 }
 
@@ -79,7 +84,7 @@ pub struct Transaction<'db> {
     detached: bool,
     detached_read_only: Cell<bool>,
     rollback_only: Cell<bool>,
-    callbacks: RefCell<Callbacks>,
+    pub(super) callbacks: RefCell<Callbacks>,
     buffers: RefCell<Vec<Vec<u8>>>,
     user_object: RefCell<Option<Arc<dyn Any + Send + Sync>>>,
     /// The changed objects whose rules the typed layer must check.
@@ -163,7 +168,7 @@ impl<'db> Transaction<'db> {
 
     /// Whether operations are possible.
     pub fn is_open(&self) -> bool {
-        self.state.get() != State::Ended
+        !matches!(self.state.get(), State::Completing | State::Ended)
     }
 
     pub(crate) fn check_open(&self) -> Result<()> {
@@ -241,8 +246,11 @@ impl<'db> Transaction<'db> {
 
     /// Adds a callback around the end of the transaction. Detached transactions ignore it.
     ///
+    /// If the operation in which it is added is undone, the callback is told only of the end, with
+    /// [`Callback::after_completion`], and that nothing was committed.
+    ///
     /// # Errors
-    /// [`Error::Ended`], also if the end has begun.
+    /// [`Error::Ended`], also if the end has begun. While the rules of models are checked, it has not.
     pub fn add_callback(&self, callback: Arc<dyn Callback>) -> Result<()> {
         if self.detached {
             return Ok(());
@@ -250,10 +258,7 @@ impl<'db> Transaction<'db> {
         if self.state.get() != State::Open {
             return Err(Error::Ended);
         }
-        let mut callbacks = self.callbacks.borrow_mut();
-        if !callbacks.iter().any(|other| Arc::ptr_eq(other, &callback)) {
-            callbacks.push(callback);
-        }
+        self.callbacks.borrow_mut().add(callback);
         Ok(())
     }
 
@@ -292,23 +297,34 @@ impl<'db> Transaction<'db> {
             return Err(Error::RollbackOnly.into());
         }
         let read_only = self.is_read_only()?;
-        self.state.set(State::Ending);
-        let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
-        let mut refused = callbacks::before_commit(&callbacks, &self, read_only).err();
-        // Callbacks may have changed objects, so the rules are checked after them. A transaction
-        // whose commit writes nothing breaks no rule.
-        if refused.is_none() && !read_only && !self.rollback_only.get() {
-            let checked = self.check_rules();
-            if let Err(error @ Error::RulesBroken(_)) = checked {
-                self.callbacks.replace(callbacks);
-                self.state.set(State::Open);
-                return Err(NotCommitted { error, transaction: Some(Box::new(self)) });
+        let mut refused = None;
+        let mut called = 0;
+        // Callbacks may have changed objects, so the rules are checked after them. A check may add
+        // callbacks.
+        while refused.is_none() {
+            self.state.set(State::Ending);
+            let callbacks = self.callbacks.borrow().present();
+            refused = callbacks::before_commit(&callbacks[called..], &self, read_only).err();
+            called = callbacks.len();
+            // A transaction whose commit writes nothing breaks no rule.
+            if refused.is_some() || read_only || self.rollback_only.get() {
+                break;
             }
-            refused = checked.err();
+            self.state.set(State::Open);
+            match self.check_rules() {
+                Err(error @ Error::RulesBroken(_)) => {
+                    return Err(NotCommitted { error, transaction: Some(Box::new(self)) });
+                }
+                checked => refused = checked.err(),
+            }
+            if self.callbacks.borrow().len() == called {
+                break;
+            }
         }
         // A callback may have called `set_rollback_only`.
         let refused = refused.or_else(|| self.rollback_only.get().then_some(Error::RollbackOnly));
-        self.state.set(State::Ended);
+        self.state.set(State::Completing);
+        let callbacks = self.callbacks.borrow().present();
         callbacks::before_completion(&callbacks, &self);
         let committed = match refused {
             Some(error) => {
@@ -317,9 +333,10 @@ impl<'db> Transaction<'db> {
             }
             None => self.commit_store(),
         };
+        self.state.set(State::Ended);
         let is_committed = committed.is_ok();
         let result = committed.and_then(|()| callbacks::after_commit(&callbacks));
-        callbacks::after_completion(&callbacks, is_committed);
+        self.callbacks.take().after_completion(is_committed);
         Ok(result?)
     }
 
@@ -336,16 +353,21 @@ impl<'db> Transaction<'db> {
     }
 
     fn end_by_rollback(&self) {
-        // The end may have begun already: `commit` and `rollback` drop the transaction after it.
-        if self.state.get() != State::Open {
+        let state = self.state.get();
+        // `commit` and `rollback` drop the transaction after its end.
+        if state == State::Ended {
             return;
         }
-        self.state.set(State::Ending);
-        let callbacks = std::mem::take(&mut *self.callbacks.borrow_mut());
-        callbacks::before_completion(&callbacks, self);
-        self.state.set(State::Ended);
+        // A callback that has panicked before the end is not called again.
+        if matches!(state, State::Open | State::Ending) {
+            self.state.set(State::RollingBack);
+            let callbacks = self.callbacks.borrow().present();
+            callbacks::before_completion(&callbacks, self);
+        }
+        self.state.set(State::Completing);
         self.store.rollback();
-        callbacks::after_completion(&callbacks, false);
+        self.state.set(State::Ended);
+        self.callbacks.take().after_completion(false);
     }
 }
 

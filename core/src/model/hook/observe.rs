@@ -362,7 +362,8 @@ fn next_id() -> ObserverId {
 impl Tx {
     /// Calls `observer` for what happens from now on until the end of this transaction, as if it
     /// were a hook: after the hooks of the models and the observers that were added before. If it
-    /// fails, the operation of which it was told is undone.
+    /// fails, the operation of which it was told is undone. An observer that is added in an operation
+    /// that is undone is removed with it.
     ///
     /// ```
     /// # use permazen::{PermazenObject, Permazen, kv::memory::MemoryStore};

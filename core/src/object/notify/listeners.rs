@@ -414,6 +414,17 @@ impl ListenerSet {
         self.fields.retain(|_, list| !list.is_empty());
     }
 
+    /// Removes all registrations after the first `len`.
+    pub(super) fn truncate(&mut self, len: usize) {
+        let added: Vec<_> = self.registrations.iter().skip(len).map(|it| it.id).collect();
+        added.into_iter().for_each(|id| self.remove(id));
+    }
+
+    /// The number of registrations.
+    pub(super) fn len(&self) -> usize {
+        self.registrations.len()
+    }
+
     /// Whether there are no listeners.
     pub fn is_empty(&self) -> bool {
         self.registrations.is_empty()

@@ -73,6 +73,7 @@ pub(in crate::object) struct Mark {
     queued: Option<u64>,
     held: Option<usize>,
     happened: usize,
+    hooks: usize,
 }
 
 impl Notifier {
@@ -258,6 +259,7 @@ impl Notifier {
             queued: self.queue.borrow().as_ref().map(|pending| pending.next),
             held: self.held.borrow().as_ref().map(Vec::len),
             happened: self.happened.borrow().len(),
+            hooks: self.hooks.borrow().len(),
         }
     }
 
@@ -274,8 +276,11 @@ impl Notifier {
         self.happened.take()
     }
 
-    /// Forgets what was queued, held back and noted since `mark`.
+    /// Forgets what was queued, held back and noted since `mark`, and the hooks that were added.
     pub(in crate::object) fn forget_since(&self, mark: &Mark) {
+        if self.hooks.borrow().len() > mark.hooks {
+            Arc::make_mut(&mut self.hooks.borrow_mut()).truncate(mark.hooks);
+        }
         self.happened.borrow_mut().truncate(mark.happened);
         if let (Some(len), Some(held)) = (mark.held, &mut *self.held.borrow_mut()) {
             held.truncate(len);
