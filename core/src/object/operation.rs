@@ -64,14 +64,19 @@ impl Transaction<'_> {
 
     /// Runs `body`, which checks something, as an operation apart from the one that is running. Those
     /// who are told of its changes are told when each is made, not at the end of the running one. An
-    /// assignment that changes nothing is not noted.
+    /// assignment that changes nothing is not noted. Also returns whether `body` has changed something
+    /// that was not undone.
     pub(crate) fn operation_apart<R, E: From<Error>>(
         &self,
         body: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, E> {
+    ) -> Result<(R, bool), E> {
         let _running = self.notifier.set_aside();
         let _exact = self.notes.only_differences();
-        self.operation(body)
+        self.operation(|| {
+            let mark = self.store.mark();
+            let result = body()?;
+            Ok((result, self.store.has_changed_since(mark)))
+        })
     }
 
     /// Runs `body` and undoes its changes, even if it succeeds. `body` may make changes although the

@@ -482,3 +482,44 @@ fn objects_of_other_schemas_are_checked() {
     db.write(|tx| tx.get::<new::Person>(id)?.set_age(18)).unwrap();
     assert!(has_moved());
 }
+
+/// A hook that tries something, which is refused.
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Tries {
+    number: i32,
+    wrong: bool,
+}
+
+#[permazen::hooks]
+impl Tries {
+    #[on_change(fields(number))]
+    fn small(this: Obj<'_, Self>) -> Result<()> {
+        if this.number()? < 99 { Ok(()) } else { Err(Error::other("too large")) }
+    }
+
+    #[on_validate]
+    fn tries(this: Obj<'_, Self>) -> Result<()> {
+        assert!(this.set_number(99).is_err());
+        let undone: Result<()> = this.tx().core().atomic(|_| {
+            this.set_number(1)?;
+            Err(Error::other("undo"))
+        });
+        assert!(undone.is_err());
+        Ok(())
+    }
+
+    #[on_validate(fields(wrong))]
+    fn is_right(this: Obj<'_, Self>) -> Result<()> {
+        if this.wrong()? { Err(Error::other("wrong")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn what_is_undone_while_objects_are_checked_changes_nothing() {
+    let db = Permazen::builder(MemoryStore::new()).model::<Tries>().build().unwrap();
+    db.write(|tx| tx.create_default::<Tries>().map(drop)).unwrap();
+    let refused = db.write(|tx| tx.create(Tries { number: 2, wrong: true }).map(drop));
+    let Err(Error::Invalid(violations)) = refused else { panic!("{refused:?}") };
+    assert_eq!(violations.len(), 1);
+}

@@ -1,15 +1,16 @@
 //! Typed transactions in memory.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use permazen_kv::memory::MemoryStore;
 use permazen_kv::overlay::MutableView;
-use permazen_kv::{KvWrite, Writes};
+use permazen_kv::{Hex, KvWrite, Writes};
 
 use crate::model::error::{Error, Result};
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
-use crate::object;
+use crate::object::{self, CopyOptions, Migrate};
 
 /// What serialized detached transactions begin with, and the version of their form.
 const HEADER: &[u8] = b"permazen detached 1\n";
@@ -95,8 +96,10 @@ impl Permazen {
     /// database. If its objects are in other schemas, they are converted as in a database.
     ///
     /// # Errors
-    /// If the bytes are no such transaction, or their schemas contradict the models. Damage inside
-    /// objects is found when they are used, or by checking.
+    /// If the bytes are no such transaction, if anything in them is damaged, or if their schemas
+    /// contradict the models. Everything is read and checked: each value, and that there are the
+    /// index entries of the objects and nothing else. So bytes from strangers do no harm; what the
+    /// values mean is for your rules. Cost: that of reading and creating all objects in memory.
     pub fn detached_from_bytes(&self, bytes: &[u8]) -> Result<Detached> {
         let Some(mut body) = bytes.strip_prefix(HEADER) else {
             return Err(Error::other("these bytes are no detached transaction of this version"));
@@ -109,7 +112,9 @@ impl Permazen {
         for (key, value) in &writes.puts {
             memory.put(key, value).map_err(object::Error::from)?;
         }
-        Ok(Detached { tx: self.over_detached(Box::new(memory))? })
+        let tx = self.over_detached(Box::new(memory))?;
+        check(&tx.core)?;
+        Ok(Detached { tx })
     }
 }
 
@@ -118,5 +123,32 @@ impl Deref for Detached {
 
     fn deref(&self) -> &Tx {
         &self.tx
+    }
+}
+
+/// Checks that a transaction has objects with good values, and what belongs to them, and nothing else.
+fn check(tx: &object::Transaction<'static>) -> object::Result<()> {
+    let again = tx.detached()?;
+    let bundle = tx.bundle();
+    let types = bundle.schemas().iter().flat_map(|schema| &schema.types);
+    let types: BTreeSet<_> = types.map(|of_type| of_type.storage_id).collect();
+    for id in tx.objects_of(types)?.iter() {
+        let id = id?;
+        let data = tx.load(id, Migrate::No)?;
+        data.check_values()?;
+        tx.copy_to(id, &again, &mut CopyOptions::new().silent())?;
+    }
+    // The copies have just what belongs to them.
+    let (all, expected) = (tx.all_pairs()?, again.all_pairs()?);
+    let differs = all.iter().find(|(key, value)| expected.get(*key) != Some(*value));
+    match differs
+        .map(|(key, _)| key)
+        .or_else(|| expected.keys().find(|key| !all.contains_key(*key)))
+    {
+        None => Ok(()),
+        Some(key) => Err(object::Error::inconsistent(format!(
+            "the pair with the key {} belongs to no object, is missing, or has another value than it must have",
+            Hex(key)
+        ))),
     }
 }

@@ -43,13 +43,14 @@ impl Checker {
         hooks.iter().filter_map(checker).collect()
     }
 
-    /// Lets the hook check an object. What a hook has done that finds something wrong is undone.
+    /// Lets the hook check an object. What a hook has done that finds something wrong is undone. Also
+    /// returns whether the hook has changed something.
     ///
     /// # Errors
     /// The error of the hook, if it is one of the store or of the transaction.
-    pub(in crate::model) fn check(&self, tx: &Tx, object: ObjId) -> Result<Judgement> {
+    pub(in crate::model) fn check(&self, tx: &Tx, object: ObjId) -> Result<(Judgement, bool)> {
         tx.core.operation_apart(|| self.call(tx, object)).or_else(|failed| match failed {
-            Failed::Wrong(hook, message) => Ok(Judgement::Wrong(hook, message)),
+            Failed::Wrong(hook, message) => Ok((Judgement::Wrong(hook, message), false)),
             Failed::Error(error) => Err(error),
         })
     }

@@ -138,18 +138,25 @@ impl<'t> Check<'t> {
     /// Lets a hook check an object.
     fn judged(&mut self, id: ObjId, checker: &Checker) -> Result<Option<Violation>> {
         let core = &self.tx.core;
-        let (before, noted) = (core.store().changes().get(), core.notes.take());
+        let noted = core.notes.take();
         match checker.check(self.tx, id) {
-            Ok(Judgement::Right) => {
+            Ok((Judgement::Right, changed)) => {
+                if !changed {
+                    // What was done and undone needs no check. Objects for which the hook has called
+                    // `revalidate` do.
+                    let mut asked = core.notes.take();
+                    asked.retain(|_, touched| touched.whole);
+                    core.notes.put_back(asked);
+                }
                 core.notes.put_back(noted);
-                self.hooks_changed |= core.store().changes().get() != before;
+                self.hooks_changed |= changed;
                 Ok(None)
             }
             judged => {
                 // What the hook has done is undone.
                 core.notes.take();
                 core.notes.put_back(noted);
-                judged.map(|judged| judged.violation(id))
+                judged.map(|(judged, _)| judged.violation(id))
             }
         }
     }

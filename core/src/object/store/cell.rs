@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use permazen_kv::{Direction, KeySpan, KvRead, KvTransaction, KvWrite, SharedRead};
 
-use super::journal::{Inverse, Journal};
+use super::journal::{Inverse, Journal, Mark};
 use crate::object::error::{Error, Result, hex};
 
 /// What contains the pairs.
@@ -389,6 +389,16 @@ impl<'db> Store<'db> {
     }
 
     // ------------------------------------------------------------------ savepoints
+
+    /// The present state of the running operation.
+    pub(crate) fn mark(&self) -> Mark {
+        self.journal.borrow().mark()
+    }
+
+    /// Whether the running operation has written something since `mark` that was not undone.
+    pub(crate) fn has_changed_since(&self, mark: Mark) -> bool {
+        !self.journal.borrow().is_clear_since(mark)
+    }
 
     /// Runs `body` as one operation. If it fails, everything written since it began is undone in
     /// reverse order. Operations can be nested. If the undo fails too, the transaction is broken:

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::encoding::Value;
+use crate::encoding::{EncodingKind, Value};
 use crate::id::{ObjId, StorageId};
 use crate::layout;
 use crate::object::collection::position_in;
@@ -185,6 +185,28 @@ impl ObjectData {
     /// All stored pairs by field storage ID and key.
     pub(crate) fn all_pairs(&self) -> impl Iterator<Item = (StorageId, &[u8], &[u8])> {
         self.pairs.iter().map(|pair| (pair.field, self.key(pair), self.value(pair)))
+    }
+
+    /// Refuses values that their encodings would not write, and lists with gaps.
+    pub(crate) fn check_values(&self) -> Result<()> {
+        self.check_lists()?;
+        for field in &self.object_type.fields {
+            if matches!(field.kind, ResolvedKind::Counter) {
+                self.counter(field)?;
+            }
+            for part in field.sub_fields().map(|part| &**part).chain([&**field]) {
+                let Some(simple) = part.simple() else { continue };
+                // What the values of an unknown encoding look like is not known.
+                if matches!(simple.encoding.kind(), EncodingKind::Unknown) {
+                    continue;
+                }
+                for bytes in self.values_of(field, part) {
+                    let checked = simple.encoding.check_canonical(bytes);
+                    checked.map_err(|error| self.damaged(part, &[], bytes, &error))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses lists with gaps.
