@@ -1,12 +1,13 @@
 //! Observers that are told after a commit.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use permazen::kv::KvError;
 use permazen::model::Committed::{self, Changed, Created, Deleted};
-use permazen::{Counter, Error, Permazen, PermazenObject, Ref};
+use permazen::{Counter, Error, Obj, Permazen, PermazenObject, Ref, Result};
 
-use crate::builder;
+use crate::{assert_log, builder, log};
 
 #[derive(PermazenObject, Default)]
 struct Person {
@@ -128,4 +129,84 @@ fn an_observer_may_write_and_can_be_removed() {
     add();
     assert_eq!(take(&told).len(), 2);
     assert_eq!(db.read(|tx| tx.all::<Other>()?.count()).unwrap(), 1);
+}
+
+#[derive(PermazenObject, Default)]
+#[permazen(hooks)]
+struct Parent {
+    n: i32,
+}
+
+#[derive(PermazenObject, Default)]
+struct Child {
+    #[permazen(forward_delete, inverse_delete = "nullify")]
+    parent: Option<Ref<Parent>>,
+}
+
+#[permazen::hooks]
+impl Parent {
+    #[on_create]
+    fn refused(this: Obj<'_, Self>) -> Result<()> {
+        if DELETES_NEW.get() { this.delete().map(drop) } else { Ok(()) }
+    }
+
+    #[on_delete]
+    fn children(this: Obj<'_, Self>) -> Result<()> {
+        for child in this.referrers(Child::PARENT)?.to_vec()? {
+            child.delete()?;
+        }
+        Ok(())
+    }
+
+    #[on_delete]
+    fn last(this: Obj<'_, Self>) -> Result<()> {
+        log(format!("last {}", this.n()?));
+        Ok(())
+    }
+}
+
+thread_local! {
+    static DELETES_NEW: Cell<bool> = const { Cell::new(false) };
+}
+
+#[test]
+fn a_deletion_that_a_hook_for_it_leads_to_waits_for_the_other_hooks() {
+    let db = builder().model::<Parent>().model::<Child>().build().unwrap();
+    db.observe_committed::<Parent>(|_, what| log(format!("{what:?}"))).unwrap();
+    db.write(|tx| {
+        let parent = tx.create(Parent { n: 7 })?;
+        tx.create(Child { parent: Some(parent.to_ref()) }).map(drop)
+    })
+    .unwrap();
+    assert_log(["Created"]);
+    db.write(|tx| {
+        let parent = tx.all::<Parent>()?.to_vec()?.remove(0);
+        assert!(parent.delete()?);
+        assert!(!parent.exists()?);
+        assert_log(["last 7"]);
+        Ok(())
+    })
+    .unwrap();
+    assert_log(["Deleted"]);
+    assert_eq!(db.read(|tx| tx.all::<Child>()?.count()).unwrap(), 0);
+}
+
+#[test]
+fn a_hook_that_deletes_a_new_object_refuses_the_creation() {
+    let db = builder().model::<Parent>().model::<Child>().build().unwrap();
+    db.observe_committed::<Parent>(|_, what| log(format!("{what:?}"))).unwrap();
+    DELETES_NEW.set(true);
+    db.write(|tx| {
+        for created in [tx.create_default::<Parent>(), tx.create(Parent { n: 1 })] {
+            let refused = created.unwrap_err().to_string();
+            assert!(refused.starts_with("Parent::refused of object"), "{refused}");
+            assert!(refused.contains("to refuse the creation, return an error"), "{refused}");
+        }
+        assert_eq!(tx.all::<Parent>()?.count()?, 0);
+        assert_log(["last 0", "last 0"]);
+        Ok(())
+    })
+    .unwrap();
+    DELETES_NEW.set(false);
+    assert_log([]);
 }

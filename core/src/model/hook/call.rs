@@ -35,6 +35,10 @@ pub struct HookCall {
     pub object: ObjId,
 }
 
+/// What is wrong with a hook that deletes the object for whose creation it was called.
+const DELETED_NEW: &str = "it has deleted the object, which is being created; \
+                           to refuse the creation, return an error from the hook";
+
 /// Calls a hook for each object that observes the event.
 pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()> {
     let Some(callable) = hook.downcast_ref::<Callable>() else {
@@ -50,6 +54,11 @@ pub(crate) fn call(tx: &Tx, hook: &Hook, event: &Event<'_>) -> object::Result<()
             Some(limit) => Err(limit.into()),
             None => (callable.run)(&Told { tx, event: Some(event), observer }),
         };
+        let outcome = outcome.and_then(|()| match event {
+            // Nothing could be returned for the object.
+            Event::Created(id) if !tx.core.exists(*id)? => Err(DELETED_NEW.into()),
+            _ => Ok(()),
+        });
         outcome.map_err(|source| {
             let error = failed_in(callable, observer, &running.call, source);
             object::Error::Hook(Box::new(error))

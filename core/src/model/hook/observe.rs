@@ -20,7 +20,7 @@ use crate::model::obj::Obj;
 use crate::model::path::{Path, Plurality};
 use crate::model::target::{Model, Ref, Target};
 use crate::model::tx::Tx;
-use crate::object::{self, Event, Happened, Hook, ListenerSet};
+use crate::object::{self, Happened, Hook, ListenerSet};
 
 /// A field whose changes are told: a constant of a simple field, set, list or map.
 #[diagnostic::on_unimplemented(
@@ -332,24 +332,17 @@ fn register_fn<O: Observed>(
     })
 }
 
-/// Notes what happens to objects of a model, for observers of commits.
+/// Notes the changes of objects of a model, for observers of commits. Creations and deletions are
+/// noted where they are written, because other hooks may act before this one is called.
 fn noting<M: Model>() -> Box<Register> {
     let run = |told: &Told<'_>| {
-        let what = match told.event {
-            Some(Event::Created(_)) => Happened::Created,
-            Some(Event::Changed { .. }) => Happened::Changed,
-            Some(Event::Deleting { .. }) => Happened::Deleted,
-            None => return Ok(()),
-        };
-        told.tx.core.note_happened(told.observer, what);
+        told.tx.core.note_happened(told.observer, Happened::Changed);
         Ok(())
     };
     let hook = hook(format!("observer of commits of {}", M::TYPE_NAME), Box::new(run));
     Box::new(move |bindings, set| {
         let binding = bindings.models().of::<M>()?;
         let mut to = Listeners { set, models: bindings.models(), binding, hook: Arc::clone(&hook) };
-        creations::<M>().register(&mut to)?;
-        deletions::<M>().register(&mut to)?;
         changes::<M>().register(&mut to)
     })
 }
@@ -479,7 +472,9 @@ impl Observers {
     ) -> Result<Arc<ListenerSet>> {
         let mut state = self.state();
         if !state.committed.is_empty() {
-            let observers = state.committed.iter().map(|(_, observer)| observer.clone()).collect();
+            let observers: Vec<_> =
+                state.committed.iter().map(|(_, observer)| observer.clone()).collect();
+            tx.note_happened_to(observers.iter().map(|observer| observer.object_type).collect());
             tx.add_callback(Arc::new(AfterCommit::new(observers)))?;
         }
         state.together(bindings)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ChangeKind, FieldChange};
-use super::listeners::{ListenerSet, SchemaChange, Watch};
+use super::listeners::{Delete, ListenerSet, Monitor, SchemaChange, Watch};
 use super::notifier::Queued;
 use crate::id::ObjId;
 use crate::object::reference::PathStep;
@@ -99,10 +99,20 @@ impl Transaction<'_> {
 
     pub(crate) fn tell_deleting(&self, id: ObjId) -> Result<()> {
         let (hooks, listeners) = (self.notifier.hooks(), self.notifier.listeners());
-        let hooks = hooks.of_deletion().iter().map(|monitor| (monitor, of_hook as fn(_) -> _));
-        let listeners = listeners.of_deletion().iter();
-        let listeners = listeners.map(|monitor| (monitor, of_listener as fn(_) -> _));
-        for (monitor, failed) in hooks.chain(listeners) {
+        self.being_deleted.set_calling_hooks(id, true);
+        let heard = self.tell_those_of_deletion(hooks.of_deletion(), id, of_hook);
+        self.being_deleted.set_calling_hooks(id, false);
+        heard?;
+        self.tell_those_of_deletion(listeners.of_deletion(), id, of_listener)
+    }
+
+    fn tell_those_of_deletion(
+        &self,
+        monitors: &[Monitor<Delete>],
+        id: ObjId,
+        failed: fn(Error) -> Error,
+    ) -> Result<()> {
+        for monitor in monitors {
             if monitor.watch.watches(id) {
                 let referrers = self.observers(&monitor.watch, id)?;
                 if !referrers.is_empty() {

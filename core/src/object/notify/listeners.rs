@@ -167,7 +167,7 @@ impl<L: ?Sized> Clone for Monitor<L> {
 }
 
 type Create = dyn Fn(&Transaction<'_>, ObjId) -> Result<()> + Send + Sync;
-type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync;
+pub(crate) type Delete = dyn Fn(&Transaction<'_>, ObjId, &[ObjId]) -> Result<()> + Send + Sync;
 type Schema = dyn Fn(&Transaction<'_>, &SchemaChange) -> Result<()> + Send + Sync;
 type Field = dyn Fn(&Transaction<'_>, &FieldChange, &[ObjId]) -> Result<()> + Send + Sync;
 

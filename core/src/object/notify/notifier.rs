@@ -28,6 +28,8 @@ pub(in crate::object) struct Notifier {
     silent: Cell<bool>,
     /// Whether the changes that are queued come from the move of an object to another schema.
     moving: Cell<ByMove>,
+    /// The types whose objects are noted in `happened`.
+    noted: RefCell<Vec<StorageId>>,
     /// What has happened to objects, for those that are told after the commit.
     happened: RefCell<Vec<(ObjId, Happened)>>,
 }
@@ -88,6 +90,7 @@ impl Notifier {
             held: RefCell::default(),
             silent: Cell::new(false),
             moving: Cell::default(),
+            noted: RefCell::default(),
             happened: RefCell::default(),
         }
     }
@@ -263,8 +266,16 @@ impl Notifier {
         }
     }
 
-    /// Notes what has happened to an object.
+    /// Notes from now on what happens to objects of these types.
+    pub(super) fn set_noted(&self, types: Vec<StorageId>) {
+        self.noted.replace(types);
+    }
+
+    /// Notes what has happened to an object, if this is wanted.
     pub(super) fn note(&self, id: ObjId, what: Happened) {
+        if self.silent.get() || !self.noted.borrow().contains(&id.storage_id()) {
+            return;
+        }
         let mut happened = self.happened.borrow_mut();
         if happened.last() != Some(&(id, what)) {
             happened.push((id, what));

@@ -83,8 +83,13 @@ impl Transaction<'_> {
         self.notifier.change_hooks(change)
     }
 
-    /// Notes what has happened to an object, for those that are told after the commit. It is
-    /// forgotten if the operation that does it is undone.
+    /// Notes from now on what happens to objects of these types.
+    pub(crate) fn note_happened_to(&self, types: Vec<StorageId>) {
+        self.notifier.set_noted(types);
+    }
+
+    /// Notes what has happened to an object, for those that are told after the commit, if they want
+    /// to know. It is forgotten if the operation that does it is undone.
     pub(crate) fn note_happened(&self, id: ObjId, what: Happened) {
         self.notifier.note(id, what);
     }

@@ -1,23 +1,38 @@
 //! Which objects are being deleted.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::id::ObjId;
 
-/// The objects that are being deleted in a transaction.
+/// The objects that are being deleted in a transaction, and whether hooks are being called for that.
 #[derive(Default)]
-pub(in crate::object) struct BeingDeleted(RefCell<HashSet<ObjId>>);
+pub(in crate::object) struct BeingDeleted(RefCell<HashMap<ObjId, bool>>);
 
 impl BeingDeleted {
     pub(super) fn contains(&self, id: ObjId) -> bool {
-        self.0.borrow().contains(&id)
+        self.0.borrow().contains_key(&id)
     }
 
     /// Enters an object until the returned guard is dropped; `None` if it is already entered.
     pub(super) fn enter(&self, id: ObjId) -> Option<Deletion<'_>> {
-        let is_new = self.0.borrow_mut().insert(id);
-        is_new.then(|| Deletion { of: self, id })
+        if self.contains(id) {
+            return None;
+        }
+        self.0.borrow_mut().insert(id, false);
+        Some(Deletion { of: self, id })
+    }
+
+    /// Sets whether hooks are being called because this object is being deleted.
+    pub(in crate::object) fn set_calling_hooks(&self, id: ObjId, calling: bool) {
+        if let Some(state) = self.0.borrow_mut().get_mut(&id) {
+            *state = calling;
+        }
+    }
+
+    /// Whether hooks are being called because this object is being deleted.
+    pub(super) fn is_calling_hooks(&self, id: ObjId) -> bool {
+        self.0.borrow().get(&id).is_some_and(|calling| *calling)
     }
 
     pub(super) fn leave(&self, id: ObjId) {

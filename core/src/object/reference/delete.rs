@@ -9,6 +9,7 @@ use super::check::field_or_part;
 use super::unreference::Unreference;
 use crate::id::{ObjId, StorageId};
 use crate::layout;
+use crate::object::notify::Happened;
 use crate::object::whole::ObjectData;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{DeleteAction, ResolvedType};
@@ -78,6 +79,11 @@ impl Transaction<'_> {
     /// that. Adds the objects that must be deleted with it to `todo`, and does not delete them
     /// itself. Returns `false` if there is no such object.
     fn delete_and_queue(&self, id: ObjId, todo: &mut VecDeque<ObjId>) -> Result<bool> {
+        // A hook for its deletion has led here. Those after it are called for it first, then it is
+        // deleted.
+        if self.being_deleted.is_calling_hooks(id) {
+            return Ok(false);
+        }
         let mut entered = None;
         let (object_type, incoming) = loop {
             // Listeners may have recorded schemas with more reference fields.
@@ -102,6 +108,7 @@ impl Transaction<'_> {
             self.tell_deleting(id)?;
         };
         let data = self.remove_object(id, &object_type)?;
+        self.note_happened(id, Happened::Deleted);
         drop(entered);
         // An outer deletion of this same object may have called a listener. That listener may have
         // begun the present deletion, for example by deleting another object that leads here. Then

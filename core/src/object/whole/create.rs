@@ -11,7 +11,7 @@ use crate::layout;
 use crate::object::describe::{describe, describe_entry, describe_stored};
 use crate::object::error::hex;
 use crate::object::info::ObjectInfo;
-use crate::object::notify::ChangeKind;
+use crate::object::notify::{ChangeKind, Happened};
 use crate::object::store::Undo;
 use crate::object::{Error, Result, Transaction};
 use crate::schema::{ResolvedKind, ResolvedType, Schema, SchemaId};
@@ -223,6 +223,7 @@ impl Transaction<'_> {
             ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
         self.remember(id, info);
         self.notes.created(id, |field| data.simple_value(field));
+        self.note_happened(id, Happened::Created);
         Ok(())
     }
 
