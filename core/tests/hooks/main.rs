@@ -9,6 +9,7 @@ mod events;
 mod observers;
 mod other_schemas;
 mod recursion;
+mod renamed;
 mod validate;
 mod whole;
 

@@ -7,6 +7,7 @@
 
 mod field_conversion;
 mod in_place;
+mod moved;
 mod old_values;
 mod plan;
 mod refused_move;

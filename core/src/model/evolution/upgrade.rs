@@ -15,9 +15,7 @@ use crate::model::binding::{Binding, Models};
 use crate::model::declare::{FieldDecl, Upgrade, UpgradeWith};
 use crate::model::error::{Error, Result};
 use crate::model::load::ObjectWriter;
-use crate::object::{
-    self, Converter, Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction,
-};
+use crate::object::{Counters, Given, Moving, ObjectBuilder, ObjectData, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind};
 
 /// When objects move to the schema of the models, and which values they may lose.
@@ -32,34 +30,8 @@ pub enum Evolution {
     AsJava,
 }
 
-impl Converter for Models {
-    fn convert(
-        &self,
-        tx: &Transaction<'_>,
-        moving: &Moving<'_>,
-    ) -> object::Result<Option<ObjectData>> {
-        let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
-        // A copy can move an object to yet another schema. Nothing is converted then.
-        let content = if moving.kept.object_type().schema != binding.object_type.schema {
-            judge_dropped(self.evolution(), binding, moving).map(|()| None)
-        } else {
-            let plan = binding.plan(moving.old.object_type());
-            // Nothing is converted: all values stay as they are. This is the common case, for
-            // example if only indexes have changed.
-            if binding.info.upgrade_with.is_none() && plan.keeps_all {
-                return Ok(None);
-            }
-            Move::new(self, binding, tx, moving, plan).and_then(Move::content)
-        };
-        content.map_err(|error| match error {
-            Error::Object(error) => error,
-            error => object::Error::MoveRefused(Box::new(error)),
-        })
-    }
-}
-
 /// One object on its way to the schema of the models.
-struct Move<'a> {
+pub(super) struct Move<'a> {
     binding: &'a Binding,
     moving: &'a Moving<'a>,
     tx: &'a dyn Narrows,
@@ -75,7 +47,7 @@ struct Move<'a> {
 }
 
 impl<'a> Move<'a> {
-    fn new(
+    pub(super) fn new(
         models: &'a Models,
         binding: &'a Binding,
         tx: &'a Transaction<'_>,
@@ -262,21 +234,12 @@ impl<'a> Move<'a> {
 
     /// Whether the caller gives the field a value, so that the old one need not be carried over.
     fn is_given(&self, position: usize) -> bool {
-        match self.moving.given {
-            Given::Nothing => false,
-            Given::All(_, Counters::Given) => true,
-            Given::All(_, Counters::Kept) => {
-                self.binding.field(position).is_ok_and(|field| !field.is_counter())
-            }
-            Given::Field(id, _) => {
-                self.binding.field(position).is_ok_and(|field| field.storage_id == id)
-            }
-        }
+        is_given(self.binding, self.moving, position)
     }
 
     /// The content of the object in the schema of the models; `None` if it is exactly what the
     /// object keeps.
-    fn content(mut self) -> Result<Option<ObjectData>> {
+    pub(super) fn content(mut self) -> Result<Option<ObjectData>> {
         let plan = Arc::clone(&self.plan);
         // Most fields keep what they have.
         let mut changed = Vec::new();
@@ -459,6 +422,17 @@ pub(in crate::model) fn after_move(
     Ok(new)
 }
 
+/// Whether the caller gives a field a value.
+pub(super) fn is_given(binding: &Binding, moving: &Moving<'_>, position: usize) -> bool {
+    let field = binding.field(position);
+    match moving.given {
+        Given::Nothing => false,
+        Given::All(_, Counters::Given) => true,
+        Given::All(_, Counters::Kept) => field.is_ok_and(|field| !field.is_counter()),
+        Given::Field(id, _) => field.is_ok_and(|field| field.storage_id == id),
+    }
+}
+
 /// A copy of `kept` in which some fields have other content.
 fn with(
     binding: &Binding,
@@ -485,7 +459,7 @@ fn with(
     Ok(new.finish())
 }
 
-fn push<'p>(
+pub(super) fn push<'p>(
     to: &mut ObjectBuilder,
     field: &ResolvedField,
     pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
@@ -507,7 +481,11 @@ fn dropped(binding: &Binding, old: &ObjectData, field: &ResolvedField) -> Option
 
 /// For an object that a copy moves to a schema other than that of the models. Refuses the move if
 /// that other schema lacks a field whose value may not be lost.
-fn judge_dropped(evolution: Evolution, binding: &Binding, moving: &Moving<'_>) -> Result<()> {
+pub(super) fn judge_dropped(
+    evolution: Evolution,
+    binding: &Binding,
+    moving: &Moving<'_>,
+) -> Result<()> {
     if evolution == Evolution::AsJava {
         return Ok(());
     }

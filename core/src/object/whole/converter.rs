@@ -16,6 +16,15 @@ pub(crate) trait Converter: fmt::Debug + Send + Sync {
     /// # Errors
     /// If the object must not move.
     fn convert(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
+
+    /// What an object keeps, together with the old values of the fields that the caller gives, as
+    /// readers see them before the move; `None` if it is exactly what the object keeps. Fields that
+    /// nobody watches, and values that cannot be converted, are left as they are kept. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the store fails.
+    fn before(&self, tx: &Transaction<'_>, moving: &Moving<'_>) -> Result<Option<ObjectData>>;
 }
 
 /// An object that is about to move to another schema.

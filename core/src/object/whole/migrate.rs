@@ -132,7 +132,7 @@ impl Transaction<'_> {
         }
         // This fails if a value must not be lost. `write_differences` fails before its first write
         // if a key is too long. In both cases the object stays in its schema.
-        let converted = self.converted_alone(id, &old, &kept, given)?;
+        let (converted, before) = self.converted_alone(id, &old, &kept, given)?;
         let by_move = match given {
             Given::Nothing => ByMove::All,
             Given::Field(field, _) => ByMove::AllBut(field),
@@ -160,9 +160,8 @@ impl Transaction<'_> {
             Given::Field(field, value) => self.notes.moved(id, Some((field, value))),
             Given::All(..) => self.notes.created(id, |field| new.simple_value(field)),
         }
-        let before = layout::object_info(old_index);
-        let after = layout::object_info(schema.index);
-        self.store.put(id.as_bytes(), &after, Undo::Old(&before))?;
+        let (from, to) = (layout::object_info(old_index), layout::object_info(schema.index));
+        self.store.put(id.as_bytes(), &to, Undo::Old(&from))?;
         self.store.remove_entry(&layout::object_schema_key(old_index, id))?;
         self.store.put_entry(&layout::object_schema_key(schema.index, id))?;
         self.note_put_in(schema.index);
@@ -170,7 +169,8 @@ impl Transaction<'_> {
         self.remember(id, ObjectInfo { schema: schema.index, object_type });
         if let Some(replaced) = replaced {
             self.notifier.queueing_move(by_move, || {
-                self.queue_differences(id, &kept, replaced, CollectionChanges::Differences)
+                let before = before.as_ref().unwrap_or(&kept);
+                self.queue_differences(id, before, replaced, CollectionChanges::Differences)
             })?;
         }
         Ok(SchemaChange {
@@ -286,21 +286,23 @@ impl Transaction<'_> {
         Ok(converted.unwrap_or(kept))
     }
 
-    /// Does the same as [`Transaction::converted`]. Refuses a move if own conversions, or listeners to
-    /// the objects that these create, move or change the object itself.
+    /// What [`Transaction::converted`] and [`Transaction::before`] give. Refuses a move if own
+    /// conversions, or listeners to the objects that these create, move or change the object itself.
     fn converted_alone(
         &self,
         id: ObjId,
         old: &ObjectData,
         kept: &ObjectData,
         given: Given<'_>,
-    ) -> Result<Option<ObjectData>> {
+    ) -> Result<(Option<ObjectData>, Option<ObjectData>)> {
         if self.moving.borrow().contains(&id) {
             return Err(Error::ChangedAsMoved { id });
         }
         let before = self.store.changes().get();
         self.moving.borrow_mut().push(id);
-        let converted = self.converted(id, old, kept, given);
+        let converted = self
+            .converted(id, old, kept, given)
+            .and_then(|converted| Ok((converted, self.before(id, old, kept, given)?)));
         self.moving.borrow_mut().pop();
         let converted = converted?;
         if self.store.changes().get() != before {
@@ -327,6 +329,25 @@ impl Transaction<'_> {
         match self.converter() {
             Some(converter) => converter.convert(self, &Moving { id, old, kept, given }),
             None => Ok(None),
+        }
+    }
+
+    /// What listeners to changes are told that an object contained before the caller gave it
+    /// something; `None` if it is exactly what the object keeps.
+    fn before(
+        &self,
+        id: ObjId,
+        old: &ObjectData,
+        kept: &ObjectData,
+        given: Given<'_>,
+    ) -> Result<Option<ObjectData>> {
+        match self.converter() {
+            Some(converter)
+                if !matches!(given, Given::Nothing) && self.watches_content(kept.object_type()) =>
+            {
+                converter.before(self, &Moving { id, old, kept, given })
+            }
+            _ => Ok(None),
         }
     }
 

@@ -1,0 +1,105 @@
+//! What the object layer asks the models when an object moves: the content that it gets, and the old
+//! values that hooks are told.
+
+use super::plan::FieldPlan;
+use super::upgrade::{Move, after_move, is_given, judge_dropped, push};
+use crate::model::binding::{Binding, Models};
+use crate::model::error::{Error, Result};
+use crate::object::{self, Converter, Moving, ObjectBuilder, ObjectData, Transaction};
+
+impl Converter for Models {
+    fn convert(
+        &self,
+        tx: &Transaction<'_>,
+        moving: &Moving<'_>,
+    ) -> object::Result<Option<ObjectData>> {
+        let Some(binding) = self.of_type(moving.id.storage_id()) else { return Ok(None) };
+        // A copy can move an object to yet another schema. Nothing is converted then.
+        let content = if moving.kept.object_type().schema != binding.object_type.schema {
+            judge_dropped(self.evolution(), binding, moving).map(|()| None)
+        } else {
+            let plan = binding.plan(moving.old.object_type());
+            // Nothing is converted: all values stay as they are. This is the common case, for
+            // example if only indexes have changed.
+            if binding.info.upgrade_with.is_none() && plan.keeps_all {
+                return Ok(None);
+            }
+            Move::new(self, binding, tx, moving, plan).and_then(Move::content)
+        };
+        content.map_err(refused)
+    }
+
+    fn before(
+        &self,
+        tx: &Transaction<'_>,
+        moving: &Moving<'_>,
+    ) -> object::Result<Option<ObjectData>> {
+        match self.of_type(moving.id.storage_id()) {
+            Some(binding) if moving.kept.object_type().schema == binding.object_type.schema => {
+                before(self, binding, tx, moving).map_err(refused)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn refused(error: Error) -> object::Error {
+    match error {
+        Error::Object(error) => error,
+        error => object::Error::MoveRefused(Box::new(error)),
+    }
+}
+
+/// What an object keeps, with the old values of the watched fields that the caller gives, as far as
+/// these are converted or a default that the model states.
+fn before(
+    models: &Models,
+    binding: &Binding,
+    tx: &Transaction<'_>,
+    moving: &Moving<'_>,
+) -> Result<Option<ObjectData>> {
+    let plan = binding.plan(moving.old.object_type());
+    let mut positions = Vec::new();
+    for (position, field) in plan.fields().filter(|(at, _)| is_given(binding, moving, *at)) {
+        let (Some(decl), to) = (binding.info.fields.get(position), binding.field(position)?) else {
+            continue;
+        };
+        let is_kept = matches!(field, FieldPlan::Same)
+            || (binding.is_missing(&plan, position) && !decl.has_default());
+        if !is_kept && !to.is_counter() && tx.is_monitored(&binding.object_type, to) {
+            positions.push(position);
+        }
+    }
+    if positions.is_empty() {
+        return Ok(None);
+    }
+    let seen = |positions: &[usize]| {
+        let seen = after_move(models, binding, tx, (moving.id, moving.old), positions);
+        match seen {
+            Err(error) if !error.is_retryable() => Ok(None),
+            seen => seen.map(Some),
+        }
+    };
+    let mut new = ObjectBuilder::of(moving.kept);
+    let mut take = |positions: &[usize], seen: &ObjectData| -> Result<()> {
+        for &position in positions {
+            let to = binding.field(position)?;
+            new.forget(to);
+            push(&mut new, to, seen.pairs(to));
+        }
+        Ok(())
+    };
+    match seen(&positions)? {
+        Some(all) => take(&positions, &all)?,
+        // One that cannot be converted leaves the others told as they were.
+        None => {
+            for at in &positions {
+                let one = std::slice::from_ref(at);
+                if let Some(seen) = seen(one)? {
+                    take(one, &seen)?;
+                }
+            }
+        }
+    }
+    Ok(Some(new.finish()))
+}
