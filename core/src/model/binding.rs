@@ -145,6 +145,11 @@ impl Bindings {
         &self.models
     }
 
+    /// The recorded schemas to which the models are bound.
+    pub(crate) fn bundle(&self) -> &SchemaBundle {
+        &self.bundle
+    }
+
     /// Which changes the rules of the models must know of.
     pub(crate) fn watched(&self) -> &Arc<WatchedFields> {
         &self.watched

@@ -139,3 +139,73 @@ fn a_value_that_cannot_be_converted_is_told_as_the_default_and_the_others_are_no
     assert!(told.contains(&"a -> b".to_owned()), "{told:?}");
     assert!(told.contains(&"size Simple { old: Byte(0), new: Byte(2) }".to_owned()), "{told:?}");
 }
+
+mod referring {
+    use permazen::{PermazenObject, Ref};
+
+    #[derive(PermazenObject, Default)]
+    pub(super) struct Account {
+        pub(super) balance: i64,
+    }
+
+    pub(super) mod old {
+        use super::*;
+
+        #[derive(PermazenObject, Default)]
+        pub(in super::super) struct Holder {
+            #[permazen(inverse_delete = "nullify")]
+            pub(in super::super) acct: Option<Ref<Account>>,
+        }
+    }
+
+    pub(super) mod new {
+        use super::*;
+        use crate::log;
+        use permazen::model::{Change, Changed};
+        use permazen::{Obj, Result};
+
+        #[derive(PermazenObject, Default)]
+        #[permazen(hooks)]
+        pub(in super::super) struct Holder {
+            #[permazen(was = "acct", inverse_delete = "nullify")]
+            pub(in super::super) account: Option<Ref<Account>>,
+        }
+
+        #[permazen::hooks]
+        impl Holder {
+            #[on_change(fields(account))]
+            fn lost(
+                _: Obj<'_, Self>,
+                account: &Changed<'_, Self, Option<Ref<Account>>>,
+            ) -> Result<()> {
+                log(format!("lost {} {}", account.old()?.is_some(), account.new()?.is_none()));
+                Ok(())
+            }
+
+            #[on_change]
+            fn any(_: Obj<'_, Self>, change: &Change<'_, Self>) -> Result<()> {
+                log(format!("any {} {}", change.field(), change.of(Self::ACCOUNT).is_some()));
+                Ok(())
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reference_that_becomes_null_under_its_former_name_is_told() {
+    use referring::{Account, new, old};
+    let store: Arc<dyn KvDatabase> = Arc::new(MemoryStore::new());
+    let before = open::<old::Holder>(&store).model::<Account>().build().unwrap();
+    let account = before.write(|tx| {
+        let account = tx.create(Account { balance: 1 })?.to_ref();
+        tx.create(old::Holder { acct: Some(account) })?;
+        Ok(account)
+    });
+    let db = open::<new::Holder>(&store).model::<Account>().build().unwrap();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = Arc::clone(&told);
+    db.observe_committed::<new::Holder>(move |_, what| log.lock().unwrap().push(what)).unwrap();
+    db.write(|tx| tx.get(account.as_ref().copied().unwrap())?.delete()).unwrap();
+    assert_log(["lost true true", "any acct true"]);
+    assert_eq!(*told.lock().unwrap(), [permazen::model::Committed::Changed]);
+}

@@ -301,6 +301,21 @@ impl<'d> FieldConversion<'_, 'd> {
     }
 }
 
+/// A single value of a field, converted to one of the model's field, with the constants renamed as
+/// its declaration says. The error is the reason why it has no counterpart.
+pub(in crate::model) fn converted_value(
+    from: &ResolvedField,
+    to: &ResolvedField,
+    decl: &ValueDecl,
+    bytes: &[u8],
+) -> std::result::Result<Vec<u8>, String> {
+    let (Some(from), Some(to)) = (from.simple(), to.simple()) else {
+        return Err("the field holds no values".to_owned());
+    };
+    let conversion = Conversion::new(&*from.encoding, &*to.encoding).renaming(decl.renamed);
+    conversion.exact(bytes).map_err(|inexact| inexact.to_string())
+}
+
 /// The value of a counter in the encoding of `long`.
 fn encoded_count(count: &Value) -> Vec<u8> {
     let long = TypedEncoding::<i64>::not_null();

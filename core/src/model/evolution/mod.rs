@@ -16,7 +16,7 @@ mod upgrade;
 mod upgrade_all;
 mod verdict;
 
-pub(super) use field_conversion::value_text;
+pub(super) use field_conversion::{converted_value, value_text};
 pub(super) use in_place::{Seen, pairs_of};
 pub use old_values::{NewValues, OldValues};
 pub(super) use plan::{FieldPlan, Plan};

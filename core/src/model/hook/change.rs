@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use super::former::{Part, in_own_encoding, is_of};
 use super::observe::Watched;
 use super::told::Told;
 use crate::encoding::{FieldType, Value};
@@ -72,15 +73,15 @@ macro_rules! change_type {
                 self.tx.get(Ref::<M>::new(self.change.id()))
             }
 
-            /// The name of the field in the database.
+            /// The name of the field in the schema of the object, which can be a former one.
             pub fn field(&self) -> &'a str {
                 &self.change.field().name
             }
 
-            /// Whether this is a change of that field.
+            /// Whether this is a change of that field, under whatever name.
             pub fn is(&self, field: impl Watched<Model = M>) -> bool {
-                let bound = self.tx.binding::<M>().and_then(|binding| binding.field(field.position()));
-                bound.is_ok_and(|bound| bound.storage_id == self.change.field().storage_id)
+                let binding = self.tx.binding::<M>();
+                binding.is_ok_and(|binding| is_of(binding, field.position(), self.change))
             }
 
             /// What has changed, in dynamic form.
@@ -173,7 +174,7 @@ impl<M: Model, V: FieldType> Changed<'_, M, V> {
     /// [`Error::Decode`] if the stored value was damaged.
     pub fn old(&self) -> Result<V> {
         let (old, _) = self.bytes()?;
-        decoded::<M, V>(self.tx, self.change, old)
+        decoded::<M, V>(self.tx, self.change, Part::Main, old)
     }
 
     /// The value before the change; `None` if the field had no value and `V` has no null.
@@ -194,7 +195,7 @@ impl<M: Model, V: FieldType> Changed<'_, M, V> {
     #[allow(clippy::new_ret_no_self, reason = "the new value")]
     pub fn new(&self) -> Result<V> {
         let (_, new) = self.bytes()?;
-        decoded::<M, V>(self.tx, self.change, new)
+        decoded::<M, V>(self.tx, self.change, Part::Main, new)
     }
 
     fn bytes(&self) -> Result<(&[u8], &[u8])> {
@@ -282,7 +283,7 @@ impl<M: Model, E: FieldType> SetChanged<'_, M, E> {
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
     pub fn what(&self) -> Result<SetChange<E>> {
-        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, bytes);
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, Part::Main, bytes);
         Ok(match self.change.kind() {
             ChangeKind::SetAdd { value } => SetChange::Add(element(value)?),
             ChangeKind::SetRemove { value } => SetChange::Remove(element(value)?),
@@ -298,7 +299,7 @@ impl<M: Model, E: FieldType> ListChanged<'_, M, E> {
     /// # Errors
     /// [`Error::Decode`] if a stored element was damaged.
     pub fn what(&self) -> Result<ListChange<E>> {
-        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, bytes);
+        let element = |bytes: &[u8]| decoded::<M, E>(self.tx, self.change, Part::Main, bytes);
         Ok(match self.change.kind() {
             ChangeKind::ListAdd { index, value } => {
                 ListChange::Add { index: *index, element: element(value)? }
@@ -321,8 +322,8 @@ impl<M: Model, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
     /// # Errors
     /// [`Error::Decode`] if a stored key or value was damaged.
     pub fn what(&self) -> Result<MapChange<K, V>> {
-        let key_of = |bytes: &[u8]| decoded::<M, K>(self.tx, self.change, bytes);
-        let value_of = |bytes: &[u8]| decoded::<M, V>(self.tx, self.change, bytes);
+        let key_of = |bytes: &[u8]| decoded::<M, K>(self.tx, self.change, Part::Main, bytes);
+        let value_of = |bytes: &[u8]| decoded::<M, V>(self.tx, self.change, Part::MapValue, bytes);
         Ok(match self.change.kind() {
             ChangeKind::MapAdd { key, value } => {
                 MapChange::Add { key: key_of(key)?, value: value_of(value)? }
@@ -339,13 +340,20 @@ impl<M: Model, K: FieldType, V: FieldType> MapChanged<'_, M, K, V> {
     }
 }
 
-fn decoded<M: Model, V: FieldType>(tx: &Tx, change: &FieldChange, bytes: &[u8]) -> Result<V> {
-    let schema = Some(change.object_type().schema_of);
-    let undecodable = |source| {
-        let binding = tx.binding::<M>()?;
-        Err(binding.undecodable(change.id(), schema, change.field(), source))
-    };
-    V::decode_all(bytes).or_else(undecodable)
+fn decoded<M: Model, V: FieldType>(
+    tx: &Tx,
+    change: &FieldChange,
+    part: Part,
+    bytes: &[u8],
+) -> Result<V> {
+    let schema = change.object_type().schema_of;
+    let binding = tx.binding::<M>()?;
+    let undecodable =
+        |source| binding.undecodable(change.id(), Some(schema), change.field(), source);
+    match in_own_encoding(binding, change, part, bytes)? {
+        Some(converted) => V::decode_all(&converted).map_err(undecodable),
+        None => V::decode_all(bytes).map_err(undecodable),
+    }
 }
 
 fn other_kind(change: &FieldChange) -> Error {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::along::{Route, WatchedAt};
 use super::call::hook;
 use super::declare::{Fields, HookDecl, On};
+use super::former::stored_ids;
 use crate::model::binding::{Binding, Models};
 use crate::model::declare::Shape;
 use crate::model::error::Result;
@@ -23,7 +24,7 @@ pub(crate) fn compile(
     for info in infos.iter().filter(|info| !info.hooks.is_empty()) {
         let binding = models.named(info.name)?;
         for decl in info.hooks {
-            add(&mut listeners, models, binding, decl)?;
+            add(&mut listeners, (models, bundle), binding, decl)?;
         }
     }
     Ok(Arc::new(listeners))
@@ -31,7 +32,7 @@ pub(crate) fn compile(
 
 fn add(
     listeners: &mut ListenerSet,
-    models: &Models,
+    (models, bundle): (&Models, &SchemaBundle),
     binding: &Binding,
     decl: &HookDecl,
 ) -> Result<()> {
@@ -45,15 +46,14 @@ fn add(
         }
         On::Change(fields) => {
             let listener = object::changed(hook());
-            for position in positions(binding, fields) {
-                let field = binding.field(position)?.storage_id;
+            for field in stored_ids(binding, &positions(binding, fields), bundle)? {
                 listeners.on_change(field, itself(binding)?, Arc::clone(&listener))?;
             }
         }
         On::ChangeAlong(route, fields) => {
             let listener = object::changed(hook());
             let fields: Vec<WatchedAt> = fields.iter().map(|field| field()).collect();
-            watch_along(listeners, models, &route(), &fields, &listener)?;
+            watch_along(listeners, (models, bundle), &route(), &fields, &listener)?;
         }
         On::DeleteAlong(route) => {
             let watch = route().watch(models, None)?;
@@ -69,23 +69,24 @@ fn add(
 /// if there are none.
 pub(super) fn watch_along(
     listeners: &mut ListenerSet,
-    models: &Models,
+    (models, bundle): (&Models, &SchemaBundle),
     route: &Route,
     fields: &[WatchedAt],
     listener: &FieldListener,
 ) -> Result<()> {
-    let mut add = |binding: &Binding, position| -> Result<()> {
-        let field = binding.field(position)?.storage_id;
-        let watch = route.watch(models, Some(binding))?;
-        listeners.on_change(field, watch, Arc::clone(listener))?;
+    let mut add = |binding: &Binding, positions: &[usize]| -> Result<()> {
+        for field in stored_ids(binding, positions, bundle)? {
+            let watch = route.watch(models, Some(binding))?;
+            listeners.on_change(field, watch, Arc::clone(listener))?;
+        }
         Ok(())
     };
     for field in fields {
-        add((field.binding)(models)?, field.position)?;
+        add((field.binding)(models)?, &[field.position])?;
     }
     if fields.is_empty() {
         for binding in route.ends(models)? {
-            watchable(binding).into_iter().try_for_each(|position| add(binding, position))?;
+            add(binding, &watchable(binding))?;
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ pub(crate) mod change;
 mod committed;
 mod compile;
 pub(crate) mod declare;
+mod former;
 pub(crate) mod observe;
 pub(crate) mod told;
 mod validate;

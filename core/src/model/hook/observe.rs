@@ -10,6 +10,7 @@ use super::call::hook;
 use super::change::{Change, Changed, FromChange, ListChanged, MapChanged, SetChanged};
 use super::committed::{AfterCommit, Committed, CommittedObserver};
 use super::compile::{itself, watch_along, watchable};
+use super::former::stored_ids;
 use super::told::Told;
 use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
@@ -21,6 +22,7 @@ use crate::model::path::{Path, Plurality};
 use crate::model::target::{Model, Ref, Target};
 use crate::model::tx::Tx;
 use crate::object::{self, Happened, Hook, ListenerSet};
+use crate::schema::SchemaBundle;
 
 /// A field whose changes are told: a constant of a simple field, set, list or map.
 #[diagnostic::on_unimplemented(
@@ -102,6 +104,7 @@ pub trait Observed: Clone + Send + Sync + 'static {
 pub struct Listeners<'a> {
     set: &'a mut ListenerSet,
     models: &'a Models,
+    bundle: &'a SchemaBundle,
     binding: &'a Binding,
     hook: Hook,
 }
@@ -115,13 +118,12 @@ impl fmt::Debug for Listeners<'_> {
 impl Listeners<'_> {
     fn along(&mut self, route: &Route, fields: &[WatchedAt]) -> Result<()> {
         let listener = object::changed(Arc::clone(&self.hook));
-        watch_along(self.set, self.models, route, fields, &listener)
+        watch_along(self.set, (self.models, self.bundle), route, fields, &listener)
     }
 
     fn fields(&mut self, positions: &[usize]) -> Result<()> {
         let listener = object::changed(Arc::clone(&self.hook));
-        for position in positions {
-            let field = self.binding.field(*position)?.storage_id;
+        for field in stored_ids(self.binding, positions, self.bundle)? {
             self.set.on_change(field, itself(self.binding)?, Arc::clone(&listener))?;
         }
         Ok(())
@@ -326,6 +328,7 @@ fn register_fn<O: Observed>(
         on.clone().register(&mut Listeners {
             set,
             models: bindings.models(),
+            bundle: bindings.bundle(),
             binding,
             hook: Arc::clone(&hook),
         })
@@ -342,7 +345,13 @@ fn noting<M: Model>() -> Box<Register> {
     let hook = hook(format!("observer of commits of {}", M::TYPE_NAME), Box::new(run));
     Box::new(move |bindings, set| {
         let binding = bindings.models().of::<M>()?;
-        let mut to = Listeners { set, models: bindings.models(), binding, hook: Arc::clone(&hook) };
+        let mut to = Listeners {
+            set,
+            models: bindings.models(),
+            bundle: bindings.bundle(),
+            binding,
+            hook: Arc::clone(&hook),
+        };
         changes::<M>().register(&mut to)
     })
 }
