@@ -210,3 +210,20 @@ fn a_hook_that_deletes_a_new_object_refuses_the_creation() {
     DELETES_NEW.set(false);
     assert_log([]);
 }
+
+#[test]
+fn what_a_read_only_transaction_discards_is_not_told() {
+    let (db, told) = database();
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&ended);
+    db.write(|tx| {
+        let log = Arc::clone(&log);
+        tx.core().set_read_only()?;
+        tx.on_complete(move |committed| log.lock().unwrap().push(committed))?;
+        tx.create_default::<Person>().map(drop)
+    })
+    .unwrap();
+    assert_eq!(take(&told), []);
+    assert_eq!(*ended.lock().unwrap(), [true]);
+    assert_eq!(db.read(|tx| tx.all::<Person>()?.count()).unwrap(), 0);
+}

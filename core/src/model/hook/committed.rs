@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::id::{ObjId, StorageId};
@@ -35,18 +36,28 @@ impl fmt::Debug for CommittedObserver {
 pub(super) struct AfterCommit {
     observers: Vec<CommittedObserver>,
     happened: Mutex<Vec<(ObjId, Happened)>>,
+    /// Whether the commit discards what the transaction has done.
+    read_only: AtomicBool,
 }
 
 impl AfterCommit {
     pub(super) fn new(observers: Vec<CommittedObserver>) -> Self {
-        AfterCommit { observers, happened: Mutex::default() }
+        AfterCommit { observers, happened: Mutex::default(), read_only: AtomicBool::default() }
     }
 }
 
 impl Callback for AfterCommit {
+    fn before_commit(&self, _tx: &Transaction<'_>, read_only: bool) -> object::Result<()> {
+        self.read_only.store(read_only, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn before_completion(&self, tx: &Transaction<'_>) -> object::Result<()> {
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         *happened = tx.take_happened();
+        if self.read_only.load(Ordering::Relaxed) {
+            happened.clear();
+        }
         Ok(())
     }
 
