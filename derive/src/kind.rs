@@ -422,17 +422,10 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
                 #[automatically_derived]
                 impl #m::Meets<#target> for #kind {}
             },
-            // The enum of another kind does not show how the kind is called.
-            None => {
-                let of = forever_member(model, member, lifetime);
-                quote! {
-                    #[automatically_derived]
-                    impl #m::Meets<#of::Of> for #kind {}
-
-                    #[automatically_derived]
-                    impl #m::Meets<#kind> for #of::Of {}
-                }
-            }
+            // The enum of another kind does not show how the kind is called. Its name through `Member`
+            // cannot stand in the head of an `impl`: if the other kind is one of another crate, the
+            // compiler does not look there.
+            None => TokenStream::new(),
         };
         quote! {
             #within

@@ -113,6 +113,18 @@ impl<'t> AnyObj<'t> {
         object_type.fields.iter().map(decode).collect()
     }
 
+    /// Has all rules checked for this object. See [`Obj::revalidate`].
+    ///
+    /// # Errors
+    /// If the object does not exist.
+    pub fn revalidate(&self) -> Result<()> {
+        self.tx.core.info(self.id)?;
+        if self.tx.rule_options()?.validation != super::Validation::Off {
+            self.tx.core.notes.everything(self.id);
+        }
+        Ok(())
+    }
+
     /// The objects that refer to this one through a field, each once. See
     /// [`Obj::referrers`] for costs and errors.
     pub fn referrers<F: ReferenceField>(&self, field: F) -> Result<Objs<'t, F::Owner>> {

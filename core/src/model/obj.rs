@@ -253,11 +253,7 @@ impl<'t, M: Model> Obj<'t, M> {
     /// # Errors
     /// If the object does not exist.
     pub fn revalidate(&self) -> Result<()> {
-        self.tx().core.info(self.id())?;
-        if self.tx().rule_options()?.validation != super::Validation::Off {
-            self.tx().core.notes.everything(self.id());
-        }
-        Ok(())
+        self.any().revalidate()
     }
 
     /// Reads a simple field. Cost: one get.
