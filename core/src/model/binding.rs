@@ -371,8 +371,10 @@ impl Binding {
     ) -> Error {
         let path = self.path(field);
         match (source, schema) {
-            // A null element of a collection is no missing value.
-            (EncodingError::NullValue(_), Some(schema)) if field.simple().is_some() => {
+            (EncodingError::NullValue(_), _) if field.simple().is_none() => {
+                Error::NullInside { field: path, id }
+            }
+            (EncodingError::NullValue(_), Some(schema)) => {
                 Error::Missing { field: path, id, schema }
             }
             (source, _) => Error::Decode { field: path, id, source },

@@ -9,6 +9,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::whole::ObjectData;
 use crate::id::{ObjId, StorageId};
 
 /// Which changes are noted, by the storage ID of the type.
@@ -26,6 +27,27 @@ pub(crate) struct WatchedType {
     pub(crate) fields: BTreeSet<StorageId>,
     /// Simple fields that get these bytes, which are null.
     pub(crate) required: Vec<(StorageId, Vec<u8>)>,
+    /// Collections that get pairs with a null.
+    pub(crate) required_in: Vec<NullIn>,
+}
+
+/// The bytes of null in the pairs of a collection, where it may not have any.
+#[derive(Debug, Clone)]
+pub(crate) struct NullIn {
+    /// The set, list or map.
+    pub(crate) field: StorageId,
+    /// In what follows the field in the key: an element of a set, or a key of a map.
+    pub(crate) key: Option<Vec<u8>>,
+    /// In the value: an element of a list, or a value of a map.
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+impl NullIn {
+    /// Whether there is one in this pair.
+    #[inline]
+    pub(crate) fn is_in(&self, (key, value): (&[u8], &[u8])) -> bool {
+        self.key.as_deref() == Some(key) || self.value.as_deref() == Some(value)
+    }
 }
 
 /// What has changed in an object.
@@ -35,7 +57,7 @@ pub(crate) struct Touched {
     pub(crate) whole: bool,
     /// These watched fields.
     pub(crate) fields: BTreeSet<StorageId>,
-    /// These fields became null.
+    /// These fields became null, or got a pair with a null.
     pub(crate) nulls: BTreeSet<StorageId>,
 }
 
@@ -109,17 +131,38 @@ impl Notes {
         }
     }
 
-    /// Notes that an object was created with this content, or is to be treated like that. `value`
-    /// gives the values of simple fields.
-    pub(crate) fn created<'v>(&self, id: ObjId, value: impl Fn(StorageId) -> Option<&'v [u8]>) {
+    /// Notes that a collection has got these pairs.
+    #[inline]
+    pub(crate) fn pairs<'p>(
+        &self,
+        id: ObjId,
+        field: StorageId,
+        mut pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+    ) {
         let Some(watched) = self.watched(id) else { return };
-        let nulls = watched.required.iter();
-        let mut nulls = nulls.filter(|(field, null)| value(*field) == Some(null)).peekable();
+        let Some(null) = watched.required_in.iter().find(|null| null.field == field) else {
+            return;
+        };
+        if pairs.any(|pair| null.is_in(pair)) {
+            self.objects.borrow_mut().entry(id).or_default().nulls.insert(field);
+        }
+    }
+
+    /// Notes that an object was created with this content, or is to be treated like that.
+    pub(crate) fn created(&self, id: ObjId, content: &ObjectData) {
+        let Some(watched) = self.watched(id) else { return };
+        let simple = watched.required.iter();
+        let simple = simple.filter(|(field, null)| content.simple_value(*field) == Some(null));
+        let simple = simple.map(|(field, _)| *field);
+        let collections = watched.required_in.iter();
+        let collections =
+            collections.filter(|null| content.pairs_of(null.field).any(|pair| null.is_in(pair)));
+        let mut nulls = simple.chain(collections.map(|null| null.field)).peekable();
         if watched.created || nulls.peek().is_some() {
             let mut objects = self.objects.borrow_mut();
             let touched = objects.entry(id).or_default();
             touched.whole |= watched.created;
-            touched.nulls.extend(nulls.map(|(field, _)| *field));
+            touched.nulls.extend(nulls);
         }
     }
 
@@ -141,7 +184,8 @@ impl Notes {
         let Some(watched) = self.watched.get().and_then(|all| all.0.get(&id.storage_id())) else {
             return;
         };
-        let nulls = watched.required.iter().map(|(field, _)| *field).collect();
+        let simple = watched.required.iter().map(|(field, _)| *field);
+        let nulls = simple.chain(watched.required_in.iter().map(|null| null.field)).collect();
         let touched = Touched { whole: true, fields: BTreeSet::new(), nulls };
         self.put_back([(id, touched)]);
     }

@@ -47,6 +47,9 @@ fn parts(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .field("target_type", target_type)
             .field("expected", expected)
             .finish(),
+        Error::NullInside { field, id } => {
+            f.debug_struct("NullInside").field("field", field).field("id", id).finish()
+        }
         Error::Decode { field, id, source } => f
             .debug_struct("Decode")
             .field("field", field)

@@ -150,6 +150,18 @@ pub enum Error {
         /// The schema in which the object is.
         schema: SchemaId,
     },
+    /// A collection contains null, but the type of its elements, keys or values in the struct is no
+    /// `Option`. Another program or access by name has put it there.
+    #[error(
+        "{field} of object {id} contains null, but its type in the struct does not: remove or replace the null by \
+         name (`tx.core()`, for example `tx.core().list_view(…)`), or replace all of it, or declare an `Option` there"
+    )]
+    NullInside {
+        /// Type and field.
+        field: String,
+        /// The object.
+        id: ObjId,
+    },
     /// Models were refused because stored objects would lose values or lack required ones
     /// ([`Builder::strict`](crate::Builder::strict)). The database is untouched.
     #[error("the models are refused, because stored objects would not fit them (`strict`): {}", join(.0.warnings()))]

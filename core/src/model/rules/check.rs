@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use super::required::{content, is_about_null, is_null, nulls_in};
 use super::unique::Unique;
 use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
@@ -17,7 +18,6 @@ use crate::model::index::{OnPartial, OpenAs, Wanted, complete_for_rules};
 use crate::model::load::ObjectReader;
 use crate::model::tx::Tx;
 use crate::object::{self, IndexView, Migrate, Touched};
-use crate::schema::ResolvedField;
 
 /// How often hooks may change objects that must then be checked, until this counts as endless.
 const ROUNDS: usize = 100;
@@ -106,6 +106,7 @@ impl<'t> Check<'t> {
         for field in &touched.nulls {
             found.extend(self.required(binding, id, *field)?);
         }
+        found.extend(self.required_in(binding, id, &touched.nulls)?);
         let is_touched = |rule: &&Unique| {
             whole || rule.columns.iter().any(|it| touched.fields.contains(&it.storage_id))
         };
@@ -186,6 +187,26 @@ impl<'t> Check<'t> {
         Ok((null == Some(true)).then(violation))
     }
 
+    /// These fields were null, or had nulls, at some time.
+    fn required_in(
+        &self,
+        binding: &Binding,
+        id: ObjId,
+        fields: &BTreeSet<StorageId>,
+    ) -> Result<Vec<Violation>> {
+        let collections = &binding.rules.required_in;
+        if !collections.iter().any(|(_, nulls)| fields.contains(&nulls.field)) {
+            return Ok(Vec::new());
+        }
+        match content(self.tx, binding, id) {
+            Ok((data, _)) => nulls_in(binding, id, &data, |field| fields.contains(&field)),
+            Err(error) if keeps_from_checking(&error) => {
+                Ok(vec![Violation::unchecked(id, binding.info.name, Rule::Required, error)])
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn unique(
         &mut self,
         binding: &Binding,
@@ -263,7 +284,7 @@ impl<'t> Check<'t> {
             Ok(()) => {}
             // That null is the violation. A null that is older than the transaction is not, so it is
             // said that the functions cannot be called.
-            Err(Error::Missing { .. }) if is_null => {}
+            Err(error) if is_null && is_about_null(&error) => {}
             Err(error) if keeps_from_checking(&error) => {
                 let path = binding.info.name;
                 return Ok(vec![Violation::unchecked(id, path, Rule::Valid, error)]);
@@ -306,12 +327,6 @@ pub(super) fn keeps_from_checking(error: &Error) -> bool {
         Error::Other(_) => false,
         _ => !error.is_retryable(),
     }
-}
-
-/// Whether an encoded value of a simple field is null.
-pub(super) fn is_null(field: &ResolvedField, value: &[u8]) -> bool {
-    let decoded = field.simple().map(|simple| simple.encoding.decode_all(value));
-    decoded.is_some_and(|value| value.is_ok_and(|value| value.is_null()))
 }
 
 /// The first objects but `id`.

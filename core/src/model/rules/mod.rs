@@ -3,13 +3,14 @@
 //!
 //! The object layer notes which objects have changed (`object/notes.rs`). `check` checks the
 //! rules for them before the transaction commits, or at the end of each operation; `scan` checks
-//! them for all objects. `unique` has what a model says about uniqueness, with the exempt values
-//! (`excluded`) as bytes.
+//! them for all objects. `required` finds null where there must be values. `unique` has what a model
+//! says about uniqueness, with the exempt values (`excluded`) as bytes.
 
 mod check;
 mod commit_error;
 mod excluded;
 mod model_rules;
+mod required;
 mod scan;
 mod singleton;
 mod unique;

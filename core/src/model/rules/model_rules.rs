@@ -3,12 +3,12 @@
 use super::unique::Unique;
 use crate::encoding::{Encoding, Value};
 use crate::model::binding::Binding;
-use crate::model::declare::Shape;
+use crate::model::declare::{Shape, ValueDecl};
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::hook::Checker;
-use crate::object::{WatchedFields, WatchedType};
-use crate::schema::SchemaBundle;
+use crate::object::{NullIn, WatchedFields, WatchedType};
+use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
 /// The rules of one model.
 #[derive(Debug, Default)]
@@ -16,6 +16,9 @@ pub(crate) struct Rules {
     pub(super) unique: Vec<Unique>,
     /// The positions of simple fields that can be null in the database, but not in the struct.
     pub(super) required: Vec<usize>,
+    /// The collections whose elements, keys or values can be null in the database, but not in the
+    /// struct.
+    pub(super) required_in: Vec<(usize, NullIn)>,
     /// The hooks that validate, in the order of their block.
     pub(super) checkers: Vec<Checker>,
 }
@@ -24,15 +27,40 @@ impl Rules {
     /// The rules of a model. What is wrong with them is added to `problems`.
     pub(in crate::model) fn of(binding: &Binding, problems: &mut Vec<ModelError>) -> Result<Self> {
         let unique = Unique::of(binding, problems)?;
-        let mut required = Vec::new();
+        let (mut required, mut required_in) = (Vec::new(), Vec::new());
         for (position, decl) in binding.info.fields.iter().enumerate() {
-            let nullable = binding.field(position)?.simple();
-            let nullable = nullable.is_some_and(|simple| simple.encoding.supports_null());
-            if nullable && matches!(&decl.shape, Shape::Simple(value) if !value.optional) {
-                required.push(position);
+            let field = binding.field(position)?;
+            let null = |part: &ResolvedField, decl: &ValueDecl| {
+                let encoding = part.simple().filter(|_| !decl.optional);
+                encoding.and_then(|simple| null_of(&*simple.encoding))
+            };
+            let mut nulls = NullIn { field: field.storage_id, key: None, value: None };
+            match (&field.kind, &decl.shape) {
+                (ResolvedKind::Simple(_), Shape::Simple(decl)) => {
+                    required.extend(null(field, decl).map(|_| position));
+                }
+                (ResolvedKind::Set { element }, Shape::Set(decl)) => {
+                    nulls.key = null(element, decl);
+                }
+                (ResolvedKind::List { element }, Shape::List(decl)) => {
+                    nulls.value = null(element, decl);
+                }
+                (ResolvedKind::Map { key, value }, Shape::Map(keys, values)) => {
+                    (nulls.key, nulls.value) = (null(key, keys), null(value, values));
+                }
+                _ => {}
+            }
+            if nulls.key.is_some() || nulls.value.is_some() {
+                required_in.push((position, nulls));
             }
         }
-        Ok(Rules { unique, required, checkers: Checker::all(binding.info.hooks) })
+        let checkers = Checker::all(binding.info.hooks);
+        Ok(Rules { unique, required, required_in, checkers })
+    }
+
+    /// Whether a value can be null in the database, but not in the struct.
+    pub(super) fn require_values(&self) -> bool {
+        !self.required.is_empty() || !self.required_in.is_empty()
     }
 
     /// Extends the rules of mix-ins to all models that have them.
@@ -77,6 +105,7 @@ impl Binding {
             let null = field.simple().and_then(|simple| null_of(&*simple.encoding));
             watched.required.extend(null.map(|null| (field.storage_id, null)));
         }
+        watched.required_in.extend(rules.required_in.iter().map(|(_, nulls)| nulls.clone()));
         // A field that is defined differently in another recorded schema has another ID there.
         let types = bundle.schemas().iter();
         for old in types.filter_map(|schema| schema.type_by_storage_id(self.storage_id())) {
@@ -87,7 +116,7 @@ impl Binding {
                 }
             }
         }
-        let nothing = !watched.created && watched.required.is_empty();
+        let nothing = !watched.created && !rules.require_values();
         Ok((!nothing).then_some(watched))
     }
 }

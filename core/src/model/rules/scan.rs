@@ -2,21 +2,19 @@
 
 use std::ops::ControlFlow;
 
-use super::check::{is_null, keeps_from_checking};
+use super::check::keeps_from_checking;
 use super::model_rules::Rules;
+use super::required::{content, is_about_null, is_null, nulls_in};
 use super::unique::Unique;
 use super::validating::Validating;
 use super::violation::{OTHERS, Rule, Violation, Violations};
 use crate::id::ObjId;
 use crate::model::binding::Binding;
-use crate::model::error::{Error, Result};
-use crate::model::handle::Handle;
+use crate::model::error::Result;
 use crate::model::index::{OnPartial, OpenAs};
 use crate::model::load::ObjectReader;
 use crate::model::permazen::Permazen;
 use crate::model::tx::Tx;
-use crate::object::ObjectData;
-use crate::schema::SchemaId;
 
 /// What breaks rules in a database.
 #[derive(Debug)]
@@ -129,8 +127,8 @@ fn of_model(tx: &Tx, binding: &Binding, found: &mut Found<'_>) -> Result<Control
             return Ok(ControlFlow::Break(()));
         }
     }
-    let Rules { required, checkers, .. } = &binding.rules;
-    if required.is_empty() && binding.info.validate.is_none() && checkers.is_empty() {
+    let Rules { checkers, .. } = &binding.rules;
+    if !binding.rules.require_values() && binding.info.validate.is_none() && checkers.is_empty() {
         return Ok(ControlFlow::Continue(()));
     }
     for id in tx.core.objects_of([binding.storage_id()])?.iter() {
@@ -228,10 +226,12 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
             found.push(Violation::new(id, binding.path(field), Rule::Required));
         }
     }
+    found.extend(nulls_in(binding, id, &data, |_| true)?);
+    let is_null = !found.is_empty();
     let mut validating = Validating::new(None);
     let mut reader = ObjectReader::new(binding, id, schema, &data);
     match binding.info.validate.map(|validate| validate(&mut reader, &mut validating)) {
-        Some(Err(Error::Missing { .. })) if found.iter().any(|it| it.rule == Rule::Required) => {}
+        Some(Err(error)) if is_null && is_about_null(&error) => {}
         Some(Err(error)) if keeps_from_checking(&error) => {
             found.push(Violation::unchecked(id, binding.info.name, Rule::Valid, error));
         }
@@ -242,12 +242,4 @@ fn of_object(tx: &Tx, binding: &Binding, id: ObjId) -> Result<Vec<Violation>> {
         found.extend(checker.check_only(tx, id)?.violation(id));
     }
     Ok(found)
-}
-
-/// The content of an object as the model sees it, and the schema in which it is.
-fn content(tx: &Tx, binding: &Binding, id: ObjId) -> Result<(ObjectData, SchemaId)> {
-    match (Handle { tx, binding, id }).content_in_place()? {
-        Some(content) => Ok(content),
-        None => Ok((tx.core.load_unmovable(id)?, binding.object_type.schema_of)),
-    }
 }

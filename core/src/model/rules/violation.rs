@@ -14,7 +14,8 @@ pub enum Rule {
     Unique,
     /// There is at most one object of the type (`singleton`).
     Singleton,
-    /// The field has a value, because it is no `Option` in the struct.
+    /// The field has a value, because it is no `Option` in the struct. Neither are the elements,
+    /// keys and values of a collection null if their type is no `Option`.
     Required,
     /// A function of the model finds nothing wrong (`validate = …`, `#[on_validate]`).
     Valid,
@@ -83,7 +84,8 @@ impl fmt::Display for Violation {
                 write!(f, ": there may be only one object of the type, and there is also {others}")
             }
             Rule::Required => f.write_str(
-                " is null, and the model requires a value: set it, or make the field an `Option`",
+                " is null or contains null, and the model requires values: set a value or remove the null, or declare \
+                 an `Option`",
             ),
             Rule::Valid => write!(f, ": {}", self.message.as_deref().unwrap_or_default()),
         }

@@ -179,6 +179,11 @@ impl<'t, 'db> Content<'t, 'db> {
         object_type.field_by_storage_id(self.field.storage_id).cloned()
     }
 
+    /// Notes a pair that the field has got. The positions in a list do not matter.
+    pub(crate) fn got(&self, target: &Target, pair: (&[u8], &[u8])) {
+        self.tx.notes.pairs(self.id, target.field.storage_id, std::iter::once(pair));
+    }
+
     /// Queues a change for listeners. Call only if `target.monitored`.
     pub(crate) fn changed(&self, target: &Target, kind: ChangeKind) {
         self.tx.queue_change(self.id, &target.object_type, &target.field, kind);

@@ -64,6 +64,7 @@ impl ListView<'_, '_> {
             let suffix = list_position(at);
             self.content.check_entry(part, element, suffix.len())?;
             self.content.put(&self.element_key(at), element, Some(&old))?;
+            self.content.got(target, (&suffix, element));
             self.content.unindex(part, &old, &suffix)?;
             self.content.index(part, element, &suffix)?;
             if target.monitored {
@@ -156,6 +157,7 @@ impl ListView<'_, '_> {
             self.content.check_entry(part, element, uint::len(index))?;
         }
         list_shift::insert(self, part, at, size, elements)?;
+        elements.iter().for_each(|element| self.content.got(target, (&[], element)));
         if target.monitored {
             for (index, element) in (at..).zip(elements) {
                 let value = (*element).into();

@@ -204,6 +204,7 @@ impl<'t, 'db> Sorted<'t, 'db> {
             content.check_entry(values, value, key.len())?;
         }
         content.put(&stored, value, old.as_deref())?;
+        content.got(target, (key, value));
         if old.is_none() {
             content.index(keys, key, &[])?;
         }

@@ -222,7 +222,7 @@ impl Transaction<'_> {
         let info =
             ObjectInfo { schema: object_type.schema, object_type: Some(Arc::clone(object_type)) };
         self.remember(id, info);
-        self.notes.created(id, |field| data.simple_value(field));
+        self.notes.created(id, data);
         self.note_happened(id, Happened::Created);
         Ok(())
     }

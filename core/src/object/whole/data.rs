@@ -174,7 +174,15 @@ impl ObjectData {
         &self,
         field: &ResolvedField,
     ) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + DoubleEndedIterator {
-        self.of(field.storage_id).iter().map(|pair| (self.key(pair), self.value(pair)))
+        self.pairs_of(field.storage_id)
+    }
+
+    /// The stored pairs of the field with this storage ID.
+    pub(crate) fn pairs_of(
+        &self,
+        field: StorageId,
+    ) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + DoubleEndedIterator {
+        self.of(field).iter().map(|pair| (self.key(pair), self.value(pair)))
     }
 
     /// How many bytes the pairs have, without the object ID and the storage IDs of the fields.

@@ -158,7 +158,7 @@ impl Transaction<'_> {
         match given {
             Given::Nothing => {}
             Given::Field(field, value) => self.notes.moved(id, Some((field, value))),
-            Given::All(..) => self.notes.created(id, |field| new.simple_value(field)),
+            Given::All(..) => self.notes.created(id, new),
         }
         let (from, to) = (layout::object_info(old_index), layout::object_info(schema.index));
         self.store.put(id.as_bytes(), &to, Undo::Old(&from))?;

@@ -166,6 +166,7 @@ impl Transaction<'_> {
         for field in &new.object_type().fields {
             if !old.pairs(field).eq(new.pairs(field)) {
                 self.notes.field(id, field.storage_id, new.simple_or_default(field));
+                self.notes.pairs(id, field.storage_id, new.pairs(field));
             }
         }
     }
