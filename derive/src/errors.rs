@@ -1,5 +1,7 @@
 //! Collects all mistakes of a model.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
@@ -18,6 +20,19 @@ impl Errors {
     /// Reports a mistake at `span`.
     pub(crate) fn at_span(&mut self, span: Span, message: impl std::fmt::Display) {
         self.push(syn::Error::new(span, message));
+    }
+
+    /// Adds the mistakes of `others` that are not among these. Those in attributes of a generic struct
+    /// are found for each of its aliases.
+    pub(crate) fn add(&mut self, others: Errors) {
+        let identity = |error: &syn::Error| format!("{:?} {error}", error.span());
+        let mut known: HashSet<String> =
+            self.found.iter().flat_map(|found| found.clone()).map(|it| identity(&it)).collect();
+        for error in others.found.into_iter().flatten() {
+            if known.insert(identity(&error)) {
+                self.push(error);
+            }
+        }
     }
 
     pub(crate) fn push(&mut self, error: syn::Error) {

@@ -355,7 +355,8 @@ fn fields(model: &KindModel, lifetime: &Lifetime, members: &[TokenStream]) -> Op
     let m = quote!(#krate::__private);
     let mixin = quote_spanned!(span=> <#fields as #located::__private::Mixin>);
     let name = types::last_segment(fields).map(|(name, _)| name).unwrap_or_default();
-    let constant = names::constant(&name, span);
+    let name = name.trim_start_matches("r#");
+    let constant = names::constant(name, span);
     let doc = format!("The fields of `{name}`, which all members have.");
     let checks = model.members.iter().zip(members).map(|(member, of)| {
         let span = names::here(member.ty.span());

@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 mod accessors;
+mod aliases;
 mod attribute_syntax;
 #[cfg(test)]
 mod attributes_page;
@@ -32,9 +33,11 @@ mod types;
 mod validate;
 
 use proc_macro::TokenStream;
+use quote::quote;
 use syn::{DeriveInput, parse_macro_input};
 
-use object_model::Role;
+use errors::Errors;
+use object_model::{ObjectModel, Role};
 
 /// Makes a struct an object type of a Permazen database.
 ///
@@ -68,6 +71,7 @@ use object_model::Role;
 ///   one of the same struct (`Self::PARENT`), a collection, or the keys or values of a map
 ///   (`Album::LABELS.key()`), and must refer to this type or to a kind of it;
 /// - `hooks` if the struct has a block of [`hooks`];
+/// - `aliases(PersonNote = Note<Person>, …)` on a generic struct: see [below](#generic-structs);
 /// - `crate = "path::to::permazen"`.
 ///
 /// On a field, it takes:
@@ -186,6 +190,38 @@ use object_model::Role;
 /// }
 /// ```
 ///
+/// # Generic structs
+///
+/// A generic struct is an object type by aliases. Each gives types for the parameters of the struct,
+/// and is an object type of its own with the name of the alias, or with that after `as`. The macro
+/// declares the aliases.
+///
+/// ```
+/// use permazen::{Model, PermazenObject, Ref};
+///
+/// #[derive(PermazenObject, Default)]
+/// struct Person { name: String }
+/// #[derive(PermazenObject, Default)]
+/// struct Order { number: i64 }
+///
+/// #[derive(PermazenObject)]
+/// #[permazen(aliases(PersonNote = Note<Person>, OrderNote = Note<Order> as "RemarkAboutOrder"))]
+/// struct Note<T: Model> {
+///     about: Ref<T>,
+///     text: String,
+/// }
+///
+/// assert_eq!(PersonNote::TYPE_NAME, "PersonNote");
+/// assert_eq!(OrderNote::TYPE_NAME, "RemarkAboutOrder");
+/// let _ = (PersonNote::ABOUT, OrderNote::ABOUT);
+/// ```
+///
+/// The types take the place of the parameters also in `#[permazen(…)]`. `name` is not allowed there,
+/// `storage_id` and `accessors` only if there is one alias. With `hooks`, each alias has a block:
+/// `impl PersonNote { … }`.
+///
+/// # What is generated
+///
 /// The macro generates typed field constants (`Person::NAME`), accessors for handles
 /// (`person.name()?`, `person.set_name("Ann")?`) and the implementation of `permazen::Model`. The
 /// accessors are in the type `PersonFields`. If the program has its own `PersonFields`, choose
@@ -193,12 +229,7 @@ use object_model::Role;
 #[proc_macro_derive(PermazenObject, attributes(permazen))]
 pub fn derive_permazen_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let (model, errors) = parse_object::parse(&input, Role::Model);
-    match errors.into_compile_errors() {
-        None => expand::expand(&model),
-        Some(errors) => stub::object(&model, &input.generics, errors),
-    }
-    .into()
+    derive_struct(&input, Role::Model).into()
 }
 
 /// Makes an enum without fields a field type. Its identifiers are recorded in the schema, in order.
@@ -255,8 +286,8 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The fields have the attributes that they have in a model. On the struct, `#[permazen(...)]` takes
-/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `accessors` and `crate`,
-/// with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
+/// `composite(…)`, `rename_all`, `default_allow_deleted`, `default_upgrade`, `accessors`, `aliases` and
+/// `crate`, with the same meaning as for [`PermazenObject`](macro@PermazenObject). A mix-in can flatten other
 /// mix-ins. The fields of a model, those of its mix-ins included, have different names.
 ///
 /// What is `unique` in a mix-in is unique among all objects of the models that flatten it.
@@ -269,12 +300,7 @@ pub fn derive_permazen_enum(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(PermazenFields, attributes(permazen))]
 pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let (model, errors) = parse_object::parse(&input, Role::Mixin);
-    match errors.into_compile_errors() {
-        None => mixin::expand(&model),
-        Some(errors) => stub::mixin(&model, &input.generics, errors),
-    }
-    .into()
+    derive_struct(&input, Role::Mixin).into()
 }
 
 /// Makes an enum of handles a kind: a set of models.
@@ -395,4 +421,31 @@ pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {
 pub fn hooks(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let block = parse_macro_input!(item as syn::ItemImpl);
     hooks::expand(&attribute.into(), block).into()
+}
+
+/// The code of a struct, or of each alias of a generic struct.
+fn derive_struct(input: &DeriveInput, role: Role) -> proc_macro2::TokenStream {
+    let mut errors = Errors::default();
+    let instances = aliases::instances(input, role, &mut errors);
+    let aliases = instances.iter().map(|instance| &instance.item);
+    let inputs: Vec<&DeriveInput> = match &instances[..] {
+        [] => vec![input],
+        instances => instances.iter().map(|instance| &instance.input).collect(),
+    };
+    let mut parse = |input: &DeriveInput| {
+        let (mut model, found) = parse_object::parse(input, role);
+        errors.add(found);
+        // That several aliases have one name for accessors was reported.
+        model.accessors = model.accessors.filter(|_| instances.len() < 2);
+        model
+    };
+    let models: Vec<ObjectModel> = inputs.iter().map(|input| parse(input)).collect();
+    let errors = errors.into_compile_errors();
+    let code = models.iter().zip(inputs).map(|(model, input)| match (role, &errors) {
+        (Role::Model, None) => expand::expand(model),
+        (Role::Mixin, None) => mixin::expand(model),
+        (Role::Model, Some(_)) => stub::object(model, &input.generics),
+        (Role::Mixin, Some(_)) => stub::mixin(model, &input.generics),
+    });
+    quote!(#errors #(#aliases)* #(#code)*)
 }

@@ -31,11 +31,19 @@ const STRUCT_KEYS: &[&str] = &[
     "validate",
     "hooks",
     "inverse",
+    "aliases",
     "accessors",
     "crate",
 ];
-const MIXIN_KEYS: &[&str] =
-    &["rename_all", "composite", "default_allow_deleted", "default_upgrade", "accessors", "crate"];
+const MIXIN_KEYS: &[&str] = &[
+    "rename_all",
+    "composite",
+    "default_allow_deleted",
+    "default_upgrade",
+    "aliases",
+    "accessors",
+    "crate",
+];
 const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
 const FIELD_KEYS: &[&str] = &[
     "rename",
@@ -122,6 +130,8 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
                     name_tokens = text.to_token_stream();
                 }
             }
+            // These make a struct without parameters, which this one is.
+            "aliases" => {}
             "accessors" => {
                 model.accessors = errors.note(item.type_name());
             }
@@ -151,17 +161,6 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
         }
     }
     check::name(&model.name, &name_tokens, &mut errors);
-    if !input.generics.params.is_empty() {
-        let message = match role {
-            Role::Model => {
-                "a generic struct cannot be an object type, which has one name and one set of fields in the database: \
-                 write a struct for each type, and put the fields that are the same into a mix-in \
-                 (`#[derive(PermazenFields)]`)"
-            }
-            Role::Mixin => "a generic struct cannot be a mix-in: write out each type",
-        };
-        errors.at(&input.generics, message);
-    }
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => {

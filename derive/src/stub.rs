@@ -17,21 +17,22 @@ use crate::names;
 use crate::object_model::{ObjectModel, Refused};
 
 /// The constants, accessors and implementations of a struct with mistakes, without content.
-pub(crate) fn object(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
+pub(crate) fn object(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
     let accessors = expand::accessors_name(model);
     let accessors_type = expand::accessors_type(model);
     let fields_type = mixin::fields_type(model, &quote!('__live), quote!(#accessors<'__live>));
     // The types of the fields may name generic parameters, which the accessors do not have.
-    let members = generics.params.is_empty().then(|| members(model));
+    let is_generic = !generics.params.is_empty();
+    let members = (!is_generic).then(|| members(model));
+    let has_hooks = model.hooks.filter(|_| !is_generic);
+    let has_hooks = has_hooks.map(|_| quote!(impl #m::HasHooks for #ident {}));
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
     let allowed = expand::allowed();
-    let has_hooks = model.hooks.map(|_| quote!(impl #m::HasHooks for #ident {}));
     quote! {
-        #errors
         #has_hooks
         #accessors_type
         #members
@@ -141,15 +142,13 @@ fn members(model: &ObjectModel) -> TokenStream {
 
 /// The implementation of a mix-in with mistakes, without content: its fields have no constants and
 /// accessors.
-pub(crate) fn mixin(model: &ObjectModel, generics: &Generics, errors: TokenStream) -> TokenStream {
+pub(crate) fn mixin(model: &ObjectModel, generics: &Generics) -> TokenStream {
     let ObjectModel { ident, krate, .. } = model;
     let m = quote!(#krate::__private);
     let mut generics = generics.clone();
     generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
     let (of, arguments, bounds) = generics.split_for_impl();
     quote! {
-        #errors
-
         impl #of #m::Mixin for #ident #arguments #bounds {
             type Itself = Self;
             type Fields<'__live, __R: #m::Accessors<'__live>> = __R;

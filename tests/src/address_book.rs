@@ -1,6 +1,6 @@
 //! A library that offers models, a mix-in and a kind. `tests/two_crates.rs` is the program.
 
-use permazen::{ModelSet, Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
+use permazen::{Model, ModelSet, Obj, PermazenFields, PermazenKind, PermazenObject, Ref};
 
 /// What everything in the address book has.
 #[derive(PermazenFields, Debug, Clone, Default, PartialEq)]
@@ -28,6 +28,17 @@ pub struct Company {
     pub named: Named,
 }
 
+/// What was said about something.
+#[derive(PermazenObject, Debug, Clone, PartialEq)]
+#[permazen(aliases(PersonNote = Note<Person>, CompanyNote = Note<Company>))]
+pub struct Note<T: Model> {
+    /// What it is about.
+    pub about: Ref<T>,
+    /// What was said.
+    #[permazen(indexed)]
+    pub text: String,
+}
+
 /// Who can be written to.
 #[derive(PermazenKind)]
 #[permazen(fields = Named)]
@@ -40,5 +51,5 @@ pub enum Contact<'t> {
 
 /// The models of this library.
 pub fn models() -> ModelSet {
-    ModelSet::new().kind::<ContactKind>()
+    ModelSet::new().kind::<ContactKind>().model::<PersonNote>().model::<CompanyNote>()
 }

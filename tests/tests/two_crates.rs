@@ -3,7 +3,9 @@
 
 use permazen::kv::memory::MemoryStore;
 use permazen::{Error, Obj, Permazen, PermazenKind, PermazenObject, Ref};
-use permazen_tests::address_book::{self, Company, Contact, ContactKind, Named, Person};
+use permazen_tests::address_book::{
+    self, Company, CompanyNote, Contact, ContactKind, Named, Note, Person, PersonNote,
+};
 
 #[derive(PermazenObject, Debug, Clone, PartialEq)]
 struct Invoice {
@@ -11,6 +13,13 @@ struct Invoice {
     #[permazen(inverse_delete = "delete")]
     by: Ref<Person>,
     total: i64,
+}
+
+/// A kind of the program with aliases of the library.
+#[derive(PermazenKind)]
+enum AnyNote<'t> {
+    Person(Obj<'t, PersonNote>),
+    Company(Obj<'t, Note<Company>>),
 }
 
 /// A model of the program with the mix-in of the library.
@@ -65,6 +74,22 @@ fn a_program_uses_the_models_of_a_library() {
         Ok(())
     });
     assert!(matches!(&refused, Err(Error::Invalid(_))), "{refused:?}");
+}
+
+#[test]
+fn a_program_uses_the_aliases_of_a_library() {
+    let builder = Permazen::builder(MemoryStore::new()).models(address_book::models());
+    let db = builder.kind::<AnyNoteKind>().build().unwrap();
+    db.write(|tx| {
+        let acme = tx.create(Company { named: named("Acme") })?;
+        let note = tx.create(Note { about: acme.to_ref(), text: "pays late".into() })?;
+        assert_eq!(note.about()?.name()?, "Acme");
+        assert_eq!(tx.index(CompanyNote::TEXT)?.get("pays late")?.first()?, Some(note));
+        assert_eq!(tx.all::<AnyNoteKind>()?.first()?, Some(AnyNote::Company(note)));
+        assert_eq!(tx.all::<PersonNote>()?.count()?, 0);
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]

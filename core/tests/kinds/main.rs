@@ -4,6 +4,7 @@
 
 mod accessors;
 mod evolution;
+mod generic;
 mod mistakes;
 mod models;
 mod queries;

@@ -14,6 +14,7 @@
 
 mod attributes;
 mod fragments;
+mod generics;
 mod kinds;
 mod library_names;
 mod locals;
