@@ -79,6 +79,7 @@ mod xml;
 /// What generated code uses. Other code must not use it: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use std::string::String;
     pub use std::vec::Vec;
 
     pub use crate::encoding::{EncodingError, FieldType};
@@ -88,7 +89,9 @@ pub mod __private {
         CompositeDecl, Exclude, ExcludeBound, FieldDecl, Upgrade, UpgradeWith, ValueDecl,
         WriteDefault,
     };
-    pub use crate::model::for_derive::{encode_id, made, object, object_of_kind, start_of, this};
+    pub use crate::model::for_derive::{
+        copied, encode_id, made, object, object_of_kind, start_of, this,
+    };
     pub use crate::model::handle::Handle;
     pub use crate::model::hook::along::{Route, WatchedAt};
     pub use crate::model::hook::declare::HookDecl;
@@ -107,10 +110,11 @@ pub mod __private {
     pub use crate::model::rules::validating::{Validates, Validating};
     pub use crate::model::target::{Accessors, Handles};
     pub use crate::model::{
-        Any, AnyObj, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction, EncodeAs,
-        EnumType, Field, HeldFor, Indexed, IsCounter, Kind, ListField, ListOf, MapField, MapOf,
-        Meets, Member, Mixin, Model, ModelSet, NewValues, Obj, Objs, OldValues, Ref, Referred,
-        Result, SetField, SetOf, Source, Stored, Target, Tx, Unindexed, Within,
+        Any, AnyObj, Becomes, ByText, ByTryFrom, Composite, CounterField, CounterOf, DeleteAction,
+        EncodeAs, EnumType, Field, HeldFor, Indexed, IsCounter, Kind, KindMember as Member,
+        ListField, ListOf, MapField, MapOf, Meets, MeetsHandle, Mixin, Model, ModelSet, NewValues,
+        Obj, Objs, OldValues, Ref, Referred, Result, SetField, SetOf, Source, Stored, Target, Tx,
+        Unindexed, Within,
     };
 }
 

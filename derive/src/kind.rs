@@ -9,6 +9,7 @@ use syn::{Data, DeriveInput, Fields, GenericParam, Ident, Lifetime, Type, Visibi
 use crate::attribute_syntax;
 use crate::errors::Errors;
 use crate::expand;
+use crate::kind_methods;
 use crate::mixin;
 use crate::names;
 use crate::types;
@@ -18,13 +19,13 @@ const ENUM_KEYS: &[&str] = &["fields", "kind", "crate"];
 /// A kind.
 pub(crate) struct KindModel {
     pub(crate) ident: Ident,
-    visibility: Visibility,
+    pub(crate) visibility: Visibility,
     /// The path of the `permazen` crate.
-    krate: TokenStream,
+    pub(crate) krate: TokenStream,
     /// The lifetime of the handles.
     lifetime: Option<Lifetime>,
     /// The name of the type that stands for the kind, such as `PetKind`.
-    kind: Ident,
+    pub(crate) kind: Ident,
     /// The mix-in that all members have.
     fields: Option<Type>,
     members: Vec<Member>,
@@ -204,6 +205,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
         format!("a model belongs to `{name}` twice: by itself and with a kind, or with two kinds");
     let fields = fields(model, lifetime, &members);
     let conversions = conversions(model, lifetime);
+    let methods = kind_methods::methods(model, lifetime);
     let others = others(model);
     let allowed = expand::allowed();
     quote! {
@@ -286,48 +288,7 @@ pub(crate) fn expand(model: &KindModel) -> TokenStream {
             }
         }
 
-        #[automatically_derived]
-        #allowed
-        #[allow(clippy::wrong_self_convention)]
-        impl<#lifetime> #ident<#lifetime> {
-            /// The object ID.
-            #visibility fn id(&self) -> #m::ObjId {
-                #m::Member::any(self).id()
-            }
-
-            /// The object, for access by name.
-            #visibility fn any(&self) -> #m::AnyObj<#lifetime> {
-                #m::Member::any(self)
-            }
-
-            /// A reference to the object, which outlives the transaction.
-            #visibility fn to_ref(&self) -> #m::Ref<#kind> {
-                #m::Ref::new(#m::Member::any(self).id())
-            }
-
-            /// The transaction.
-            #visibility fn tx(&self) -> &#lifetime #m::Tx {
-                #m::Member::any(self).tx()
-            }
-
-            /// Whether the object exists. Cost: one get, or none if the object is known in this
-            /// transaction.
-            ///
-            /// # Errors
-            /// If the store fails.
-            #visibility fn exists(&self) -> #m::Result<::core::primitive::bool> {
-                #m::Member::any(self).exists()
-            }
-
-            /// Deletes the object. Returns false if it does not exist.
-            ///
-            /// # Errors
-            /// If a reference to it forbids the deletion.
-            #visibility fn delete(&self) -> #m::Result<::core::primitive::bool> {
-                #m::Member::any(self).delete()
-            }
-        }
-
+        #methods
         #fields
         #conversions
     }
@@ -414,22 +375,15 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
     let m = quote!(#krate::__private);
     let of_members = model.members.iter().map(|member| {
         let Member { variant, ty } = member;
-        let within = match types::argument_of(ty, "Obj") {
-            // That the model meets the kind follows from this.
-            Some(target) => quote! {
-                #[automatically_derived]
-                impl #m::Within<#kind> for #target {}
-
-                #[automatically_derived]
-                impl #m::Meets<#target> for #kind {}
-            },
-            // The enum of another kind does not show how the kind is called. Its name through `Member`
-            // cannot stand in the head of an `impl`: if the other kind is one of another crate, the
-            // compiler does not look there.
-            None => TokenStream::new(),
-        };
         quote! {
-            #within
+            #[automatically_derived]
+            impl<#lifetime> #m::Becomes<#ident<#lifetime>> for #ty {}
+
+            #[automatically_derived]
+            impl<#lifetime> #m::MeetsHandle<#ident<#lifetime>> for #ty {}
+
+            #[automatically_derived]
+            impl<#lifetime> #m::MeetsHandle<#ty> for #ident<#lifetime> {}
 
             #[automatically_derived]
             impl<#lifetime> ::core::convert::From<#ty> for #ident<#lifetime> {
@@ -456,12 +410,6 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
         });
         quote! {
             #[automatically_derived]
-            impl #m::Within<#target> for #kind {}
-
-            #[automatically_derived]
-            impl #m::Meets<#target> for #kind {}
-
-            #[automatically_derived]
             impl<#lifetime> ::core::convert::From<#ident<#lifetime>> for #m::Ref<#target> {
                 fn from(__object: #ident<#lifetime>) -> Self {
                     #m::Ref::new(#m::Member::any(&__object).id())
@@ -471,14 +419,23 @@ fn conversions(model: &KindModel, lifetime: &Lifetime) -> TokenStream {
             #(#encode)*
         }
     });
+    let handles = [quote!(#ident<#lifetime>), quote!(#m::AnyObj<#lifetime>)];
     let variants: Vec<_> = model.members.iter().map(|member| &member.variant).collect();
     let others = others(model);
     quote! {
         #(#of_members)*
         #(#of_targets)*
 
+        #(
+            #[automatically_derived]
+            impl<#lifetime> #m::Becomes<#handles> for #ident<#lifetime> {}
+
+            #[automatically_derived]
+            impl<#lifetime> #m::MeetsHandle<#handles> for #ident<#lifetime> {}
+        )*
+
         #[automatically_derived]
-        impl #m::Meets<#kind> for #m::Any {}
+        impl<#lifetime> #m::MeetsHandle<#ident<#lifetime>> for #m::AnyObj<#lifetime> {}
 
         #[automatically_derived]
         impl<#lifetime> ::core::clone::Clone for #ident<#lifetime> {

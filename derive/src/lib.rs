@@ -23,6 +23,7 @@ mod expand;
 mod hooks;
 mod inverse;
 mod kind;
+mod kind_methods;
 mod mixin;
 mod names;
 mod object_model;
@@ -339,8 +340,8 @@ pub fn derive_permazen_fields(input: TokenStream) -> TokenStream {
 /// - `kind = "…"`, another name for `PetKind`;
 /// - `crate = "path::to::permazen"`.
 ///
-/// Like `Obj`, the enum gets the methods `id`, `any`, `to_ref`, `tx`, `exists` and `delete`, and
-/// implements `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq` and `Hash`. Handles of its members convert to
+/// Like `Obj`, the enum gets the methods `id`, `any`, `to_ref`, `tx`, `exists`, `delete`, `referrers`,
+/// `follow`, `cascade`, `copy_to`, `schema_id` and `revalidate`, and implements `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq` and `Hash`. Handles of its members convert to
 /// it with `into()`.
 #[proc_macro_derive(PermazenKind, attributes(permazen))]
 pub fn derive_permazen_kind(input: TokenStream) -> TokenStream {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use permazen::kv::memory::MemoryStore;
+use permazen::model::Path;
 use permazen::{Error, Obj, Permazen, PermazenKind, PermazenObject, Ref};
 use permazen_tests::address_book::{
     self, Company, CompanyNote, Contact, ContactKind, Named, Note, Person, PersonNote,
@@ -62,6 +63,11 @@ fn a_program_uses_the_models_of_a_library() {
         let owner = Owner::from(ship);
         owner.set_name("Grace")?;
         assert_eq!(tx.index(OwnerKind::NAMED.name)?.get("Grace")?.count()?, 1);
+        // The kind of the library is a member of the one of the program.
+        let reference: Ref<OwnerKind> = invoice.to()?.to_ref().within();
+        assert_eq!(tx.get(reference)?, Owner::from(Contact::from(acme)));
+        let invoices = Path::of::<OwnerKind>().from(Invoice::TO);
+        assert_eq!(Owner::from(Contact::from(acme)).follow(&invoices)?.first()?, Some(invoice));
         ship.crew()?.clear()?;
         ann.delete()?;
         assert!(!invoice.exists()?);

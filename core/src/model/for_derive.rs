@@ -1,10 +1,13 @@
 //! Functions for generated code.
 
+use super::any_obj::AnyObj;
+use super::copy::Copy;
 use super::error::{Error, Result};
 use super::handle::Handle;
-use super::kind::{Included, Member, Mixin};
+use super::kind::{Included, KindMember, Mixin};
 use super::obj::Obj;
-use super::target::{Handles, Model};
+use super::target::{Handles, Model, Ref, Target};
+use super::tx::Tx;
 use crate::encoding::EncodingError;
 use crate::id::ObjId;
 
@@ -29,12 +32,22 @@ pub fn this<'t, M: Model>(object: &Handle<'t>) -> Obj<'t, M> {
 ///
 /// # Errors
 /// If the ID is of a type that does not belong to the kind, or whose model is not registered.
-pub fn object_of_kind<'t, K: Member<'t>>(
+pub fn object_of_kind<'t, K: KindMember<'t>>(
     from: Handles<'t>,
     id: ObjId,
     kind: &'static str,
 ) -> Result<K> {
     K::of(from.tx, id)?.ok_or(Error::WrongType { id, expected: kind })
+}
+
+/// Copies an object of kind `K`, as [`Obj::copy_to`].
+///
+/// # Errors
+/// If the destination lacks the model, and the errors of copying.
+pub fn copied<'d, K: Target>(object: AnyObj<'_>, dest: &'d Tx, copy: Copy) -> Result<K::Live<'d>> {
+    dest.get(Ref::<K>::new(object.id()))?;
+    let copied = object.copy_to(dest, copy)?;
+    dest.get(Ref::<K>::new(copied.id()))
 }
 
 /// Where the fields of mix-in `X` begin in the model of an object.

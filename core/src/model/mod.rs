@@ -69,10 +69,14 @@ pub use index::{
     Columns, CompositeIndex, FindBy, HasColumn, Index, IndexOn, OnPartial, OpenAs, Page, PageToken,
     PageTokenError, StoredAsString, Tuple, TupleAs, WhenPartial,
 };
-pub use kind::{Kind, Member, Mixin, Source, Within};
+#[doc(hidden)]
+pub use kind::Becomes;
+pub use kind::{Kind, KindMember, Mixin, Source, Within};
 pub use model_set::ModelSet;
 pub use obj::Obj;
 pub use objects::{Objs, ObjsIter, SetOfObjs};
+#[doc(hidden)]
+pub use path::MeetsHandle;
 pub use path::{Many, Meets, One, Path, Plurality, ReferenceField};
 pub use permazen_kv::Retry;
 pub use rules::{CommitError, Rule, RulesReport, Validation, Violation, Violations};

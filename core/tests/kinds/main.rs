@@ -7,6 +7,7 @@ mod evolution;
 mod generic;
 mod mistakes;
 mod models;
+mod nested;
 mod queries;
 mod random;
 mod schemas;

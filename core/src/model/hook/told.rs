@@ -3,7 +3,7 @@
 use super::change::FromChange;
 use crate::id::ObjId;
 use crate::model::error::{Error, Result};
-use crate::model::kind::Member;
+use crate::model::kind::KindMember;
 use crate::model::obj::Obj;
 use crate::model::target::{Model, Ref};
 use crate::model::tx::Tx;
@@ -43,7 +43,7 @@ impl<'a> Told<'a> {
     ///
     /// # Errors
     /// If the hook is called for something else, or for an object of another type.
-    pub fn deleted<L: Member<'a>>(&self) -> Result<L> {
+    pub fn deleted<L: KindMember<'a>>(&self) -> Result<L> {
         match self.event {
             Some(Event::Deleting { id, .. }) => L::of(self.tx, *id)?
                 .ok_or_else(|| Error::other(format!("object {id} is of another type"))),

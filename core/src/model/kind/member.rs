@@ -6,7 +6,7 @@ use crate::model::any_obj::AnyObj;
 use crate::model::error::{Error, Result};
 use crate::model::model_set::ModelSet;
 use crate::model::obj::Obj;
-use crate::model::target::{Any, Model, Target};
+use crate::model::target::{Model, Target};
 use crate::model::tx::Tx;
 
 /// A set of models. `#[derive(PermazenKind)]` on an enum makes a type that implements it: for an
@@ -27,7 +27,7 @@ pub trait Kind: Target {
     label = "no handle on an object",
     note = "write `Obj<'t, Model>`, or the enum of another kind"
 )]
-pub trait Member<'t>: Copy {
+pub trait KindMember<'t>: Copy {
     /// The model or the kind.
     type Of: Target;
 
@@ -62,7 +62,7 @@ pub trait Member<'t>: Copy {
     fn register(to: ModelSet) -> ModelSet;
 }
 
-impl<'t, M: Model> Member<'t> for Obj<'t, M> {
+impl<'t, M: Model> KindMember<'t> for Obj<'t, M> {
     type Of = M;
     const MIXINS: &'static [&'static [Included]] = &[M::MIXINS];
 
@@ -94,9 +94,17 @@ impl<'t, M: Model> Member<'t> for Obj<'t, M> {
 )]
 pub trait Within<K> {}
 
-impl<M: Model> Within<M> for M {}
+#[diagnostic::do_not_recommend]
+impl<T: Target, K: Target> Within<K> for T where T::Live<'static>: Becomes<K::Live<'static>> {}
 
-impl<M: Model> Within<Any> for M {}
+/// A handle on an object that can also have an `L`. The derive of a kind knows the enums of other
+/// kinds among its members, and not how these kinds are called; so what belongs to a kind is said of
+/// handles.
+#[doc(hidden)]
+pub trait Becomes<L> {}
+
+impl<'t, M: Model> Becomes<Obj<'t, M>> for Obj<'t, M> {}
+impl<'t, M: Model> Becomes<AnyObj<'t>> for Obj<'t, M> {}
 
 /// Whether two texts are equal.
 pub(super) const fn same(a: &str, b: &str) -> bool {

@@ -9,6 +9,6 @@ mod member;
 mod mixin;
 mod source;
 
-pub use member::{Kind, Member, Within, distinct, joined};
+pub use member::{Becomes, Kind, KindMember, Within, distinct, joined};
 pub use mixin::{Block, Constants, Included, Inside, Mixin, Next, Place};
 pub use source::{Places, Slot, Source};

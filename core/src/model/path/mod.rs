@@ -5,7 +5,7 @@ mod step;
 mod typed;
 mod walk;
 
-pub use step::{Meets, ReferenceField};
+pub use step::{Meets, MeetsHandle, ReferenceField};
 pub(crate) use step::{TypeNames, ValuePart};
 pub use typed::{Many, One, Path, Plurality};
 pub(crate) use walk::referrers;

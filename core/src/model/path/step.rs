@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::encoding::FieldType;
 use crate::id::{ObjId, StorageId};
+use crate::model::any_obj::AnyObj;
 use crate::model::binding::{self, Binding, Models};
 use crate::model::declare::{Shape, ValueDecl, ValueKind};
 use crate::model::error::{Error, Result};
 use crate::model::fields::{Field, ListField, MapKey, MapValue, SetField};
 use crate::model::handle::Handle;
 use crate::model::index::{self, OnPartial, OpenAs};
-use crate::model::kind::{Places, Slot, Source, Within};
+use crate::model::kind::{Places, Slot, Source};
+use crate::model::obj::Obj;
 use crate::model::target::{Any, Model, Ref, Target};
 use crate::model::tx::Tx;
 use crate::object::{self, IdSet};
@@ -41,7 +43,7 @@ pub trait ReferenceField: Copy {
 }
 
 /// Whether an object can belong to both types: a model meets itself and the kinds to which it belongs,
-/// a kind meets itself and the models among its members, and [`Any`] meets all of them.
+/// a kind meets itself and its members, and [`Any`] meets all of them.
 #[diagnostic::on_unimplemented(
     message = "this step cannot be made from `{Self}`: the field is of or refers to `{Other}`",
     label = "the objects here are `{Self}`",
@@ -50,9 +52,17 @@ pub trait ReferenceField: Copy {
 pub trait Meets<Other> {}
 
 #[diagnostic::do_not_recommend]
-impl<M: Model + Within<T>, T: Target> Meets<T> for M {}
-impl<M: Model> Meets<M> for Any {}
-impl Meets<Any> for Any {}
+impl<A: Target, B: Target> Meets<B> for A where A::Live<'static>: MeetsHandle<B::Live<'static>> {}
+
+/// A handle on an object that can also have an `L`, or an object of which some have one. It is to
+/// [`Meets`] what `Becomes` is to `Within`.
+#[doc(hidden)]
+pub trait MeetsHandle<L> {}
+
+impl<'t, M: Model> MeetsHandle<Obj<'t, M>> for Obj<'t, M> {}
+impl<'t, M: Model> MeetsHandle<AnyObj<'t>> for Obj<'t, M> {}
+impl<'t, M: Model> MeetsHandle<Obj<'t, M>> for AnyObj<'t> {}
+impl<'t> MeetsHandle<AnyObj<'t>> for AnyObj<'t> {}
 
 /// Names of object types; `None` means all types.
 pub(crate) type TypeNames = Option<&'static [&'static str]>;

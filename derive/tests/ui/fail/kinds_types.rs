@@ -51,6 +51,9 @@ struct Stone {
 fn uses(tx: &Tx, walk: Obj<'_, Walk>, stone: Obj<'_, Stone>) -> Result<()> {
     walk.set_pet(stone)?;
     let _: Ref<PetKind> = stone.into();
+    let _: Ref<OfPlainKind> = walk.pet()?.to_ref().within();
+    walk.pet()?.referrers(Walk::WRONG)?;
+    stone.referrers(Walk::PET)?;
     tx.index(Named::AGE)?;
     tx.index(Dog::NAMED.age)?;
     tx.all::<Pet<'_>>()?;
