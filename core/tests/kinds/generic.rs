@@ -293,3 +293,32 @@ fn a_macro_can_make_aliases() {
     })
     .unwrap();
 }
+
+/// Plain data of another format: serde asks nothing of the type that is referred to.
+#[cfg(feature = "serde")]
+mod with_serde {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[permazen(aliases(PersonMark = Mark<Person>, OrderMark = Mark<Order>))]
+    #[serde(bound = "")]
+    struct Mark<T: Model> {
+        on: Option<Ref<T>>,
+        text: String,
+    }
+
+    #[test]
+    fn a_generic_struct_is_plain_data_of_serde() {
+        let models = Permazen::builder(MemoryStore::new()).model::<Person>().model::<Order>();
+        let db = models.model::<PersonMark>().model::<OrderMark>().build().unwrap();
+        db.write(|tx| {
+            let ann = tx.create(Person { name: "Ann".into() })?.to_ref();
+            let mark = tx.create(Mark { on: Some(ann), text: "x".to_owned() })?.load()?;
+            let json = serde_json::to_string(&mark).unwrap();
+            assert_eq!(json, format!("{{\"on\":\"{ann}\",\"text\":\"x\"}}"));
+            assert_eq!(serde_json::from_str::<PersonMark>(&json).unwrap(), mark);
+            Ok(())
+        })
+        .unwrap();
+    }
+}

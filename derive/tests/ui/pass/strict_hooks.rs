@@ -2,7 +2,7 @@
 #![deny(warnings, missing_docs, unsafe_code, clippy::pedantic)]
 
 use permazen::model::{Changed, Path};
-use permazen::{Obj, PermazenFields, PermazenObject, Ref, Result};
+use permazen::{Model, Obj, PermazenFields, PermazenObject, Ref, Result};
 
 /// What has a name.
 #[derive(PermazenFields, Debug)]
@@ -56,6 +56,32 @@ impl Person {
     #[on_validate(fields(age, named.name))]
     fn valid(this: Obj<'_, Self>) -> Result<()> {
         this.age().map(drop)
+    }
+}
+
+/// A note.
+#[derive(PermazenObject, Debug, Clone, Default, PartialEq)]
+#[permazen(hooks, aliases(NoteOnPerson = Note<Person>, NoteOnNote = Note<NoteOnPerson> as "Reply"))]
+pub struct Note<T: Model> {
+    /// What it is about.
+    pub about: Option<Ref<T>>,
+    /// What it says.
+    pub text: String,
+}
+
+#[permazen::hooks]
+impl NoteOnPerson {
+    #[on_change(fields(text))]
+    fn told(this: Obj<'_, Self>, text: &Changed<'_, Self, String>) -> Result<()> {
+        if text.new()?.is_empty() { this.delete().map(drop) } else { Ok(()) }
+    }
+}
+
+#[permazen::hooks]
+impl NoteOnNote {
+    #[on_create]
+    fn created(this: Obj<'_, Self>) -> Result<()> {
+        this.set_text("new")
     }
 }
 
