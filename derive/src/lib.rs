@@ -14,6 +14,7 @@ mod attribute_syntax;
 #[cfg(test)]
 mod attributes_page;
 mod check;
+mod composite;
 mod declarations;
 mod enums;
 mod errors;

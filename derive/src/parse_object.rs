@@ -1,20 +1,19 @@
 //! Parses a struct and its attributes to an `ObjectModel`, and has it checked.
 
 use quote::{ToTokens, quote};
-use syn::parse::Parser;
-use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Token, Type};
+use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Type};
 
 use crate::attribute_syntax::{self, Argument, Item};
 use crate::check;
+use crate::composite;
 use crate::errors::Errors;
 use crate::evolution_attributes::{self, FieldEvolution, TypeEvolution, Upgrade};
 use crate::exclude;
 use crate::inverse;
 use crate::names::{self, Case};
 use crate::object_model::{
-    CompositeModel, DeleteAction, FieldModel, Flattened, ObjectModel, ReferenceModel, Refused,
-    Role, Shape, ValueModel,
+    DeleteAction, FieldModel, Flattened, ObjectModel, ReferenceModel, Refused, Role, Shape,
+    ValueModel,
 };
 use crate::types;
 
@@ -44,7 +43,6 @@ const MIXIN_KEYS: &[&str] = &[
     "accessors",
     "crate",
 ];
-const COMPOSITE_KEYS: &[&str] = &["name", "storage_id", "fields", "unique", "exclude"];
 const FIELD_KEYS: &[&str] = &[
     "rename",
     "accessor",
@@ -141,7 +139,7 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
                 let case = item.string().and_then(|text| Case::parse(&text.value(), text.span()));
                 defaults.case = errors.note(case).unwrap_or(defaults.case);
             }
-            "composite" => model.composites.extend(composite(&item, &mut errors)),
+            "composite" => model.composites.extend(composite::parse(&item, &mut errors)),
             "default_allow_deleted" => defaults.allow_deleted = item.flag(&mut errors),
             "default_upgrade" => {
                 defaults.upgrade = errors.note(evolution_attributes::upgrade(&item));
@@ -186,55 +184,6 @@ pub(crate) fn parse(input: &DeriveInput, role: Role) -> (ObjectModel, Errors) {
     inverse::check(&model, &mut errors);
     evolution_attributes::check(&model, &mut errors);
     (model, errors)
-}
-
-fn composite(item: &Item, errors: &mut Errors) -> Option<CompositeModel> {
-    let tokens = errors.note(item.list().cloned())?;
-    let mut composite = CompositeModel {
-        name: String::new(),
-        span: item.key.span(),
-        storage_id: None,
-        fields: Vec::new(),
-        unique: false,
-        excludes: Vec::new(),
-    };
-    let items = attribute_syntax::items(&tokens, &["exclude"], errors);
-    for item in &items {
-        match item.key.to_string().as_str() {
-            "name" => {
-                if let Some(text) = errors.note(item.string()) {
-                    check::name(&text.value(), &text, errors);
-                    composite.span = text.span();
-                    composite.name = text.value();
-                }
-            }
-            "storage_id" => composite.storage_id = errors.note(item.storage_id()),
-            "fields" => {
-                let list = errors.note(item.list().cloned()).unwrap_or_default();
-                let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
-                composite.fields = errors.note(parser.parse2(list)).into_iter().flatten().collect();
-                if !matches!(composite.fields.len(), 2..=4) {
-                    let message = "a composite index is on 2 to 4 fields: `fields(a, b)`";
-                    errors.at(&item.key, message);
-                }
-            }
-            "unique" => composite.unique = item.flag(errors),
-            "exclude" => {}
-            _ => errors.push(item.unknown("a composite index", COMPOSITE_KEYS)),
-        }
-    }
-    for item in items.iter().filter(|item| item.is("exclude")) {
-        if !composite.unique {
-            errors.at(&item.key, "`exclude` exempts values from uniqueness: it needs `unique`");
-        }
-        composite.excludes.extend(exclude::parse_columns(item, &composite.fields, errors));
-    }
-    for required in ["name", "fields"] {
-        if !items.iter().any(|item| item.is(required)) {
-            errors.at(&item.key, format!("a composite index needs `{required}`"));
-        }
-    }
-    Some(composite)
 }
 
 fn parse_field(field: &Field, defaults: &Defaults, model: &mut ObjectModel, errors: &mut Errors) {

@@ -11,6 +11,7 @@ use permazen::{Counter, PermazenObject};
     composite(name = "two", fields(name, age, level)),
     composite(name = "skipped", fields(level, scratch)),
     composite(fields(level, name), exclude(level(nulls))),
+    composite(name = "outside", fields(level, shared.place)),
     composite(name = "columns", fields(level, age, name), unique, exclude(email(nulls)))
 )]
 struct Person {
