@@ -135,3 +135,29 @@ fn ids_are_numbers_in_formats_for_programs() {
     assert_eq!(id.to_string(), "0a00000000000001");
     assert!(ObjId::deserialize(Binary(1)).is_err());
 }
+
+#[test]
+fn the_time_of_the_system_is_stored_as_an_instant() -> Result<()> {
+    use permazen::encoding::time::Instant;
+    use std::time::{Duration, SystemTime};
+
+    #[derive(PermazenObject, Debug, Clone, PartialEq)]
+    struct Event {
+        #[permazen(with = Instant)]
+        at: SystemTime,
+    }
+
+    let db = Permazen::builder(MemoryStore::new()).model::<Event>().build()?;
+    let epoch = SystemTime::UNIX_EPOCH;
+    let times = [epoch, epoch + Duration::new(7, 100), epoch - Duration::new(7, 100)];
+    for (at, text) in times.into_iter().zip([
+        "1970-01-01T00:00:00Z",
+        "1970-01-01T00:00:07.000000100Z",
+        "1969-12-31T23:59:52.999999900Z",
+    ]) {
+        let event = Event { at };
+        assert_eq!(db.write(|tx| tx.create(&event)?.load())?, event);
+        assert_eq!(Instant::try_from(at).unwrap().to_string(), text);
+    }
+    Ok(())
+}

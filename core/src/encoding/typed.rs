@@ -149,7 +149,14 @@ pub trait Encodable: Clone + fmt::Debug + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored in a field",
     label = "no encoding for this type",
-    note = "for an enum, add `#[derive(PermazenEnum)]`; for another type of yours, implement `permazen::encoding::Encodable`"
+    note = "an enum needs `#[derive(PermazenEnum)]`",
+    note = "instead of a struct, store a `Ref` to an object (`#[derive(PermazenObject)]` on the struct), or store its fields \
+            in this object (`#[permazen(flatten)]`, and `#[derive(PermazenFields)]` on the struct)",
+    note = "types of the crates bigdecimal, chrono, ipnet, jiff, num-bigint, regex, rust_decimal, time, url and uuid need \
+            the feature of `permazen` that is named as the crate",
+    note = "for other types, `#[permazen(with = Type)]` converts to a type that can be stored (`SystemTime` to \
+            `permazen::encoding::time::Instant`, say); with `Display` and `FromStr`, `with = AsText<…>` stores the text; or implement \
+            `permazen::encoding::Encodable`"
 )]
 pub trait FieldType: Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether a value of the *type* may be null. The encoding may have null even if the type does

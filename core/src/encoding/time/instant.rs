@@ -1,6 +1,7 @@
 //! Points in time: `Instant`, `Date`.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use super::calendar::{DAY_SECONDS, MAX_OFFSET, date_of, day_of, julian_date_of, julian_day_of};
 use super::duration::{Duration, normalized, read_seconds, write_seconds};
@@ -10,7 +11,7 @@ use super::scan::{
 use crate::bytes::invalid;
 use crate::encoding::text::text_impls;
 use crate::encoding::value::plain_value;
-use crate::encoding::{Encodable, Reader, Result, Value, ids, long};
+use crate::encoding::{Encodable, EncodingError, Reader, Result, Value, ids, long};
 
 /// A point in time in nanoseconds, within about a billion years of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,15 +43,7 @@ impl Instant {
 
     /// The present time of the system's clock.
     pub fn now() -> Self {
-        let (second, nano) =
-            match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
-                Ok(since) => (since.as_secs() as i64, i64::from(since.subsec_nanos())),
-                Err(before) => (
-                    -(before.duration().as_secs() as i64),
-                    -i64::from(before.duration().subsec_nanos()),
-                ),
-            };
-        Self::new(second, nano).unwrap_or(Self::EPOCH)
+        SystemTime::now().try_into().unwrap_or(Self::EPOCH)
     }
 
     /// Seconds since 1970-01-01T00:00:00Z, rounded down.
@@ -84,6 +77,40 @@ impl Instant {
             _ => return None,
         };
         Self::new(day_of(year, month.into(), day.into()) * DAY_SECONDS + second - offset, nano).ok()
+    }
+}
+
+/// A field of this type is stored `with = Instant`.
+impl TryFrom<SystemTime> for Instant {
+    type Error = EncodingError;
+
+    fn try_from(time: SystemTime) -> Result<Self> {
+        let (since, sign) = match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => (since, 1),
+            Err(before) => (before.duration(), -1),
+        };
+        // What is no i64 is far out of range.
+        let second = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        Self::new(sign * second, sign * i64::from(since.subsec_nanos()))
+    }
+}
+
+impl TryFrom<Instant> for SystemTime {
+    type Error = EncodingError;
+
+    /// # Errors
+    /// [`EncodingError::Invalid`] if the time of the system does not reach that far.
+    fn try_from(instant: Instant) -> Result<Self> {
+        let seconds = std::time::Duration::from_secs(instant.second.unsigned_abs());
+        let second = match instant.second {
+            ..0 => SystemTime::UNIX_EPOCH.checked_sub(seconds),
+            0.. => SystemTime::UNIX_EPOCH.checked_add(seconds),
+        };
+        let nanos = std::time::Duration::from_nanos(instant.nano.into());
+        match second.and_then(|second| second.checked_add(nanos)) {
+            Some(time) => Ok(time),
+            None => out_of_range("epoch second", instant.second),
+        }
     }
 }
 

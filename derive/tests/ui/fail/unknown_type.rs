@@ -5,6 +5,7 @@ struct Address;
 #[derive(PermazenObject)]
 struct Person {
     address: Address,
+    born: std::time::SystemTime,
     lives_at: Option<Ref<Address>>,
 }
 
