@@ -180,7 +180,7 @@ fn each_kind_of_change_has_its_verdict() {
         ("one", exact(between("Integer", "list of int"))),
         ("many", look(between("list of int", "Integer"))),
         ("map", lost("a map is not converted to a list", false)),
-        ("anything", look(between("reference", "reference"))),
+        ("anything", look(between("reference", "reference to Item"))),
         ("place", lost("it no longer allows references to any of these objects", false)),
         ("own", V::OwnCode),
         ("lossy", lossy(between("long", "int"))),
@@ -417,10 +417,41 @@ fn a_report_counts_objects_and_names_types_the_models_lack() {
         format!(
             "schema {}, recorded as number 1:\n  \
              Gone: 2 objects; the models have no such type, so they stay as they are\n  \
-             Place: no objects; everything is the same",
+             Place: no objects; all its fields and indexes have the same values",
             report.versions[0].schema
         )
     );
+    assert_eq!(report.warnings().count(), 0);
+}
+
+#[test]
+fn a_report_says_that_a_reference_allows_more_types() {
+    mod before {
+        use super::*;
+        #[derive(PermazenObject, Default)]
+        pub(super) struct Item {
+            pub(super) place: Option<Ref<Place>>,
+            pub(super) places: Vec<Ref<Place>>,
+            pub(super) thing: Option<Ref<Any>>,
+        }
+    }
+    #[derive(PermazenObject, Default)]
+    struct Item {
+        place: Option<Ref<Any>>,
+        places: Vec<Ref<Any>>,
+        thing: Option<Ref<Any>>,
+    }
+
+    let store = store([before::Item::default()]);
+    let report = with::<Item>(&store).build().unwrap().evolution_report().unwrap();
+    let (from, to) = ("reference to Place".to_owned(), "reference".to_owned());
+    assert_eq!(verdict(&report, "place"), FieldVerdict::SameAndMore { from, to });
+    assert!(matches!(verdict(&report, "places"), FieldVerdict::SameAndMore { .. }));
+    assert_eq!(verdict(&report, "thing"), FieldVerdict::Same);
+    let text = report.to_string();
+    let line =
+        "place: every value is kept; more types are allowed: reference to Place becomes reference";
+    assert!(text.contains(line), "{text}");
     assert_eq!(report.warnings().count(), 0);
 }
 

@@ -308,7 +308,10 @@ impl FieldKind {
     pub(crate) fn describe(&self) -> String {
         let simple = |simple: &Simple| match simple.kind() {
             SimpleKind::Plain(id) => id.alias().to_owned(),
-            SimpleKind::Reference(_) => "reference".to_owned(),
+            SimpleKind::Reference(reference) => match reference.object_types() {
+                None => "reference".to_owned(),
+                Some(types) => format!("reference to {}", types.join(" or ")),
+            },
             SimpleKind::Enum { identifiers } => format!("enum of {}", identifiers.join(", ")),
             SimpleKind::EnumArray { identifiers, dimensions } => {
                 format!("{dimensions}-dimensional array of enum {}", identifiers.join(", "))

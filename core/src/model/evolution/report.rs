@@ -124,6 +124,13 @@ pub struct FieldReport {
 pub enum FieldVerdict {
     /// They are used where they are.
     Same,
+    /// They are used where they are. The field of the model can refer to objects of more types.
+    SameAndMore {
+        /// What the field holds in the recorded schema.
+        from: String,
+        /// What it holds in the model.
+        to: String,
+    },
     /// The objects lack the field. It has its default there.
     Added,
     /// The objects have no value for the field, because they lack it or because it is reset, and
@@ -280,7 +287,7 @@ impl fmt::Display for TypeReport {
         let indexes = self.indexes.iter().filter(|_| self.objects.counted > 0);
         let partial = indexes.filter(|index| !index.is_complete_with_keys);
         if differ.clone().next().is_none() && partial.clone().next().is_none() {
-            return f.write_str("; everything is the same");
+            return f.write_str("; all its fields and indexes have the same values");
         }
         for field in differ {
             write!(f, "\n    {field}")?;
@@ -327,6 +334,9 @@ impl fmt::Display for FieldReport {
         }
         match &self.verdict {
             FieldVerdict::Same => f.write_str("the same"),
+            FieldVerdict::SameAndMore { from, to } => {
+                write!(f, "every value is kept; more types are allowed: {from} becomes {to}")
+            }
             FieldVerdict::Added => f.write_str("added, with its default"),
             FieldVerdict::Required => f.write_str(
                 "no value for a field that requires one and has no default: reading such an object fails \

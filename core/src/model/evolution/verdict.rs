@@ -136,9 +136,15 @@ impl Judge<'_> {
     /// A field of the same definition. It may still refer to fewer types than before.
     fn kept(&self, decl: &FieldDecl, from: &ResolvedField, to: &ResolvedField) -> FieldVerdict {
         let parts = from.sub_fields().zip(to.sub_fields()).map(|(from, to)| (&**from, &**to));
-        let parts = parts.chain([(from, to)]);
-        let exactness = parts.map(|(from, to)| self.references(from, to)).max();
+        let parts: Vec<_> = parts.chain([(from, to)]).collect();
+        let exactness = parts.iter().map(|(from, to)| self.references(from, to)).max();
+        let allows_more =
+            parts.iter().any(|(from, to)| self.references(to, from) != Exactness::Always);
         match exactness {
+            None | Some(Exactness::Always) if allows_more => {
+                let (from, to) = self.described(from, to);
+                FieldVerdict::SameAndMore { from, to }
+            }
             None | Some(Exactness::Always) => FieldVerdict::Same,
             Some(_) if !self.is_exact(decl) => self.lossy(from, to),
             Some(Exactness::Sometimes) => self.look(from, to),
