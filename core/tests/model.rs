@@ -170,7 +170,7 @@ fn a_new_object_has_defaults_unless_null_is_none() -> Result<()> {
         }
         let schema = object.schema_id()?;
         match object.load() {
-            Err(Error::Missing { field, id, schema: of }) => {
+            Err(Error::Missing { field, id, schema: of, .. }) => {
                 assert_eq!((&*field, id, of), ("Person.nickName", object.id(), schema));
             }
             other => panic!("{other:?}"),

@@ -126,12 +126,46 @@ fn an_error_prints_its_text_and_its_causes() {
     let causes = "the age is wrong\n\nCaused by:\n    invalid digit found in string";
     assert_eq!(format!("{error:?}"), causes);
     let id: ObjId = "0a00000000000001".parse().unwrap();
-    let error = Error::WrongType { id, expected: "Person" };
+    let error = Error::WrongType { id, found: None, expected: "Person" };
     assert_eq!(format!("{error:?}"), error.to_string());
     assert_eq!(
         format!("{error:#?}"),
-        "WrongType {\n    id: ObjId(0a00000000000001),\n    expected: \"Person\",\n}"
+        "WrongType {\n    id: ObjId(0a00000000000001),\n    found: None,\n    expected: \"Person\",\n}"
     );
+}
+
+#[test]
+fn errors_about_an_object_name_its_type() -> Result<()> {
+    let db = Permazen::builder(MemoryStore::new()).models(models()).build()?;
+    db.write(|tx| {
+        let ann = tx.create_default::<Person>()?;
+        let dog = tx.create(Dog { owner: Some(ann.to_ref()) })?;
+        let (person, dog_id) = (ann.id(), dog.id());
+        let text = |result: Result<bool>| result.unwrap_err().to_string();
+        assert_eq!(
+            text(ann.delete()),
+            format!(
+                "Person {person} cannot be deleted: Dog {dog_id} refers to it through \"owner\", which forbids it; \
+                 delete that object or change the reference first"
+            )
+        );
+        let wrong = tx.get::<Dog>(person).unwrap_err().to_string();
+        assert!(wrong.starts_with(&format!("Person {person} is not of type Dog")), "{wrong}");
+        dog.delete()?;
+        let gone = dog.owner().unwrap_err().to_string();
+        assert_eq!(gone, format!("Dog {dog_id} does not exist"));
+        let other = tx.create_default::<Dog>()?;
+        ann.delete()?;
+        let missing = other.set_owner(ann).unwrap_err().to_string();
+        let other = other.id();
+        assert_eq!(
+            missing,
+            format!(
+                "field owner of Dog {other} may not be set to a missing object: Person {person} does not exist"
+            )
+        );
+        Ok(())
+    })
 }
 
 /// An error that may pass is found below the context that `anyhow` adds.

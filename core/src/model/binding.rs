@@ -375,7 +375,8 @@ impl Binding {
                 Error::NullInside { field: path, id }
             }
             (EncodingError::NullValue(_), Some(schema)) => {
-                Error::Missing { field: path, id, schema }
+                let is_null = schema == self.object_type.schema_of;
+                Error::Missing { field: path, id, schema, is_null }
             }
             (source, _) => Error::Decode { field: path, id, source },
         }

@@ -18,9 +18,14 @@ use crate::id::ObjId;
 pub fn object<'t, M: Model>(from: Handles<'t>, id: ObjId) -> Result<Obj<'t, M>> {
     let binding = from.binding::<M>()?;
     if id.storage_id() != binding.storage_id() {
-        return Err(Error::WrongType { id, expected: M::TYPE_NAME });
+        return Err(wrong_type(from.tx, id, M::TYPE_NAME));
     }
     Ok(Obj::new(from.tx, binding, id))
+}
+
+#[cold]
+fn wrong_type(tx: &Tx, id: ObjId, expected: &'static str) -> Error {
+    Error::WrongType { id, found: tx.core.type_name_of(id), expected }
 }
 
 /// The handle to which accessors belong.
@@ -37,7 +42,7 @@ pub fn object_of_kind<'t, K: KindMember<'t>>(
     id: ObjId,
     kind: &'static str,
 ) -> Result<K> {
-    K::of(from.tx, id)?.ok_or(Error::WrongType { id, expected: kind })
+    K::of(from.tx, id)?.ok_or_else(|| wrong_type(from.tx, id, kind))
 }
 
 /// Copies an object of kind `K`, as [`Obj::copy_to`].

@@ -166,7 +166,7 @@ impl<'t> Handle<'t> {
         reference: Ref<T>,
     ) -> Result<T::Live<'t>> {
         match T::live(Handles::one(self.tx), reference.id()) {
-            Err(Error::WrongType { id: target, expected }) => {
+            Err(Error::WrongType { id: target, expected, .. }) => {
                 Err(self.wrong_target(position, target, expected)?)
             }
             live => live,

@@ -8,7 +8,7 @@ use crate::schema::{ResolvedField, ResolvedKind, ResolvedSimple, ResolvedType};
 
 /// The object and field, for messages.
 pub(crate) fn describe(id: ObjId, field: &ResolvedField) -> String {
-    format!("field {} of object {id}", field.full_name)
+    format!("field {} of {} {id}", field.full_name, field.type_name)
 }
 
 /// The object, and the field or index to which the index entry with this key belongs, for messages.
@@ -22,8 +22,10 @@ pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) 
     let composite = object_type.indexes.iter().find(|of| Some(of.storage_id) == index);
     match (field, composite) {
         (Some(field), _) => format!("the index entry of {}", describe(id, field)),
-        (None, Some(of)) => format!("the entry of object {id} in index {:?}", &*of.name),
-        (None, None) => format!("an index entry of object {id}"),
+        (None, Some(of)) => {
+            format!("the entry of {} {id} in index {:?}", object_type.name, &*of.name)
+        }
+        (None, None) => format!("an index entry of {} {id}", object_type.name),
     }
 }
 
@@ -31,7 +33,7 @@ pub(super) fn describe_entry(id: ObjId, object_type: &ResolvedType, key: &[u8]) 
 pub(super) fn describe_stored(id: ObjId, object_type: &ResolvedType, field: StorageId) -> String {
     match object_type.field_by_storage_id(field) {
         Some(field) => describe(id, field),
-        None => format!("field #{field} of object {id}"),
+        None => format!("field #{field} of {} {id}", object_type.name),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why an object operation was refused.
 
 use std::fmt;
+use std::sync::Arc;
 
 use permazen_kv::{Hex, KvError};
 
@@ -28,23 +29,29 @@ pub enum Error {
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// The object does not exist. Or a reference may not be set to it because it does not exist.
-    #[error("{}object {id} does not exist", Prefix(.attempted))]
+    #[error("{}{} does not exist", Prefix(.attempted), Named(.type_name, *.id))]
     DeletedObject {
         /// The object.
         id: ObjId,
+        /// The name of its type; `None` if no recorded schema has the type.
+        type_name: Option<Arc<str>>,
         /// What was attempted; empty if that is clear.
         attempted: String,
     },
     /// The object cannot be deleted because another one refers to it.
     #[error(
-        "object {id} cannot be deleted: object {referrer} refers to it through {full_name:?}, which \
-         forbids it; delete that object or change the reference first"
+        "{} cannot be deleted: {} refers to it through {full_name:?}, which forbids it; delete that object or change \
+         the reference first", Named(.type_name, *.id), Named(.referrer_type, *.referrer)
     )]
     ReferencedObject {
         /// The object to delete.
         id: ObjId,
+        /// The name of its type; `None` if no recorded schema has the type.
+        type_name: Option<Arc<str>>,
         /// An object that refers to it.
         referrer: ObjId,
+        /// The name of the type of that object; `None` if no recorded schema has the type.
+        referrer_type: Option<Arc<str>>,
         /// The field's own name: `element`, `key` or `value` for a sub-field.
         field: String,
         /// The field's full name, `friends.element`.
@@ -63,8 +70,8 @@ pub enum Error {
     },
     /// The object cannot be moved to the transaction's schema, which lacks its type.
     #[error(
-        "object {id} cannot be moved to the transaction's schema {schema}, which has no object type \
-         {type_name:?}; delete the object, or use a schema with that type"
+        "{type_name} {id} cannot be moved to the transaction's schema {schema}, which has no such object type; delete \
+         the object, or use a schema with that type"
     )]
     TypeNotInSchema {
         /// The object.
@@ -270,6 +277,15 @@ impl fmt::Display for Prefix<'_> {
     }
 }
 
+/// `Person 4b1e…`, or `object 4b1e…` if its type is not known.
+pub(crate) struct Named<'a>(pub(crate) &'a Option<Arc<str>>, pub(crate) ObjId);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.as_deref().unwrap_or("object"), self.1)
+    }
+}
+
 struct InSchema<'a>(&'a Option<SchemaId>);
 
 impl fmt::Display for InSchema<'_> {
@@ -309,10 +325,6 @@ impl Error {
     /// An error raised by a listener or callback.
     pub fn listener(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Error::Listener(error.into())
-    }
-
-    pub(crate) fn deleted(id: ObjId) -> Self {
-        Error::DeletedObject { id, attempted: String::new() }
     }
 
     pub(crate) fn inconsistent(what: impl Into<String>) -> Self {

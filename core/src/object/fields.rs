@@ -151,7 +151,7 @@ impl Transaction<'_> {
             let (field, simple) = simple_field(&object_type, field)?;
             self.write_simple(id, &object_type, field, simple, &bytes)
         })
-        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
+        .map_err(|error| error.about(|| format!("field {field} of {}", self.named(id))))
     }
 
     /// Sets a simple field to an encoded value that was checked. Call it inside
@@ -362,7 +362,7 @@ impl Transaction<'_> {
             })?;
             self.write_counter(id, counter_field(&object_type, field)?, value)
         })
-        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
+        .map_err(|error| error.about(|| format!("field {field} of {}", self.named(id))))
     }
 
     /// Adds to a counter, wrapping at 64 bits. Listeners are not called. Adding 0 does nothing,
@@ -382,7 +382,7 @@ impl Transaction<'_> {
             let object_type = self.type_for_reading(id, migrate)?;
             self.adjust(id, counter_field(&object_type, field)?, by)
         })
-        .map_err(|error| error.about(|| format!("field {field} of object {id}")))
+        .map_err(|error| error.about(|| format!("field {field} of {}", self.named(id))))
     }
 
     fn adjust(&self, id: ObjId, field: &ResolvedField, by: i64) -> Result<()> {

@@ -171,7 +171,7 @@ impl Transaction<'_> {
         }
         self.store
             .get(id.as_bytes(), |value| value.map(|value| self.info_from(id, value)))
-            .map_err(|error| error.about(|| format!("object {id}")))?
+            .map_err(|error| error.about(|| self.named(id)))?
             .transpose()
     }
 
@@ -182,7 +182,7 @@ impl Transaction<'_> {
             return Err(Error::InvalidObjectVersion { id, index: 0 });
         }
         let schema = layout::parse_object_info(value).map_err(|what| {
-            Error::inconsistent(format!("object {id} (value {}): {what}", hex(value, 16)))
+            Error::inconsistent(format!("{} (value {}): {what}", self.named(id), hex(value, 16)))
         })?;
         let object_type = self
             .bundle()
@@ -212,7 +212,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`Error::UnknownType`]; [`Error::DeletedObject`]; damaged meta-data.
     pub(crate) fn info(&self, id: ObjId) -> Result<ObjectInfo> {
-        self.info_of_known_type(id)?.ok_or_else(|| Error::deleted(id))
+        self.info_of_known_type(id)?.ok_or_else(|| self.deleted(id))
     }
 
     /// The type of an object in its own schema.
@@ -272,8 +272,8 @@ impl Transaction<'_> {
         }
         Err(Error::SchemaMismatch {
             what: format!(
-                "object {id} was moved to the schema of the transaction, and by a listener to that on to \
-                 another one"
+                "{} was moved to the schema of the transaction, and by a listener to that on to another one",
+                self.named(id)
             ),
         })
     }
@@ -288,7 +288,7 @@ impl Transaction<'_> {
         id: ObjId,
         migrate: Migrate,
     ) -> Result<Arc<ResolvedType>> {
-        let info = self.find_info(id)?.ok_or_else(|| Error::deleted(id))?;
+        let info = self.find_info(id)?.ok_or_else(|| self.deleted(id))?;
         self.type_after(id, info, migrate)
     }
 

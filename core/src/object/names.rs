@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::error::Named;
 use super::{Error, Result, Transaction};
-use crate::id::StorageId;
+use crate::id::{ObjId, StorageId};
 
 impl Transaction<'_> {
     /// The storage ID of the type with that name in any recorded schema.
@@ -46,5 +47,24 @@ impl Transaction<'_> {
             .type_name(storage_id)
             .map(Arc::clone)
             .ok_or_else(|| Error::UnknownType { name: format!("#{storage_id}"), schema: None })
+    }
+
+    /// The name of the type of an object, for messages; `None` if no recorded schema has the type.
+    /// Reads nothing.
+    #[cold]
+    pub(crate) fn type_name_of(&self, id: ObjId) -> Option<Arc<str>> {
+        self.bundle().type_name(id.storage_id()).map(Arc::clone)
+    }
+
+    /// The object for messages, with the name of its type.
+    #[cold]
+    pub(crate) fn named(&self, id: ObjId) -> String {
+        Named(&self.type_name_of(id), id).to_string()
+    }
+
+    /// The error saying that an object does not exist.
+    #[cold]
+    pub(crate) fn deleted(&self, id: ObjId) -> Error {
+        Error::DeletedObject { id, type_name: self.type_name_of(id), attempted: String::new() }
     }
 }

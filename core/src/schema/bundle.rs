@@ -335,7 +335,8 @@ impl<'b> Resolver<'b> {
         ids: &mut Ids<'b>,
     ) -> Option<ResolvedType> {
         let &(schema_id, storage_id) = ids.next()?;
-        let place = Place { schema, object_type };
+        let type_name = object_type.name().into();
+        let place = Place { schema, object_type, type_name };
         let mut fields = Vec::with_capacity(object_type.fields().len());
         for field in object_type.fields() {
             fields.push(self.field(&place, field, ids).map(Arc::new));
@@ -419,6 +420,7 @@ impl<'b> Resolver<'b> {
         };
         Some(ResolvedField {
             full_name: Arc::clone(&name),
+            type_name: Arc::clone(&place.type_name),
             name,
             storage_id,
             key: storage_id.into(),
@@ -443,6 +445,7 @@ impl<'b> Resolver<'b> {
         Some(ResolvedField {
             name: name.into(),
             full_name: format!("{}.{name}", parent.name).into(),
+            type_name: Arc::clone(&place.type_name),
             storage_id,
             key: storage_id.into(),
             schema_id,
@@ -526,6 +529,7 @@ impl<'b> Resolver<'b> {
 struct Place<'p> {
     schema: &'p RecordedSchema,
     object_type: &'p ObjectType,
+    type_name: Arc<str>,
 }
 
 fn sorted_positions(ids: impl Iterator<Item = StorageId>) -> Vec<(StorageId, usize)> {

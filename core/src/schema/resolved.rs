@@ -123,6 +123,8 @@ pub struct ResolvedField {
     pub name: Arc<str>,
     /// Its full name. For a sub-field, the name of the parent and a dot come first.
     pub full_name: Arc<str>,
+    /// The name of the object type it belongs to.
+    pub type_name: Arc<str>,
     /// Its storage ID.
     pub storage_id: StorageId,
     /// The storage ID in the form it has in keys. It comes after the object ID in the keys of the

@@ -428,7 +428,7 @@ fn a_damaged_reference_is_reported_of_the_object_that_has_it() {
         match tx.copy_to(id, &other, &mut options) {
             Err(error @ Error::Inconsistent { .. }) => {
                 let text = error.to_string();
-                assert!(text.contains(&format!("field r of object {id}")), "{text}");
+                assert!(text.contains(&format!("field r of A {id}")), "{text}");
                 assert!(text.contains("0a11"), "{text}");
             }
             other => panic!("{other:?}"),

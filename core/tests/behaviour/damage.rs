@@ -45,7 +45,7 @@ fn a_list_with_a_hole_loses_what_is_meant_to_go() {
     assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
     assert_eq!((list.get(3).unwrap(), list.get(4).unwrap()), (Some(text("d")), None));
     // A change that would move elements over the hole is refused.
-    assert_damaged(list.retain(|value| *value != text("a")), &["list of object 0a11111111111111"]);
+    assert_damaged(list.retain(|value| *value != text("a")), &["list of Foo 0a11111111111111"]);
     assert_eq!(show_all(&list.to_vec().unwrap()), "a,b,d");
 }
 
@@ -77,12 +77,12 @@ fn behind_a_damaged_element_iterators_go_on() {
 
     // Changes that depend on the values stop at the damaged one, and have changed nothing.
     let before = tx.load(foo_id(1), Migrate::No).unwrap();
-    assert_damaged(list.set(2, &text("z")), &["list of object 0a11111111111111", "1602"]);
+    assert_damaged(list.set(2, &text("z")), &["list of Foo 0a11111111111111", "1602"]);
     assert_damaged(list.remove(2), &["1602"]);
     assert_damaged(list.retain(|_| false), &["1602"]);
-    assert_damaged(map.put(&int(2), &text("z")), &["map of object 0a11111111111111", "1881"]);
+    assert_damaged(map.put(&int(2), &text("z")), &["map of Foo 0a11111111111111", "1881"]);
     assert_damaged(map.remove(&int(2)), &["1881"]);
-    assert_damaged(set.retain(|_| false), &["set of object 0a11111111111111", "14ff"]);
+    assert_damaged(set.retain(|_| false), &["set of Foo 0a11111111111111", "14ff"]);
     let after = tx.load(foo_id(1), Migrate::No).unwrap();
     for field in before.object_type().fields.clone() {
         assert!(before.pairs(&field).eq(after.pairs(&field)), "{}", field.name);
@@ -121,10 +121,10 @@ fn loaded_damage_is_named_like_damage_read() {
     let data = tx.load(foo_id(1), Migrate::No).unwrap();
     assert_damaged(
         data.decode("s"),
-        &["field s of object 0a11111111111111", "0a111111111111110c", "41"],
+        &["field s of Foo 0a11111111111111", "0a111111111111110c", "41"],
     );
-    assert_damaged(data.decode("c"), &["field c of object", "0a111111111111110e", "0102"]);
-    assert_damaged(data.decode("list"), &["field list of object", "0a111111111111111601", "41"]);
+    assert_damaged(data.decode("c"), &["field c of Foo", "0a111111111111110e", "0102"]);
+    assert_damaged(data.decode("list"), &["field list of Foo", "0a111111111111111601", "41"]);
     assert!(data.decode("map").is_ok());
 }
 
@@ -135,7 +135,7 @@ fn adjusting_a_damaged_counter_says_so() {
     world.raw("0a111111111111110e", Some("0102"));
     let tx = world.foo();
     let adjust = |by| tx.adjust_counter(foo_id(1), "c", by, Migrate::No);
-    assert_damaged(adjust(5), &["field c of object 0a11111111111111", "0e", "0102"]);
+    assert_damaged(adjust(5), &["field c of Foo 0a11111111111111", "0e", "0102"]);
     tx.set_counter(foo_id(1), "c", 7, Migrate::No).unwrap();
     adjust(5).unwrap();
     assert_eq!(tx.counter(foo_id(1), "c", Migrate::No).unwrap(), 12);
@@ -177,7 +177,7 @@ fn a_list_with_a_hole_is_not_copied() {
     let elsewhere = World::new();
     let (tx, dest) = (world.foo(), elsewhere.foo());
     let copied = tx.copy_to(foo_id(1), &dest, &mut permazen::object::CopyOptions::new());
-    assert_damaged(copied, &["field list of object 0a11111111111111", "position 2"]);
+    assert_damaged(copied, &["field list of Foo 0a11111111111111", "position 2"]);
     assert!(!dest.exists(foo_id(1)).unwrap());
 }
 

@@ -77,7 +77,7 @@ fn t085_t086_exception_refuses_unless_the_object_refers_to_itself() {
     tx.set_view(a(1), "set", Migrate::No).unwrap().add(&to_a(2)).unwrap();
     set(&tx, a(2), "ref", to_a(2));
     match tx.delete(a(2)) {
-        Err(Error::ReferencedObject { id, referrer, field, full_name }) => {
+        Err(Error::ReferencedObject { id, referrer, field, full_name, .. }) => {
             assert_eq!((id, referrer), (a(2), a(1)));
             assert_eq!((&field[..], &full_name[..]), ("element", "set.element"));
         }

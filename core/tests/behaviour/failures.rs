@@ -101,7 +101,7 @@ fn check<'db>(
         let message = error.to_string();
         assert!(message.contains("planned failure"), "{name}, {n}: {message}");
         let of_no_object = name.contains("schema") || name.contains("reset");
-        assert!(message.contains("object 0a") || of_no_object, "{name}, {n}: {message}");
+        assert!(message.contains("Foo 0a") || of_no_object, "{name}, {n}: {message}");
         let left = all_pairs(&tx);
         assert!(
             left == before || may_succeed && left == after,
@@ -273,24 +273,24 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
     let shorter = text("012345678901");
     assert_too_long(
         tx.set(object, "s", &long, Migrate::No),
-        &["field s of object 0a11111111111111", "30 bytes"],
+        &["field s of A 0a11111111111111", "30 bytes"],
     );
     set(&tx, object, "s", shorter.clone());
     assert_too_long(
         tx.set(object, "plain", &shorter, Migrate::No),
-        &["field plain of object 0a11111111111111", "both"],
+        &["field plain of A 0a11111111111111", "both"],
     );
     set(&tx, object, "s", Value::Null);
     counter.take();
     let elements = tx.set_view(object, "set", Migrate::No).unwrap();
-    assert_too_long(elements.add(&long), &["set of object 0a11111111111111"]);
+    assert_too_long(elements.add(&long), &["set of A 0a11111111111111"]);
     assert!(!elements.contains(&long).unwrap());
-    let in_list = ["index", "list of object 0a11111111111111"];
+    let in_list = ["index", "list of A 0a11111111111111"];
     assert_too_long(list.extend(&[text("a"), long.clone()]), &in_list);
     assert_too_long(list.insert(0, &long), &in_list);
     assert_too_long(list.set(1, &long), &in_list);
     for key in [1, 2] {
-        assert_too_long(map.put(&int(key), &long), &["index", "map of object 0a11111111111111"]);
+        assert_too_long(map.put(&int(key), &long), &["index", "map of A 0a11111111111111"]);
     }
     let of = tx.schema().object_type("A").unwrap().clone();
     for field in ["set", "list"] {
@@ -307,9 +307,9 @@ fn keys_that_are_too_long_are_refused_before_anything_is_written() {
         let content = content.finish();
         let named = if field == "list" { "index entry of field list.element" } else { "field set" };
         let made = tx.create_with(Some(foo_id(2)), &content);
-        assert_too_long(made, &[named, "object 0a22222222222222"]);
+        assert_too_long(made, &[named, "A 0a22222222222222"]);
         let stored = tx.store_object(object, &content, Migrate::No);
-        assert_too_long(stored, &[named, "object 0a11111111111111"]);
+        assert_too_long(stored, &[named, "A 0a11111111111111"]);
     }
     assert_eq!(counter.take().writes(), 0, "refused before anything is written");
     assert_eq!(all_pairs(&tx), before);

@@ -115,7 +115,7 @@ fn t030_t031_values_of_another_type_are_refused() {
     assert_invalid_value(write(&tx, "s", int(5)));
     assert_invalid_value(write(&tx, "r", int(5)));
     let error = write(&tx, "i", Value::Null).unwrap_err().to_string();
-    assert!(error.contains("field i of object 0a11111111111111"), "{error}");
+    assert!(error.contains("field i of Foo 0a11111111111111"), "{error}");
     let encoded = tx.schema().object_type("Foo").unwrap().field("i").unwrap().clone();
     for bytes in [&b""[..], &[0x84, 0x84], &[0xff, 0xff]] {
         assert_invalid_value(tx.encoded().set(foo_id(1), &encoded, bytes, Migrate::No));
@@ -224,7 +224,7 @@ fn t042_t043_t044_counters() {
     world.raw("0a111111111111110e", Some("0102"));
     let tx = world.foo();
     let damaged = tx.counter(id, "c", Migrate::No).unwrap_err().to_string();
-    assert!(damaged.contains("field c of object 0a11111111111111"), "{damaged}");
+    assert!(damaged.contains("field c of Foo 0a11111111111111"), "{damaged}");
     assert!(damaged.contains("0a111111111111110e"), "{damaged}");
     assert_eq!(get(&tx, "i"), int(0), "the rest of the object is usable");
 }

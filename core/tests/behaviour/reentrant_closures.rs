@@ -123,7 +123,7 @@ fn retain_of_a_list_does_not_remove_another_element_than_was_judged() {
     });
     match finished {
         Err(Error::ChangedMeanwhile { of }) => {
-            assert_eq!(of, format!("field list of object {}", a(1)));
+            assert_eq!(of, format!("field list of A {}", a(1)));
         }
         other => panic!("{other:?}"),
     }

@@ -49,7 +49,7 @@ fn m08_2_04_objects_by_id_and_type() {
             let ann = tx.create_default::<Person>()?;
             assert_eq!(tx.get::<Person>(ann.id())?, ann);
             let wrong = tx.get::<Settings>(ann.id());
-            let Err(Error::WrongType { id, expected }) = wrong else { panic!("{wrong:?}") };
+            let Err(Error::WrongType { id, expected, .. }) = wrong else { panic!("{wrong:?}") };
             assert_eq!((id, expected), (ann.id(), "Settings"));
             let settings = tx.singleton::<Settings>()?;
             assert_eq!(tx.singleton::<Settings>()?, settings);

@@ -175,7 +175,8 @@ fn copy_each(
         if !dest.core.exists(id)? {
             let attempted =
                 format!("a copy may not refer to it in field {field:?}, because it was not copied");
-            return Err(object::Error::DeletedObject { id, attempted });
+            let type_name = dest.core.type_name_of(id);
+            return Err(object::Error::DeletedObject { id, type_name, attempted });
         }
     }
     Ok(copied)

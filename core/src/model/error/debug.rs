@@ -35,9 +35,12 @@ fn parts(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Error::NotRegistered { type_name } => {
             f.debug_struct("NotRegistered").field("type_name", type_name).finish()
         }
-        Error::WrongType { id, expected } => {
-            f.debug_struct("WrongType").field("id", id).field("expected", expected).finish()
-        }
+        Error::WrongType { id, found, expected } => f
+            .debug_struct("WrongType")
+            .field("id", id)
+            .field("found", found)
+            .field("expected", expected)
+            .finish(),
         Error::WrongTarget { field, id, schema, target, target_type, expected } => f
             .debug_struct("WrongTarget")
             .field("field", field)
@@ -70,11 +73,12 @@ fn parts(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .field("value", value)
             .field("source", source)
             .finish(),
-        Error::Missing { field, id, schema } => f
+        Error::Missing { field, id, schema, is_null } => f
             .debug_struct("Missing")
             .field("field", field)
             .field("id", id)
             .field("schema", schema)
+            .field("is_null", is_null)
             .finish(),
         Error::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
         Error::WouldLose(report) => f.debug_tuple("WouldLose").field(report).finish(),

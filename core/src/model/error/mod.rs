@@ -4,6 +4,7 @@ mod debug;
 mod from;
 
 use std::fmt;
+use std::sync::Arc;
 
 use permazen_kv::KvError;
 
@@ -57,10 +58,12 @@ pub enum Error {
         type_name: &'static str,
     },
     /// An object has another type than the one asked for.
-    #[error("object {id} is not of type {expected}; use the type it has, or the untyped access")]
+    #[error("{} is not of type {expected}; use the type it has, or the untyped access", named(.found, .id))]
     WrongType {
         /// The object.
         id: ObjId,
+        /// The name of its type; `None` if no recorded schema has the type.
+        found: Option<Arc<str>>,
         /// The type asked for.
         expected: &'static str,
     },
@@ -136,12 +139,7 @@ pub enum Error {
     },
     /// An object lacks a value that the model requires: its schema lacks the field, or the value is
     /// null there.
-    #[error(
-        "{field} of object {id}: the object is in schema {schema} and has no value there, but the model requires one: \
-         if a newer program has renamed the field, name the newer field: `was = …`; if it has split the field, make \
-         the value from the newer fields: `upgrade_with = …`; if not, set the field, make it an `Option`, or, if that \
-         schema lacks the field, give it `default = …`"
-    )]
+    #[error("{field} of object {id}{}", missing(.schema, *.is_null))]
     Missing {
         /// Type and field.
         field: String,
@@ -149,6 +147,9 @@ pub enum Error {
         id: ObjId,
         /// The schema in which the object is.
         schema: SchemaId,
+        /// Whether that is the schema of the models. Then the value is null there, as that of a new
+        /// object is until it gets its values.
+        is_null: bool,
     },
     /// A collection contains null, but the type of its elements, keys or values in the struct is no
     /// `Option`. Another program or access by name has put it there.
@@ -299,9 +300,29 @@ impl ModelErrors {
 
 impl std::error::Error for ModelErrors {}
 
+/// `Dog 4b1e…`, or `object 4b1e…` if its type is not known.
+fn named(type_name: &Option<Arc<str>>, id: &ObjId) -> String {
+    format!("{} {id}", type_name.as_deref().unwrap_or("object"))
+}
+
 /// ` of the value "17"`, or nothing.
 fn of_value(value: &Option<String>) -> String {
     value.as_ref().map_or(String::new(), |value| format!(" of the value {value}"))
+}
+
+/// Why a required value is missing, and what to do.
+fn missing(schema: &SchemaId, is_null: bool) -> String {
+    match is_null {
+        true => " has no value, but the model requires one: set it, or make it an `Option`; the values of a new object \
+                 follow as changes after its `#[on_create]`: see them in `#[on_change]`"
+            .to_owned(),
+        false => format!(
+            ": the object is in schema {schema} and has no value there, but the model requires one: if a newer program \
+             has renamed the field, name the newer field: `was = …`; if it has split the field, make the value from \
+             the newer fields: `upgrade_with = …`; if not, set the field, make it an `Option`, or, if that schema \
+             lacks the field, give it `default = …`"
+        ),
+    }
 }
 
 /// The items as text, with semicolons between them.

@@ -240,9 +240,11 @@ impl<M: Model> Versioned<M> {
 /// Says what was attempted on an object that was deleted.
 fn deleted(error: Error) -> Error {
     match error {
-        Error::Object(object::Error::DeletedObject { id, attempted }) if attempted.is_empty() => {
+        Error::Object(object::Error::DeletedObject { id, type_name, attempted })
+            if attempted.is_empty() =>
+        {
             let attempted = "storing a value that was loaded earlier".to_owned();
-            Error::Object(object::Error::DeletedObject { id, attempted })
+            Error::Object(object::Error::DeletedObject { id, type_name, attempted })
         }
         error => error,
     }

@@ -35,7 +35,7 @@ pub(crate) struct Target {
 
 impl std::fmt::Debug for Content<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of object {}", self.field.full_name, self.id)
+        write!(f, "{} of {} {}", self.field.full_name, self.field.type_name, self.id)
     }
 }
 
@@ -132,10 +132,7 @@ impl<'t, 'db> Content<'t, 'db> {
     }
 
     fn invalid(&self, part: &ResolvedField, source: EncodingError) -> Error {
-        Error::InvalidValue {
-            field: format!("field {} of object {}", part.full_name, self.id),
-            source,
-        }
+        Error::InvalidValue { field: describe(self.id, part), source }
     }
 
     // ------------------------------------------------------------------ changing

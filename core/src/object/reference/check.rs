@@ -61,6 +61,7 @@ impl Transaction<'_> {
         }
         Err(Error::DeletedObject {
             id: target,
+            type_name: self.type_name_of(target),
             attempted: format!("{} may not be set to a missing object", describe(id, field)),
         })
     }

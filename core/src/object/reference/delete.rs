@@ -69,7 +69,7 @@ impl Transaction<'_> {
             while let Some(id) = todo.pop_front() {
                 found |= self
                     .delete_and_queue(id, &mut todo)
-                    .map_err(|error| error.about(|| format!("deletion of object {id}")))?;
+                    .map_err(|error| error.about(|| format!("deletion of {}", self.named(id))))?;
             }
             Ok(found)
         })
@@ -153,7 +153,8 @@ impl Transaction<'_> {
             Some((_, part)) => (part.name.to_string(), part.full_name.to_string()),
             None => (format!("#{field}"), format!("#{field}")),
         };
-        Error::ReferencedObject { id, referrer, field: name, full_name }
+        let (type_name, referrer_type) = (self.type_name_of(id), self.type_name_of(referrer));
+        Error::ReferencedObject { id, type_name, referrer, referrer_type, field: name, full_name }
     }
 
     /// Removes an object's pairs and index entries. Returns what the object contained.

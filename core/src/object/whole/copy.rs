@@ -204,7 +204,7 @@ impl Transaction<'_> {
                 }
                 Ok((true, self.put_new(id, data, changes)?))
             })
-            .map_err(|error| error.about(|| format!("object {id}")))
+            .map_err(|error| error.about(|| self.named(id)))
         })?;
         heard.map(|()| created)
     }

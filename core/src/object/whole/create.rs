@@ -109,7 +109,7 @@ impl Transaction<'_> {
         };
         self.mutate(|| {
             self.put_new(id, data, CollectionChanges::Differences)
-                .map_err(|error| error.about(|| format!("new object {id}")))
+                .map_err(|error| error.about(|| format!("new {}", self.named(id))))
         })??;
         Ok(Some(id))
     }
@@ -135,7 +135,7 @@ impl Transaction<'_> {
         self.operation_told(
             || {
                 let put = self.put_object(id, &data);
-                put.map_err(|error| error.about(|| format!("new object {id}")))
+                put.map_err(|error| error.about(|| format!("new {}", self.named(id))))
             },
             |()| self.tell_created(id),
         )

@@ -27,7 +27,7 @@ impl Transaction<'_> {
         for _ in 0..ATTEMPTS {
             let id = self.shared.random_id(storage_id)?;
             let taken = self.store.contains(id.as_bytes());
-            if !taken.map_err(|error| error.about(|| format!("new object {id}")))? {
+            if !taken.map_err(|error| error.about(|| format!("new {}", self.named(id))))? {
                 return Ok(id);
             }
         }

@@ -9,7 +9,7 @@ use super::data::ObjectData;
 use crate::id::ObjId;
 use crate::object::info::{Migrate, ObjectInfo};
 use crate::object::store::visit_pairs;
-use crate::object::{Error, Result, Transaction};
+use crate::object::{Result, Transaction};
 use crate::schema::{ResolvedField, ResolvedKind, ResolvedType};
 
 /// Loading objects.
@@ -30,7 +30,7 @@ impl Transaction<'_> {
             }
             Ok(())
         })?;
-        data.ok_or_else(|| Error::deleted(id))
+        data.ok_or_else(|| self.deleted(id))
     }
 
     /// Visits everything that is stored for an object, while its bytes are borrowed. First comes
@@ -136,10 +136,10 @@ impl Transaction<'_> {
                 }
                 if object.is_none() {
                     self.type_name(id.storage_id())?;
-                    return Err(Error::deleted(id));
+                    return Err(self.deleted(id));
                 }
                 Ok(true)
             })
-            .map_err(|error| error.about(|| format!("object {id}")))
+            .map_err(|error| error.about(|| self.named(id)))
     }
 }

@@ -75,7 +75,7 @@ impl Transaction<'_> {
     /// replaces need no conversion and no index entries, which can be too long for the store.
     /// Listeners are called for the differences as changes of the fields.
     fn migrate_giving(&self, id: ObjId, schema: &Arc<Schema>, given: Given<'_>) -> Result<()> {
-        let old = self.load(id, Migrate::No).map_err(|error| moving(error, id))?;
+        let old = self.load(id, Migrate::No).map_err(|error| moving(self, error, id))?;
         self.migrate_loaded(id, old, schema, given, None).map(drop)
     }
 
@@ -98,7 +98,7 @@ impl Transaction<'_> {
             },
             |change| self.tell_schema_changed(change),
         )
-        .map_err(|error| moving(error, id))
+        .map_err(|error| moving(self, error, id))
         .map(|change| change.old.size())
     }
 
@@ -413,8 +413,8 @@ fn keeps_from_moving(error: &Error) -> bool {
 }
 
 /// Adds to an error which object was to move.
-fn moving(error: Error, id: ObjId) -> Error {
-    error.about(|| format!("moving object {id} to another schema"))
+fn moving(tx: &Transaction<'_>, error: Error, id: ObjId) -> Error {
+    error.about(|| format!("moving {} to another schema", tx.named(id)))
 }
 
 /// If an index entry's key is too long, adds to the error which object cannot be moved and what

@@ -101,7 +101,7 @@ impl Transaction<'_> {
             };
             self.change_content(id, &old, &data, CollectionChanges::Differences)
         })
-        .map_err(|error| error.about(|| format!("object {id}")))
+        .map_err(|error| error.about(|| self.named(id)))
     }
 
     /// Refuses content with references that are not allowed. Does not check references that `old`
@@ -246,7 +246,7 @@ impl Transaction<'_> {
                     self.store.put(&at(field, rest), value, undo).map_err(|error| {
                         error.about(|| match new.object_type().field_by_storage_id(field) {
                             Some(field) => describe(id, field),
-                            None => format!("field #{field} of object {id}"),
+                            None => format!("field #{field} of {}", self.named(id)),
                         })
                     })
                 }

@@ -84,7 +84,7 @@ impl Tx {
                 None => Ok(()),
                 Some((error, target)) => {
                     refused = Some(error);
-                    Err(object::Error::DeletedObject { id: target, attempted: String::new() })
+                    Err(self.core.deleted(target))
                 }
             }
         });
