@@ -19,13 +19,23 @@
 #![allow(clippy::duplicated_attributes)]
 
 mod composite;
+mod copies;
+mod errors;
 mod fields;
 mod names;
+mod notifications;
 mod objects;
+mod paths;
+mod queries;
+mod recording;
+mod references;
 mod rows;
+mod schema_change;
 mod schemas;
 mod transactions;
 mod uniqueness;
+mod untyped;
+mod validation;
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -77,6 +87,17 @@ fn field(tx: &Tx, type_name: &str, full_name: &str) -> Arc<ResolvedField> {
 
 fn field_id(tx: &Tx, type_name: &str, full_name: &str) -> u32 {
     field(tx, type_name, full_name).storage_id.get()
+}
+
+/// The operation failed, because this object does not exist.
+#[track_caller]
+fn assert_deleted<T: Debug>(result: Result<T>, missing: ObjId) {
+    match result {
+        Err(Error::Object(permazen::object::Error::DeletedObject { id, .. })) => {
+            assert_eq!(id, missing)
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// What is wrong, if an operation was refused because of rules.

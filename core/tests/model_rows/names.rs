@@ -2,7 +2,7 @@
 
 use permazen::kv::memory::MemoryStore;
 use permazen::model::ModelSet;
-use permazen::{Error, Permazen, PermazenObject, Ref};
+use permazen::{Permazen, PermazenObject, Ref};
 
 use crate::*;
 
@@ -45,11 +45,7 @@ fn m01_1_02_a_handle_needs_no_object() {
             assert!(ann.delete()?);
             let ann = tx.get(ann.to_ref())?;
             assert!(!ann.exists()?);
-            let Err(Error::Object(permazen::object::Error::DeletedObject { id, .. })) = ann.age()
-            else {
-                panic!("{:?}", ann.age())
-            };
-            assert_eq!(id, ann.id());
+            assert_deleted(ann.age(), ann.id());
             Ok(())
         })
         .unwrap();

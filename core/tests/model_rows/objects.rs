@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use permazen::encoding::Value;
 use permazen::model::Copy;
 use permazen::object::{Error as ObjectError, Migrate};
-use permazen::{Error, Obj, PermazenObject, Ref};
+use permazen::{Obj, PermazenObject, Ref};
 
 use crate::*;
 
@@ -23,13 +23,6 @@ impl Person {
     fn made(this: Obj<'_, Self>) -> Result<()> {
         log(format!("made {:?} {}", this.name()?, this.age()?));
         Ok(())
-    }
-}
-
-fn assert_deleted<T: Debug>(result: Result<T>, missing: ObjId) {
-    match result {
-        Err(Error::Object(ObjectError::DeletedObject { id, .. })) => assert_eq!(id, missing),
-        other => panic!("{other:?}"),
     }
 }
 

@@ -9,12 +9,22 @@ const ROWS: &str = include_str!("rows.txt");
 /// All modules of this suite that have tests of rows.
 const MODULES: &[&str] = &[
     include_str!("composite.rs"),
+    include_str!("copies.rs"),
+    include_str!("errors.rs"),
     include_str!("fields.rs"),
     include_str!("names.rs"),
+    include_str!("notifications.rs"),
     include_str!("objects.rs"),
+    include_str!("paths.rs"),
+    include_str!("queries.rs"),
+    include_str!("recording.rs"),
+    include_str!("references.rs"),
+    include_str!("schema_change.rs"),
     include_str!("schemas.rs"),
     include_str!("transactions.rs"),
     include_str!("uniqueness.rs"),
+    include_str!("untyped.rs"),
+    include_str!("validation.rs"),
 ];
 
 struct Row {
