@@ -106,7 +106,7 @@ fn m17_0_06_such_an_object_is_none_of_a_model() {
     let (db, id) = vanished();
     db.write(|tx| {
         let refused = tx.get::<Known>(id).map(drop);
-        let Err(Error::WrongType { id: of, expected }) = refused else { panic!("{refused:?}") };
+        let Err(Error::WrongType { id: of, expected, .. }) = refused else { panic!("{refused:?}") };
         assert_eq!((of, expected), (id, "Known"));
         assert_eq!(tx.any(id).downcast::<Known>(), None);
         Ok(())
