@@ -271,7 +271,7 @@ fn cases(world: &World) -> Vec<Case<'_>> {
             move |tx| {
                 black_box(count_ids(tx));
             },
-            move |txn| assert_eq!(world.by_hand.visit_by_age(txn, (low, high)), hits),
+            move |txn| assert_eq!(world.by_hand.visit_by_age(txn, (low, high), |_| ()), hits),
         ),
         writing_case(
             world,

@@ -19,7 +19,7 @@ use permazen::encoding::{FieldType, Value};
 use permazen::kv::Durability;
 use permazen::kv::lmdb::LmdbStore;
 use permazen::object::{FieldValue, Migrate, ObjectBuilder, Transaction};
-use permazen::{Counter, ObjId, Permazen, PermazenObject, Ref, Tx};
+use permazen::{Counter, Obj, ObjId, Permazen, PermazenObject, Ref, Tx};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -164,16 +164,27 @@ fn cases(world: &World) -> Vec<Case<'_>> {
     let ids = &world.ids[..SAMPLE.min(world.ids.len())];
     let known = &ids[..ids.len().min(500)];
     let (low, high) = by_hand::ages(world.ids.len());
-    let count = move |tx: &Tx| {
+    let count = move |tx: &Tx, visit: fn(Obj<'_, Person>)| {
         let index = tx.index(Person::AGE).unwrap().range(low..high).unwrap();
         let mut hits = 0;
         for person in index.objects() {
-            black_box(person.unwrap().id());
+            visit(black_box(person.unwrap()));
             hits += 1;
         }
         hits
     };
-    let hits = count(&world.db.begin_read().unwrap());
+    let count_dynamic = move |tx: &Transaction<'_>, visit: fn(&Transaction<'_>, ObjId)| {
+        let (low, high) = (i32::to_value(&low), i32::to_value(&high));
+        let index = tx.index_by_name("Person", "age").unwrap();
+        let index = index.with_bounds(0, Bound::Included(&low), Bound::Excluded(&high)).unwrap();
+        let mut hits = 0;
+        for id in index.ids() {
+            visit(tx, black_box(id.unwrap()));
+            hits += 1;
+        }
+        hits
+    };
+    let hits = count(&world.db.begin_read().unwrap(), |_| ());
     vec![
         writing(
             world,
@@ -254,23 +265,36 @@ fn cases(world: &World) -> Vec<Case<'_>> {
                 }
             },
         ),
+        // The typed layer gives handles, the other two only IDs.
         reading(
             world,
-            "index range, objects",
+            "index range, handles or IDs",
             hits,
-            move |tx| assert_eq!(count(tx), hits),
-            move |txn| assert_eq!(world.by_hand.visit_by_age(txn, (low, high)), hits),
+            move |tx| assert_eq!(count(tx, |_| ()), hits),
+            move |txn| assert_eq!(world.by_hand.visit_by_age(txn, (low, high), |_| ()), hits),
+            move |tx| assert_eq!(count_dynamic(tx, |_, _| ()), hits),
+        ),
+        reading(
+            world,
+            "index range, a field of each",
+            hits,
             move |tx| {
-                let (low, high) = (i32::to_value(&low), i32::to_value(&high));
-                let index = tx.index_by_name("Person", "age").unwrap();
-                let index =
-                    index.with_bounds(0, Bound::Included(&low), Bound::Excluded(&high)).unwrap();
-                let mut found = 0;
-                for id in index.ids() {
-                    black_box(id.unwrap());
-                    found += 1;
-                }
-                assert_eq!(found, hits);
+                let read = |person: Obj<'_, Person>| {
+                    black_box(person.age().unwrap());
+                };
+                assert_eq!(count(tx, read), hits);
+            },
+            move |txn| {
+                let read = |id| {
+                    black_box(world.by_hand.age(txn, id));
+                };
+                assert_eq!(world.by_hand.visit_by_age(txn, (low, high), read), hits);
+            },
+            move |tx| {
+                let read = |tx: &Transaction<'_>, id| {
+                    black_box(tx.get(id, "age", Migrate::No).unwrap());
+                };
+                assert_eq!(count_dynamic(tx, read), hits);
             },
         ),
     ]

@@ -120,15 +120,20 @@ impl ByHand {
         }
     }
 
-    /// Looks at the ID of everybody with an age from `low` to below `high`. Returns their number.
-    pub(crate) fn visit_by_age(&self, txn: &RoTxn<'_>, (low, high): (i32, i32)) -> usize {
+    /// Shows the ID of everybody with an age from `low` to below `high`. Returns their number.
+    pub(crate) fn visit_by_age(
+        &self,
+        txn: &RoTxn<'_>,
+        (low, high): (i32, i32),
+        mut visit: impl FnMut(ObjId),
+    ) -> usize {
         let bound = |age: i32| [&[ZERO, 11], &long_bytes(i64::from(age))[..]].concat();
         let (min, max) = (bound(low), bound(high));
         let mut count = 0;
         for pair in self.pairs.range(txn, &bounds(&min, &max)).unwrap() {
             let (key, _) = pair.unwrap();
             let (_, id) = key.split_last_chunk::<8>().unwrap();
-            black_box(ObjId::from_bytes(*id).unwrap());
+            visit(black_box(ObjId::from_bytes(*id).unwrap()));
             count += 1;
         }
         count
