@@ -65,7 +65,7 @@ pub(crate) use index::{
 };
 pub use index::{IndexEntry, IndexEntryRef, IndexIds, IndexIter, IndexKind, IndexShape, IndexView};
 pub use info::Migrate;
-pub(crate) use notes::{NullIn, Touched, WatchedFields, WatchedType};
+pub(crate) use notes::{NullAs, NullIn, Touched, WatchedFields, WatchedType};
 pub(crate) use notify::Happened;
 pub use notify::{
     ChangeKind, CreateListener, DeleteListener, FieldChange, FieldListener, ListenerId,

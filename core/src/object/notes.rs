@@ -25,10 +25,20 @@ pub(crate) struct WatchedType {
     pub(crate) any: bool,
     /// Changes of these fields.
     pub(crate) fields: BTreeSet<StorageId>,
-    /// Simple fields that get these bytes, which are null.
-    pub(crate) required: Vec<(StorageId, Vec<u8>)>,
+    /// Simple fields that get null.
+    pub(crate) required: Vec<NullAs>,
     /// Collections that get pairs with a null.
     pub(crate) required_in: Vec<NullIn>,
+}
+
+/// The bytes of null in a simple field that may not be null.
+#[derive(Debug, Clone)]
+pub(crate) struct NullAs {
+    /// The field that gets them. In another schema, it may be another one.
+    pub(crate) stored: StorageId,
+    pub(crate) null: Vec<u8>,
+    /// The field that is noted.
+    pub(crate) field: StorageId,
 }
 
 /// The bytes of null in the pairs of a collection, where it may not have any.
@@ -120,14 +130,15 @@ impl Notes {
     pub(crate) fn field(&self, id: ObjId, field: StorageId, new: Option<&[u8]>) {
         let Some(watched) = self.watched(id) else { return };
         let is_watched = watched.any || watched.fields.contains(&field);
-        let is_null = new.is_some_and(|new| {
-            watched.required.iter().any(|(required, null)| *required == field && null == new)
+        let null = new.and_then(|new| {
+            let null = watched.required.iter().find(|it| it.stored == field && it.null == new);
+            null.map(|it| it.field)
         });
-        if is_watched || is_null {
+        if is_watched || null.is_some() {
             let mut objects = self.objects.borrow_mut();
             let touched = objects.entry(id).or_default();
             touched.fields.extend(is_watched.then_some(field));
-            touched.nulls.extend(is_null.then_some(field));
+            touched.nulls.extend(null);
         }
     }
 
@@ -152,8 +163,8 @@ impl Notes {
     pub(crate) fn created(&self, id: ObjId, content: &ObjectData) {
         let Some(watched) = self.watched(id) else { return };
         let simple = watched.required.iter();
-        let simple = simple.filter(|(field, null)| content.simple_value(*field) == Some(null));
-        let simple = simple.map(|(field, _)| *field);
+        let simple = simple.filter(|it| content.simple_value(it.stored) == Some(&*it.null));
+        let simple = simple.map(|it| it.field);
         let collections = watched.required_in.iter();
         let collections =
             collections.filter(|null| content.pairs_of(null.field).any(|pair| null.is_in(pair)));
@@ -184,7 +195,7 @@ impl Notes {
         let Some(watched) = self.watched.get().and_then(|all| all.0.get(&id.storage_id())) else {
             return;
         };
-        let simple = watched.required.iter().map(|(field, _)| *field);
+        let simple = watched.required.iter().map(|it| it.field);
         let nulls = simple.chain(watched.required_in.iter().map(|null| null.field)).collect();
         let touched = Touched { whole: true, fields: BTreeSet::new(), nulls };
         self.put_back([(id, touched)]);

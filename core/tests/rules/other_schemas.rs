@@ -181,3 +181,71 @@ fn an_object_that_cannot_be_loaded_does_not_pass_unchecked() {
     assert!(refused.contains("is old"), "{refused}");
     assert_eq!(db.read(|tx| tx.get::<checked::User>(old)?.age()).unwrap(), 1);
 }
+
+/// A store that fails while the reason is looked for is no reason.
+#[test]
+fn a_store_that_fails_while_an_index_is_partial_is_reported() {
+    use permazen::kv::{KvError, fault::FaultStore};
+
+    let (store, _) = stored();
+    let store = FaultStore::new(store);
+    let faults = store.faults();
+    let db = Permazen::builder(store).model::<now::User>().build().unwrap();
+    let mut failures = 0;
+    loop {
+        let tx = db.begin().unwrap();
+        tx.create(now_user("b")).unwrap();
+        faults.fail_nth(failures + 1, || KvError::Retry("planned".to_owned()));
+        let error = tx.validate().unwrap_err();
+        if faults.hits() == 0 {
+            assert!(matches!(error, Error::Invalid(_)), "{error}");
+            break;
+        }
+        assert!(error.is_retryable(), "failure {}: {error}", failures + 1);
+        failures += 1;
+    }
+    assert!(failures > 3);
+}
+
+/// A program in which a required field has another name.
+mod renamed {
+    use super::*;
+
+    #[derive(PermazenObject, Debug, Default, Clone)]
+    pub(super) struct User {
+        #[permazen(was = "email")]
+        pub(super) mail: String,
+        pub(super) age: i32,
+    }
+}
+
+#[test]
+fn null_under_a_former_name_is_a_violation() {
+    let (store, id) = stored();
+    let db = open::<renamed::User>(&store).build().unwrap();
+    let refused = db.write(|tx| tx.any(id).set("email", &permazen::encoding::Value::Null));
+    assert_eq!(found(&violations(refused)), [("User.mail".into(), Rule::Required, None, vec![])]);
+    db.write(|tx| {
+        tx.any(id).set("email", &permazen::encoding::Value::Null)?;
+        tx.get::<renamed::User>(id)?.set_mail("b")
+    })
+    .unwrap();
+}
+
+/// The check of the first object is before that of the second, which moves.
+#[test]
+fn objects_that_the_check_moves_leave_no_index_partial() {
+    let (store, first) = stored();
+    let before = open::<before::User>(&store).build().unwrap();
+    let user = before::User { email: "b".into(), age: 1 };
+    let second = before.write(|tx| Ok(tx.create(user.clone())?.id())).unwrap();
+    let db = open::<now::User>(&store).build().unwrap();
+    // Nothing but the check moves them.
+    db.write(|tx| {
+        for id in [first, second] {
+            tx.get::<now::User>(id)?.revalidate()?;
+        }
+        Ok(())
+    })
+    .unwrap();
+}

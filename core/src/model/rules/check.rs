@@ -11,7 +11,7 @@ use crate::id::{ObjId, StorageId};
 use crate::layout::SchemaIndex;
 use crate::model::binding::Binding;
 use crate::model::error::{Error, Result};
-use crate::model::evolution::value_text;
+use crate::model::evolution::{FieldPlan, value_text};
 use crate::model::handle::Handle;
 use crate::model::hook::{Checker, Judgement};
 use crate::model::index::{OnPartial, OpenAs, Wanted, complete_for_rules};
@@ -28,16 +28,21 @@ const ROUNDS: usize = 100;
 /// [`Error::Invalid`] with everything that breaks a rule; errors of the store.
 pub(in crate::model) fn check(tx: &Tx) -> Result<()> {
     let notes = &tx.core.notes;
-    let mut check = Check { tx, partial: HashSet::new(), unchecked: false, hooks_changed: false };
+    let mut check =
+        Check { tx, partial: HashSet::new(), unchecked: false, moved: false, hooks_changed: false };
     let mut failed: BTreeMap<ObjId, (Touched, Vec<Violation>)> = BTreeMap::new();
     let mut rounds = 0;
     // A hook that checks an object may change others. These are then noted, and what was wrong may
     // be right.
-    while !notes.is_empty() || (check.hooks_changed && !failed.is_empty()) {
+    // If an object has moved, an index that was partial may be complete.
+    while !notes.is_empty()
+        || (check.hooks_changed && !failed.is_empty())
+        || (check.moved && !check.partial.is_empty())
+    {
         rounds += 1;
         let mut queue = notes.take();
         check.partial.clear();
-        check.hooks_changed = false;
+        (check.moved, check.hooks_changed) = (false, false);
         for (id, (touched, _)) in std::mem::take(&mut failed) {
             queue.entry(id).or_default().add(touched);
         }
@@ -83,6 +88,8 @@ struct Check<'t> {
     partial: HashSet<&'t str>,
     /// Whether the last object was not checked because of such an index. It must be checked again.
     unchecked: bool,
+    /// Whether objects have moved to the schema of the models.
+    moved: bool,
     /// Whether hooks have changed something.
     hooks_changed: bool,
 }
@@ -182,7 +189,14 @@ impl<'t> Check<'t> {
             return Ok(None);
         };
         let field = binding.field(position)?;
-        let null = core.encoded().find(id, field, Migrate::No, |value| is_null(field, value))?;
+        // Where the object is, the field may have another name or type.
+        let object_type = core.object_type(id)?;
+        let plan = binding.plan(&object_type);
+        let stored = match plan.field(position) {
+            FieldPlan::Differs(from) => from,
+            _ => field,
+        };
+        let null = core.encoded().find(id, stored, Migrate::No, |value| is_null(stored, value))?;
         let violation = || Violation::new(id, binding.path(field), Rule::Required);
         Ok((null == Some(true)).then(violation))
     }
@@ -213,11 +227,6 @@ impl<'t> Check<'t> {
         id: ObjId,
         rule: &'t Unique,
     ) -> Result<Option<Violation>> {
-        // A partial index is reported once, because finding out what is missing is expensive.
-        if self.partial.contains(&*rule.path) {
-            self.unchecked = true;
-            return Ok(None);
-        }
         let values = match self.values(binding, id, rule) {
             Err(error) if keeps_from_checking(&error) => {
                 return Ok(Some(Violation::unchecked(id, &rule.path, Rule::Unique, error)));
@@ -225,6 +234,11 @@ impl<'t> Check<'t> {
             values => values?,
         };
         if rule.exempts(&values) {
+            return Ok(None);
+        }
+        // A partial index is reported once, because finding out what is missing is expensive.
+        if self.partial.contains(&*rule.path) {
+            self.unchecked = true;
             return Ok(None);
         }
         let view = match self.tx.unique_view(rule) {
@@ -249,11 +263,12 @@ impl<'t> Check<'t> {
 
     /// The encoded values of an object in the columns of a rule. If the index has no entries of
     /// objects in the schema of this object, the object first moves to the schema of the models.
-    fn values(&self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
+    fn values(&mut self, binding: &Binding, id: ObjId, rule: &Unique) -> Result<Vec<Vec<u8>>> {
         let core = &self.tx.core;
         let schema = core.object_type(id)?.schema;
         if schema != binding.object_type.schema && !self.is_indexed_in(binding, rule, schema)? {
             core.require_current(id)?;
+            self.moved = true;
         }
         let value = |field| core.encoded().get(id, field, Migrate::No, <[u8]>::to_vec);
         Ok(rule.columns.iter().map(|field| value(field)).collect::<object::Result<_>>()?)

@@ -7,7 +7,7 @@ use crate::model::declare::{Shape, ValueDecl};
 use crate::model::error::{ModelError, Result};
 use crate::model::evolution::FieldPlan;
 use crate::model::hook::Checker;
-use crate::object::{NullIn, WatchedFields, WatchedType};
+use crate::object::{NullAs, NullIn, WatchedFields, WatchedType};
 use crate::schema::{ResolvedField, ResolvedKind, SchemaBundle};
 
 /// The rules of one model.
@@ -82,6 +82,12 @@ pub(super) fn null_of(encoding: &dyn Encoding) -> Option<Vec<u8>> {
     encoding.supports_null().then(|| encoding.encode_all(&Value::Null).ok()).flatten()
 }
 
+/// That a field of a model may not be null, where it is stored as `stored`.
+fn required(field: &ResolvedField, stored: &ResolvedField) -> Option<NullAs> {
+    let null = null_of(&*stored.simple()?.encoding)?;
+    Some(NullAs { stored: stored.storage_id, null, field: field.storage_id })
+}
+
 impl Binding {
     /// What the object layer notes of objects of this model.
     fn watched(&self, bundle: &SchemaBundle) -> Result<Option<WatchedType>> {
@@ -102,8 +108,7 @@ impl Binding {
         }
         for position in &rules.required {
             let field = self.field(*position)?;
-            let null = field.simple().and_then(|simple| null_of(&*simple.encoding));
-            watched.required.extend(null.map(|null| (field.storage_id, null)));
+            watched.required.extend(required(field, field));
         }
         watched.required_in.extend(rules.required_in.iter().map(|(_, nulls)| nulls.clone()));
         // A field that is defined differently in another recorded schema has another ID there.
@@ -113,6 +118,9 @@ impl Binding {
                 let FieldPlan::Differs(from) = plan else { continue };
                 if watched.fields.contains(&self.field(position)?.storage_id) {
                     watched.fields.insert(from.storage_id);
+                }
+                if rules.required.contains(&position) {
+                    watched.required.extend(required(self.field(position)?, from));
                 }
             }
         }

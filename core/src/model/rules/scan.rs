@@ -183,13 +183,22 @@ fn duplicates(tx: &Tx, rule: &Unique, found: &mut Found<'_>) -> Result<ControlFl
         let values: Vec<Vec<u8>> = (0..columns).map(|at| entry.encoded(at).to_vec()).collect();
         Ok((values, entry.id()?))
     });
+    // A rule of a mix-in has a path in each model.
+    let models = tx.models()?;
+    let path_of = |id: ObjId| {
+        let rules = &models.of_type(id.storage_id())?.rules.unique;
+        rules.iter().find(|it| it.is_same(rule)).map(|it| &*it.path)
+    };
     let mut values: Vec<Vec<u8>> = Vec::new();
     let mut same = Same::default();
     let mut report = |values: &[Vec<u8>], same: &mut Same| {
         let is_wrong = !same.others.is_empty() && !rule.exempts(values);
         let value = is_wrong.then(|| rule.text(values));
         match is_wrong {
-            true => same.report(&rule.path, Rule::Unique, value, found),
+            true => {
+                let path = same.first.and_then(&path_of).unwrap_or(&rule.path);
+                same.report(path, Rule::Unique, value, found)
+            }
             false => {
                 *same = Same::default();
                 ControlFlow::Continue(())

@@ -79,6 +79,13 @@ impl Unique {
         self.scope = of.map(|(_, of_type)| *of_type).collect();
     }
 
+    /// Whether it is the same rule of a mix-in, in whatever models.
+    pub(super) fn is_same(&self, other: &Unique) -> bool {
+        let columns =
+            |rule: &Unique| rule.columns.iter().map(|it| it.storage_id).collect::<Vec<_>>();
+        self.scope == other.scope && columns(self) == columns(other)
+    }
+
     /// Exempts the combinations whose values are in the list of each column.
     fn exempt(&mut self, lists: &[&[Exclude]], problems: &mut Vec<ModelError>) {
         let path = &self.path;
