@@ -1,13 +1,13 @@
-//! Two transactions at the same time. The outcome is that of one after the other.
+//! Two transactions of one version at the same time. The outcome is that of one after the other.
 
 use std::sync::Barrier;
 
 use permazen::Error;
 
 use crate::naive::World;
-use crate::steps::{New, Op, apply, is_refusal, op, run};
+use crate::steps::{New, Op, apply, is_refusal, op};
 use crate::transaction::is_of_store;
-use crate::{History, count};
+use crate::{History, Program, count};
 
 /// What the operations of a transaction returned, and whether the transaction broke rules.
 struct Outcome {
@@ -19,11 +19,11 @@ impl History {
     pub(crate) fn concurrent(&mut self) {
         let mut ops = || -> Vec<Op> {
             let all = 1 + self.random.below(4);
-            (0..all).map(|_| op(&mut self.random, &self.world)).collect()
+            (0..all).map(|_| op(&mut self.random, &self.world, 1)).collect()
         };
         let ops = [ops(), ops()];
         let barrier = Barrier::new(2);
-        let db = &self.db;
+        let Program { db, run, .. } = &self.programs[0];
         let one = |ops: &[Op]| {
             barrier.wait();
             let mut done = Vec::new();
@@ -47,13 +47,14 @@ impl History {
             let other = scope.spawn(|| one(&ops[1]));
             [one(&ops[0]), other.join().unwrap()]
         });
-        let stored = self.db.read(World::read).unwrap();
+        let stored = self.stored();
         let both = outcomes.iter().filter(|it| !it.invalid).count();
         count(
             &mut self.counts,
             ["none of two committed", "one of two committed", "both committed"][both],
         );
         self.told.lock().unwrap().clear();
+        self.heard.clear();
         let orders = [[0, 1], [1, 0]];
         let fits = |order: [usize; 2]| {
             let mut world = self.world.clone();
@@ -76,14 +77,19 @@ fn after(world: &mut World, ops: &[Op], outcome: &Outcome, early: bool) -> bool 
     let before = world.clone();
     for (op, done) in ops.iter().zip(&outcome.done) {
         let mut next = world.clone();
-        match (done, apply(&mut next, op, done.as_deref().unwrap_or_default())) {
-            (Ok(_), Ok(())) if !early || next.breaches().is_empty() => *world = next,
-            (Err(Error::Invalid(_)), Ok(())) if early && !next.breaches().is_empty() => {}
+        let applied = apply(&mut next, op, done.as_deref().unwrap_or_default(), 1);
+        if early {
+            next.settle();
+        }
+        match (done, applied) {
+            (Ok(_), Ok(())) if !early || next.breaches(1).is_empty() => *world = next,
+            (Err(Error::Invalid(_)), Ok(())) if early && !next.breaches(1).is_empty() => {}
             (Err(error), Err(refused)) if is_refusal(error, refused) => {}
             _ => return false,
         }
     }
-    if outcome.invalid == world.breaches().is_empty() {
+    world.settle();
+    if outcome.invalid == world.breaches(1).is_empty() {
         return false;
     }
     if outcome.invalid {

@@ -1,4 +1,5 @@
-//! Models with rules and hooks of all sorts.
+//! Models with rules and hooks of all sorts, in their first version. It knows what the second one
+//! (`later`) has done to them, so that programs of both can run side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ pub(crate) const FULL: i32 = 3;
 #[permazen(hooks, validate = User::check)]
 #[permazen(composite(name = "nameRank", fields(name, rank), unique, exclude(rank(0))))]
 pub(crate) struct User {
-    #[permazen(indexed, unique, exclude(nulls, "x"))]
+    #[permazen(indexed, unique, exclude(nulls, "x"), was = "mail")]
     pub(crate) email: Option<String>,
     pub(crate) name: Option<String>,
     /// The name in capital letters, which a hook keeps.
@@ -23,7 +24,7 @@ pub(crate) struct User {
     pub(crate) rank: i32,
     #[permazen(inverse_delete = "delete")]
     pub(crate) team: Option<Ref<Team>>,
-    #[permazen(element(inverse_delete = "remove"))]
+    #[permazen(was = "pals", element(inverse_delete = "remove"))]
     pub(crate) friends: BTreeSet<Ref<User>>,
 }
 
@@ -50,6 +51,20 @@ impl User {
         if this.rank()? == 9 { Err(Error::other("there is no rank 9")) } else { Ok(()) }
     }
 
+    /// The rules of books look at the ranks of their owners.
+    #[on_change(fields(rank))]
+    fn books_too(this: Obj<'_, Self>) -> Result<()> {
+        this.referrers(Book::OWNER)?.iter().try_for_each(|book| book?.revalidate())
+    }
+
+    #[on_validate(fields(rank, name))]
+    fn third_has_a_name(this: Obj<'_, Self>) -> Result<()> {
+        match this.rank()? == 3 && this.name()?.is_none() {
+            true => Err(Error::other("rank 3 has a name")),
+            false => Ok(()),
+        }
+    }
+
     #[on_change(fields(team))]
     fn join(this: Obj<'_, Self>, team: &Changed<'_, Self, Option<Ref<Team>>>) -> Result<()> {
         for (team, by) in [(team.old()?, -1), (team.new()?, 1)] {
@@ -67,7 +82,7 @@ impl User {
 }
 
 #[derive(PermazenObject, Debug, Default, Clone)]
-#[permazen(hooks)]
+#[permazen(hooks, removed("motto"))]
 pub(crate) struct Team {
     #[permazen(indexed, unique)]
     pub(crate) title: String,
@@ -80,6 +95,16 @@ impl Team {
     #[on_change(fields(members))]
     fn not_too_many(this: Obj<'_, Self>) -> Result<()> {
         if this.members()? > FULL { Err(Error::other("the team is full")) } else { Ok(()) }
+    }
+
+    /// It is about any field.
+    #[on_validate]
+    fn green_is_small(this: Obj<'_, Self>) -> Result<()> {
+        let (title, members) = (this.any().get("title")?, this.members()?);
+        match title.as_str() == Some("green") && members > 1 {
+            true => Err(Error::other(format!("{members} members"))),
+            false => Ok(()),
+        }
     }
 
     #[on_delete]
@@ -97,23 +122,60 @@ pub(crate) struct Coded {
     /// Unique among books and films.
     #[permazen(indexed, unique, exclude(0))]
     pub(crate) code: i32,
+    /// The second version lacks it.
+    #[permazen(default = "none".to_owned())]
     pub(crate) label: String,
 }
 
 #[derive(PermazenObject, Debug, Clone)]
+#[permazen(hooks)]
 pub(crate) struct Book {
     #[permazen(flatten)]
     pub(crate) coded: Coded,
     pub(crate) owner: Ref<User>,
 }
 
+impl Book {
+    /// The owner, unless it is null, which the rule of required values says.
+    fn owner_if_any(this: Obj<'_, Self>) -> Result<Option<Obj<'_, User>>> {
+        match this.any().get("owner")? {
+            permazen::encoding::Value::Ref(owner) => this.tx().get::<User>(owner).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[permazen::hooks]
+impl Book {
+    /// What it writes before it finds something wrong is undone.
+    #[on_validate(fields(owner))]
+    fn two_for_each(this: Obj<'_, Self>) -> Result<()> {
+        let Some(owner) = Self::owner_if_any(this)? else { return Ok(()) };
+        if owner.referrers(Book::OWNER)?.count()? <= 2 {
+            return Ok(());
+        }
+        this.tx().create(Entry { text: "three books".to_owned() })?;
+        Err(Error::other("three books"))
+    }
+
+    #[on_validate(fields(owner, coded.code))]
+    fn fits_the_rank(this: Obj<'_, Self>) -> Result<()> {
+        let Some(owner) = Self::owner_if_any(this)? else { return Ok(()) };
+        match this.code()? == 5 && owner.rank()? == 3 {
+            true => Err(Error::other("no book 5 for rank 3")),
+            false => Ok(()),
+        }
+    }
+}
+
 #[derive(PermazenObject, Debug, Default, Clone)]
+#[permazen(removed("genre"))]
 pub(crate) struct Film {
     #[permazen(flatten)]
     pub(crate) coded: Coded,
-    #[permazen(inverse_delete = "nullify", unique, exclude(nulls))]
+    #[permazen(inverse_delete = "nullify", unique, exclude(nulls), was = "lead")]
     pub(crate) star: Option<Ref<User>>,
-    #[permazen(element(indexed))]
+    #[permazen(element(indexed), was = "keywords")]
     pub(crate) tags: Vec<String>,
 }
 
@@ -125,12 +187,13 @@ pub(crate) enum Work<'t> {
 }
 
 #[derive(PermazenObject, Debug, Clone)]
+#[permazen(hooks)]
 #[permazen(composite(name = "workBy", fields(work, by), unique))]
 pub(crate) struct Review {
-    #[permazen(inverse_delete = "delete")]
+    #[permazen(inverse_delete = "delete", was = "subject")]
     pub(crate) work: Ref<WorkKind>,
     /// Is null after the user has gone. So a deletion can break the rule.
-    #[permazen(inverse_delete = "nullify")]
+    #[permazen(inverse_delete = "nullify", was = "author")]
     pub(crate) by: Option<Ref<User>>,
     #[permazen(forward_delete, inverse_delete = "nullify", cascade(forward = ["own"]))]
     pub(crate) note: Option<Ref<Note>>,
@@ -145,9 +208,37 @@ fn not_negative(stars: &BTreeMap<String, i32>) -> Result<(), String> {
     }
 }
 
+#[permazen::hooks]
+impl Review {
+    /// Writes to another object, which is then checked.
+    #[on_validate(fields(note))]
+    fn mark(this: Obj<'_, Self>) -> Result<()> {
+        this.note()?.map_or(Ok(()), Note::mark)
+    }
+}
+
 #[derive(PermazenObject, Debug, Default, Clone)]
+#[permazen(hooks)]
 pub(crate) struct Note {
+    /// After a check, it is "reviewed" if a review has the note.
     pub(crate) text: String,
+}
+
+impl Note {
+    fn mark(this: Obj<'_, Self>) -> Result<()> {
+        match this.any().get("text")?.as_str() {
+            Some("reviewed") => Ok(()),
+            _ => this.set_text("reviewed"),
+        }
+    }
+}
+
+#[permazen::hooks]
+impl Note {
+    #[on_validate(fields(text))]
+    fn keep_the_mark(this: Obj<'_, Self>) -> Result<()> {
+        if this.referrers(Review::NOTE)?.is_empty()? { Ok(()) } else { Self::mark(this) }
+    }
 }
 
 #[derive(PermazenObject, Debug, Clone)]

@@ -4,7 +4,7 @@ use permazen::kv::KvError;
 use permazen::kv::fault::Faults;
 
 use crate::naive::World;
-use crate::steps::{op, run};
+use crate::steps::op;
 use crate::transaction::{Ended, is_broken, is_of_store};
 use crate::{History, count};
 
@@ -49,7 +49,7 @@ impl History {
             };
             assert!(failed && error.as_ref().is_none_or(is_of_store), "{error:?}");
             count(&mut self.counts, "transaction died");
-            let stored = self.db.read(World::read).unwrap();
+            let stored = self.stored();
             if stored == self.world {
                 let told = std::mem::take(&mut *self.told.lock().unwrap());
                 assert!(told.is_empty(), "{told:?}");
@@ -58,7 +58,9 @@ impl History {
                 assert!(unknown && !lost, "failure {nth}: {error:?}");
                 count(&mut self.counts, "commit of unknown outcome");
                 self.told.lock().unwrap().clear();
-                self.world = after.unwrap();
+                let mut after = after.unwrap();
+                after.sync(&stored);
+                self.world = after;
                 return;
             }
             nth += 1 + self.random.below(4) as u64;
@@ -88,19 +90,20 @@ impl History {
         let mut random = self.random.clone();
         let mut broken = 0;
         let mut runner = self.runner(seed, None);
+        let program = runner.program;
         let mut commits = 0;
         let ended = runner.run_until(&mut |tx, world| {
             commits += 1;
             if commits > 1 {
                 return;
             }
-            let op = op(&mut random, world);
+            let op = op(&mut random, world, program.version);
             faults.fail_from(1 + random.below(20) as u64, || {
                 KvError::InvalidArgument("planned".to_owned())
             });
-            let result = tx
-                .core()
-                .atomic(|_| run(tx, &op).and(Err::<(), _>(permazen::Error::other("undone"))));
+            let result = tx.core().atomic(|_| {
+                (program.run)(tx, &op).and(Err::<(), _>(permazen::Error::other("undone")))
+            });
             let failed = faults.hits() > 0;
             faults.stop();
             assert!(result.map(drop).is_err());

@@ -11,10 +11,13 @@ use crate::family::FULL;
 
 pub(crate) type Fields = BTreeMap<String, FieldValue>;
 
+/// An object, with the names and values of the first version of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Thing {
     pub(crate) of_type: &'static str,
     pub(crate) fields: Fields,
+    /// The version in whose schema it is; 1 if its type is the same in both.
+    pub(crate) version: u8,
 }
 
 /// Everything in a database.
@@ -40,23 +43,45 @@ pub(crate) struct Breach {
 
 pub(crate) const TYPES: [&str; 7] = ["User", "Team", "Book", "Film", "Review", "Note", "Settings"];
 
-/// Fields that are required, and can be null in the database.
-const REQUIRED: [(&str, &str); 7] = [
-    ("Team", "title"),
-    ("Book", "label"),
-    ("Book", "owner"),
-    ("Film", "label"),
-    ("Review", "work"),
-    ("Note", "text"),
-    ("Settings", "theme"),
+/// Fields that are required, and can be null in the database, with the versions that have them.
+const REQUIRED: [(&str, &str, &[u8]); 8] = [
+    ("Team", "title", &[1, 2]),
+    ("Book", "label", &[1]),
+    ("Book", "owner", &[1, 2]),
+    ("Film", "label", &[1]),
+    ("Film", "genre", &[2]),
+    ("Review", "work", &[1, 2]),
+    ("Note", "text", &[1, 2]),
+    ("Settings", "theme", &[1, 2]),
 ];
+
+/// Names of fields in the second version, if they have others there.
+const RENAMED: [(&str, &str, &str); 6] = [
+    ("User", "email", "mail"),
+    ("User", "friends", "pals"),
+    ("Film", "star", "lead"),
+    ("Film", "tags", "keywords"),
+    ("Review", "work", "subject"),
+    ("Review", "by", "author"),
+];
+
+/// The name of a field in the second version.
+pub(crate) fn stored_name(of_type: &str, field: &'static str) -> &'static str {
+    let renamed = RENAMED.iter().find(|(of, name, _)| *of == of_type && *name == field);
+    renamed.map_or(field, |(_, _, later)| *later)
+}
+
+/// Whether the definition of a unique field, or of a column, differs between the versions.
+const DIFFERENT: [&str; 5] = ["email", "#nameRank", "star", "#workBy", "motto"];
 
 /// The rules of uniqueness: path, types of the scope, fields, and whether values are exempt.
 type Exempt = fn(&[&Value]) -> bool;
-const UNIQUE: [(&str, &[&str], &[&str], Exempt); 6] = [
+const UNIQUE: [(&str, &[&str], &[&str], Exempt); 7] = [
     ("email", &["User"], &["email"], |it| it[0].is_null() || it[0].as_str() == Some("x")),
     ("#nameRank", &["User"], &["name", "rank"], |it| *it[1] == Value::Int(0)),
     ("title", &["Team"], &["title"], |_| false),
+    // The first version lacks it.
+    ("motto", &["Team"], &["motto"], |it| it[0].is_null()),
     ("code", &["Book", "Film"], &["code"], |it| *it[0] == Value::Int(0)),
     ("star", &["Film"], &["star"], |it| it[0].is_null()),
     ("#workBy", &["Review"], &["work", "by"], |_| false),
@@ -106,6 +131,34 @@ impl Thing {
         self.fields.insert("friends".to_owned(), FieldValue::Set(friends));
     }
 
+    fn note(&self) -> Option<ObjId> {
+        if self.of_type == "Review" { self.reference("note") } else { None }
+    }
+
+    /// Whether objects of the type have the field in this version.
+    pub(crate) fn has_in(&self, version: u8, field: &str) -> bool {
+        match field {
+            "label" => version == 1,
+            "genre" | "motto" => version == 2,
+            _ => true,
+        }
+    }
+
+    /// Sets the fields that it cannot have in its schema to what programs read then.
+    fn forget(&mut self) {
+        for (of_type, field) in
+            [("Book", "label"), ("Film", "label"), ("Film", "genre"), ("Team", "motto")]
+        {
+            if self.of_type == of_type && !self.has_in(self.version, field) {
+                let default = match field {
+                    "motto" => Value::Null,
+                    _ => Value::String("none".to_owned()),
+                };
+                self.set(field, default);
+            }
+        }
+    }
+
     fn references(&self) -> Vec<(&str, ObjId)> {
         let simple = self.fields.keys().filter_map(|field| match &self.fields[field] {
             FieldValue::Simple(Value::Ref(id)) => Some((&**field, *id)),
@@ -115,8 +168,38 @@ impl Thing {
     }
 }
 
+/// A field with the name and the values of the first version.
+fn first_form(of_type: &str, name: String, value: FieldValue) -> (String, FieldValue) {
+    let value = match value {
+        FieldValue::Simple(Value::Long(it)) => FieldValue::Simple(int(it)),
+        FieldValue::Map(all) => {
+            let entry = |(key, value)| match value {
+                Value::Long(it) => (key, int(it)),
+                value => (key, value),
+            };
+            FieldValue::Map(all.into_iter().map(entry).collect())
+        }
+        value => value,
+    };
+    let renamed = RENAMED.iter().find(|(of, _, later)| *of == of_type && *later == name);
+    (renamed.map_or(name, |(_, first, _)| (*first).to_owned()), value)
+}
+
+fn int(value: i64) -> Value {
+    Value::Int(i32::try_from(value).unwrap())
+}
+
+/// The type of a path, and the name of its field in the first version.
+pub(crate) fn logical(path: &str) -> (String, String) {
+    let at = path.find(['.', '#', ':']).unwrap_or(path.len());
+    let (of_type, name) = path.split_at(at);
+    let name = name.trim_start_matches('.');
+    let renamed = RENAMED.iter().find(|(of, _, later)| *of == of_type && *later == name);
+    (of_type.to_owned(), renamed.map_or(name, |(_, first, _)| *first).to_owned())
+}
+
 impl World {
-    /// What a transaction sees.
+    /// What a transaction sees. Values that only the other version has are the defaults of that.
     pub(crate) fn read(tx: &Tx) -> Result<World> {
         let mut world = World::default();
         for object in tx.everything()? {
@@ -127,11 +210,65 @@ impl World {
                 continue;
             }
             let of_type = TYPES.into_iter().find(|it| *it == name).unwrap();
-            let fields = fields.into_iter().collect();
-            world.things.insert(object.id(), Thing { of_type, fields });
+            let has = |name: &str| fields.iter().any(|(field, _)| field == name);
+            let version = match of_type {
+                "User" => 1 + u8::from(has("mail")),
+                "Team" => 1 + u8::from(has("motto")),
+                "Book" => 1 + u8::from(!has("label")),
+                "Film" => 1 + u8::from(has("lead")),
+                "Review" => 1 + u8::from(has("author")),
+                _ => 1,
+            };
+            let fields = fields.into_iter().map(|(name, it)| first_form(of_type, name, it));
+            let fields = fields.collect();
+            let mut thing = Thing { of_type, fields, version };
+            thing.forget();
+            world.things.insert(object.id(), thing);
         }
         world.entries.sort();
         Ok(world)
+    }
+
+    /// Takes over in which schemas the objects are. What they cannot have there is gone.
+    pub(crate) fn sync(&mut self, stored: &World) {
+        for (id, thing) in &mut self.things {
+            thing.version = stored.things.get(id).map_or(thing.version, |it| it.version);
+            thing.forget();
+        }
+    }
+
+    /// What hooks have written when all that has changed was checked.
+    pub(crate) fn settle(&mut self) {
+        let reviewed: Vec<_> = self.things.values().filter_map(Thing::note).collect();
+        for note in reviewed {
+            if let Some(note) = self.things.get_mut(&note) {
+                note.set("text", Value::String("reviewed".to_owned()));
+            }
+        }
+    }
+
+    /// Whether the index of a rule may lack objects that a rule of uniqueness is about, because
+    /// they are in the schema of the other version.
+    pub(crate) fn is_partial(&self, path: &str, program: u8) -> bool {
+        let (of_type, name) = logical(path);
+        let rule =
+            UNIQUE.iter().find(|(path, types, ..)| *path == name && types.contains(&&*of_type));
+        rule.is_some_and(|(path, types, ..)| {
+            DIFFERENT.contains(path)
+                && self
+                    .things
+                    .values()
+                    .any(|it| types.contains(&it.of_type) && it.version != program)
+        })
+    }
+
+    /// Whether a required field is null. Objects with one may be refused a move.
+    pub(crate) fn has_nulls(&self) -> bool {
+        let is_null = |it: &Thing| {
+            let mut required = REQUIRED.iter().filter(|(of_type, ..)| *of_type == it.of_type);
+            required.any(|(_, field, _)| it.value(field).is_null())
+        };
+        self.things.values().any(is_null)
     }
 
     fn is(&self, id: ObjId, types: &[&str]) -> bool {
@@ -243,10 +380,13 @@ impl World {
         Ok(())
     }
 
-    /// All objects that break rules.
-    pub(crate) fn breaches(&self) -> Vec<Breach> {
+    /// All objects that break rules of a version of the program.
+    pub(crate) fn breaches(&self, program: u8) -> Vec<Breach> {
         let mut found = Vec::new();
         for (path, types, fields, exempt) in UNIQUE {
+            if program == 1 && path == "motto" {
+                continue;
+            }
             let key =
                 |it: &Thing| fields.iter().map(|field| it.value(field).clone()).collect::<Vec<_>>();
             let mut groups: BTreeMap<Vec<Value>, Vec<ObjId>> = BTreeMap::new();
@@ -270,8 +410,9 @@ impl World {
                 let path = format!("{}{path}", thing.of_type);
                 found.push(Breach { object: *object, path, rule, others });
             };
-            for (of_type, field) in REQUIRED {
-                if thing.of_type == of_type && thing.value(field).is_null() {
+            for (of_type, field, versions) in REQUIRED {
+                let is_required = thing.of_type == of_type && versions.contains(&program);
+                if is_required && thing.value(field).is_null() {
                     add(&format!(".{field}"), Rule::Required, Vec::new());
                 }
             }
@@ -286,10 +427,31 @@ impl World {
                         add(".theme", Rule::Valid, Vec::new());
                     }
                 }
-                "User"
-                    if *thing.value("rank") == Value::Int(2) && thing.value("email").is_null() =>
-                {
-                    add("", Rule::Valid, Vec::new());
+                "User" => {
+                    let (rank, null) = (thing.value("rank"), |field| thing.value(field).is_null());
+                    if *rank == Value::Int(2) && null("email") {
+                        add("", Rule::Valid, Vec::new());
+                    }
+                    if *rank == Value::Int(3) && null("name") {
+                        add("::third_has_a_name", Rule::Valid, Vec::new());
+                    }
+                }
+                "Team" => {
+                    let is_green = thing.value("title").as_str() == Some("green");
+                    if is_green && *thing.value("members") > Value::Int(1) {
+                        add("::green_is_small", Rule::Valid, Vec::new());
+                    }
+                }
+                "Book" => {
+                    let Some(owner) = thing.reference("owner") else { continue };
+                    let books = self.things.values().filter(|it| it.of_type == "Book");
+                    if books.filter(|it| it.reference("owner") == Some(owner)).count() > 2 {
+                        add("::two_for_each", Rule::Valid, Vec::new());
+                    }
+                    let rank = self.things[&owner].value("rank");
+                    if *thing.value("code") == Value::Int(5) && *rank == Value::Int(3) {
+                        add("::fits_the_rank", Rule::Valid, Vec::new());
+                    }
                 }
                 "Review" if !thing.value("work").is_null() => {
                     let FieldValue::Map(stars) = &thing.fields["stars"] else {
@@ -306,19 +468,30 @@ impl World {
     }
 
     /// Whether the check must look at what breaks a rule, because it differs from what was there.
-    pub(crate) fn must_be_found(&self, before: &World, breach: &Breach) -> bool {
-        let (after, before) = (&self.things[&breach.object], before.things.get(&breach.object));
+    pub(crate) fn must_be_found(&self, before_all: &World, breach: &Breach) -> bool {
+        let (after, before) = (&self.things[&breach.object], before_all.things.get(&breach.object));
         let Some(before) = before else { return true };
-        let name = breach.path.trim_start_matches(after.of_type).trim_start_matches('.');
+        let (_, name) = logical(&breach.path);
+        let changed = |field: &str| before.fields[field] != after.fields[field];
         let fields =
             UNIQUE.iter().find(|(path, ..)| *path == name).map(|(_, _, fields, _)| *fields);
         match (breach.rule, fields) {
             (Rule::Singleton, _) => false,
-            (Rule::Unique, Some(fields)) => {
-                fields.iter().any(|field| before.fields[*field] != after.fields[*field])
-            }
+            (Rule::Unique, Some(fields)) => fields.iter().any(|field| changed(field)),
             (_, _) if name.is_empty() => before.fields != after.fields,
-            (_, _) => before.fields[name] != after.fields[name],
+            (_, _) => match name.as_str() {
+                "::third_has_a_name" => changed("rank") || changed("name"),
+                "::green_is_small" => changed("title") || changed("members"),
+                "::two_for_each" => changed("owner"),
+                "::fits_the_rank" => {
+                    let rank = |world: &World| {
+                        let owner = after.reference("owner").and_then(|id| world.things.get(&id));
+                        owner.map(|it| it.value("rank").clone())
+                    };
+                    changed("owner") || changed("code") || rank(self) != rank(before_all)
+                }
+                name => changed(name),
+            },
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use permazen::encoding::Value;
-use permazen::model::Copy;
 use permazen::object::FieldValue;
-use permazen::{Error, Obj, ObjId, Ref, Result, Tx};
+use permazen::{Error, ObjId, Ref};
 
-use crate::family::{Book, Coded, Film, Note, Review, Settings, Team, User};
+use crate::family::{Book, Coded, Film, Review, User};
 use crate::naive::{Fields, Refused, Thing, World};
 
 /// Random numbers. The seed decides all of them.
@@ -59,8 +58,10 @@ pub(crate) enum Op {
     StoreFilm(ObjId, Film),
     /// By an accessor.
     Join(ObjId, Option<ObjId>),
-    /// By the name of the field.
+    /// By the name of the field, where the object is.
     Set(ObjId, &'static str, Value),
+    /// By an accessor.
+    Assign(ObjId, &'static str, Value),
     AddFriend(ObjId, ObjId),
     RemoveFriend(ObjId, ObjId),
     ReplaceFriends(ObjId, Vec<ObjId>),
@@ -73,6 +74,8 @@ pub(crate) enum Op {
     /// With new IDs. A review is copied with its note.
     Copy(ObjId),
     Revalidate(ObjId),
+    /// To the schema of the program.
+    MoveAll,
 }
 
 #[derive(Debug, Clone)]
@@ -140,17 +143,17 @@ fn review(random: &mut Random, world: &World) -> Option<Review> {
 }
 
 /// An operation that makes sense for what there is.
-pub(crate) fn op(random: &mut Random, world: &World) -> Op {
+pub(crate) fn op(random: &mut Random, world: &World, program: u8) -> Op {
     loop {
-        if let Some(op) = try_op(random, world) {
+        if let Some(op) = try_op(random, world, program) {
             return op;
         }
     }
 }
 
-fn try_op(random: &mut Random, world: &World) -> Option<Op> {
+fn try_op(random: &mut Random, world: &World, program: u8) -> Option<Op> {
     let some = |random: &mut Random, types: &[&str]| some(random, world, types);
-    Some(match random.below(30) {
+    Some(match random.below(36) {
         0..=3 => Op::NewUser(user(random, world)),
         4 => Op::NewTeam(random.pick(&["red", "blue", "eternal", "green"])),
         5 | 6 => {
@@ -194,7 +197,8 @@ fn try_op(random: &mut Random, world: &World) -> Option<Op> {
         25 => Op::Copy(some(random, &["User", "Book", "Film", "Review"])?),
         26 => Op::Revalidate(some(random, &["User", "Film", "Review", "Settings"])?),
         _ => {
-            let id = some(random, &["User", "Team", "Book", "Film", "Review", "Settings"])?;
+            let all = ["User", "Team", "Book", "Film", "Review", "Note", "Settings"];
+            let id = some(random, &all)?;
             let of_type = world.things.get(&id).map_or("User", |it| it.of_type);
             let any =
                 |random: &mut Random| match some(random, &["User", "Team", "Book", "Film", "Note"])
@@ -210,96 +214,27 @@ fn try_op(random: &mut Random, world: &World) -> Option<Op> {
                 ("User", 0) => ("email", text(random, &["a", "b", "c", "x"])),
                 ("User", 1) => ("name", text(random, &["m", "n"])),
                 ("User", _) => ("rank", Value::Int(random.pick(&[0, 1, 2, 3, 9]))),
-                ("Team", _) => ("title", text(random, &["red", "blue", "eternal"])),
+                ("Team", 0) if program == 2 => ("motto", text(random, &["on", "off"])),
+                ("Team", _) => ("title", text(random, &["red", "blue", "eternal", "green"])),
                 ("Book", 0) => ("owner", any(random)),
                 ("Film", 0) => ("star", any(random)),
-                ("Book" | "Film", 1) => ("label", text(random, &TEXTS)),
+                ("Book" | "Film", 1) if program == 1 => ("label", text(random, &TEXTS)),
+                ("Film", 1) => ("genre", text(random, &TEXTS)),
                 ("Book" | "Film", _) => ("code", Value::Int(random.pick(&[0, 1, 2, 3, 4, 5]))),
                 ("Review", 0) => ("work", any(random)),
                 ("Review", 1) => ("by", any(random)),
                 ("Review", _) => ("note", any(random)),
+                ("Note", _) => ("text", text(random, &TEXTS)),
                 _ => ("theme", text(random, &THEMES)),
             };
-            Op::Set(id, field, value)
+            if random.one_in(2) { Op::Assign(id, field, value) } else { Op::Set(id, field, value) }
         }
     })
 }
 
-/// Does an operation in a database.
-pub(crate) fn run(tx: &Tx, op: &Op) -> Result<New> {
-    let user = |id: ObjId| tx.get::<User>(id);
-    let film = |id: ObjId| tx.get::<Film>(id);
-    let review = |id: ObjId| tx.get::<Review>(id);
-    let new = match op {
-        Op::NewUser(user) => tx.create(user)?.id(),
-        Op::NewTeam(title) => tx.create(Team { title: (*title).to_owned(), members: 0 })?.id(),
-        Op::NewBook(book) => tx.create(book)?.id(),
-        Op::NewFilm(film) => tx.create(film)?.id(),
-        Op::NewReview(review) => tx.create(review)?.id(),
-        Op::NewNote => tx.create(Note { text: "n".to_owned() })?.id(),
-        Op::NewSettings(theme) => tx.create(Settings { theme: (*theme).to_owned() })?.id(),
-        Op::Singleton => tx.singleton::<Settings>()?.id(),
-        Op::Default("User") => tx.create_default::<User>()?.id(),
-        Op::Default("Book") => tx.create_default::<Book>()?.id(),
-        Op::Default("Film") => tx.create_default::<Film>()?.id(),
-        Op::Default("Team") => tx.create_default::<Team>()?.id(),
-        Op::Default("Review") => tx.create_default::<Review>()?.id(),
-        Op::Default(_) => tx.create_default::<Settings>()?.id(),
-        // The copy and the search for its note are one operation.
-        Op::Copy(id) => return tx.core().atomic(|_| copy(tx, *id)),
-        other => {
-            match other {
-                Op::StoreUser(id, value) => user(*id)?.store(value)?,
-                Op::StoreFilm(id, value) => film(*id)?.store(value)?,
-                Op::Join(id, team) => user(*id)?.set_team(team.map(Ref::<Team>::new))?,
-                Op::Set(id, field, value) => tx.any(*id).set(field, value)?,
-                Op::AddFriend(id, friend) => {
-                    user(*id)?.friends()?.add(Ref::<User>::new(*friend))?;
-                }
-                Op::RemoveFriend(id, friend) => {
-                    user(*id)?.friends()?.remove(Ref::<User>::new(*friend))?;
-                }
-                Op::ReplaceFriends(id, friends) => {
-                    user(*id)?
-                        .friends()?
-                        .replace(friends.iter().map(|id| Ref::<User>::new(*id)))?;
-                }
-                Op::Push(id, tag) => film(*id)?.tags()?.push(*tag)?,
-                Op::Pop(id) => drop(film(*id)?.tags()?.pop()?),
-                Op::ReplaceTags(id, tags) => film(*id)?.tags()?.replace(tags.iter().copied())?,
-                Op::Rate(id, by, stars) => drop(review(*id)?.stars()?.insert(*by, *stars)?),
-                Op::Unrate(id, by) => drop(review(*id)?.stars()?.remove(*by)?),
-                Op::Delete(id) => drop(tx.any(*id).delete()?),
-                Op::Revalidate(id) => revalidate(tx, *id)?,
-                _ => panic!("{other:?}"),
-            }
-            return Ok(Vec::new());
-        }
-    };
-    Ok(vec![new])
-}
-
-fn revalidate(tx: &Tx, id: ObjId) -> Result<()> {
-    let any = tx.any(id);
-    if let Some(it) = any.downcast::<User>() {
-        return it.revalidate();
-    }
-    if let Some(it) = any.downcast::<Film>() {
-        return it.revalidate();
-    }
-    if let Some(it) = any.downcast::<Review>() {
-        return it.revalidate();
-    }
-    any.downcast::<Settings>().map_or(Ok(()), |it: Obj<'_, Settings>| it.revalidate())
-}
-
-fn copy(tx: &Tx, id: ObjId) -> Result<New> {
-    let copy = tx.any(id).copy_to(tx, Copy::new().cascade("own").clone_ids())?;
-    let mut new = vec![copy.id()];
-    if let Some(review) = copy.downcast::<Review>() {
-        new.extend(review.get(Review::NOTE)?.map(Ref::id));
-    }
-    Ok(new)
+/// A text as a value.
+pub(crate) fn text_of(text: Option<String>) -> Value {
+    text.map_or(Value::Null, Value::String)
 }
 
 fn text(text: &Option<String>) -> FieldValue {
@@ -312,7 +247,7 @@ fn reference<M>(reference: Option<Ref<M>>) -> FieldValue {
 
 fn thing<const N: usize>(of_type: &'static str, fields: [(&str, FieldValue); N]) -> Thing {
     let fields: Fields = fields.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
-    Thing { of_type, fields }
+    Thing { of_type, fields, version: 1 }
 }
 
 fn tags<T: ToString>(tags: &[T]) -> FieldValue {
@@ -358,6 +293,7 @@ fn of_film(it: &Film, label: Option<&str>) -> Thing {
     let mut film = of_work("Film", it.coded.code, label);
     film.fields.insert("star".to_owned(), reference(it.star));
     film.fields.insert("tags".to_owned(), tags(&it.tags));
+    film.set("genre", Value::String("none".to_owned()));
     film
 }
 
@@ -378,6 +314,7 @@ fn of_text(of_type: &'static str, field: &str, value: Option<&str>) -> Thing {
     let mut it = thing(of_type, [(field, text(&value.map(str::to_owned)))]);
     if of_type == "Team" {
         it.set("members", Value::Int(0));
+        it.set("motto", Value::Null);
     }
     it
 }
@@ -385,8 +322,8 @@ fn of_text(of_type: &'static str, field: &str, value: Option<&str>) -> Thing {
 fn of_default(of_type: &str) -> Thing {
     match of_type {
         "User" => of_user(&User::default()),
-        "Book" => of_book(0, None, None),
-        "Film" => of_film(&Film::default(), None),
+        "Book" => of_book(0, Some("none"), None),
+        "Film" => of_film(&Film::default(), Some("none")),
         "Team" => of_text("Team", "title", None),
         "Review" => of_review(None),
         _ => of_text("Settings", "theme", Some("light")),
@@ -395,7 +332,7 @@ fn of_default(of_type: &str) -> Thing {
 
 /// Does an operation in the naive model. `new` are the IDs of the new objects. After a refusal the
 /// world must not be used.
-pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId]) -> Result<(), Refused> {
+pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId], program: u8) -> Result<(), Refused> {
     // If the database refused, any ID will do.
     let id = new.first().copied().unwrap_or_else(|| ObjId::from_bytes([0x7f; 8]).unwrap());
     let find = |world: &World, id: &ObjId| match world.things.get(id) {
@@ -421,13 +358,19 @@ pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId]) -> Result<(), Ref
         Op::Default(of_type) => (id, of_default(of_type)),
         Op::StoreUser(id, it) => (*id, find(world, id).map(|_| of_user(it))?),
         Op::StoreFilm(id, it) => {
-            (*id, find(world, id).map(|_| of_film(it, Some(&it.coded.label)))?)
+            let mut film = of_film(it, Some(&it.coded.label));
+            // What the program does not know stays.
+            let other = if program == 1 { "genre" } else { "label" };
+            film.set(other, find(world, id)?.value(other).clone());
+            (*id, film)
         }
         Op::Delete(id) => return world.delete(*id),
         Op::Copy(from) => return apply_copy(world, find(world, from)?, *from, id, new),
         Op::Revalidate(id) => return find(world, id).map(drop),
+        Op::MoveAll => return Ok(()),
         Op::Join(id, _)
         | Op::Set(id, ..)
+        | Op::Assign(id, ..)
         | Op::AddFriend(id, _)
         | Op::RemoveFriend(id, _)
         | Op::ReplaceFriends(id, _)
@@ -437,7 +380,10 @@ pub(crate) fn apply(world: &mut World, op: &Op, new: &[ObjId]) -> Result<(), Ref
         | Op::Rate(id, ..)
         | Op::Unrate(id, _) => {
             let mut thing = find(world, id)?;
-            change(&mut thing, op);
+            let has = |field| thing.has_in(thing.version, field);
+            if !matches!(op, Op::Set(_, field, _) if !has(field)) {
+                change(&mut thing, op);
+            }
             (*id, thing)
         }
     };
@@ -468,7 +414,7 @@ fn change(thing: &mut Thing, op: &Op) {
         Op::RemoveFriend(_, id) => friends_with(&mut |all| all.retain(|it| it != id)),
         Op::ReplaceFriends(_, ids) => friends_with(&mut |all| *all = ids.iter().copied().collect()),
         Op::Join(_, team) => thing.set("team", team.map_or(Value::Null, Value::Ref)),
-        Op::Set(_, field, value) => thing.set(field, value.clone()),
+        Op::Set(_, field, value) | Op::Assign(_, field, value) => thing.set(field, value.clone()),
         Op::ReplaceTags(_, all) => with("tags", &mut |value| *value = tags(all)),
         Op::Push(..) | Op::Pop(_) => with("tags", &mut |value| {
             let FieldValue::List(all) = value else { panic!("{value:?}") };

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use permazen::encoding::Value;
 use permazen::kv::KvError;
 use permazen::kv::fault::Faults;
-use permazen::model::{Committed, Rule};
+use permazen::model::{Committed, Rule, Violation};
 use permazen::{
     CommitError, Error, ObjId, ObjIdGenerator, Result, Transaction, Tx, Validation, Violations,
 };
 
-use crate::naive::{Breach, World};
-use crate::steps::{New, Op, Random, Step, apply, is_refusal, op, run};
-use crate::{Counts, History, count};
+use crate::naive::{Breach, World, logical};
+use crate::steps::{New, Op, Random, Step, apply, is_refusal, op};
+use crate::{Counts, History, Program, count};
 
 /// How a transaction ended.
 pub(crate) enum Ended {
@@ -27,6 +27,8 @@ pub(crate) enum Ended {
 /// Runs transactions on a database.
 pub(crate) struct Runner<'a> {
     pub(crate) history: &'a History,
+    /// The program that runs it.
+    pub(crate) program: &'a Program,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
     /// Lets each operation of the store fail once within each operation.
@@ -37,9 +39,11 @@ pub(crate) struct Runner<'a> {
 
 impl History {
     pub(crate) fn runner<'a>(&'a self, seed: u64, shaken: Option<&'a Faults>) -> Runner<'a> {
+        let mut random = Random::new(seed);
         Runner {
             history: self,
-            random: Random::new(seed),
+            program: self.some_program(&mut random),
+            random,
             counts: Counts::new(),
             shaken,
             begun: None,
@@ -71,7 +75,8 @@ impl History {
     }
 
     /// Compares what the observers of commits were told with what has changed.
-    pub(crate) fn committed(&mut self, world: World) {
+    pub(crate) fn committed(&mut self, mut world: World) {
+        world.sync(&self.stored());
         let told = std::mem::take(&mut *self.told.lock().unwrap());
         let once: BTreeMap<ObjId, Committed> = told.iter().copied().collect();
         assert_eq!(once.len(), told.len(), "each object once: {told:?}");
@@ -82,8 +87,8 @@ impl History {
             let expected = match (old.get(id), new.get(id)) {
                 (None, Some(_)) => Some(Committed::Created),
                 (Some(_), None) => Some(Committed::Deleted),
-                (Some(old), Some(new)) if old != new => Some(Committed::Changed),
-                // It may have changed and then changed back.
+                (Some(old), Some(new)) if old.fields != new.fields => Some(Committed::Changed),
+                // It may have changed and then changed back. A move is no change.
                 (Some(_), Some(_)) => told.filter(|it| **it == Committed::Changed).copied(),
                 (None, None) => None,
             };
@@ -110,8 +115,8 @@ impl Runner<'_> {
         before_commit: &mut dyn FnMut(&Transaction, &World),
     ) -> Ended {
         let generator = ObjIdGenerator::from_seed(self.random.next());
-        self.history.db.database().set_id_generator(generator);
-        let mut tx = match self.history.db.begin() {
+        self.program.db.database().set_id_generator(generator);
+        let mut tx = match self.program.db.begin() {
             Ok(tx) => tx,
             Err(error) => return Ended::Died(error, None),
         };
@@ -130,18 +135,25 @@ impl Runner<'_> {
         }
         for round in 0.. {
             before_commit(&tx, &world);
+            self.history.heard.clear();
+            let before = world.clone();
+            if !self.is_off() {
+                world.settle();
+            }
             let refused = match tx.commit() {
                 Ok(()) => {
-                    assert_eq!(world.breaches(), []);
+                    self.history.heard.check(&before, &world, self.program.version);
+                    self.must_be_right(&world);
                     self.note(if round == 0 { "committed" } else { "repaired" });
                     return Ended::Committed(world);
                 }
                 Err(refused) => refused,
             };
-            tx = match self.refused(refused, &world) {
+            tx = match self.refused(refused, &mut world) {
                 Ok(tx) => tx,
                 Err(error) => return Ended::Died(error, Some(world)),
             };
+            self.history.heard.check(&before, &world, self.program.version);
             if round == 4 || self.random.one_in(4) {
                 return Ended::RolledBack;
             }
@@ -152,20 +164,40 @@ impl Runner<'_> {
         Ended::RolledBack
     }
 
+    /// What is committed breaks no rule of any version.
+    fn must_be_right(&self, world: &World) {
+        let versions: &[u8] = match self.is_off() {
+            true => &[],
+            false if self.history.has_versions => &[1, 2],
+            false => &[1],
+        };
+        for version in versions {
+            assert_eq!(world.breaches(*version), [], "of version {version}");
+        }
+    }
+
+    fn is_off(&self) -> bool {
+        self.history.validation == Validation::Off
+    }
+
     /// Compares the violations of a refused commit with those of the naive model.
-    fn refused(&mut self, refused: CommitError, world: &World) -> Result<Transaction> {
+    fn refused(&mut self, refused: CommitError, world: &mut World) -> Result<Transaction> {
         let (error, tx) = refused.into_parts();
         let Error::Invalid(violations) = &error else {
             assert!(tx.is_none(), "{error:?}");
             return Err(error);
         };
         self.note("commit refused");
-        self.compare(violations, world);
+        let before = world.clone();
         let tx = tx.unwrap();
-        assert_eq!(World::read(&tx)?, *world, "the transaction is as it was");
+        let stored = World::read(&tx)?;
+        // A check may have moved objects.
+        world.sync(&stored);
+        self.compare(violations, &before, world);
+        assert_eq!(stored, *world, "the transaction is as it was");
         // It says the same again.
         match tx.validate() {
-            Err(Error::Invalid(again)) => self.compare(&again, world),
+            Err(Error::Invalid(again)) => self.compare(&again, world, world),
             other => {
                 other?;
                 panic!("what was refused is valid");
@@ -174,26 +206,51 @@ impl Runner<'_> {
         Ok(tx)
     }
 
-    fn compare(&self, violations: &Violations, world: &World) {
-        let expected = world.breaches();
+    /// Compares violations with what the naive model says. Before the check, which may have moved
+    /// objects, the world was `before`.
+    fn compare(&mut self, violations: &Violations, before: &World, world: &World) {
+        let version = self.program.version;
+        let expected = world.breaches(version);
         let key = |it: &Breach| (it.object, it.path.clone(), it.rule as u8);
         let mut found = BTreeSet::new();
         for it in violations {
-            assert!(it.cause.is_none(), "{it}");
-            let (object, path) = (it.object, it.path.clone());
+            if it.cause.is_some() {
+                self.unchecked(it, before);
+                continue;
+            }
+            let (object, path) = (it.object, first_path(&it.path));
             let it = Breach { object, path, rule: it.rule, others: it.others.clone() };
             assert!(expected.contains(&it), "{it:?} is not in {expected:#?}");
             assert!(found.insert(key(&it)), "{it:?} twice");
         }
         for it in &expected {
             let must = world.must_be_found(&self.history.world, it);
-            assert!(!must || found.contains(&key(it)), "{it:?} is not in {violations}");
+            // If an index lacks entries, or an object has null, the rule cannot be checked.
+            let is_certain = it.rule == Rule::Required || !before.has_nulls();
+            let is_certain = is_certain && !before.is_partial(&it.path, version);
+            let is_found = found.contains(&key(it));
+            assert!(!must || !is_certain || is_found, "{it:?} is not in {violations}");
+        }
+    }
+
+    /// A rule could not be checked.
+    fn unchecked(&mut self, it: &Violation, world: &World) {
+        let is_partial = world.is_partial(&it.path, self.program.version);
+        match it.cause.as_deref() {
+            Some(Error::PartialIndex { .. }) if is_partial => self.note("index was partial"),
+            Some(error) if world.has_nulls() && is_about_null(error) => {
+                self.note("null was in the way")
+            }
+            cause => panic!("{it}: {cause:?} in {world:#?}"),
         }
     }
 
     /// Does operations that let nothing break rules.
     fn repair(&mut self, tx: &Tx, world: &mut World) -> Result<()> {
-        for breach in world.breaches() {
+        if self.random.one_in(2) {
+            self.one(tx, world, &Op::MoveAll)?;
+        }
+        for breach in world.breaches(self.program.version) {
             let id = breach.object;
             let Some(thing) = world.things.get(&id) else { continue };
             let number = 100 + self.random.below(1_000_000) as i32;
@@ -211,6 +268,7 @@ impl Runner<'_> {
                 }
                 ("Book", Rule::Unique) => vec![set("code", Value::Int(number))],
                 ("Settings", Rule::Valid) => vec![set("theme", text())],
+                ("Note", _) => vec![set("text", text())],
                 _ => vec![Op::Delete(id)],
             };
             for op in ops {
@@ -222,10 +280,10 @@ impl Runner<'_> {
 
     fn step(&mut self, tx: &Tx, world: &mut World) -> Result<()> {
         let step = if self.random.one_in(8) {
-            let ops = (0..1 + self.random.below(3)).map(|_| op(&mut self.random, world)).collect();
+            let ops = (0..1 + self.random.below(3)).map(|_| self.op(world)).collect();
             Step::Atomic(ops, self.random.one_in(2))
         } else {
-            Step::One(op(&mut self.random, world))
+            Step::One(self.op(world))
         };
         match step {
             Step::One(op) => self.one(tx, world, &op),
@@ -233,36 +291,73 @@ impl Runner<'_> {
         }
     }
 
+    fn op(&mut self, world: &World) -> Op {
+        op(&mut self.random, world, self.program.version)
+    }
+
     /// Does an operation in the database and in the naive model.
     fn one(&mut self, tx: &Tx, world: &mut World, op: &Op) -> Result<()> {
-        let done = self.shaken(tx, world, |tx| run(tx, op));
-        self.agree(tx, world, op, done, self.is_early())
+        let program = self.program;
+        let done = self.shaken(tx, world, |tx| {
+            program.heard.clear();
+            (program.run)(tx, op)
+        });
+        let before = world.clone();
+        let stored = self.stored(tx, &done)?;
+        let early = self.is_early();
+        if self.agree(world, op, done, early, stored.as_ref())? {
+            self.history.heard.check(&before, world, program.version);
+        }
+        if let Some(stored) = stored {
+            assert_eq!(stored, *world, "after {op:?}");
+        }
+        Ok(())
+    }
+
+    /// What is stored after an operation, unless the store has failed.
+    fn stored(&self, tx: &Tx, done: &Result<New>) -> Result<Option<World>> {
+        match done {
+            Err(error) if is_of_store(error) => Ok(None),
+            _ => World::read(tx).map(Some),
+        }
     }
 
     fn is_early(&self) -> bool {
         self.history.validation == Validation::Early
     }
 
-    /// Compares the outcome of an operation with that in the naive model.
+    /// Compares the outcome of an operation with that in the naive model. Returns whether it has
+    /// succeeded. `stored` says in which schemas objects are after it.
     fn agree(
         &mut self,
-        _tx: &Tx,
         world: &mut World,
         op: &Op,
         done: Result<New>,
         early: bool,
-    ) -> Result<()> {
+        stored: Option<&World>,
+    ) -> Result<bool> {
+        let version = self.program.version;
         let mut after = world.clone();
-        let expected = apply(&mut after, op, done.as_deref().unwrap_or_default());
+        let expected = apply(&mut after, op, done.as_deref().unwrap_or_default(), version);
+        let sync = |world: &mut World| {
+            if let Some(stored) = stored {
+                world.sync(stored);
+            }
+        };
         match (done, expected) {
             (Err(error), _) if is_of_store(&error) => return Err(error),
             (Ok(_), Ok(())) => {
-                assert!(!early || after.breaches().is_empty(), "{op:?} breaks a rule");
+                if early {
+                    after.settle();
+                }
+                sync(&mut after);
+                assert!(!early || after.breaches(version).is_empty(), "{op:?} breaks a rule");
                 *world = after;
+                return Ok(true);
             }
             (Err(Error::Invalid(violations)), Ok(())) if early => {
                 self.note("refused at once");
-                assert!(!after.breaches().is_empty(), "{op:?}: {violations}");
+                self.must_break(&violations, world, &after, op);
             }
             (Err(error), Err(refused)) if is_refusal(&error, refused) => {
                 self.note(match refused.0 {
@@ -272,26 +367,43 @@ impl Runner<'_> {
                     _ => "refused: missing",
                 });
             }
+            (Err(error), _) if world.has_nulls() && is_about_null(&error) => {
+                self.note("null was in the way");
+            }
             (done, expected) => panic!("{op:?}: {done:?}, but {expected:?} in {world:#?}"),
         }
-        Ok(())
+        sync(world);
+        Ok(false)
+    }
+
+    /// What was refused at once breaks a rule, or a rule could not be checked.
+    fn must_break(&mut self, violations: &Violations, before: &World, after: &World, op: &Op) {
+        for it in violations.iter().filter(|it| it.cause.is_some()) {
+            let either =
+                if after.is_partial(&it.path, self.program.version) { after } else { before };
+            self.unchecked(it, either);
+        }
+        let is_checked = violations.iter().any(|it| it.cause.is_none());
+        let breaches = after.breaches(self.program.version);
+        assert!(!is_checked || !breaches.is_empty(), "{op:?}: {violations}");
     }
 
     fn atomic(&mut self, tx: &Tx, world: &mut World, ops: &[Op], undone: bool) -> Result<()> {
+        let program = self.program;
         let done = self.shaken(tx, world, |tx| {
             let mut outcomes = Vec::new();
             let result = tx.core().atomic(|_| {
                 for op in ops {
-                    match run(tx, op) {
+                    match (program.run)(tx, op) {
                         Err(error) if is_of_store(&error) => return Err(error),
-                        outcome => outcomes.push(outcome),
+                        outcome => outcomes.push((outcome, Some(World::read(tx)?))),
                     }
                 }
                 if undone { Err(Error::other("undone")) } else { Ok(()) }
             });
             match result {
                 Err(Error::Other(_)) if undone => {}
-                Err(Error::Invalid(_)) => outcomes.push(result.map(|()| Vec::new())),
+                Err(Error::Invalid(_)) => outcomes.push((result.map(|()| Vec::new()), None)),
                 result => result?,
             }
             Ok(outcomes)
@@ -299,32 +411,45 @@ impl Runner<'_> {
         let mut outcomes = done?;
         let invalid = if outcomes.len() > ops.len() { outcomes.pop() } else { None };
         let mut after = world.clone();
-        for (op, outcome) in ops.iter().zip(outcomes) {
-            self.agree(tx, &mut after, op, outcome, false)?;
+        for (op, (outcome, stored)) in ops.iter().zip(outcomes) {
+            self.agree(&mut after, op, outcome, false, stored.as_ref())?;
         }
-        if undone {
-            self.note("atomic, undone");
-        } else if self.is_early() {
-            assert_eq!(invalid.is_some(), !after.breaches().is_empty(), "{invalid:?}");
-            if invalid.is_none() {
+        match invalid {
+            _ if undone => self.note("atomic, undone"),
+            Some((Err(Error::Invalid(violations)), _)) => {
+                assert!(self.is_early(), "{violations}");
+                let op = Op::MoveAll;
+                self.must_break(&violations, world, &after, &op);
+            }
+            Some(other) => panic!("{other:?}"),
+            None => {
+                if self.is_early() {
+                    after.settle();
+                }
+                after.sync(&World::read(tx)?);
+                let early = self.is_early();
+                assert!(!early || after.breaches(program.version).is_empty(), "{ops:?}");
                 *world = after;
             }
-        } else {
-            assert!(invalid.is_none(), "{invalid:?}");
-            *world = after;
         }
+        assert_eq!(World::read(tx)?, *world, "after {ops:?}, undone: {undone}");
         Ok(())
     }
 
     /// Lets each operation of the store fail in turn, without an end of the transaction. Everything
     /// must then be as before. At last does it without failures.
-    fn shaken<T>(&mut self, tx: &Tx, world: &World, run: impl Fn(&Tx) -> Result<T>) -> Result<T> {
+    fn shaken<T: std::fmt::Debug>(
+        &mut self,
+        tx: &Tx,
+        world: &World,
+        run: impl Fn(&Tx) -> Result<T>,
+    ) -> Result<T> {
         let Some(faults) = self.shaken else { return run(tx) };
         let seed = self.random.next();
         let mut nth = 1;
         loop {
             let generator = ObjIdGenerator::from_seed(seed);
-            self.history.db.database().set_id_generator(generator);
+            self.program.db.database().set_id_generator(generator);
             faults.fail_nth(nth, || KvError::InvalidArgument("planned".to_owned()));
             let result = run(tx);
             let failed = faults.hits() > 0;
@@ -334,8 +459,16 @@ impl Runner<'_> {
             }
             match World::read(tx) {
                 Ok(read) => {
-                    assert!(result.is_err(), "the failure {nth} of the store is not reported");
-                    assert_eq!(read, *world, "after failure {nth}");
+                    let text = || result.as_ref().ok().map(|it| format!("{it:?}"));
+                    assert!(
+                        result.is_err(),
+                        "the failure {nth} of the store is not reported: {:?}",
+                        text()
+                    );
+                    // A view of a collection moves its object before the failure.
+                    let mut world = world.clone();
+                    world.sync(&read);
+                    assert_eq!(read, world, "after failure {nth}");
                 }
                 // The store failed while something was undone that was refused anyway.
                 Err(error) => {
@@ -347,6 +480,25 @@ impl Runner<'_> {
             nth += 1 + self.random.below(3) as u64;
         }
     }
+}
+
+/// A path with the name of the field in the first version.
+pub(crate) fn first_path(path: &str) -> String {
+    let (of_type, name) = logical(path);
+    let dot = if name.is_empty() || name.starts_with(['#', ':']) { "" } else { "." };
+    format!("{of_type}{dot}{name}")
+}
+
+/// Whether an object cannot be read or moved because it lacks a value.
+pub(crate) fn is_about_null(error: &Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(Error::Missing { .. } | Error::Refused(_)) = error.downcast_ref::<Error>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Whether the store has failed.
