@@ -299,3 +299,42 @@ fn types_that_share_an_index_are_unique_each() {
     let refused = db.write(|tx| Ok(tx.create(Dog { name: "Rex".into() })?.id()));
     assert_eq!(violations(refused).iter().next().unwrap().path, "Dog.name");
 }
+
+/// Has a code that is unique among all that have one.
+#[derive(permazen::PermazenFields, Debug, Default, Clone)]
+struct Coded {
+    #[permazen(indexed, unique)]
+    code: i32,
+}
+
+#[derive(PermazenObject, Debug, Default, Clone)]
+struct Book {
+    #[permazen(flatten)]
+    coded: Coded,
+}
+
+#[derive(PermazenObject, Debug, Default, Clone)]
+struct Film {
+    #[permazen(flatten)]
+    coded: Coded,
+}
+
+#[test]
+fn the_path_of_a_rule_of_a_mixin_is_that_of_the_object() {
+    let store = Arc::new(MemoryStore::new());
+    let builder = Permazen::builder_shared(store).model::<Book>().model::<Film>();
+    let db = builder.validation(permazen::Validation::Off).build().unwrap();
+    // Each model is the only one that has one of the codes.
+    db.write(|tx| {
+        for _ in 0..2 {
+            tx.create(Book { coded: Coded { code: 1 } })?;
+            tx.create(Film { coded: Coded { code: 2 } })?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    let report = db.check_rules().unwrap();
+    let mut paths: Vec<_> = report.violations.iter().map(|it| &*it.path).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["Book.code", "Film.code"]);
+}
